@@ -15,7 +15,7 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics, internal_err, stats::Precision};
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
@@ -28,6 +28,7 @@ use datafusion::physical_plan::{
 };
 use futures::Stream;
 
+use super::foremost::Foremost;
 use super::order::Sorted;
 use super::prune::Prune;
 use super::report::ScanReport;
@@ -45,6 +46,7 @@ pub struct LakeScanExec {
     shares: Shares,
     limit: Option<usize>,
     sorted: Option<Sorted>,
+    foremost: Option<Arc<Foremost>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -65,9 +67,20 @@ impl LakeScanExec {
             shares,
             limit,
             sorted: None,
+            foremost: None,
             properties,
             metrics,
         }
+    }
+
+    /// The same scan below a sort that keeps the `most` first rows by this key before all others; `None` where it would
+    /// read no less.
+    pub(super) fn foremost(&self, first: &PhysicalSortExpr, most: usize) -> Option<LakeScanExec> {
+        let foremost = Foremost::of(&self.scan, first, most)?;
+        Some(LakeScanExec {
+            foremost: Some(Arc::new(foremost)),
+            ..self.clone()
+        })
     }
 
     /// What was read so far; final once all streams have ended.
@@ -97,6 +110,9 @@ impl DisplayAs for LakeScanExec {
         }
         if self.sorted.is_some() {
             write!(f, ", order=best first")?;
+        }
+        if let Some(foremost) = &self.foremost {
+            write!(f, ", {}", foremost.label())?;
         }
         if let Some(limit) = self.limit {
             write!(f, ", limit={limit}")?;
@@ -200,6 +216,7 @@ impl ExecutionPlan for LakeScanExec {
             self.shares.share(partition),
             self.limit,
             self.sorted.clone(),
+            self.foremost.clone(),
         );
         let batches = Batches {
             rows,

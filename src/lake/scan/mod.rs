@@ -18,6 +18,7 @@ mod erased;
 mod error;
 mod exec;
 mod file;
+mod foremost;
 mod group;
 mod handles;
 mod held;

@@ -21,6 +21,8 @@ use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion::physical_optimizer::output_requirements::OutputRequirements;
 use datafusion::physical_plan::ExecutionPlan;
 
+use super::foremost::TellForemost;
+
 /// Plans questions of tables, for any number of threads at once. Cloning shares it.
 #[derive(Clone)]
 pub struct Planner {
@@ -57,6 +59,7 @@ impl Planner {
             Arc::new(EnsureRequirements::new()),
             Arc::new(CombinePartialFinalAggregate::new()),
             Arc::new(OutputRequirements::new_remove_mode()),
+            Arc::new(TellForemost),
             // Takes what a sort has by now to the scan.
             Arc::new(FilterPushdown::new_post_optimization()),
         ];

@@ -11,6 +11,7 @@ use super::account::Entries;
 use super::columns;
 use super::error::ScanError;
 use super::file::OpenFile;
+use super::foremost::{Foremost, Ranking};
 use super::group::{BATCH, Filtering, Group, Portion};
 use super::order::Sorted;
 use super::pruning::prune;
@@ -42,6 +43,8 @@ pub(super) struct Rows {
     files: std::vec::IntoIter<(Arc<DataFile>, u64)>,
     share: Share,
     sorted: Option<Sorted>,
+    foremost: Option<Arc<Foremost>>,
+    ranking: Ranking,
     /// All row groups of the share, the best last, where they are read by a sort's order.
     ranked: Option<Vec<Place>>,
     open: Option<(Arc<DataFile>, Arc<OpenFile>, Vec<Part>)>,
@@ -68,7 +71,13 @@ type Place = (Arc<DataFile>, Arc<OpenFile>, Part);
 
 impl Rows {
     /// At most `limit` rows of a share; in the order of a sort, if there is one.
-    pub(super) fn new(scan: Arc<Scan>, share: Share, limit: Option<usize>, sorted: Option<Sorted>) -> Rows {
+    pub(super) fn new(
+        scan: Arc<Scan>,
+        share: Share,
+        limit: Option<usize>,
+        sorted: Option<Sorted>,
+        foremost: Option<Arc<Foremost>>,
+    ) -> Rows {
         let ends = scan.ends();
         let files = scan.files();
         let files: Vec<_> = files[share.files(files, |file| file.rows)].to_vec();
@@ -78,6 +87,8 @@ impl Rows {
             files: files.into_iter(),
             share,
             sorted,
+            foremost,
+            ranking: Ranking::default(),
             ranked: None,
             open: None,
             filtering: None,
@@ -245,11 +256,19 @@ impl Rows {
             group,
             read,
             mut rows,
-            early,
+            mut early,
             ..
         } = filtered;
+        let mut rest = &self.scan.rest;
+        if let Some(foremost) = self.foremost.as_deref().filter(|_| !rows.is_empty()) {
+            let (started, count) = (Instant::now(), rows.count());
+            (rows, early) = foremost.keep(&mut self.ranking, (&file, group), rows, early, &read)?;
+            let report = &mut self.done.report;
+            report.filtered(foremost.label(), (count, rows.count()), started.elapsed());
+            rest = foremost.rest();
+        }
         rows.truncate(self.left);
-        let leaves = self.scan.rest.leaves(file.fields(), file.sizes());
+        let leaves = rest.leaves(file.fields(), file.sizes());
         let late = match rows.is_empty() || leaves.is_empty() {
             true => None,
             false => Some(columns::reader(&file, group, &leaves, &rows, BATCH, &read)?),

@@ -1,0 +1,239 @@
+//! The rows of a scan that a sort above it can still put first: by its first key alone, before any other column is
+//! read. A page sorted by date reads the ids of its candidates, not those of all matches.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, make_comparator};
+use arrow::compute::{SortOptions, concat, filter_record_batch, sort_to_indices, take};
+use arrow::datatypes::{Schema, SchemaRef};
+use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
+use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
+
+use super::adapt::adapt;
+use super::clip::Clip;
+use super::columns;
+use super::error::ScanError;
+use super::exec::LakeScanExec;
+use super::file::{OpenFile, ReadBytes};
+use super::ranges::Ranges;
+use super::resolved::Scan;
+
+/// What a sort above a scan takes.
+#[derive(Debug)]
+pub(super) struct Foremost {
+    /// The first key, over `schema`.
+    key: Arc<dyn PhysicalExpr>,
+    options: SortOptions,
+    /// The rows that the sort keeps.
+    most: usize,
+    /// The columns that the key reads.
+    schema: SchemaRef,
+    /// Those of them that no predicate reads.
+    columns: Clip,
+    /// The other columns of the output.
+    rest: Clip,
+    label: Arc<str>,
+}
+
+/// The best keys of the rows that were met so far.
+#[derive(Debug, Default)]
+pub(super) struct Ranking {
+    best: Option<ArrayRef>,
+}
+
+impl Foremost {
+    /// Nothing where the key reads all that there is to read.
+    pub(super) fn of(scan: &Scan, first: &PhysicalSortExpr, most: usize) -> Option<Foremost> {
+        let read = collect_columns(&first.expr);
+        let is_read = |name: &str| read.iter().any(|column| column.name() == name);
+        let rest = scan.rest.retain(|name| !is_read(name));
+        if rest.schema().fields().is_empty() || read.is_empty() || most == 0 {
+            return None;
+        }
+        let fields = scan.schema.fields().iter().filter(|field| is_read(field.name()));
+        let schema = Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()));
+        Some(Foremost {
+            key: reassign_expr_columns(first.expr.clone(), &schema).ok()?,
+            options: first.options,
+            most,
+            schema,
+            columns: scan.rest.retain(is_read),
+            rest,
+            label: format!("among the first {most} by {}", name_of(&first.expr)).into(),
+        })
+    }
+
+    pub(super) fn rest(&self) -> &Clip {
+        &self.rest
+    }
+
+    /// How `explain` shows it.
+    pub(super) fn label(&self) -> &Arc<str> {
+        &self.label
+    }
+
+    /// Of some rows of a row group those that may be among the first, with what was read of them, the key's columns
+    /// included.
+    pub(super) fn keep(
+        &self,
+        ranking: &mut Ranking,
+        (file, group): (&Arc<OpenFile>, usize),
+        rows: Ranges,
+        early: RecordBatch,
+        read: &Arc<ReadBytes>,
+    ) -> Result<(Ranges, RecordBatch), ScanError> {
+        let late = columns::read(file, group, &self.columns, &rows, read)?;
+        let early = beside(&early, &late)?;
+        let keys = self.keys(&early)?;
+        let mask = ranking.keep(&keys, self.options, self.most)?;
+        Ok((rows.filter(&mask), filter_record_batch(&early, &mask)?))
+    }
+
+    fn keys(&self, batch: &RecordBatch) -> Result<ArrayRef> {
+        self.key
+            .evaluate(&adapt(batch, &self.schema)?)?
+            .into_array(batch.num_rows())
+    }
+}
+
+impl Ranking {
+    /// Which of these keys are not behind the `most` best of all so far.
+    fn keep(&mut self, keys: &ArrayRef, options: SortOptions, most: usize) -> Result<BooleanArray, ScanError> {
+        let all = match &self.best {
+            Some(best) => concat(&[best.as_ref(), keys.as_ref()])?,
+            None => keys.clone(),
+        };
+        let first = sort_to_indices(&all, Some(options), Some(most))?;
+        self.best = Some(take(&all, &first, None)?);
+        if first.len() < most {
+            return Ok(BooleanArray::from(vec![true; keys.len()]));
+        }
+        let last = first.value(most - 1) as usize;
+        let order = make_comparator(&all, &all, options)?;
+        let from = all.len() - keys.len();
+        Ok((from..all.len())
+            .map(|at| Some(order(at, last) != Ordering::Greater))
+            .collect())
+    }
+}
+
+/// The columns of both.
+fn beside(left: &RecordBatch, right: &RecordBatch) -> Result<RecordBatch, ScanError> {
+    let (mut fields, mut columns) = (left.schema().fields().to_vec(), left.columns().to_vec());
+    fields.extend(right.schema().fields().iter().cloned());
+    columns.extend_from_slice(right.columns());
+    let options = RecordBatchOptions::new().with_row_count(Some(left.num_rows()));
+    Ok(RecordBatch::try_new_with_options(
+        Arc::new(Schema::new(fields)),
+        columns,
+        &options,
+    )?)
+}
+
+/// The name of a key, without the columns that it reads.
+fn name_of(key: &Arc<dyn PhysicalExpr>) -> String {
+    let text = key.to_string();
+    text.split(['(', '@']).next().unwrap_or_default().to_owned()
+}
+
+/// Tells a scan how many rows the sort above it keeps, and by what.
+#[derive(Debug)]
+pub(super) struct TellForemost;
+
+impl PhysicalOptimizerRule for TellForemost {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        let told = plan.transform_down(|plan| {
+            let Some(sort) = plan.downcast_ref::<SortExec>() else {
+                return Ok(Transformed::no(plan));
+            };
+            let Some(scan) = sort.input().downcast_ref::<LakeScanExec>() else {
+                return Ok(Transformed::no(plan));
+            };
+            let told = sort.fetch().and_then(|most| scan.foremost(sort.expr().first(), most));
+            Ok(match told {
+                Some(told) => {
+                    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+                    Transformed::yes(plan.replace_children(vec![Arc::new(told)], options)?)
+                }
+                None => Transformed::no(plan),
+            })
+        })?;
+        Ok(told.data)
+    }
+
+    fn name(&self) -> &str {
+        "TellForemost"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Array, Int64Array, StringArray};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What is left of several row groups sorts to the same first rows as everything does.
+    fn first_of(
+        groups: &[Vec<Option<i64>>],
+        options: SortOptions,
+        most: usize,
+    ) -> (Vec<Option<i64>>, Vec<Option<i64>>) {
+        let mut ranking = Ranking::default();
+        let mut left = Vec::new();
+        for group in groups {
+            let keys: ArrayRef = Arc::new(Int64Array::from(group.clone()));
+            let mask = ranking.keep(&keys, options, most).unwrap();
+            left.extend(
+                group
+                    .iter()
+                    .zip(mask.values().iter())
+                    .filter(|(_, kept)| *kept)
+                    .map(|(key, _)| *key),
+            );
+        }
+        (first(left, options, most), first(groups.concat(), options, most))
+    }
+
+    fn first(keys: Vec<Option<i64>>, options: SortOptions, most: usize) -> Vec<Option<i64>> {
+        let keys: ArrayRef = Arc::new(Int64Array::from(keys));
+        let sorted = sort_to_indices(&keys, Some(options), Some(most)).unwrap();
+        let sorted = take(&keys, &sorted, None).unwrap();
+        let sorted = sorted.as_any().downcast_ref::<Int64Array>().unwrap();
+        sorted.iter().collect()
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_left_out_that_may_come_first(
+            groups in prop::collection::vec(prop::collection::vec(prop::option::of(-9i64..9), 0..40), 0..6),
+            descending: bool,
+            nulls_first: bool,
+            most in 1usize..30,
+        ) {
+            let (left, all) = first_of(&groups, SortOptions { descending, nulls_first }, most);
+            prop_assert_eq!(left, all);
+        }
+    }
+
+    /// Rows that are equal by the first key are for the others to decide.
+    #[test]
+    fn equals_of_the_last_stay() {
+        let keys: ArrayRef = Arc::new(StringArray::from(vec!["b", "a", "b", "c", "b"]));
+        let options = SortOptions::default();
+        let mask = Ranking::default().keep(&keys, options, 2).unwrap();
+        assert_eq!(mask, BooleanArray::from(vec![true, true, true, false, true]));
+        assert_eq!(mask.null_count(), 0);
+    }
+}
