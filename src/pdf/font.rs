@@ -18,7 +18,7 @@ const BOLD: &[u8] = include_bytes!("fonts/DejaVuSans-Bold.ttf");
 const FAMILY: &str = "DejaVu Sans";
 
 /// One of the two weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Weight {
     Regular,
     Bold,

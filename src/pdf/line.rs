@@ -5,6 +5,7 @@ use std::sync::Arc;
 use krilla::text::{GlyphId, KrillaGlyph};
 use parley::style::{LineHeight, OverflowWrap, StyleProperty};
 use parley::{Layout, LayoutContext};
+use quick_cache::unsync::Cache;
 
 use super::PdfError;
 use super::font::{Fonts, Weight};
@@ -14,6 +15,10 @@ const BOX: &str = "\u{25a1}";
 
 /// Bytes of a text that are shaped at once: that takes more than a hundred times as many.
 const LONGEST: usize = 16 << 10;
+/// Texts whose lines are kept: cells of a table say the same again and again, and shaping is most of the work.
+const KEPT: usize = 4_096;
+/// Bytes of a text that is kept, at most.
+const KEPT_BYTES: usize = 256;
 
 /// How a text is set.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,11 +30,11 @@ pub(super) struct Style {
     pub(super) grey: u8,
 }
 
-/// A line of a text.
-#[derive(Debug)]
+/// A line of a text. Cloning shares its glyphs.
+#[derive(Debug, Clone)]
 pub(super) struct Line {
     pub(super) text: Arc<str>,
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Arc<[Run]>,
     /// In points, the space between lines included.
     pub(super) height: f32,
     /// From the line's top to its baseline, in points.
@@ -61,11 +66,22 @@ struct Substitute {
     bold: (u32, f32),
 }
 
+/// A text and how it is set: its style and the width of its column, both by their bits.
+type Setting = (Arc<str>, u32, Weight, u8, u32);
+
+/// The lines of a text.
+#[derive(Debug, Clone)]
+struct Set {
+    lines: Arc<[Line]>,
+    without_glyph: u64,
+}
+
 /// Shapes texts; kept for a whole document for its caches.
 pub(super) struct Setter {
     pub(super) fonts: Fonts,
     layouts: LayoutContext<()>,
     missing: Substitute,
+    known: Cache<Setting, Set>,
     /// How many characters had no glyph.
     pub(super) without_glyph: u64,
 }
@@ -79,6 +95,7 @@ impl Setter {
                 regular: (0, 0.6),
                 bold: (0, 0.6),
             },
+            known: Cache::new(KEPT),
             without_glyph: 0,
         };
         setter.missing = Substitute {
@@ -109,6 +126,31 @@ impl Setter {
         if text.trim().is_empty() {
             return Vec::new();
         }
+        if text.len() > KEPT_BYTES {
+            return self.set(text, style, width);
+        }
+        let setting: Setting = (
+            text.clone(),
+            style.size.to_bits(),
+            style.weight,
+            style.grey,
+            width.to_bits(),
+        );
+        if let Some(set) = self.known.get(&setting) {
+            self.without_glyph += set.without_glyph;
+            return set.lines.to_vec();
+        }
+        let before = self.without_glyph;
+        let lines = self.set(text, style, width);
+        let set = Set {
+            lines: lines.as_slice().into(),
+            without_glyph: self.without_glyph - before,
+        };
+        self.known.insert(setting, set);
+        lines
+    }
+
+    fn set(&mut self, text: Arc<str>, style: Style, width: f32) -> Vec<Line> {
         let layout = self.layout(&text, style, Some(width));
         let mut lines = Vec::with_capacity(layout.len());
         let mut top = 0.0;
@@ -129,7 +171,7 @@ impl Setter {
             }
             lines.push(Line {
                 text: text.clone(),
-                runs,
+                runs: runs.into(),
                 height: metrics.line_height,
                 baseline: metrics.baseline - top,
                 grey: style.grey,
@@ -267,6 +309,22 @@ mod tests {
     }
 
     #[test]
+    fn a_text_is_set_the_same_again_in_its_own_style_and_width() {
+        let mut setter = Setter::new().unwrap();
+        let large = Style { size: 20.0, ..PLAIN };
+        let bold = Style {
+            weight: Weight::Bold,
+            ..PLAIN
+        };
+        for (style, width) in [(PLAIN, 60.0), (PLAIN, 200.0), (large, 60.0), (bold, 60.0)] {
+            let first = format!("{:?}", setter.lines("one two three four", style, width));
+            let again = format!("{:?}", setter.lines("one two three four", style, width));
+            let alone = format!("{:?}", Setter::new().unwrap().lines("one two three four", style, width));
+            assert_eq!((&again, &alone), (&first, &first));
+        }
+    }
+
+    #[test]
     fn long_texts_are_cut_where_a_line_or_a_word_ends() {
         let word = "x".repeat(LONGEST - 1);
         let cut = |text: &str| pieces(text).map(str::to_owned).collect::<Vec<_>>();
@@ -284,7 +342,10 @@ mod tests {
     fn a_character_without_a_glyph_is_a_box_over_its_text() {
         let mut setter = Setter::new().unwrap();
         let lines = setter.lines("a\u{1f48a}b", PLAIN, 100.0);
+        // Each time that it is met counts.
         assert_eq!(setter.without_glyph, 1);
+        setter.lines("a\u{1f48a}b", PLAIN, 100.0);
+        assert_eq!(setter.without_glyph, 2);
         let glyphs: Vec<_> = lines[0].runs.iter().flat_map(|run| &run.glyphs).collect();
         let boxed = glyphs
             .iter()

@@ -243,7 +243,7 @@ fn content_tag(role: Role) -> ContentTag<'static> {
 
 fn draw_line(surface: &mut Surface<'_>, x: f32, y: f32, line: &Line, fonts: &Fonts) {
     surface.set_fill(Some(fill(line.grey)));
-    for run in &line.runs {
+    for run in line.runs.iter() {
         surface.draw_glyphs(
             Point::from_xy(x + run.x, y + line.baseline),
             &run.glyphs,
