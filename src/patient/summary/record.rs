@@ -32,6 +32,8 @@ pub(super) struct Entry<'t> {
     pub(super) id: &'t str,
     pub(super) json: Value<'t>,
     is_own: bool,
+    /// Whether it is about the patient, or does not say whom it is about.
+    is_about_patient: bool,
 }
 
 impl<'t> Entry<'t> {
@@ -125,6 +127,7 @@ impl<'t> Chart<'t> {
                 id: record.id,
                 json,
                 is_own: record.is_own,
+                is_about_patient: true,
             });
         }
         entries.sort_by_key(|entry| (entry.type_name, entry.id, !entry.is_own));
@@ -139,6 +142,10 @@ impl<'t> Chart<'t> {
         for (at, entry) in chart.entries.iter().enumerate() {
             chart.by_key.insert((entry.resource_type, entry.id), at);
             chart.by_type.entry(entry.type_name).or_insert(at..at).end = at + 1;
+        }
+        // Every section asks.
+        for at in 0..chart.entries.len() {
+            chart.entries[at].is_about_patient = chart.says_nobody_else(at);
         }
         Ok(chart)
     }
@@ -159,6 +166,10 @@ impl<'t> Chart<'t> {
     /// Whether a record is about the patient, or does not say whom it is about. Somebody can be in a patient's
     /// compartment as what the patient observed of another.
     pub(super) fn is_about_patient(&self, at: usize) -> bool {
+        self.entries[at].is_about_patient
+    }
+
+    fn says_nobody_else(&self, at: usize) -> bool {
         let entry = &self.entries[at];
         let Some(subject) = entry.get(entry.subject_name()) else {
             return true;
