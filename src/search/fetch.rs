@@ -1,7 +1,5 @@
 //! The resources of a page's matches, read last and only for the page, on all processors.
 
-use std::sync::LazyLock;
-
 use datafusion::common::runtime::SpawnedTask;
 
 use super::SearchError;
@@ -10,15 +8,10 @@ use super::matches::Found;
 use super::page::Entry;
 use super::query::Query;
 use crate::lake::scan::{Locator, Row, ScopedTable};
+pub(super) use crate::plan::processors;
 
 /// Rows that are worth a thread of their own.
 const WORTH_A_THREAD: usize = 128;
-
-/// How many processors there are. Asked once: the system reads files to tell, which takes longer than many a search.
-pub(super) fn processors() -> usize {
-    static PROCESSORS: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
-    *PROCESSORS
-}
 
 impl Engine {
     /// The resources of a page, cut where it meets [`MAX_PAGE_BYTES`]: at its end, or at its beginning where it was

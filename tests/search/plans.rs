@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use super::small::{Small, small};
+use super::corpus::link;
+use super::small::{BASE, Small, small};
 
 fn records() -> Small {
     let observation = |at: usize| {
@@ -28,23 +29,28 @@ fn check(queries: &[&str], expected: &Expect) {
     let records = records();
     let mut shown = String::new();
     for query in queries {
-        writeln!(shown, "{query}").unwrap();
-        let explained = records.explained(query);
-        let steps = explained["steps"].as_array().unwrap();
-        let plans: Vec<&Value> = steps
-            .iter()
-            .flat_map(|step| step["plans"].as_array().unwrap())
-            .collect();
-        if plans.is_empty() {
-            writeln!(shown, "  {}", explained["searches"][0]["way"].as_str().unwrap()).unwrap();
-        }
-        for line in plans.iter().flat_map(|plan| plan.as_str().unwrap().lines()) {
-            // Times differ from run to run.
-            let line = line.split(", metrics=[").next().unwrap();
-            writeln!(shown, "  {line}").unwrap();
-        }
+        show(&records, query, query, &mut shown);
     }
     expected.assert_eq(&shown);
+}
+
+/// The plans of a search under a name.
+fn show(records: &Small, name: &str, query: &str, shown: &mut String) {
+    writeln!(shown, "{name}").unwrap();
+    let explained = records.explained(query);
+    let steps = explained["steps"].as_array().unwrap();
+    let plans: Vec<&Value> = steps
+        .iter()
+        .flat_map(|step| step["plans"].as_array().unwrap())
+        .collect();
+    if plans.is_empty() {
+        writeln!(shown, "  {}", explained["searches"][0]["way"].as_str().unwrap()).unwrap();
+    }
+    for line in plans.iter().flat_map(|plan| plan.as_str().unwrap().lines()) {
+        // Times differ from run to run.
+        let line = line.split(", metrics=[").next().unwrap();
+        writeln!(shown, "  {line}").unwrap();
+    }
 }
 
 #[test]
@@ -177,5 +183,50 @@ fn a_persons_searches_have_no_plan() {
             Patient?_id=p1
               over the columns of the one patient that it names, without a plan
         "#]],
+    );
+}
+
+/// The pages that links lead to: the second, the first from the second, and the last.
+#[test]
+fn pages_are_walked_in_either_direction() {
+    let records = records();
+    let mut shown = String::new();
+    for first in [
+        "Observation?code=1234-1&_count=5",
+        "Observation?code=1234-1&_sort=-date&_count=5",
+    ] {
+        let led_to = |page: &str, relation: &str| {
+            let url = link(&records.page(page).unwrap(), relation).unwrap();
+            url.strip_prefix(BASE).unwrap().to_owned()
+        };
+        let second = led_to(first, "next");
+        show(&records, &format!("{first}, next"), &second, &mut shown);
+        let back = led_to(&second, "previous");
+        show(&records, &format!("{first}, next, previous"), &back, &mut shown);
+    }
+    expect![[""]].assert_eq(&shown);
+}
+
+#[test]
+fn several_types_are_a_plan_each() {
+    check(
+        &[
+            "?_type=Patient,Observation&_count=4",
+            "?_type=Patient,Observation&_sort=_lastUpdated&_count=4",
+            "?_type=Patient,Observation&_summary=count",
+        ],
+        &expect![[""]],
+    );
+}
+
+#[test]
+fn totals_and_includes_stand_beside_the_page() {
+    check(
+        &[
+            "Observation?code=1234-1&_count=2&_total=accurate",
+            "Observation?code=1234-1&_count=2&_include=Observation:subject",
+            "Patient?gender=female&_count=2&_revinclude=Observation:subject",
+        ],
+        &expect![[""]],
     );
 }

@@ -32,6 +32,7 @@ use super::prune::Prune;
 use super::report::ScanReport;
 use super::resolved::Scan;
 use super::rows::{Rows, Step};
+use super::stretch::Stretch;
 
 /// Below this many rows a partition is not worth its own task.
 const ROWS_PER_PARTITION: u64 = 16_384;
@@ -72,6 +73,12 @@ impl LakeScanExec {
         }
     }
 
+    /// The same, at most so many rows of each partition.
+    pub fn at_most(&self, rows: usize) -> LakeScanExec {
+        let limit = Some(self.limit.map_or(rows, |limit| limit.min(rows)));
+        LakeScanExec { limit, ..self.clone() }
+    }
+
     /// What was read so far; final once all streams have ended.
     pub fn report(&self) -> ScanReport {
         self.scan.account.report(self.scan.table.files().len())
@@ -96,6 +103,9 @@ impl DisplayAs for LakeScanExec {
         let predicates: Vec<&str> = self.scan.labels().collect();
         if !predicates.is_empty() {
             write!(f, ", predicates=[{}]", predicates.join("; "))?;
+        }
+        if self.scan.stretch() != Stretch::default() {
+            write!(f, ", part={}", self.scan.stretch())?;
         }
         if self.sorted.is_some() {
             write!(f, ", order=best first")?;
