@@ -89,7 +89,50 @@ fn the_scan_takes_over_what_a_view_asks_of_resources() {
             ),
             (definition("some", &codings(), Some("status = 'final'")), some, None),
         ],
-        &expect![[""]],
+        &expect![[r#"
+            OrderedLimit: take=all
+              View: all
+                TableScan: Observation projection=[id]
+            OrderedLimitExec: take=all
+              ViewExec: columns=[id], leaves=[_id, id]
+                LakeScanExec: columns=[id]
+
+            OrderedLimit: take=all
+              View: codings
+                TableScan: Observation projection=[id, code]
+            OrderedLimitExec: take=all
+              ViewExec: columns=[id, code], leaves=[_id, code.coding, code.coding._code, code.coding.code, id]
+                LakeScanExec: columns=[id, code.coding.code]
+
+            OrderedLimit: take=all
+              View: final
+                TableScan: Observation projection=[id], full_filters=[[where status = 'final'](Observation.status)]
+            OrderedLimitExec: take=all
+              ViewExec: columns=[id], leaves=[_id, id]
+                LakeScanExec: columns=[id], prune=[status = 'final'], predicates=[item [status = 'final']; where status = 'final']
+
+            OrderedLimit: take=all
+              View: one
+                TableScan: Observation projection=[id], full_filters=[[where code.coding.where(system = 's').code = 'c1'](Observation.code)]
+            OrderedLimitExec: take=all
+              ViewExec: columns=[id], leaves=[_id, id]
+                LakeScanExec: columns=[id], prune=[(code.coding.code = 'c1' and code.coding.system = 's')], predicates=[item [code.coding.code = 'c1']; item [code.coding.system = 's']; where code.coding.where(system = 's').code = 'c1']
+
+            OrderedLimit: take=all
+              View: asked
+                TableScan: Observation projection=[id], full_filters=[[where status.lower() = 'final'](Observation.status)]
+            OrderedLimitExec: take=all
+              ViewExec: columns=[id], leaves=[_id, id]
+                LakeScanExec: columns=[id], predicates=[where status.lower() = 'final']
+
+            OrderedLimit: take=all
+              View: some
+                TableScan: Observation projection=[id, code], full_filters=[Observation.patient IN ([Utf8("p1")]), Observation.last_updated >= TimestampMicrosecond(0, Some("UTC")), [where status = 'final'](Observation.status)]
+            OrderedLimitExec: take=all
+              ViewExec: columns=[id, code], leaves=[_id, code.coding, code.coding._code, code.coding.code, id]
+                LakeScanExec: columns=[id, code.coding.code], prune=[(patient = 'p1' and last_updated >= 0 and status = 'final')], predicates=[patient = 'p1'; item [status = 'final']; last_updated >= TimestampMicrosecond(0, Some("UTC")); where status = 'final']
+
+        "#]],
     );
 }
 
@@ -103,7 +146,42 @@ fn pages_and_limits_are_operators() {
             (filtered.clone(), paged(2, Some(3)), None),
             (filtered, paged(4, None), Some(1)),
         ],
-        &expect![[""]],
+        &expect![[r#"
+            OrderedLimit: take=5
+              View: limited
+                TableScan: Observation projection=[id, code]
+            OrderedLimitExec: take=5
+              ViewExec: columns=[id, code], leaves=[_id, code.coding, code.coding._code, code.coding.code, id]
+                LakeScanExec: columns=[id, code.coding.code]
+
+            OrderedLimit: take=all
+              View: paged
+                OrderedLimit: skip=2, take=3
+                  TableScan: Observation projection=[id]
+            OrderedLimitExec: take=all
+              ViewExec: columns=[id], leaves=[_id, id]
+                OrderedLimitExec: skip=2, take=3
+                  LakeScanExec: columns=[id], limit=5
+
+            OrderedLimit: take=all
+              View: final
+                OrderedLimit: skip=2, take=3
+                  TableScan: Observation projection=[id, status]
+            OrderedLimitExec: take=all
+              ViewExec: columns=[id], leaves=[_id, id], where=[status = 'final']
+                OrderedLimitExec: skip=2, take=3
+                  LakeScanExec: columns=[id, status], limit=5
+
+            OrderedLimit: take=1
+              View: final
+                OrderedLimit: skip=4, take=all
+                  TableScan: Observation projection=[id, status]
+            OrderedLimitExec: take=1
+              ViewExec: columns=[id], leaves=[_id, id], where=[status = 'final']
+                OrderedLimitExec: skip=4, take=all
+                  LakeScanExec: columns=[id, status]
+
+        "#]],
     );
 }
 
@@ -124,7 +202,26 @@ fn several_views_are_one_plan_over_one_scan() {
     for (resources, limit) in [(Resources::default(), None), (paged(1, Some(4)), Some(2))] {
         writeln!(shown, "{}", shared(&lake, &views, &resources, limit).explain()).unwrap();
     }
-    expect![[""]].assert_eq(&shown);
+    expect![[r#"
+        2 views share one scan
+        OrderedLimit: take=all
+          Views: ids, codings
+            TableScan: Observation projection=[id, status, code], full_filters=[[where status = 'final' or where code.exists()](Observation.status, Observation.code)]
+        OrderedLimitExec: take=all
+          ViewsExec: ids=[columns=[id], leaves=[_id, id], where=[status = 'final']], codings=[columns=[id, code], leaves=[_id, code.coding, code.coding._code, code.coding.code, id], where=[code.exists()]]
+            LakeScanExec: columns=[id, status, code.coding.code], prune=[(status = 'final' or code exists)], predicates=[where status = 'final' or where code.exists()]
+
+        2 views share one scan
+        OrderedLimit: take=all
+          Views: ids, codings
+            OrderedLimit: skip=1, take=4
+              TableScan: Observation projection=[id, status, code]
+        OrderedLimitExec: take=all
+          ViewsExec: ids=[columns=[id], leaves=[_id, id], where=[status = 'final']], codings=[columns=[id, code], leaves=[_id, code.coding, code.coding._code, code.coding.code, id], where=[code.exists()]], limit=2 each
+            OrderedLimitExec: skip=1, take=4
+              LakeScanExec: columns=[id, status, code.coding.code], limit=5
+
+    "#]].assert_eq(&shown);
 }
 
 #[test]
