@@ -128,10 +128,17 @@ impl UserDefinedLogicalNodeCore for ViewNode {
     }
 
     fn fmt_for_explain(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let names: Vec<&str> = self.views.iter().filter_map(|view| view.name()).collect();
+        write!(f, "{}: ", UserDefinedLogicalNodeCore::name(self))?;
+        for (place, view) in self.views.iter().enumerate() {
+            let between = if place == 0 { "" } else { ", " };
+            write!(f, "{between}{}", several::label(place, view))?;
+            if let Some(text) = view.filter_text().filter(|_| self.filters) {
+                write!(f, " where [{text}]")?;
+            }
+        }
         match self.shape {
-            Shape::Columns => write!(f, "View: {}", names.join(", ")),
-            Shape::Lists { .. } => write!(f, "Views: {}", names.join(", ")),
+            Shape::Lists { limit: Some(limit) } => write!(f, ", limit={limit} each"),
+            _ => Ok(()),
         }
     }
 

@@ -201,7 +201,7 @@ impl DisplayAs for ViewsExec {
 }
 
 /// A view's name, or else its place.
-fn label(place: usize, view: &View) -> String {
+pub(super) fn label(place: usize, view: &View) -> String {
     view.name().map_or_else(|| place.to_string(), str::to_owned)
 }
 

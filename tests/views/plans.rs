@@ -164,7 +164,7 @@ fn pages_and_limits_are_operators() {
                   LakeScanExec: columns=[id], limit=5
 
             OrderedLimit: take=all
-              View: final
+              View: final where [status = 'final']
                 OrderedLimit: skip=2, take=3
                   TableScan: Observation projection=[id, status]
             OrderedLimitExec: take=all
@@ -173,7 +173,7 @@ fn pages_and_limits_are_operators() {
                   LakeScanExec: columns=[id, status], limit=5
 
             OrderedLimit: take=1
-              View: final
+              View: final where [status = 'final']
                 OrderedLimit: skip=4, take=all
                   TableScan: Observation projection=[id, status]
             OrderedLimitExec: take=1
@@ -205,7 +205,7 @@ fn several_views_are_one_plan_over_one_scan() {
     expect![[r#"
         2 views share one scan
         OrderedLimit: take=all
-          Views: ids, codings
+          Views: ids where [status = 'final'], codings where [code.exists()]
             TableScan: Observation projection=[id, status, code], full_filters=[[where status = 'final' or where code.exists()](Observation.status, Observation.code)]
         OrderedLimitExec: take=all
           ViewsExec: ids=[columns=[id], leaves=[_id, id], where=[status = 'final']], codings=[columns=[id, code], leaves=[_id, code.coding, code.coding._code, code.coding.code, id], where=[code.exists()]]
@@ -213,7 +213,7 @@ fn several_views_are_one_plan_over_one_scan() {
 
         2 views share one scan
         OrderedLimit: take=all
-          Views: ids, codings
+          Views: ids where [status = 'final'], codings where [code.exists()], limit=2 each
             OrderedLimit: skip=1, take=4
               TableScan: Observation projection=[id, status, code]
         OrderedLimitExec: take=all

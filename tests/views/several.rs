@@ -126,7 +126,7 @@ fn the_plan_shows_the_scan_that_is_shared() {
     expect![[r#"
         3 views share one scan
         OrderedLimit: take=all
-          Views: finals, codes, notes
+          Views: finals where [status = 'final'], codes where [code.exists()], notes
             TableScan: Observation projection=[id, status, code, valueInteger, note], full_filters=[Observation.last_updated >= TimestampMicrosecond(0, Some("UTC"))]
         OrderedLimitExec: take=all
           ViewsExec: finals=[columns=[id, x], leaves=[_id, _valueInteger, id, valueInteger], where=[status = 'final']], codes=[columns=[id, x], leaves=[_id, code.coding._code, code.coding.code, id], where=[code.exists()]], notes=[columns=[id, x], leaves=[_id, id, note._text, note.text]]
@@ -136,7 +136,7 @@ fn the_plan_shows_the_scan_that_is_shared() {
     expect![[r#"
         2 views share one scan
         OrderedLimit: take=all
-          Views: finals, codes
+          Views: finals where [status = 'final'], codes where [code.exists()]
             TableScan: Observation projection=[id, status, code, valueInteger], full_filters=[[where status = 'final' or where code.exists()](Observation.status, Observation.code)]
         OrderedLimitExec: take=all
           ViewsExec: finals=[columns=[id, x], leaves=[_id, _valueInteger, id, valueInteger], where=[status = 'final']], codes=[columns=[id, x], leaves=[_id, code.coding._code, code.coding.code, id], where=[code.exists()]]
