@@ -1,7 +1,5 @@
 //! The resources of a page's matches, read last and only for the page, on all processors.
 
-use std::sync::LazyLock;
-
 use datafusion::common::runtime::SpawnedTask;
 
 use super::SearchError;
@@ -9,16 +7,11 @@ use super::engine::{Engine, MAX_PAGE_BYTES};
 use super::matches::Found;
 use super::page::Entry;
 use super::query::Query;
+pub(super) use crate::lake::scan::processors;
 use crate::lake::scan::{Locator, Row, ScopedTable};
 
 /// Rows that are worth a thread of their own.
 const WORTH_A_THREAD: usize = 128;
-
-/// How many processors there are. Asked once: the system reads files to tell, which takes longer than many a search.
-pub(super) fn processors() -> usize {
-    static PROCESSORS: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
-    *PROCESSORS
-}
 
 impl Engine {
     /// The resources of a page, cut where it meets [`MAX_PAGE_BYTES`]: at its end, or at its beginning where it was

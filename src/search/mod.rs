@@ -33,7 +33,6 @@ mod merge;
 mod modifier;
 mod near;
 mod offer;
-mod ordered;
 mod page;
 mod parameter;
 mod parts;

@@ -11,7 +11,7 @@ use datafusion::datasource::provider_as_source;
 use datafusion::functions_aggregate::count::count_all;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
-use datafusion::physical_plan::{collect, execute_stream, execute_stream_partitioned};
+use datafusion::physical_plan::{ExecutionPlan, collect, execute_stream, execute_stream_partitioned};
 use datafusion::prelude::ident;
 use futures::StreamExt;
 use tokio::task::JoinSet;
@@ -19,7 +19,6 @@ use tokio::task::JoinSet;
 use super::criterion::Criterion;
 use super::matches::Found;
 use super::merge::{Keyed, Order};
-use super::ordered::{self, Limit};
 use super::query::Query;
 use super::sessions::Sessions;
 use super::tag::{Place, Side};
@@ -29,6 +28,7 @@ use crate::fhir::storage::LeafSet;
 use crate::lake::scan::{
     FILE, IdSet, LakeProvider, Locator, Predicate, ROW, ScanRequest, ScopedTable, Stretch, expression,
 };
+use crate::plan::{Limit, OrderedLimitExec};
 
 /// The matches of a page, and whether there are more; `owners` narrows the scan where the query names people.
 pub(super) async fn page(
@@ -38,32 +38,25 @@ pub(super) async fn page(
     owners: Option<Vec<i64>>,
 ) -> Result<Found, SearchError> {
     let backwards = query.is_backwards();
-    let mut locators = match query.sort.is_empty() {
+    let scan = Scan::of_page(sessions, table, query, owners)?;
+    let batches = match query.sort.is_empty() {
         true => {
-            let limit = Limit {
-                skip: if query.place.is_some() { 0 } else { query.offset },
-                take: if backwards {
-                    query.count
-                } else {
-                    query.count.saturating_add(1)
-                },
-                backwards,
-            };
-            let scan = Scan::of_page(sessions, table, query, owners)?;
-            ordered::matches(sessions, &scan.provider, &scan.filters, limit, &query.trace).await?
+            let plan = scan.in_order(sessions, query).await?;
+            let batches = collect(plan.clone(), sessions.in_parts().context()).await?;
+            query.trace.plan(plan.as_ref());
+            batches
         }
         false => {
-            let scan = Scan::of_page(sessions, table, query, owners)?;
             let planned = sessions.parallel().plan(&paged(scan.plan(query)?, query)?).await?;
             let batches = collect(planned.physical.clone(), sessions.parallel().context()).await?;
             query.trace.planned(&planned);
-            let mut locators: Vec<Locator> = batches.iter().flat_map(Locator::of).collect();
-            if backwards {
-                locators.reverse();
-            }
-            locators
+            batches
         }
     };
+    let mut locators: Vec<Locator> = batches.iter().flat_map(Locator::of).collect();
+    if backwards {
+        locators.reverse();
+    }
     // What lies before a match is followed by it at least.
     let more = locators.len() > query.count || backwards && !locators.is_empty();
     locators.truncate(query.count);
@@ -274,6 +267,22 @@ impl Scan {
             filters: filters.collect(),
             provider,
         }
+    }
+
+    /// The rows of a page in the table's order. The operators are put together here: a filter over a scan leaves no
+    /// choice to a planner, and planning would take longer than finding most pages does.
+    async fn in_order(&self, sessions: &Sessions, query: &Query) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
+        let schema = self.provider.schema();
+        let places = vec![schema.index_of(FILE)?, schema.index_of(ROW)?];
+        let state = sessions.in_parts().state();
+        let scan = self.provider.scan(state, Some(&places), &self.filters, None).await?;
+        let backwards = query.is_backwards();
+        let page = Limit {
+            skip: if query.place.is_some() { 0 } else { query.offset },
+            take: Some(query.count.saturating_add(usize::from(!backwards))),
+            backwards,
+        };
+        Ok(Arc::new(OrderedLimitExec::new(scan, page)))
     }
 
     /// The rows that pass, as the beginning of a plan.

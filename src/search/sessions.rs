@@ -1,6 +1,6 @@
 //! The planners that searches of many people run by.
 
-use crate::lake::scan::Planner;
+use crate::plan::Planner;
 
 /// The most parts of a table that is walked through.
 const MOST_PARTS: usize = 4096;
@@ -17,8 +17,8 @@ pub(super) struct Sessions {
 impl Sessions {
     pub(super) fn new() -> Sessions {
         Sessions {
-            parallel: Planner::new(None),
-            in_parts: Planner::new(Some(MOST_PARTS)),
+            parallel: Planner::new(None, Vec::new()),
+            in_parts: Planner::new(Some(MOST_PARTS), Vec::new()),
             pushdown: true,
         }
     }

@@ -1,16 +1,15 @@
 //! A search that is watched: which steps it takes, how long each, and what each reads. One that nobody watches notes
 //! nothing.
 
-use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::display::DisplayableExecutionPlan;
 
 use super::explain::{Explanation, Form, Part, Step};
 use crate::fhir::outcome::{Issue, IssueType};
-use crate::lake::scan::{Planned, ScopedTable, Watch};
+use crate::lake::scan::{ScopedTable, Watch};
+use crate::plan::{Planned, shown};
 
 /// Goes along with a query.
 #[derive(Clone, Debug, Default)]
@@ -65,9 +64,7 @@ impl Trace {
     /// A plan that DataFusion made, and that has run.
     pub(super) fn planned(&self, planned: &Planned) {
         if let Some(mut noted) = self.noted() {
-            let logical = planned.logical.display_indent().to_string();
-            let physical = shown(planned.physical.as_ref());
-            noted.plans.push(format!("{logical}\n{physical}"));
+            noted.plans.push(planned.to_string());
         }
     }
 
@@ -115,41 +112,5 @@ impl Trace {
     fn noted(&self) -> Option<MutexGuard<'_, Noted>> {
         let tracing = self.0.as_deref()?;
         Some(tracing.noted.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-/// A physical plan with its metrics, for people.
-fn shown(plan: &dyn ExecutionPlan) -> String {
-    let text = DisplayableExecutionPlan::with_metrics(plan).indent(false).to_string();
-    text.split_inclusive('\n').map(without_keys).collect()
-}
-
-/// A line of a plan without the filter that a sort has learned while it ran: it holds keys of records, and whoever sees
-/// the plan need not see these.
-fn without_keys(line: &str) -> Cow<'_, str> {
-    let is_sort = line.trim_start().starts_with("SortExec: ");
-    let Some((plan, rest)) = line.split_once(", filter=[").filter(|_| is_sort) else {
-        return Cow::Borrowed(line);
-    };
-    // Keys may hold any text, metrics hold none of it.
-    match rest.rsplit_once("], metrics=[") {
-        Some((_, metrics)) => Cow::Owned(format!("{plan}, metrics=[{metrics}")),
-        None => Cow::Owned(format!("{plan}\n")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::without_keys;
-
-    #[test]
-    fn keys_of_records_are_in_no_plan() {
-        let line = "  SortExec: TopK(fetch=1), expr=[k ASC], filter=[k < [a], metrics=[Secret], metrics=[rows=1]\n";
-        assert_eq!(
-            without_keys(line),
-            "  SortExec: TopK(fetch=1), expr=[k ASC], metrics=[rows=1]\n"
-        );
-        let scan = "LakeScanExec: filter=[code = 'x'], metrics=[]\n";
-        assert_eq!(without_keys(scan), scan);
     }
 }

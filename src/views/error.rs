@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::finding::Finding;
 use crate::fhirpath::FhirPathError;
+use crate::plan::Died;
 
 /// Why something is not a view that can be run: one error or more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,9 +107,6 @@ pub enum RunError {
     /// Nobody wants the rows any more.
     #[error("the rows are no longer wanted")]
     Stopped,
-    /// A thread that computes rows could not be started.
-    #[error("no thread could be started: {0}")]
-    Thread(#[source] std::io::Error),
     /// A thread that computed rows stopped unexpectedly.
     #[error("a worker of the view stopped unexpectedly")]
     Worker,
@@ -188,10 +186,17 @@ impl RunError {
     }
 }
 
+impl From<Died> for RunError {
+    fn from(_: Died) -> RunError {
+        RunError::Worker
+    }
+}
+
 impl From<datafusion::error::DataFusionError> for RunError {
     fn from(error: datafusion::error::DataFusionError) -> RunError {
         use datafusion::error::DataFusionError;
         match error {
+            DataFusionError::External(source) if source.is::<Died>() => RunError::Worker,
             DataFusionError::External(source) => match source.downcast::<RunError>() {
                 Ok(error) => *error,
                 Err(source) => match source.downcast::<DataFusionError>() {

@@ -56,18 +56,19 @@ impl ViewExec {
 
 impl DisplayAs for ViewExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
-        let columns: Vec<&str> = self.view.columns().iter().map(|column| column.name.as_str()).collect();
-        let leaves: Vec<&str> = self.view.leaves().iter().map(String::as_str).collect();
-        write!(
-            f,
-            "ViewExec: columns=[{}], leaves=[{}]",
-            columns.join(", "),
-            leaves.join(", ")
-        )?;
-        match self.view.filter_text().filter(|_| self.filters) {
-            Some(text) => write!(f, ", where=[{text}]"),
-            None => Ok(()),
-        }
+        f.write_str("ViewExec: ")?;
+        columns_and_leaves(&self.view, self.filters, f)
+    }
+}
+
+/// What a view gives and what it reads; its `where`, if the operator applies it.
+pub(super) fn columns_and_leaves(view: &View, filters: bool, f: &mut fmt::Formatter) -> fmt::Result {
+    let columns: Vec<&str> = view.columns().iter().map(|column| column.name.as_str()).collect();
+    let leaves: Vec<&str> = view.leaves().iter().map(String::as_str).collect();
+    write!(f, "columns=[{}], leaves=[{}]", columns.join(", "), leaves.join(", "))?;
+    match view.filter_text().filter(|_| filters) {
+        Some(text) => write!(f, ", where=[{text}]"),
+        None => Ok(()),
     }
 }
 

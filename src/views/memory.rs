@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use futures::StreamExt;
 
-use super::ordered::{Job, Jobs, Results};
+use super::error::RunError;
 use super::reader::{Document, Pick, Reader};
-use super::shared::{self, OfView, SharedRows};
+use super::several::{self, OfView};
+use super::shared::SharedRows;
 use super::view::View;
-use super::write::Rows;
+use super::write::{Batches, Rows, is_few};
+use crate::fhir::TypeId;
+use crate::plan::{Ahead, Pace, Part, Parts};
 
 /// Bytes of documents that are worth a thread's while; smaller ones go together.
 const GROUP_BYTES: usize = 1 << 20;
@@ -25,16 +29,14 @@ impl Rows {
         let view = view.for_run();
         let reader = Arc::new(Reader::new([view.as_ref()]));
         let of_documents = view.clone();
-        let jobs: Jobs<RecordBatch> = Box::new(groups(documents).map(move |documents| -> Job<RecordBatch> {
+        let parts = groups(documents).map(move |documents| {
             let (view, reader) = (of_documents.clone(), reader.clone());
-            Box::new(move || {
-                Box::new(reader.batches(documents).flat_map(move |batch| match batch {
-                    Ok((_, batch)) => Box::new(view.rows(batch, true)) as Results<RecordBatch>,
-                    Err(error) => Box::new(std::iter::once(Err(error))),
-                }))
+            part(documents, reader, move |batch| match batch {
+                Ok((_, batch)) => Box::new(view.rows(batch, true)) as Results<RecordBatch>,
+                Err(error) => Box::new(std::iter::once(Err(error))),
             })
-        }));
-        Rows::new(view, jobs, limit)
+        });
+        Rows::new(view, ahead(Box::new(parts), limit), limit)
     }
 }
 
@@ -49,24 +51,43 @@ impl SharedRows {
     ) -> SharedRows {
         let views: Vec<Arc<View>> = views.iter().map(|view| view.for_run()).collect();
         let reader = Arc::new(Reader::picking(views.iter().map(Arc::as_ref), pick));
-        let stopped = shared::none_stopped(views.len());
-        let (all, of_jobs) = (Arc::<[Arc<View>]>::from(views.as_slice()), stopped.clone());
-        let jobs: Jobs<OfView<RecordBatch>> = Box::new(groups(documents).map(move |documents| {
-            let (views, stopped, reader) = (all.clone(), of_jobs.clone(), reader.clone());
-            let job: Job<OfView<RecordBatch>> = Box::new(move || {
-                Box::new(reader.batches(documents).flat_map(move |batch| match batch {
-                    Ok((ty, batch)) => {
-                        let places = (0..views.len()).filter(|at| views[*at].resource() == ty).collect();
-                        let rows = shared::fan(views.clone(), places, stopped.clone(), batch, true);
-                        Box::new(rows.map(Ok)) as Results<OfView<RecordBatch>>
-                    }
-                    Err(error) => Box::new(std::iter::once(Err(error))),
-                }))
-            });
-            job
-        }));
-        SharedRows::new(views, jobs, limit, stopped)
+        let stopped = several::none_stopped(views.len());
+        let (all, of_parts) = (Arc::<[Arc<View>]>::from(views.as_slice()), stopped.clone());
+        let parts = groups(documents).map(move |documents| {
+            let (views, stopped, reader) = (all.clone(), of_parts.clone(), reader.clone());
+            part(documents, reader, move |batch| match batch {
+                Ok((ty, batch)) => {
+                    let places = (0..views.len()).filter(|at| views[*at].resource() == ty).collect();
+                    let rows = several::fan(views.clone(), places, stopped.clone(), batch, true);
+                    Box::new(rows.map(Ok)) as Results<OfView<RecordBatch>>
+                }
+                Err(error) => Box::new(std::iter::once(Err(error))),
+            })
+        });
+        SharedRows::new(views, ahead(Box::new(parts), limit), limit, stopped)
     }
+}
+
+/// What a batch of documents gives.
+type Results<T> = Box<dyn Iterator<Item = Result<T, RunError>> + Send>;
+
+/// What documents give, which are read by the thread that runs the part.
+fn part<D: Document + 'static, T: Send + 'static>(
+    documents: Vec<D>,
+    reader: Arc<Reader>,
+    rows: impl FnMut(Result<(TypeId, RecordBatch), RunError>) -> Results<T> + Send + 'static,
+) -> Part<T, RunError> {
+    let batches = std::iter::once(documents).flat_map(move |documents| reader.clone().batches(documents));
+    Box::pin(futures::stream::iter(batches.flat_map(rows)))
+}
+
+/// What parts give. Whoever gives the documents may wait for those that are being read to go, so that threads block.
+fn ahead<T: Send + 'static>(parts: Parts<T, RunError>, limit: Option<usize>) -> Batches<T> {
+    let pace = Pace {
+        first_here: is_few(limit),
+        blocking: true,
+    };
+    Ahead::new(parts, pace).boxed()
 }
 
 /// Documents in groups that are worth a thread's while, in their order.

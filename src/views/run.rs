@@ -1,29 +1,28 @@
 //! A view over a lake: one plan from the scan to the rows, with everything that narrows it inside the scan.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow::array::RecordBatch;
 use datafusion::catalog::TableProvider;
 use datafusion::common::{ScalarValue, TableReference};
 use datafusion::datasource::provider_as_source;
 use datafusion::error::DataFusionError;
-use datafusion::execution::TaskContext;
 use datafusion::logical_expr::utils::conjunction;
-use datafusion::logical_expr::{Expr, LogicalPlanBuilder, lit};
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::ident;
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt};
 
 use super::error::RunError;
-use super::exec::ViewExec;
-use super::ordered::{Job, Jobs};
+use super::node::{Tables, ViewNode};
 use super::predicate;
 use super::stop::Stop;
 use super::view::View;
-use super::write::Rows;
+use super::write::{Batches, Rows};
 use crate::fhir::facts;
 use crate::fhir::storage::LeafSet;
-use crate::lake::scan::{LakeProvider, Planner, Predicate, ROW, ScanRequest, ScopedTable, expression};
+use crate::lake::scan::{LakeProvider, Predicate, ROW, ScanRequest, ScopedTable, expression};
+use crate::plan::{Limit, OrderedLimit, Planned, Planner};
 
 /// Which resources a view is made of, within what the scope shows.
 #[derive(Clone, Debug, Default)]
@@ -47,8 +46,8 @@ pub struct Page {
     pub count: Option<usize>,
 }
 
-/// The most partitions of a plan. A partition is run by one thread after the other, so that rows keep the order of the
-/// table: there are more of them than threads.
+/// The most partitions of a scan. They are run one behind the other, so that rows keep the order of the table: there
+/// are more of them than threads.
 const PARTITIONS: usize = 256;
 /// The system column that says whose compartment a resource is filed in.
 const PATIENT: &str = "patient";
@@ -56,38 +55,28 @@ const PATIENT: &str = "patient";
 const LAST_UPDATED: &str = "last_updated";
 /// The zone of its moments.
 const UTC: &str = "UTC";
-/// Below this many rows wanted a second thread would only read what nobody wants.
-const FEW_ROWS: usize = 10_000;
 
 /// A view, planned over a table.
 #[derive(Debug)]
 pub struct Run {
     view: Arc<View>,
-    plan: Arc<dyn ExecutionPlan>,
+    planned: Planned,
     provider: Arc<LakeProvider>,
-    context: Arc<TaskContext>,
     limit: Option<usize>,
     stop: Stop,
 }
 
-/// The scan below one view or several.
-pub(super) struct Planned {
-    pub(super) scan: Arc<dyn ExecutionPlan>,
+/// The plan below one view or several: the resources that they are made of.
+pub(super) struct Below {
+    pub(super) plan: LogicalPlan,
     /// Whether each view's `where` is still to be applied.
     pub(super) filters: bool,
     pub(super) provider: Arc<LakeProvider>,
-    pub(super) context: Arc<TaskContext>,
-    /// Ends the work from outside.
-    pub(super) stop: Stop,
 }
 
-impl Planned {
-    /// Plans one scan of all that the views read, narrowed by what all of them agree on.
-    pub(super) async fn new(
-        table: &ScopedTable,
-        views: &[Arc<View>],
-        resources: &Resources,
-    ) -> Result<Planned, RunError> {
+impl Below {
+    /// One scan of all that the views read, narrowed by what all of them agree on, and of its rows the page.
+    pub(super) fn new(table: &ScopedTable, views: &[Arc<View>], resources: &Resources) -> Result<Below, RunError> {
         // A page counts resources before any view's own filter, which therefore cannot be the scan's then. The scan of
         // several views can only leave out what none of them keeps.
         let of_scan = resources.page.is_none() && views.iter().all(|view| view.has_filter());
@@ -106,20 +95,38 @@ impl Planned {
         // Rows are on their way for as long as somebody takes them.
         let table = table.held(resources.owners.as_deref());
         let table = table.map_err(DataFusionError::from)?;
-        let planner = Planner::new(Some(if resources.page.is_some() { 1 } else { PARTITIONS }));
         let (provider, plan) = asked.plan(&table, &leaves)?;
+        let plan = plan.build()?;
         let plan = match resources.page {
-            Some(Page { offset, count }) => plan.limit(offset, count)?,
+            Some(Page { offset, count }) => {
+                let page = Limit {
+                    skip: offset,
+                    take: count,
+                    backwards: false,
+                };
+                OrderedLimit::plan(plan, page)
+            }
             None => plan,
         };
-        let planned = planner.plan(&plan.build()?).await?;
-        Ok(Planned {
-            scan: planned.physical,
+        Ok(Below {
+            plan,
             filters,
             provider,
-            context: planner.context(),
-            stop: Stop::default(),
         })
+    }
+}
+
+/// The planner of views: scans in so many parts that threads find enough to do.
+pub(super) fn planner() -> &'static Planner {
+    static PLANNER: LazyLock<Planner> = LazyLock::new(|| Planner::new(Some(PARTITIONS), vec![Arc::new(Tables)]));
+    &PLANNER
+}
+
+/// What a plan's only partition gives.
+pub(super) fn batches(plan: &dyn ExecutionPlan) -> Batches<RecordBatch> {
+    match plan.execute(0, planner().context()) {
+        Ok(batches) => batches.map_err(RunError::from).boxed(),
+        Err(error) => futures::stream::iter([Err(error.into())]).boxed(),
     }
 }
 
@@ -131,28 +138,35 @@ impl Run {
         resources: &Resources,
         limit: Option<usize>,
     ) -> Result<Run, RunError> {
-        let view = view.for_run();
-        let Planned {
-            scan,
+        let (view, stop) = (view.for_run(), Stop::default());
+        let Below {
+            plan,
             filters,
             provider,
-            context,
-            stop,
-        } = Planned::new(table, std::slice::from_ref(&view), resources).await?;
-        let plan: Arc<dyn ExecutionPlan> = Arc::new(ViewExec::new(view.clone(), scan, filters, stop.clone()));
+        } = Below::new(table, std::slice::from_ref(&view), resources)?;
+        let plan = ViewNode::of_one(plan, &view, filters, &stop)?;
+        let rows = Limit {
+            take: limit,
+            ..Limit::default()
+        };
         Ok(Run {
+            planned: planner().plan(&OrderedLimit::plan(plan, rows)).await?,
             view,
-            plan,
             provider,
-            context,
             limit,
             stop,
         })
     }
 
-    /// The plan, for `explain`. Its partitions follow each other in the order of the table.
+    /// The plan that runs.
     pub fn plan(&self) -> &Arc<dyn ExecutionPlan> {
-        &self.plan
+        &self.planned.physical
+    }
+
+    /// The plan, for `explain`: what is asked and what runs, with the filters that the scan took over and, of what has
+    /// run, its metrics.
+    pub fn explain(&self) -> String {
+        self.planned.to_string()
     }
 
     /// A way to end the work from outside, be it that it finds no row and so nobody can refuse one.
@@ -167,41 +181,18 @@ impl Run {
 
     /// The rows, computed by several threads and taken in the order of the table.
     pub fn rows(&self) -> Rows {
-        let (plan, context) = (self.plan.clone(), self.context.clone());
-        let partitions = plan.output_partitioning().partition_count();
-        let stop = self.stop.clone();
-        let jobs: Jobs<RecordBatch> = Box::new((0..partitions).map(move |partition| -> Job<RecordBatch> {
-            let (plan, context, stop) = (plan.clone(), context.clone(), stop.clone());
-            Box::new(move || {
-                let begun = stop.check().and_then(|()| Ok(plan.execute(partition, context)?));
-                match begun {
-                    // The stream computes when it is polled and waits for nothing.
-                    Ok(stream) => Box::new(futures::executor::block_on_stream(stream).map(|batch| Ok(batch?))),
-                    Err(error) => Box::new(std::iter::once(Err(error))),
-                }
-            })
-        }));
-        Rows::new(self.view.clone(), jobs, self.limit)
-    }
-}
-
-impl Rows {
-    /// How many threads are worth starting for so many rows.
-    pub(super) fn threads(limit: Option<usize>) -> usize {
-        match limit {
-            Some(limit) if limit <= FEW_ROWS => 1,
-            _ => std::thread::available_parallelism().map_or(1, usize::from),
-        }
+        Rows::new(self.view.clone(), batches(self.planned.physical.as_ref()), self.limit)
     }
 }
 
 impl Resources {
     /// How many resources there are, pages not considered and before any view's `where`.
     pub async fn count(&self, table: &ScopedTable) -> Result<usize, RunError> {
-        let planner = Planner::new(Some(1));
+        // Nothing runs ahead: whoever asks may be on a thread that others wait for.
+        static PLANNER: LazyLock<Planner> = LazyLock::new(|| Planner::new(Some(1), Vec::new()));
         let (_, plan) = self.asked().plan(table, &LeafSet::new())?;
-        let plan = planner.plan(&plan.build()?).await?.physical;
-        let mut batches = plan.execute(0, planner.context())?;
+        let plan = PLANNER.plan(&plan.build()?).await?.physical;
+        let mut batches = plan.execute(0, PLANNER.context())?;
         let mut count = 0;
         while let Some(batch) = batches.next().await {
             count += batch?.num_rows();

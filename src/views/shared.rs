@@ -3,47 +3,40 @@
 //! fails.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use arrow::array::RecordBatch;
-use datafusion::execution::TaskContext;
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, displayable};
+use datafusion::common::internal_datafusion_err;
+use futures::StreamExt;
+use futures::stream::iter;
 
 use super::assembly::{Assembly, Computed};
 use super::error::RunError;
-use super::exec::ViewExec;
-use super::ordered::{Job, Jobs, Ordered};
+use super::node::ViewNode;
 use super::output::{Format, TextFormat};
-use super::run::{Planned, Resources};
+use super::run::{self, Below, Resources};
+use super::several::{OfView, Stopped, ViewsExec, none_stopped};
 use super::view::View;
-use super::write::Rows;
+use super::write::{Batches, is_few, worked};
 use crate::lake::scan::{LakeProvider, ScanReport, ScopedTable};
+use crate::plan::{Limit, OrderedLimit, OrderedLimitExec, Planned, Waiting};
 
 /// Views of one resource type, planned over one scan.
 #[derive(Debug)]
 pub struct SharedRun {
-    operators: Vec<Arc<dyn ExecutionPlan>>,
+    planned: Planned,
     views: Vec<Arc<View>>,
-    filters: bool,
-    scan: Arc<dyn ExecutionPlan>,
     provider: Arc<LakeProvider>,
-    context: Arc<TaskContext>,
     limit: Option<usize>,
 }
 
 /// The rows of several views that are still to be computed.
 pub struct SharedRows {
     views: Vec<Arc<View>>,
-    jobs: Jobs<OfView<RecordBatch>>,
+    batches: Batches<OfView<RecordBatch>>,
     limit: Option<usize>,
     stopped: Stopped,
 }
-
-/// Something of one of the views, named by its place; an error is that view's alone.
-pub(super) type OfView<T> = (usize, Result<T, RunError>);
-
-/// Which views want no more rows.
-pub(super) type Stopped = Arc<[AtomicBool]>;
 
 /// A step on the way to the outputs of several views.
 #[derive(Debug)]
@@ -85,43 +78,28 @@ impl SharedRun {
         limit: Option<usize>,
     ) -> Result<SharedRun, RunError> {
         let views: Vec<Arc<View>> = views.iter().map(|view| view.for_run()).collect();
-        let planned = Planned::new(table, &views, resources).await?;
-        let operator = |view: &Arc<View>| -> Arc<dyn ExecutionPlan> {
-            Arc::new(ViewExec::new(
-                view.clone(),
-                planned.scan.clone(),
-                planned.filters,
-                planned.stop.clone(),
-            ))
-        };
+        let Below {
+            plan,
+            filters,
+            provider,
+        } = Below::new(table, &views, resources)?;
+        let plan = ViewNode::of_several(plan, &views, filters, limit)?;
+        let plan = OrderedLimit::plan(plan, Limit::default());
         Ok(SharedRun {
-            operators: views.iter().map(operator).collect(),
+            planned: run::planner().plan(&plan).await?,
             views,
-            filters: planned.filters,
-            scan: planned.scan,
-            provider: planned.provider,
-            context: planned.context,
+            provider,
             limit,
         })
     }
 
-    /// The plan, for `explain`: each view's operator and, below all of them, the scan that they share.
+    /// The plan, for `explain`: what is asked and what runs, with the filters that the scan took over and, of what has
+    /// run, its metrics.
     pub fn explain(&self) -> String {
-        if let [only] = self.operators.as_slice() {
-            return displayable(only.as_ref()).indent(true).to_string();
+        match self.views.len() {
+            1 => self.planned.to_string(),
+            several => format!("{several} views share one scan\n{}", self.planned),
         }
-        let mut text = format!("{} views share one scan\n", self.operators.len());
-        for (operator, view) in self.operators.iter().zip(&self.views) {
-            let line = displayable(operator.as_ref()).one_line().to_string();
-            match view.name() {
-                Some(name) => text.push_str(&format!("  {name}: {line}")),
-                None => text.push_str(&format!("  {line}")),
-            }
-        }
-        for line in displayable(self.scan.as_ref()).indent(true).to_string().lines() {
-            text.push_str(&format!("    {line}\n"));
-        }
-        text
     }
 
     /// What has been read so far.
@@ -131,82 +109,35 @@ impl SharedRun {
 
     /// The rows of all views, computed by several threads.
     pub fn rows(&self) -> SharedRows {
-        let stopped = none_stopped(self.views.len());
+        let ordered = self.planned.physical.downcast_ref::<OrderedLimitExec>();
+        let views = ordered.and_then(|ordered| Some((ordered, ordered.input().downcast_ref::<ViewsExec>()?)));
+        let Some((ordered, views)) = views else {
+            let error = internal_datafusion_err!("views are planned as ViewsExec in the table's order");
+            let failed = iter([Err(error.into())]).boxed();
+            return SharedRows::new(self.views.clone(), failed, self.limit, none_stopped(self.views.len()));
+        };
+        let (begun, outcome) = views.begun();
+        let stopped = outcome.stopped.clone();
         let views: Arc<[Arc<View>]> = self.views.as_slice().into();
-        let all: Arc<[usize]> = (0..views.len()).collect();
-        let (scan, context, filters) = (self.scan.clone(), self.context.clone(), self.filters);
-        let partitions = scan.output_partitioning().partition_count();
-        let of_jobs = stopped.clone();
-        let jobs = (0..partitions).map(move |partition| -> Job<OfView<RecordBatch>> {
-            let (scan, context) = (scan.clone(), context.clone());
-            let (views, all, stopped) = (views.clone(), all.clone(), of_jobs.clone());
-            Box::new(move || match scan.execute(partition, context) {
-                // The stream computes when it is polled and waits for nothing.
-                Ok(stream) => {
-                    let batches = futures::executor::block_on_stream(stream);
-                    Box::new(batches.flat_map(move |batch| match batch {
-                        Ok(batch) => Fan::Of(fan(views.clone(), all.clone(), stopped.clone(), batch, filters)),
-                        Err(error) => Fan::Failed(Some(error.into())),
-                    }))
-                }
-                Err(error) => Box::new(std::iter::once(Err(error.into()))),
-            })
+        let batches = run::batches(&ordered.over(Arc::new(begun)));
+        let of_views = batches.flat_map(move |batch| match batch {
+            Ok(batch) => iter(outcome.rows(&batch, &views).into_iter().map(Ok).collect::<Vec<_>>()),
+            Err(error) => iter(vec![Err(error)]),
         });
-        SharedRows::new(self.views.clone(), Box::new(jobs), self.limit, stopped)
-    }
-}
-
-/// As many flags as there are views, none of them set.
-pub(super) fn none_stopped(views: usize) -> Stopped {
-    (0..views).map(|_| AtomicBool::new(false)).collect()
-}
-
-/// The rows of the views at these places over a batch of resources, one view after the other; of those that want rows.
-pub(super) fn fan(
-    views: Arc<[Arc<View>]>,
-    places: Arc<[usize]>,
-    stopped: Stopped,
-    batch: RecordBatch,
-    filters: bool,
-) -> impl Iterator<Item = OfView<RecordBatch>> {
-    (0..places.len()).flat_map(move |at| {
-        let place = places[at];
-        let wanted = stopped.clone();
-        let rows = (!wanted[place].load(Ordering::Relaxed)).then(|| views[place].rows(batch.clone(), filters));
-        rows.into_iter()
-            .flatten()
-            .take_while(move |_| !wanted[place].load(Ordering::Relaxed))
-            .map(move |rows| (place, rows))
-    })
-}
-
-/// What a batch of the scan gives.
-enum Fan<I> {
-    Of(I),
-    Failed(Option<RunError>),
-}
-
-impl<I: Iterator<Item = OfView<RecordBatch>>> Iterator for Fan<I> {
-    type Item = Result<OfView<RecordBatch>, RunError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self {
-            Fan::Of(rows) => rows.next().map(Ok),
-            Fan::Failed(error) => error.take().map(Err),
-        }
+        SharedRows::new(self.views.clone(), of_views.boxed(), self.limit, stopped)
     }
 }
 
 impl SharedRows {
     pub(super) fn new(
         views: Vec<Arc<View>>,
-        jobs: Jobs<OfView<RecordBatch>>,
+        batches: Batches<OfView<RecordBatch>>,
         limit: Option<usize>,
         stopped: Stopped,
     ) -> SharedRows {
         SharedRows {
             views,
-            jobs,
+            batches,
             limit,
             stopped,
         }
@@ -215,16 +146,12 @@ impl SharedRows {
     /// The outputs in this format, in pieces as they get ready. Each view's pieces come in order; those of several
     /// views are mixed. An error ends all of them.
     pub fn events(self, format: Format) -> Events {
-        let threads = Rows::threads(self.limit);
         let form = TextFormat::of(format);
         let views: Arc<[Arc<View>]> = self.views.as_slice().into();
-        let computed = self.jobs.map(move |job| -> Job<OfView<Computed>> {
-            let views = views.clone();
-            let computed = move |(place, batch): OfView<RecordBatch>| {
-                let computed = batch.and_then(|batch| Computed::new(&views[place], form, batch));
-                (place, computed)
-            };
-            Box::new(move || Box::new(job().map(move |result| result.map(&computed))))
+        let here = is_few(self.limit) || form.is_none();
+        let computed = worked(self.batches, here, move |(place, batch): OfView<RecordBatch>| {
+            let computed = batch.and_then(|batch| Computed::new(&views[place], form, batch));
+            Ok((place, computed))
         });
         let mut outputs = Outputs {
             stopped: self.stopped,
@@ -247,7 +174,7 @@ impl SharedRows {
                 }
             }
         }
-        outputs.computed = Some(Ordered::new(Box::new(computed), threads));
+        outputs.computed = Some(Waiting::new(computed));
         outputs.ready.reverse();
         Events {
             events: Box::new(outputs),
@@ -262,7 +189,7 @@ struct Outputs {
     open: Vec<Option<Assembly>>,
     /// Events to be handed out, the next one last.
     ready: Vec<Event>,
-    computed: Option<Ordered<OfView<Computed>>>,
+    computed: Option<Waiting<Batches<OfView<Computed>>>>,
 }
 
 impl Outputs {

@@ -1,20 +1,55 @@
-//! Rows on their way out: batches in order, cut off at a limit, written in a format piece by piece.
+//! Rows on their way out: batches in order, cut off at a limit, written in a format piece by piece. Texts of several
+//! batches are made at once, on the threads that plans run on.
 
 use std::io::Write;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use futures::StreamExt;
+use futures::stream::BoxStream;
 
 use super::assembly::{Assembly, Computed};
 use super::error::RunError;
-use super::ordered::{Job, Jobs, Ordered};
 use super::output::{Format, TextFormat};
 use super::view::View;
+use crate::lake::scan::processors;
+use crate::plan::{Waiting, apart};
+
+/// Up to so many rows are written out by who takes them: another thread would only make text that nobody wants.
+const FEW_ROWS: usize = 10_000;
+
+/// What is computed, in order. Nothing is before somebody takes it.
+pub(super) type Batches<T> = BoxStream<'static, Result<T, RunError>>;
+
+/// What `work` makes of each, in the same order; of several at once, unless only a few rows are wanted.
+pub(super) fn worked<T, U, W>(batches: Batches<T>, few: bool, work: W) -> Batches<U>
+where
+    T: Send + 'static,
+    U: Send + 'static,
+    W: Fn(T) -> Result<U, RunError> + Clone + Send + 'static,
+{
+    if few {
+        return batches.map(move |batch| work(batch?)).boxed();
+    }
+    let worked = batches.map(move |batch| {
+        let work = work.clone();
+        async move {
+            let batch = batch?;
+            apart(move || work(batch)).await?
+        }
+    });
+    worked.buffered(processors()).boxed()
+}
+
+/// Whether a limit leaves so few rows that one thread does.
+pub(super) fn is_few(limit: Option<usize>) -> bool {
+    limit.is_some_and(|limit| limit <= FEW_ROWS)
+}
 
 /// The rows of a view that are still to be computed.
 pub struct Rows {
     view: Arc<View>,
-    jobs: Jobs<RecordBatch>,
+    batches: Batches<RecordBatch>,
     limit: Option<usize>,
     observer: Option<Arc<dyn Fn(usize) + Send + Sync>>,
 }
@@ -25,10 +60,10 @@ pub struct Pieces {
 }
 
 impl Rows {
-    pub(super) fn new(view: Arc<View>, jobs: Jobs<RecordBatch>, limit: Option<usize>) -> Rows {
+    pub(super) fn new(view: Arc<View>, batches: Batches<RecordBatch>, limit: Option<usize>) -> Rows {
         Rows {
             view,
-            jobs,
+            batches,
             limit,
             observer: None,
         }
@@ -44,9 +79,9 @@ impl Rows {
 
     /// As batches of Arrow columns.
     pub fn batches(self) -> impl Iterator<Item = Result<RecordBatch, RunError>> + Send {
-        let (threads, observer) = (Rows::threads(self.limit), self.observer);
+        let observer = self.observer;
         let mut left = self.limit.unwrap_or(usize::MAX);
-        let mut batches = Ordered::new(self.jobs, threads);
+        let mut batches = Waiting::new(self.batches);
         std::iter::from_fn(move || {
             if left == 0 {
                 return None;
@@ -64,14 +99,11 @@ impl Rows {
 
     /// As text or Parquet, in pieces as they get ready. Concatenated they are the output, if none of them is an error.
     pub fn pieces(self, format: Format) -> Pieces {
-        let threads = Rows::threads(self.limit);
         let (view, form) = (self.view.clone(), TextFormat::of(format));
-        let computed = self.jobs.map(move |job| -> Job<Computed> {
-            let view = view.clone();
-            Box::new(move || Box::new(job().map(move |batch| Computed::new(&view, form, batch?))))
-        });
+        let here = is_few(self.limit) || form.is_none();
+        let computed = worked(self.batches, here, move |batch| Computed::new(&view, form, batch));
         let observer = self.observer;
-        let mut computed = Ordered::new(Box::new(computed), threads);
+        let mut computed = Waiting::new(computed);
         let (head, mut assembly) = match Assembly::new(self.view, format, self.limit, 1) {
             Ok(assembly) => (assembly.head(), Some(assembly)),
             Err(error) => (Err(error), None),

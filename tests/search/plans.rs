@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use super::small::{Small, small};
+use super::corpus::link;
+use super::small::{BASE, Small, small};
 
 fn records() -> Small {
     let observation = |at: usize| {
@@ -28,23 +29,28 @@ fn check(queries: &[&str], expected: &Expect) {
     let records = records();
     let mut shown = String::new();
     for query in queries {
-        writeln!(shown, "{query}").unwrap();
-        let explained = records.explained(query);
-        let steps = explained["steps"].as_array().unwrap();
-        let plans: Vec<&Value> = steps
-            .iter()
-            .flat_map(|step| step["plans"].as_array().unwrap())
-            .collect();
-        if plans.is_empty() {
-            writeln!(shown, "  {}", explained["searches"][0]["way"].as_str().unwrap()).unwrap();
-        }
-        for line in plans.iter().flat_map(|plan| plan.as_str().unwrap().lines()) {
-            // Times differ from run to run.
-            let line = line.split(", metrics=[").next().unwrap();
-            writeln!(shown, "  {line}").unwrap();
-        }
+        show(&records, query, query, &mut shown);
     }
     expected.assert_eq(&shown);
+}
+
+/// The plans of a search under a name.
+fn show(records: &Small, name: &str, query: &str, shown: &mut String) {
+    writeln!(shown, "{name}").unwrap();
+    let explained = records.explained(query);
+    let steps = explained["steps"].as_array().unwrap();
+    let plans: Vec<&Value> = steps
+        .iter()
+        .flat_map(|step| step["plans"].as_array().unwrap())
+        .collect();
+    if plans.is_empty() {
+        writeln!(shown, "  {}", explained["searches"][0]["way"].as_str().unwrap()).unwrap();
+    }
+    for line in plans.iter().flat_map(|plan| plan.as_str().unwrap().lines()) {
+        // Times differ from run to run.
+        let line = line.split(", metrics=[").next().unwrap();
+        writeln!(shown, "  {line}").unwrap();
+    }
 }
 
 #[test]
@@ -82,25 +88,35 @@ fn counts_and_pages_of_a_population() {
               AggregateExec: mode=Single, gby=[], aggr=[count(1) as count(*)]
                 LakeScanExec: columns=[], prune=[(effectiveDateTime__end >= 1262304000000001 or effectivePeriod.start__start exists or effectivePeriod.end__end exists or effectiveTiming.event__start exists or effectiveTiming.event__end exists or effectiveTiming.repeat.boundsPeriod.start__start exists or effectiveTiming.repeat.boundsPeriod.end__end exists or effectiveInstant__end >= 1262304000000001)], predicates=[code=http://loinc.org|1234-1; date=ge2010]
             Observation?code=1234-1&_count=5
-              LakeScanExec: columns=[__file, __row], predicates=[code=1234-1], limit=6
+              OrderedLimitExec: take=6
+                LakeScanExec: columns=[__file, __row], predicates=[code=1234-1], limit=6
             Observation?_count=5&_offset=10
-              LakeScanExec: columns=[__file, __row], limit=16
+              OrderedLimitExec: skip=10, take=6
+                LakeScanExec: columns=[__file, __row], limit=16
             Observation?status=final,amended&_count=5
-              LakeScanExec: columns=[__file, __row], predicates=[status=final,amended], limit=6
+              OrderedLimitExec: take=6
+                LakeScanExec: columns=[__file, __row], predicates=[status=final,amended], limit=6
             Observation?status:not=final&_count=5
-              LakeScanExec: columns=[__file, __row], predicates=[status:not=final], limit=6
+              OrderedLimitExec: take=6
+                LakeScanExec: columns=[__file, __row], predicates=[status:not=final], limit=6
             Observation?value-quantity=gt30&date=2012&_count=5
-              LakeScanExec: columns=[__file, __row], prune=[((effectiveDateTime__start >= 1325376000000000 and effectiveDateTime__end <= 1356998400000000) or effectivePeriod.start__start exists or effectivePeriod.end__end exists or effectiveTiming.event__start exists or effectiveTiming.event__end exists or effectiveTiming.repeat.boundsPeriod.start__start exists or effectiveTiming.repeat.boundsPeriod.end__end exists or (effectiveInstant__start >= 1325376000000000 and effectiveInstant__end <= 1356998400000000))], predicates=[value-quantity=gt30; date=2012], limit=6
+              OrderedLimitExec: take=6
+                LakeScanExec: columns=[__file, __row], prune=[((effectiveDateTime__start >= 1325376000000000 and effectiveDateTime__end <= 1356998400000000) or effectivePeriod.start__start exists or effectivePeriod.end__end exists or effectiveTiming.event__start exists or effectiveTiming.event__end exists or effectiveTiming.repeat.boundsPeriod.start__start exists or effectiveTiming.repeat.boundsPeriod.end__end exists or (effectiveInstant__start >= 1325376000000000 and effectiveInstant__end <= 1356998400000000))], predicates=[value-quantity=gt30; date=2012], limit=6
             Observation?method:missing=false&_count=5
-              LakeScanExec: columns=[__file, __row], predicates=[method:missing=false], limit=6
+              OrderedLimitExec: take=6
+                LakeScanExec: columns=[__file, __row], predicates=[method:missing=false], limit=6
             Observation?_id=o1,o2&_count=5
-              LakeScanExec: columns=[__file, __row], predicates=[_id=o1,o2], limit=6
+              OrderedLimitExec: take=6
+                LakeScanExec: columns=[__file, __row], predicates=[_id=o1,o2], limit=6
             Patient?family=nautius1&gender=female&_count=5
-              LakeScanExec: columns=[__file, __row], predicates=[gender=female; family=nautius1], limit=6
+              OrderedLimitExec: take=6
+                LakeScanExec: columns=[__file, __row], predicates=[gender=female; family=nautius1], limit=6
             Patient?birthdate=lt1915&_count=5
-              LakeScanExec: columns=[__file, __row], prune=[(birthDate__start <= -1735689600000001)], predicates=[birthdate=lt1915], limit=6
+              OrderedLimitExec: take=6
+                LakeScanExec: columns=[__file, __row], prune=[(birthDate__start <= -1735689600000001)], predicates=[birthdate=lt1915], limit=6
             Patient?_lastUpdated=ge2020&_count=5
-              LakeScanExec: columns=[__file, __row], prune=[(meta.lastUpdated__end >= 1577836800000001)], predicates=[_lastUpdated=ge2020], limit=6
+              OrderedLimitExec: take=6
+                LakeScanExec: columns=[__file, __row], prune=[(meta.lastUpdated__end >= 1577836800000001)], predicates=[_lastUpdated=ge2020], limit=6
         "#]],
     );
 }
@@ -155,11 +171,14 @@ fn other_resources_are_asked_first() {
         ],
         &expect![[r#"
             Observation?subject:Patient.gender=female&_count=5
-              LakeScanExec: columns=[__file, __row], predicates=[subject:Patient.gender=female], limit=6
+              OrderedLimitExec: take=6
+                LakeScanExec: columns=[__file, __row], predicates=[subject:Patient.gender=female], limit=6
             Patient?_has:Observation:subject:code=1234-1&_count=5
-              LakeScanExec: columns=[__file, __row], predicates=[_has:Observation:subject:code=1234-1], limit=6
+              OrderedLimitExec: take=6
+                LakeScanExec: columns=[__file, __row], predicates=[_has:Observation:subject:code=1234-1], limit=6
             Observation?subject=Patient/p1,Patient/p2&code=1234-1&_count=5
-              LakeScanExec: columns=[__file, __row], predicates=[subject=Patient/p1,Patient/p2; code=1234-1], limit=6
+              OrderedLimitExec: take=6
+                LakeScanExec: columns=[__file, __row], predicates=[subject=Patient/p1,Patient/p2; code=1234-1], limit=6
         "#]],
     );
 }
@@ -176,6 +195,118 @@ fn a_persons_searches_have_no_plan() {
               over the columns of the one patient that it names, without a plan
             Patient?_id=p1
               over the columns of the one patient that it names, without a plan
+        "#]],
+    );
+}
+
+/// The pages that links lead to: the second, the first from the second, and the last.
+#[test]
+fn pages_are_walked_in_either_direction() {
+    let records = records();
+    let mut shown = String::new();
+    for first in [
+        "Observation?code=1234-1&_count=5",
+        "Observation?code=1234-1&_sort=-date&_count=5",
+    ] {
+        let led_to = |page: &str, relation: &str| {
+            let url = link(&records.page(page).unwrap(), relation).unwrap();
+            url.strip_prefix(BASE).unwrap().to_owned()
+        };
+        let second = led_to(first, "next");
+        show(&records, &format!("{first}, next"), &second, &mut shown);
+        let back = led_to(&second, "previous");
+        show(&records, &format!("{first}, next, previous"), &back, &mut shown);
+    }
+    expect![[r#"
+        Observation?code=1234-1&_count=5, next
+          OrderedLimitExec: take=6
+            LakeScanExec: columns=[__file, __row], predicates=[code=1234-1], part=from a row on, limit=6
+        Observation?code=1234-1&_count=5, next, previous
+          OrderedLimitExec: take=5, backwards
+            LakeScanExec: columns=[__file, __row], predicates=[code=1234-1], part=up to a row
+        Observation?code=1234-1&_sort=-date&_count=5, next
+          Projection: Observation.__file, Observation.__row
+            Limit: skip=0, fetch=6
+              Sort: sort_date(Observation.effectiveDateTime__start, Observation.effectiveDateTime__end) DESC NULLS LAST, Observation.id ASC NULLS LAST, fetch=6
+                TableScan: Observation projection=[id, effectiveDateTime__start, effectiveDateTime__end, __file, __row], full_filters=[[code=1234-1](Observation.code), [on the page's side of a match](Observation.id, Observation.effectiveDateTime__start, Observation.effectiveDateTime__end)]
+          ProjectionExec: expr=[__file@3 as __file, __row@4 as __row]
+            GlobalLimitExec: skip=0, fetch=6
+              SortExec: TopK(fetch=6), expr=[sort_date(effectiveDateTime__start@1, effectiveDateTime__end@2) DESC NULLS LAST, id@0 ASC NULLS LAST], preserve_partitioning=[false]
+                LakeScanExec: columns=[id, effectiveDateTime__start, effectiveDateTime__end, __file, __row], predicates=[code=1234-1; on the page's side of a match], order=best first
+        Observation?code=1234-1&_sort=-date&_count=5, next, previous
+          Projection: Observation.__file, Observation.__row
+            Limit: skip=0, fetch=5
+              Sort: sort_date(Observation.effectiveDateTime__start, Observation.effectiveDateTime__end) ASC NULLS FIRST, Observation.id DESC NULLS FIRST, fetch=5
+                TableScan: Observation projection=[id, effectiveDateTime__start, effectiveDateTime__end, __file, __row], full_filters=[[code=1234-1](Observation.code), [on the page's side of a match](Observation.id, Observation.effectiveDateTime__start, Observation.effectiveDateTime__end)]
+          ProjectionExec: expr=[__file@3 as __file, __row@4 as __row]
+            GlobalLimitExec: skip=0, fetch=5
+              SortExec: TopK(fetch=5), expr=[sort_date(effectiveDateTime__start@1, effectiveDateTime__end@2) ASC, id@0 DESC], preserve_partitioning=[false]
+                LakeScanExec: columns=[id, effectiveDateTime__start, effectiveDateTime__end, __file, __row], predicates=[code=1234-1; on the page's side of a match]
+    "#]].assert_eq(&shown);
+}
+
+#[test]
+fn several_types_are_a_plan_each() {
+    check(
+        &[
+            "?_type=Patient,Observation&_count=4",
+            "?_type=Patient,Observation&_sort=_lastUpdated&_count=4",
+            "?_type=Patient,Observation&_summary=count",
+        ],
+        &expect![[r#"
+            ?_type=Patient,Observation&_count=4
+              OrderedLimitExec: take=6
+                LakeScanExec: columns=[__file, __row], limit=6
+              OrderedLimitExec: take=3
+                LakeScanExec: columns=[__file, __row], limit=3
+            ?_type=Patient,Observation&_sort=_lastUpdated&_count=4
+              Sort: __key0 ASC NULLS LAST, Patient.id ASC NULLS LAST, fetch=5
+                Projection: sort__lastUpdated(Patient.id) AS __key0, Patient.id, Patient.__file, Patient.__row
+                  TableScan: Patient projection=[id, __file, __row]
+              SortExec: TopK(fetch=5), expr=[__key0@0 ASC NULLS LAST, id@1 ASC NULLS LAST], preserve_partitioning=[false]
+                ProjectionExec: expr=[sort__lastUpdated(id@0) as __key0, id@0 as id, __file@1 as __file, __row@2 as __row]
+                  LakeScanExec: columns=[id, __file, __row], order=best first
+              Sort: __key0 ASC NULLS LAST, Observation.id ASC NULLS LAST, fetch=5
+                Projection: sort__lastUpdated(Observation.id) AS __key0, Observation.id, Observation.__file, Observation.__row
+                  TableScan: Observation projection=[id, __file, __row]
+              SortExec: TopK(fetch=5), expr=[__key0@0 ASC NULLS LAST, id@1 ASC NULLS LAST], preserve_partitioning=[false]
+                ProjectionExec: expr=[sort__lastUpdated(id@0) as __key0, id@0 as id, __file@1 as __file, __row@2 as __row]
+                  LakeScanExec: columns=[id, __file, __row], order=best first
+            ?_type=Patient,Observation&_summary=count
+              Aggregate: groupBy=[[]], aggr=[[count(Int64(1)) AS count(*)]]
+                TableScan: Patient projection=[]
+              AggregateExec: mode=Single, gby=[], aggr=[count(1) as count(*)]
+                LakeScanExec: columns=[]
+              Aggregate: groupBy=[[]], aggr=[[count(Int64(1)) AS count(*)]]
+                TableScan: Observation projection=[]
+              AggregateExec: mode=Single, gby=[], aggr=[count(1) as count(*)]
+                LakeScanExec: columns=[]
+        "#]],
+    );
+}
+
+#[test]
+fn totals_and_includes_stand_beside_the_page() {
+    check(
+        &[
+            "Observation?code=1234-1&_count=2&_total=accurate",
+            "Observation?code=1234-1&_count=2&_include=Observation:subject",
+            "Patient?gender=female&_count=2&_revinclude=Observation:subject",
+        ],
+        &expect![[r#"
+            Observation?code=1234-1&_count=2&_total=accurate
+              OrderedLimitExec: take=3
+                LakeScanExec: columns=[__file, __row], predicates=[code=1234-1], limit=3
+              Aggregate: groupBy=[[]], aggr=[[count(Int64(1)) AS count(*)]]
+                TableScan: Observation projection=[], full_filters=[[code=1234-1](Observation.code)]
+              AggregateExec: mode=Single, gby=[], aggr=[count(1) as count(*)]
+                LakeScanExec: columns=[], predicates=[code=1234-1]
+            Observation?code=1234-1&_count=2&_include=Observation:subject
+              OrderedLimitExec: take=3
+                LakeScanExec: columns=[__file, __row], predicates=[code=1234-1], limit=3
+            Patient?gender=female&_count=2&_revinclude=Observation:subject
+              OrderedLimitExec: take=3
+                LakeScanExec: columns=[__file, __row], predicates=[gender=female], limit=3
         "#]],
     );
 }

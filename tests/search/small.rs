@@ -101,22 +101,38 @@ impl Small {
         Ok(serde_json::from_slice(&bundle).unwrap())
     }
 
-    /// How an application's search of one type came about, as programs are told.
+    /// How an application's search came about, as programs are told.
     pub(super) fn explained(&self, query: &str) -> Value {
         let (name, parameters) = query.split_once('?').unwrap_or((query, ""));
         let parameters = raw::parse(parameters);
-        let request = Request {
-            scope: &records::application("local"),
-            ty: facts().lookup(name).unwrap(),
-            parameters: &parameters,
-            compartment: None,
-            handling: Handling::Strict,
-            now: NOW,
-            base: BASE,
+        let scope = &records::application("local");
+        let explained = match facts().lookup(name) {
+            Some(ty) => {
+                let request = Request {
+                    scope,
+                    ty,
+                    parameters: &parameters,
+                    compartment: None,
+                    handling: Handling::Strict,
+                    now: NOW,
+                    base: BASE,
+                };
+                self.runtime
+                    .block_on(self.engine.search_explained(&request, Form::Json))
+            }
+            None => {
+                let request = SystemRequest {
+                    compartment: None,
+                    scope,
+                    parameters: &parameters,
+                    handling: Handling::Strict,
+                    now: NOW,
+                    base: BASE,
+                };
+                self.runtime
+                    .block_on(self.engine.search_system_explained(&request, Form::Json))
+            }
         };
-        let explained = self
-            .runtime
-            .block_on(self.engine.search_explained(&request, Form::Json));
         explained.unwrap().1.to_json()
     }
 

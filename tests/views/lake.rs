@@ -164,8 +164,9 @@ fn the_plan_says_what_is_read() {
             .to_string()
     };
     expect![[r#"
-        ViewExec: columns=[id, code], leaves=[_id, code.coding, code.coding._code, code.coding.code, id]
-          LakeScanExec: columns=[id, code.coding.code], prune=[(patient = 'a' and last_updated >= 0 and status = 'final')], predicates=[patient = 'a'; item [status = 'final']; last_updated >= TimestampMicrosecond(0, Some("UTC")); where status = 'final']
+        OrderedLimitExec: take=all
+          ViewExec: columns=[id, code], leaves=[_id, code.coding, code.coding._code, code.coding.code, id]
+            LakeScanExec: columns=[id, code.coding.code], prune=[(patient = 'a' and last_updated >= 0 and status = 'final')], predicates=[patient = 'a'; item [status = 'final']; last_updated >= TimestampMicrosecond(0, Some("UTC")); where status = 'final']
     "#]]
     .assert_eq(&explained(&resources));
     let page = Resources {
@@ -176,9 +177,10 @@ fn the_plan_says_what_is_read() {
         ..Resources::default()
     };
     expect![[r#"
-        ViewExec: columns=[id, code], leaves=[_id, code.coding, code.coding._code, code.coding.code, id], where=[status = 'final']
-          GlobalLimitExec: skip=2, fetch=1
-            LakeScanExec: columns=[id, status, code.coding.code]
+        OrderedLimitExec: take=all
+          ViewExec: columns=[id, code], leaves=[_id, code.coding, code.coding._code, code.coding.code, id], where=[status = 'final']
+            OrderedLimitExec: skip=2, take=1
+              LakeScanExec: columns=[id, status, code.coding.code], limit=3
     "#]].assert_eq(&explained(&page));
 }
 

@@ -12,6 +12,7 @@ mod json_names;
 mod lake;
 mod model;
 mod mutations;
+mod plans;
 mod pruning;
 mod several;
 mod stream;

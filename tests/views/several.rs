@@ -125,21 +125,30 @@ fn the_plan_shows_the_scan_that_is_shared() {
     };
     expect![[r#"
         3 views share one scan
-          finals: ViewExec: columns=[id, x], leaves=[_id, _valueInteger, id, valueInteger], where=[status = 'final']
-          codes: ViewExec: columns=[id, x], leaves=[_id, code.coding._code, code.coding.code, id], where=[code.exists()]
-          notes: ViewExec: columns=[id, x], leaves=[_id, id, note._text, note.text]
+        OrderedLimit: take=all
+          Views: finals where [status = 'final'], codes where [code.exists()], notes
+            TableScan: Observation projection=[id, status, code, valueInteger, note], full_filters=[Observation.last_updated >= TimestampMicrosecond(0, Some("UTC"))]
+        OrderedLimitExec: take=all
+          ViewsExec: finals=[columns=[id, x], leaves=[_id, _valueInteger, id, valueInteger], where=[status = 'final']], codes=[columns=[id, x], leaves=[_id, code.coding._code, code.coding.code, id], where=[code.exists()]], notes=[columns=[id, x], leaves=[_id, id, note._text, note.text]]
             LakeScanExec: columns=[id, status, code.coding.code, valueInteger, note.text], prune=[last_updated >= 0], predicates=[last_updated >= TimestampMicrosecond(0, Some("UTC"))]
     "#]]
     .assert_eq(&explain(&[finals.clone(), codes.clone(), notes], &since));
     expect![[r#"
         2 views share one scan
-          finals: ViewExec: columns=[id, x], leaves=[_id, _valueInteger, id, valueInteger], where=[status = 'final']
-          codes: ViewExec: columns=[id, x], leaves=[_id, code.coding._code, code.coding.code, id], where=[code.exists()]
+        OrderedLimit: take=all
+          Views: finals where [status = 'final'], codes where [code.exists()]
+            TableScan: Observation projection=[id, status, code, valueInteger], full_filters=[[where status = 'final' or where code.exists()](Observation.status, Observation.code)]
+        OrderedLimitExec: take=all
+          ViewsExec: finals=[columns=[id, x], leaves=[_id, _valueInteger, id, valueInteger], where=[status = 'final']], codes=[columns=[id, x], leaves=[_id, code.coding._code, code.coding.code, id], where=[code.exists()]]
             LakeScanExec: columns=[id, status, code.coding.code, valueInteger], prune=[(status = 'final' or code exists)], predicates=[where status = 'final' or where code.exists()]
     "#]].assert_eq(&explain(&[finals.clone(), codes], &Resources::default()));
     expect![[r#"
-        ViewExec: columns=[id, x], leaves=[_id, _valueInteger, id, valueInteger]
-          LakeScanExec: columns=[id, valueInteger], prune=[status = 'final'], predicates=[item [status = 'final']; where status = 'final']
+        OrderedLimit: take=all
+          Views: finals
+            TableScan: Observation projection=[id, valueInteger], full_filters=[[where status = 'final'](Observation.status)]
+        OrderedLimitExec: take=all
+          ViewsExec: finals=[columns=[id, x], leaves=[_id, _valueInteger, id, valueInteger]]
+            LakeScanExec: columns=[id, valueInteger], prune=[status = 'final'], predicates=[item [status = 'final']; where status = 'final']
     "#]]
     .assert_eq(&explain(&[finals], &Resources::default()));
 }

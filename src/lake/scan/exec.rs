@@ -3,9 +3,8 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
@@ -34,7 +33,8 @@ use super::prune::Prune;
 use super::report::ScanReport;
 use super::resolved::Scan;
 use super::rows::{Rows, Step};
-use super::share::Shares;
+use super::share::{Shares, processors};
+use super::stretch::Stretch;
 
 /// Columns that a plan names at most.
 const COLUMNS_SHOWN: usize = 60;
@@ -83,6 +83,12 @@ impl LakeScanExec {
         })
     }
 
+    /// The same, at most so many rows of each partition.
+    pub fn at_most(&self, rows: usize) -> LakeScanExec {
+        let limit = Some(self.limit.map_or(rows, |limit| limit.min(rows)));
+        LakeScanExec { limit, ..self.clone() }
+    }
+
     /// What was read so far; final once all streams have ended.
     pub fn report(&self) -> ScanReport {
         self.scan.account.report(self.scan.table.files().len())
@@ -108,6 +114,9 @@ impl DisplayAs for LakeScanExec {
         if !predicates.is_empty() {
             write!(f, ", predicates=[{}]", predicates.join("; "))?;
         }
+        if self.scan.stretch() != Stretch::default() {
+            write!(f, ", part={}", self.scan.stretch())?;
+        }
         if self.sorted.is_some() {
             write!(f, ", order=best first")?;
         }
@@ -119,12 +128,6 @@ impl DisplayAs for LakeScanExec {
         }
         Ok(())
     }
-}
-
-/// The processors that a plan may use.
-fn processors() -> usize {
-    static PROCESSORS: LazyLock<usize> = LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
-    *PROCESSORS
 }
 
 /// The leaves of a column, as dotted paths.

@@ -145,7 +145,7 @@ fn name_of(key: &Arc<dyn PhysicalExpr>) -> String {
 
 /// Tells a scan how many rows the sort above it keeps, and by what.
 #[derive(Debug)]
-pub(super) struct TellForemost;
+pub struct TellForemost;
 
 impl PhysicalOptimizerRule for TellForemost {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {

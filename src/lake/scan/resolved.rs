@@ -168,6 +168,11 @@ impl Scan {
         files
     }
 
+    /// The part of the table that it is of.
+    pub(super) fn stretch(&self) -> Stretch {
+        self.stretch
+    }
+
     pub(super) fn ends(&self) -> Ends {
         Ends::of(&self.stretch, &self.table)
     }

@@ -1,6 +1,8 @@
 //! The parts of a scan's rows that its partitions read, one after the other in the table's order.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+use std::thread;
 
 use crate::lake::file::{PAGE_ROWS, ROW_GROUP_ROWS};
 
@@ -11,6 +13,12 @@ const COSTLY_ROWS_PER_PARTITION: u64 = 2_048;
 /// From so many row groups for each processor on, a row group is one partition's: two that read a part of it decode its
 /// dictionaries twice.
 const ROW_GROUPS_PER_PROCESSOR: u64 = 2;
+
+/// How many processors there are. Asked once: the system reads files to tell, which takes longer than many a search.
+pub fn processors() -> usize {
+    static PROCESSORS: LazyLock<usize> = LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
+    *PROCESSORS
+}
 
 /// How a scan's rows are dealt out.
 #[derive(Clone, Copy, Debug)]

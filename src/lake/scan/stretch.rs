@@ -1,6 +1,7 @@
 //! A part of a table between two of its rows. Rows stand in the order of the table's files, and within a file as they
 //! lie in it.
 
+use std::fmt;
 use std::ops::Range;
 
 use super::locator::Locator;
@@ -40,6 +41,18 @@ impl Stretch {
             from: None,
             until: Some(place),
         }
+    }
+}
+
+/// Which of its ends are rows. Where these lie is not told: their places say how many rows lie before them.
+impl fmt::Display for Stretch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.from, self.until) {
+            (None, None) => "all",
+            (Some(_), None) => "from a row on",
+            (None, Some(_)) => "up to a row",
+            (Some(_), Some(_)) => "between two rows",
+        })
     }
 }
 

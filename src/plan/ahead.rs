@@ -1,0 +1,351 @@
+//! Parts of a work, run ahead on several threads, with the results in the order of the parts. Threads are ahead of
+//! whoever takes the results by a bounded number of results, so that memory stays bounded. They stop when the stream
+//! is dropped.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use datafusion::error::DataFusionError;
+use futures::{Stream, StreamExt};
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::task::JoinSet;
+
+use super::threads::{current, own};
+use crate::lake::scan::processors;
+
+/// Results of one part that may wait to be taken.
+const WAITING: usize = 4;
+
+/// A part: what it gives, in order.
+pub type Part<T, E> = Pin<Box<dyn Stream<Item = Result<T, E>> + Send>>;
+/// Parts in order. Each is asked for when a thread is there to run it.
+pub type Parts<T, E> = Box<dyn Iterator<Item = Part<T, E>> + Send>;
+
+/// A thread that ran a part has stopped unexpectedly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a thread of the plan stopped unexpectedly")]
+pub struct Died;
+
+impl From<Died> for DataFusionError {
+    fn from(died: Died) -> DataFusionError {
+        DataFusionError::External(Box::new(died))
+    }
+}
+
+/// How parts are run.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Whether whoever takes the results runs the first part, and others begin only if it was not enough.
+    pub first_here: bool,
+    /// Whether parts may block: they get threads of their own. Others are tasks, and pause now and then.
+    pub blocking: bool,
+}
+
+/// The results of parts, in the parts' order; an error is the last of them.
+pub struct Ahead<T, E> {
+    /// Parts that no thread has begun.
+    parts: Option<Parts<T, E>>,
+    /// The part that is run by who polls.
+    here: Option<Part<T, E>>,
+    running: Option<Running<T, E>>,
+    pace: Pace,
+}
+
+/// Parts that threads run.
+struct Running<T, E> {
+    queue: Receiver<Receiver<Message<T, E>>>,
+    current: Option<Receiver<Message<T, E>>>,
+    /// Dropping them ends them.
+    workers: JoinSet<()>,
+}
+
+enum Message<T, E> {
+    Result(Result<T, E>),
+    /// The part came to its end; without this a thread died.
+    Done,
+}
+
+struct Source<T, E> {
+    parts: Parts<T, E>,
+    queue: Sender<Receiver<Message<T, E>>>,
+}
+
+type Shared<T, E> = Arc<Mutex<Option<Source<T, E>>>>;
+
+impl<T, E> Ahead<T, E> {
+    /// The results of these parts. Nothing runs before it is polled.
+    pub fn new(parts: Parts<T, E>, pace: Pace) -> Ahead<T, E> {
+        Ahead {
+            parts: Some(parts),
+            here: None,
+            running: None,
+            pace,
+        }
+    }
+
+    fn end(&mut self) {
+        (self.parts, self.here, self.running) = (None, None, None);
+    }
+}
+
+impl<T: Send + 'static, E: Send + 'static> Ahead<T, E> {
+    /// Goes on with the next parts; `None` if there are no more.
+    fn go_on(&mut self) -> Option<()> {
+        let mut parts = self.parts.take()?;
+        let left = parts.size_hint().1;
+        let here = std::mem::take(&mut self.pace.first_here) || left.is_some_and(|left| left <= 1);
+        let runtime = match self.pace.blocking {
+            _ if here => None,
+            true => own().cloned(),
+            false => current(),
+        };
+        match runtime {
+            Some(runtime) => {
+                let workers = processors().min(left.unwrap_or(usize::MAX));
+                let (sender, queue) = channel(workers);
+                let source = Some(Source { parts, queue: sender });
+                let source: Shared<T, E> = Arc::new(Mutex::new(source));
+                let mut running = Running {
+                    queue,
+                    current: None,
+                    workers: JoinSet::new(),
+                };
+                for _ in 0..workers {
+                    let work = work(source.clone());
+                    match self.pace.blocking {
+                        true => running
+                            .workers
+                            .spawn_blocking_on(move || futures::executor::block_on(work), &runtime),
+                        false => running.workers.spawn_on(work, &runtime),
+                    };
+                }
+                self.running = Some(running);
+            }
+            None => {
+                self.here = Some(parts.next()?);
+                self.parts = Some(parts);
+            }
+        }
+        Some(())
+    }
+}
+
+/// Runs parts as long as there are any and somebody wants their results.
+async fn work<T: Send, E: Send>(source: Shared<T, E>) {
+    while let Some((mut part, results)) = next_part(&source).await {
+        while let Some(result) = part.next().await {
+            let failed = result.is_err();
+            if results.send(Message::Result(result)).await.is_err() {
+                return;
+            }
+            if failed {
+                break;
+            }
+        }
+        // What the part did is accounted for before its end is known.
+        drop(part);
+        if results.send(Message::Done).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The next part, its results announced in its turn. When there is none, or nobody listens, there never will be.
+async fn next_part<T, E>(source: &Shared<T, E>) -> Option<(Part<T, E>, Sender<Message<T, E>>)> {
+    let mut source = source.lock().await;
+    let open = source.as_mut()?;
+    if let Some(part) = open.parts.next() {
+        let (results, taken) = channel(WAITING);
+        if open.queue.send(taken).await.is_ok() {
+            return Some((part, results));
+        }
+    }
+    *source = None;
+    None
+}
+
+impl<T, E: From<Died>> Running<T, E> {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<T, E>>> {
+        loop {
+            let current = match &mut self.current {
+                Some(current) => current,
+                None => match ready!(self.queue.poll_recv(context)) {
+                    Some(next) => self.current.insert(next),
+                    // A thread may have died between two parts.
+                    None => match ready!(self.workers.poll_join_next(context)) {
+                        Some(Ok(())) => continue,
+                        Some(Err(_)) => return Poll::Ready(Some(Err(Died.into()))),
+                        None => return Poll::Ready(None),
+                    },
+                },
+            };
+            match ready!(current.poll_recv(context)) {
+                Some(Message::Result(result)) => return Poll::Ready(Some(result)),
+                Some(Message::Done) => self.current = None,
+                None => return Poll::Ready(Some(Err(Died.into()))),
+            }
+        }
+    }
+}
+
+impl<T: Send + 'static, E: From<Died> + Send + 'static> Stream for Ahead<T, E> {
+    type Item = Result<T, E>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let ahead = self.get_mut();
+        loop {
+            let next = if let Some(part) = &mut ahead.here {
+                let next = ready!(part.as_mut().poll_next(context));
+                if next.is_none() {
+                    ahead.here = None;
+                    continue;
+                }
+                next
+            } else if let Some(running) = &mut ahead.running {
+                ready!(running.poll_next(context))
+            } else if ahead.go_on().is_some() {
+                continue;
+            } else {
+                None
+            };
+            if !matches!(next, Some(Ok(_))) {
+                ahead.end();
+            }
+            return Poll::Ready(next);
+        }
+    }
+}
+
+impl<T, E> std::fmt::Debug for Ahead<T, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ahead")
+            .field("pace", &self.pace)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use futures::stream::{iter, repeat_with};
+
+    use super::super::threads::Waiting;
+    use super::*;
+
+    #[derive(Debug, PartialEq, Eq)]
+    enum Fault {
+        Own,
+        Died,
+    }
+
+    impl From<Died> for Fault {
+        fn from(_: Died) -> Fault {
+            Fault::Died
+        }
+    }
+
+    const PACES: [(bool, bool); 4] = [(false, false), (false, true), (true, false), (true, true)];
+
+    fn paces() -> impl Iterator<Item = Pace> {
+        PACES
+            .into_iter()
+            .map(|(first_here, blocking)| Pace { first_here, blocking })
+    }
+
+    fn results<T: Send + 'static>(
+        parts: impl Iterator<Item = Part<T, Fault>> + Send + 'static,
+        pace: Pace,
+    ) -> Waiting<Ahead<T, Fault>> {
+        Waiting::new(Ahead::new(Box::new(parts), pace))
+    }
+
+    #[test]
+    fn results_come_in_the_order_of_parts() {
+        let expected: Vec<usize> = (0..500)
+            .flat_map(|part| (0..part % 7).map(move |place| part * 100 + place))
+            .collect();
+        for pace in paces() {
+            let parts = (0..500).map(|part| -> Part<usize, Fault> {
+                Box::pin(iter((0..part % 7).map(move |place| Ok(part * 100 + place))))
+            });
+            let found: Vec<usize> = results(parts, pace).map(Result::unwrap).collect();
+            assert_eq!(found, expected, "{pace:?}");
+        }
+    }
+
+    #[test]
+    fn an_error_stands_where_it_happened_and_is_the_last() {
+        for pace in paces() {
+            let parts = (0..9).map(|part| -> Part<usize, Fault> {
+                Box::pin(iter([if part == 4 { Err(Fault::Own) } else { Ok(part) }]))
+            });
+            let found: Vec<_> = results(parts, pace).collect();
+            assert_eq!(found, [Ok(0), Ok(1), Ok(2), Ok(3), Err(Fault::Own)], "{pace:?}");
+        }
+    }
+
+    #[test]
+    fn threads_stop_when_nobody_takes_results() {
+        for pace in paces() {
+            let (told, stopped) = sync_channel::<()>(1);
+            let endless = (0..).map(move |_| -> Part<usize, Fault> {
+                let told = told.clone();
+                Box::pin(repeat_with(move || {
+                    let _held = &told;
+                    Ok(1)
+                }))
+            });
+            let mut results = results(endless, pace);
+            assert!(results.next().is_some());
+            drop(results);
+            // The channel closes once the last part is dropped.
+            assert!(stopped.recv().is_err());
+        }
+    }
+
+    #[test]
+    fn parts_behind_the_first_are_not_begun_before_it_was_too_little() {
+        let (told, begun) = std::sync::mpsc::channel();
+        let parts = (0..4).map(move |part| -> Part<usize, Fault> {
+            told.send(part).unwrap();
+            Box::pin(iter([Ok(part), Ok(part)]))
+        });
+        let pace = Pace {
+            first_here: true,
+            blocking: false,
+        };
+        let mut results = results(parts, pace);
+        assert_eq!((results.next(), results.next()), (Some(Ok(0)), Some(Ok(0))));
+        assert_eq!(begun.try_iter().collect::<Vec<usize>>(), [0]);
+        assert_eq!(results.map(Result::unwrap).collect::<Vec<_>>(), [1, 1, 2, 2, 3, 3]);
+    }
+
+    #[test]
+    fn a_thread_that_dies_is_noticed() {
+        for blocking in [false, true] {
+            let pace = Pace {
+                first_here: false,
+                blocking,
+            };
+            let dying = |part: usize| -> Part<usize, Fault> {
+                Box::pin(repeat_with(move || match part {
+                    0 => panic!("a part that fails"),
+                    _ => Ok(part),
+                }))
+            };
+            let found: Vec<_> = results((0..2).map(dying), pace).collect();
+            assert_eq!(found, [Err(Fault::Died)]);
+            let no_part = (0..2).map(|part| -> Part<usize, Fault> {
+                match part {
+                    0 => Box::pin(iter([Ok(0)])),
+                    _ => panic!("there is no such part"),
+                }
+            });
+            let found: Vec<_> = results(no_part, pace).collect();
+            assert_eq!(found, [Ok(0), Err(Fault::Died)]);
+        }
+    }
+}

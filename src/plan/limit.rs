@@ -1,0 +1,126 @@
+//! Rows in the table's own order, as a node of a logical plan: how many are left out, how many are taken, from which
+//! end. A sort has no part in it: rows keep the order of files, and within a file that of its rows.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::Session;
+use datafusion::common::{DFSchemaRef, Result, internal_err};
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
+
+use super::ordered::OrderedLimitExec;
+
+/// Which rows of a table's order are taken. By default all, from its beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Hash)]
+pub struct Limit {
+    /// Rows to leave out.
+    pub skip: usize,
+    /// Rows to take behind them; `None` for all.
+    pub take: Option<usize>,
+    /// Whether rows are counted, and come, from the table's end.
+    pub backwards: bool,
+}
+
+impl Limit {
+    /// How many rows are looked for at most.
+    pub(super) fn most(&self) -> Option<usize> {
+        self.take.map(|take| self.skip.saturating_add(take))
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.skip > 0 {
+            write!(f, "skip={}, ", self.skip)?;
+        }
+        match self.take {
+            Some(take) => write!(f, "take={take}")?,
+            None => f.write_str("take=all")?,
+        }
+        match self.backwards {
+            true => f.write_str(", backwards"),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The rows of its input that a limit takes, in the table's order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Hash)]
+pub struct OrderedLimit {
+    input: LogicalPlan,
+    limit: Limit,
+}
+
+impl OrderedLimit {
+    /// A plan of these rows.
+    pub fn plan(input: LogicalPlan, limit: Limit) -> LogicalPlan {
+        LogicalPlan::Extension(Extension {
+            node: Arc::new(OrderedLimit { input, limit }),
+        })
+    }
+}
+
+impl UserDefinedLogicalNodeCore for OrderedLimit {
+    fn name(&self) -> &str {
+        "OrderedLimit"
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        vec![&self.input]
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        self.input.schema()
+    }
+
+    fn expressions(&self) -> Vec<Expr> {
+        Vec::new()
+    }
+
+    fn fmt_for_explain(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "OrderedLimit: {}", self.limit)
+    }
+
+    fn with_exprs_and_inputs(&self, _: Vec<Expr>, mut inputs: Vec<LogicalPlan>) -> Result<OrderedLimit> {
+        match (inputs.pop(), inputs.is_empty()) {
+            (Some(input), true) => Ok(OrderedLimit {
+                input,
+                limit: self.limit,
+            }),
+            _ => internal_err!("OrderedLimit has one input"),
+        }
+    }
+
+    /// Columns that nobody above reads are read by nobody below.
+    fn necessary_children_exprs(&self, columns: &[usize]) -> Option<Vec<Vec<usize>>> {
+        Some(vec![columns.to_vec()])
+    }
+}
+
+/// Makes the node's operator.
+pub(super) struct Ordered;
+
+#[async_trait]
+impl ExtensionPlanner for Ordered {
+    async fn plan_extension(
+        &self,
+        _: &dyn PhysicalPlanner,
+        node: &dyn UserDefinedLogicalNode,
+        _: &[&LogicalPlan],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        _: &dyn Session,
+        _: &PhysicalPlanningContext,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(node) = node.as_any().downcast_ref::<OrderedLimit>() else {
+            return Ok(None);
+        };
+        match inputs {
+            [input] => Ok(Some(Arc::new(OrderedLimitExec::new(input.clone(), node.limit)))),
+            _ => internal_err!("OrderedLimit has one input"),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The memory that operators of all plans share, and the disk that sorts fall back on.
+
+use std::sync::{Arc, LazyLock};
+
+use datafusion::common::Result;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+
+/// Bytes that sorts, joins and groups of all plans may hold together.
+const MEMORY: usize = 1 << 30;
+/// Bytes that sorts of all plans may have on disk together.
+const SPILLED: u64 = 32 << 30;
+
+/// What all plans run in. A sort that gets no more memory goes on in files of the system's temporary folder, which are
+/// private and vanish with it; an operator that cannot do so fails.
+pub fn runtime() -> Arc<RuntimeEnv> {
+    // Folders are made when something is first put there, so that nothing of this can fail.
+    static RUNTIME: LazyLock<Arc<RuntimeEnv>> = LazyLock::new(|| bounded(MEMORY, SPILLED).unwrap_or_default());
+    RUNTIME.clone()
+}
+
+fn bounded(memory: usize, spilled: u64) -> Result<Arc<RuntimeEnv>> {
+    let disk = DiskManagerBuilder::default()
+        .with_mode(DiskManagerMode::OsTmpDirectory)
+        .with_max_temp_directory_size(spilled);
+    RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(FairSpillPool::new(memory)))
+        .with_disk_manager_builder(disk)
+        .build_arc()
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{AsArray, RecordBatch, UInt64Array};
+    use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
+    use datafusion::error::DataFusionError;
+    use datafusion::execution::memory_pool::MemoryLimit;
+    use datafusion::physical_plan::collect;
+    use datafusion::prelude::{SessionConfig, SessionContext, ident};
+
+    use super::*;
+
+    const ROWS: u64 = 300_000;
+
+    /// The sorted numbers, and how often the sort went to disk.
+    async fn sorted(runtime: Arc<RuntimeEnv>) -> Result<(Vec<u64>, usize)> {
+        let schema = Arc::new(Schema::new(vec![Field::new("number", DataType::UInt64, false)]));
+        let batches = (0..ROWS).step_by(10_000).map(|from| {
+            let numbers = (from..from + 10_000).map(|number| (number * 7_919) % ROWS);
+            let column = Arc::new(UInt64Array::from_iter_values(numbers));
+            RecordBatch::try_new(schema.clone(), vec![column]).unwrap()
+        });
+        let config = SessionConfig::new()
+            .with_target_partitions(1)
+            .with_sort_spill_reservation_bytes(1 << 16);
+        let context = SessionContext::new_with_config_rt(config, runtime);
+        let frame = context.read_batches(batches.collect::<Vec<_>>())?;
+        let plan = frame.sort(vec![ident("number").sort(true, false)])?;
+        let plan = plan.create_physical_plan().await?;
+        let found = collect(plan.clone(), context.task_ctx()).await?;
+        let numbers = found
+            .iter()
+            .flat_map(|batch| batch.column(0).as_primitive::<UInt64Type>().values().to_vec());
+        Ok((
+            numbers.collect(),
+            plan.metrics().unwrap().spill_count().unwrap_or_default(),
+        ))
+    }
+
+    #[test]
+    fn a_sort_beyond_its_memory_goes_on_on_disk_as_far_as_that_is_allowed() {
+        let tokio = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let run = |memory, disk| tokio.block_on(sorted(bounded(memory, disk).unwrap()));
+        let expected: Vec<u64> = (0..ROWS).collect();
+        assert_eq!(run(1 << 26, 0).unwrap(), (expected.clone(), 0));
+        let (found, spills) = run(1 << 20, 1 << 30).unwrap();
+        assert!(found == expected && spills > 0, "{spills} spills");
+        let error = run(1 << 20, 1 << 12).unwrap_err();
+        assert!(
+            matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn what_plans_run_in_is_bounded() {
+        assert!(matches!(
+            runtime().memory_pool.memory_limit(),
+            MemoryLimit::Finite(MEMORY)
+        ));
+    }
+}

@@ -1,0 +1,53 @@
+//! The threads that plans run on. A plan that is polled on a runtime runs its parts there: searches have one of their
+//! own. All others share one, which is started when it is first needed.
+
+use std::sync::LazyLock;
+
+use futures::{Stream, StreamExt};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use super::ahead::Died;
+use crate::lake::scan::processors;
+
+/// The runtime of plans that are polled outside of any; `None` if the system gives no threads.
+pub(super) fn own() -> Option<&'static Handle> {
+    static OWN: LazyLock<Option<Runtime>> = LazyLock::new(|| {
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(processors()).thread_name("plan").build().ok()
+    });
+    OWN.as_ref().map(Runtime::handle)
+}
+
+/// The runtime that polls, or else the plans' own.
+pub(super) fn current() -> Option<Handle> {
+    Handle::try_current().ok().or_else(|| own().cloned())
+}
+
+/// Does work that waits for nothing on another thread; here, if there is none.
+pub async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Died> {
+    match current() {
+        Some(runtime) => runtime.spawn(async move { work() }).await.map_err(|_| Died),
+        None => Ok(work()),
+    }
+}
+
+/// A stream's items for a thread that waits for each. What runs ahead of it runs on the plans' own threads, whatever
+/// runtime this thread belongs to.
+#[derive(Debug)]
+pub struct Waiting<S>(S);
+
+impl<S> Waiting<S> {
+    /// The items of this stream.
+    pub fn new(stream: S) -> Waiting<S> {
+        Waiting(stream)
+    }
+}
+
+impl<S: Stream + Unpin> Iterator for Waiting<S> {
+    type Item = S::Item;
+
+    fn next(&mut self) -> Option<S::Item> {
+        let _entered = own().map(Handle::enter);
+        futures::executor::block_on(self.0.next())
+    }
+}
