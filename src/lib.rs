@@ -2,7 +2,7 @@
 //!
 //! Records land in Arrow/Parquet tables, one per resource type; FHIR search and SQL-on-FHIR ViewDefinitions compile
 //! into DataFusion plans through a FHIRPath translator. `ARCHITECTURE.md` names the rooms and the invariants between
-//! them. A room imports only rooms below it: `fhir`, `lake`, `published`, `terminology` and `plans`, `normalize`,
+//! them. A room imports only rooms below it: `fhir`, `lake`, `published`, `terminology` and `plans`, `plan`, `normalize`,
 //! `fhirpath` (which opens resources that lie in columns as JSON, with `lake::json` and `lake::shred`), then `ingest`,
 //! `search` and `views`, `patient`, `consent`, `sync`, `backup` and `http`, `cli`. `bench`, which measures servers,
 //! stands aside: it imports rooms up to `consent`, and only `cli` imports it.
@@ -19,6 +19,7 @@ pub mod lake;
 pub mod normalize;
 pub mod patient;
 pub mod pdf;
+pub mod plan;
 pub mod plans;
 pub mod published;
 pub mod sandbox;

@@ -4,18 +4,17 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use datafusion::catalog::TableProvider;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::execution::TaskContext;
-use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::StreamExt;
 
 use super::SearchError;
 use super::fetch::processors;
+use super::population::Scan;
 use super::sessions::Sessions;
 use super::trace::Trace;
-use crate::lake::scan::{FILE, LakeProvider, Locator, ROW};
+use crate::lake::scan::{FILE, Locator, ROW};
 
 /// Where a walk through a table stops.
 #[derive(Clone, Copy, Debug)]
@@ -31,18 +30,15 @@ pub(super) struct Limit {
 /// Up to `limit.take` rows of a scan that pass the filters, in the table's order either way.
 pub(super) async fn matches(
     sessions: &Sessions,
-    provider: &LakeProvider,
-    filters: &[Expr],
+    scan: &Scan,
     limit: Limit,
     trace: &Trace,
 ) -> Result<Vec<Locator>, SearchError> {
     let most = limit.skip.saturating_add(limit.take);
     let planner = sessions.in_parts();
-    let schema = provider.schema();
-    let places = vec![schema.index_of(FILE)?, schema.index_of(ROW)?];
     // Walking backwards, the last matches of a part are wanted, and only its end tells which they are.
     let of_part = (!limit.backwards).then_some(most);
-    let plan = provider.scan(planner.state(), Some(&places), filters, of_part).await?;
+    let plan = scan.columns_planned(planner, [FILE, ROW].into_iter(), of_part).await?;
     let context = planner.context();
     let parts = plan.output_partitioning().partition_count();
     let mut parts: VecDeque<usize> = match limit.backwards {

@@ -1,6 +1,9 @@
 //! The planners that searches of many people run by.
 
-use crate::lake::scan::Planner;
+use std::sync::Arc;
+
+use crate::lake::scan::{Operator, Planner};
+use crate::plan::SemiJoinPlanner;
 
 /// The most parts of a table that is walked through.
 const MOST_PARTS: usize = 4096;
@@ -16,9 +19,10 @@ pub(super) struct Sessions {
 
 impl Sessions {
     pub(super) fn new() -> Sessions {
+        let operators = || -> Vec<Operator> { vec![Arc::new(SemiJoinPlanner)] };
         Sessions {
-            parallel: Planner::new(None),
-            in_parts: Planner::new(Some(MOST_PARTS)),
+            parallel: Planner::new(None, operators()),
+            in_parts: Planner::new(Some(MOST_PARTS), operators()),
             pushdown: true,
         }
     }

@@ -106,7 +106,7 @@ impl Planned {
         // Rows are on their way for as long as somebody takes them.
         let table = table.held(resources.owners.as_deref());
         let table = table.map_err(DataFusionError::from)?;
-        let planner = Planner::new(Some(if resources.page.is_some() { 1 } else { PARTITIONS }));
+        let planner = Planner::new(Some(if resources.page.is_some() { 1 } else { PARTITIONS }), Vec::new());
         let (provider, plan) = asked.plan(&table, &leaves)?;
         let plan = match resources.page {
             Some(Page { offset, count }) => plan.limit(offset, count)?,
@@ -198,7 +198,7 @@ impl Rows {
 impl Resources {
     /// How many resources there are, pages not considered and before any view's `where`.
     pub async fn count(&self, table: &ScopedTable) -> Result<usize, RunError> {
-        let planner = Planner::new(Some(1));
+        let planner = Planner::new(Some(1), Vec::new());
         let (_, plan) = self.asked().plan(table, &LeafSet::new())?;
         let plan = planner.plan(&plan.build()?).await?.physical;
         let mut batches = plan.execute(0, planner.context())?;

@@ -30,7 +30,7 @@ use futures::Stream;
 use super::order::Sorted;
 use super::prune::Prune;
 use super::report::ScanReport;
-use super::resolved::Scan;
+use super::resolved::{Scan, Unsettled};
 use super::rows::{Rows, Step};
 
 /// Below this many rows a partition is not worth its own task.
@@ -43,6 +43,8 @@ const COLUMNS_SHOWN: usize = 60;
 #[derive(Clone, Debug)]
 pub struct LakeScanExec {
     scan: Arc<Scan>,
+    /// Where conditions are known only when it begins to read.
+    unsettled: Option<Arc<Unsettled>>,
     partitions: usize,
     limit: Option<usize>,
     sorted: Option<Sorted>,
@@ -51,7 +53,12 @@ pub struct LakeScanExec {
 }
 
 impl LakeScanExec {
-    pub(super) fn new(scan: Arc<Scan>, target_partitions: usize, limit: Option<usize>) -> LakeScanExec {
+    pub(super) fn new(
+        scan: Arc<Scan>,
+        unsettled: Option<Unsettled>,
+        target_partitions: usize,
+        limit: Option<usize>,
+    ) -> LakeScanExec {
         let rows = scan.most_rows();
         let partitions = target_partitions.min((rows / ROWS_PER_PARTITION) as usize).max(1);
         let properties = PlanProperties::new(
@@ -64,6 +71,7 @@ impl LakeScanExec {
         let (properties, metrics) = (Arc::new(properties), ExecutionPlanMetricsSet::new());
         LakeScanExec {
             scan,
+            unsettled: unsettled.map(Arc::new),
             partitions,
             limit,
             sorted: None,
@@ -90,10 +98,17 @@ impl DisplayAs for LakeScanExec {
             columns.push(format!("{more} more"));
         }
         write!(f, "LakeScanExec: columns=[{}]", columns.join(", "))?;
-        if self.scan.prune != Prune::Keep {
-            write!(f, ", prune=[{}]", self.scan.prune)?;
+        // What was known in the end, if it has run.
+        let begun = self.unsettled.as_ref().and_then(|unsettled| unsettled.begun());
+        let scan = begun.unwrap_or(&self.scan);
+        if scan.prune != Prune::Keep {
+            write!(f, ", prune=[{}]", scan.prune)?;
         }
-        let predicates: Vec<&str> = self.scan.labels().collect();
+        let items = scan.items_shown();
+        if !items.is_empty() {
+            write!(f, ", items=[{}]", items.join("; "))?;
+        }
+        let predicates = scan.predicates_shown();
         if !predicates.is_empty() {
             write!(f, ", predicates=[{}]", predicates.join("; "))?;
         }
@@ -191,8 +206,12 @@ impl ExecutionPlan for LakeScanExec {
     }
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let scan = match &self.unsettled {
+            Some(unsettled) => unsettled.settle(&self.scan),
+            None => &self.scan,
+        };
         let rows = Rows::new(
-            self.scan.clone(),
+            scan.clone(),
             partition,
             self.partitions,
             self.limit,

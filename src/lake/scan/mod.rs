@@ -63,7 +63,7 @@ pub use locator::{FILE, Locator, ROW};
 pub use memory::{MemoryLimits, MemoryUse};
 pub use order::{Order, Reach, Threshold};
 pub use person::PersonRows;
-pub use planner::{Planned, Planner};
+pub use planner::{Operator, Planned, Planner};
 pub use predicate::{Alternative, Necessary, Predicate, expression};
 pub use provider::LakeProvider;
 pub use prune::Prune;

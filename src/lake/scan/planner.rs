@@ -6,9 +6,11 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+use datafusion::catalog::Session;
 use datafusion::common::Result;
 use datafusion::execution::TaskContext;
-use datafusion::execution::context::{SessionConfig, SessionState};
+use datafusion::execution::context::{QueryPlanner, SessionConfig, SessionState};
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::OptimizerRule;
@@ -20,6 +22,10 @@ use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion::physical_optimizer::output_requirements::OutputRequirements;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
+
+/// Makes the operators of logical nodes that DataFusion does not have.
+pub type Operator = Arc<dyn ExtensionPlanner + Send + Sync>;
 
 /// Plans questions of tables, for any number of threads at once. Cloning shares it.
 #[derive(Clone)]
@@ -39,7 +45,7 @@ pub struct Planned {
 
 impl Planner {
     /// A planner whose scans have as many partitions as there are processors, or at most as many as are given.
-    pub fn new(partitions: Option<usize>) -> Planner {
+    pub fn new(partitions: Option<usize>, operators: Vec<Operator>) -> Planner {
         let mut config = SessionConfig::new();
         if let Some(partitions) = partitions {
             config = config.with_target_partitions(partitions);
@@ -60,8 +66,10 @@ impl Planner {
             // Takes what a sort has by now to the scan.
             Arc::new(FilterPushdown::new_post_optimization()),
         ];
+        let planner = DefaultPhysicalPlanner::with_extension_planners(operators);
         let state = SessionStateBuilder::new()
             .with_config(config)
+            .with_query_planner(Arc::new(WithOperators(planner)))
             .with_analyzer_rules(Vec::new())
             .with_optimizer_rules(logical)
             .with_physical_optimizer_rules(physical)
@@ -88,6 +96,22 @@ impl Planner {
     /// What plans run in.
     pub fn context(&self) -> Arc<TaskContext> {
         self.context.clone()
+    }
+}
+
+/// DataFusion's planner with operators of ours.
+struct WithOperators(DefaultPhysicalPlanner);
+
+#[async_trait]
+impl QueryPlanner for WithOperators {
+    async fn create_physical_plan(&self, plan: &LogicalPlan, state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
+        self.0.create_physical_plan(plan, state).await
+    }
+}
+
+impl std::fmt::Debug for WithOperators {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WithOperators")
     }
 }
 
