@@ -1,8 +1,8 @@
 //! Bringing along what a page's matches refer to and what refers to them, include by include.
 //!
 //! A driver of stages: each follows one include from the resources of one type that the stage before brought along.
-//! What refers to them is found by the plan of a search; what they refer to is read by id. A stage depends on what those
-//! before it have brought, of which nothing comes twice, and the walk ends where an answer is full.
+//! What refers to them is found by the plan of a search; what they refer to is read by id. A stage depends on what
+//! those before it have brought, of which nothing comes twice, and the walk ends where an answer is full.
 
 use datafusion::common::runtime::SpawnedTask;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -88,15 +88,11 @@ impl Include {
     /// How `explain` shows what it brought along from so many resources of a type, in which round.
     pub(super) fn stage(&self, round: usize, ty: TypeId, of: usize, found: usize) -> String {
         let name = |ty: TypeId| facts().get(ty).name;
-        let operator = if self.reverse { "RevincludeExec" } else { "IncludeExec" };
-        let target = self.target.map(|ty| format!(":{}", name(ty)));
-        format!(
-            "{operator}: {}:{}{}, round={round}, of={of} {}, metrics=[output_rows={found}]",
-            name(self.source),
-            self.compiled.parameter.code,
-            target.unwrap_or_default(),
-            name(ty)
-        )
+        let way = if self.reverse { "Revinclude" } else { "Include" };
+        let (source, code) = (name(self.source), &self.compiled.parameter.code);
+        let target = self.target.map(|ty| format!(":{}", name(ty))).unwrap_or_default();
+        let from = name(ty);
+        format!("{way}: {source}:{code}{target}, round={round}, of={of} {from}, found={found}")
     }
 
     /// The types that its canonicals may lead to by URL.

@@ -26,6 +26,7 @@ mod include;
 mod included;
 mod join;
 mod key_function;
+mod late;
 mod links;
 mod matcher;
 mod matches;
