@@ -139,7 +139,7 @@ fn the_plan_shows_the_scan_that_is_shared() {
     "#]].assert_eq(&explain(&[finals.clone(), codes], &Resources::default()));
     expect![[r#"
         ViewExec: columns=[id, x], leaves=[_id, _valueInteger, id, valueInteger]
-          LakeScanExec: columns=[id, valueInteger], prune=[status = 'final'], predicates=[item [status = 'final']; where status = 'final']
+          LakeScanExec: columns=[id, valueInteger], prune=[status = 'final'], items=[item [status = 'final']], predicates=[where status = 'final']
     "#]]
     .assert_eq(&explain(&[finals], &Resources::default()));
 }
