@@ -30,6 +30,12 @@ impl Limit {
     pub(super) fn most(&self) -> Option<usize> {
         self.take.map(|take| self.skip.saturating_add(take))
     }
+
+    /// How many rows of a part of the table are looked for at most. Backwards, the last rows of a part are wanted, and
+    /// only its end tells which they are.
+    pub fn of_part(&self) -> Option<usize> {
+        self.most().filter(|_| !self.backwards)
+    }
 }
 
 impl fmt::Display for Limit {

@@ -1,21 +1,33 @@
 //! How questions of tables become plans that run: the planner with the few rules that such plans need, the operators
 //! that DataFusion does not have, and the threads and the memory that plans share.
 //!
-//! It knows tables as `lake::scan` gives them, and neither searches nor views: these bring operators of their own, and
-//! the planner takes them.
+//! It knows tables as `lake::scan` gives them, and ids; neither searches nor views: these bring operators of their own,
+//! and the planner takes them. What ids mean for a row is told by whoever builds a plan.
 
 mod ahead;
+mod foremost;
+mod ids;
+mod late;
 mod limit;
+mod lookup;
 mod memory;
+mod nodes;
 mod ordered;
 mod planner;
+mod semi_join;
 mod shown;
 mod threads;
 
 pub use ahead::{Ahead, Died, Pace, Part, Parts};
+pub use foremost::TellForemost;
+pub use ids::{IdsExec, Take};
+pub use late::{Late, Link};
 pub use limit::{Limit, OrderedLimit};
+pub use lookup::{Lookup, LookupExec};
 pub use memory::runtime;
+pub use nodes::{Ids, SemiJoin, SemiJoinPlanner};
 pub use ordered::OrderedLimitExec;
 pub use planner::{Operator, Planned, Planner};
+pub use semi_join::{On, SemiJoinExec};
 pub use shown::shown;
 pub use threads::{Waiting, apart};

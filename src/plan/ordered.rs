@@ -70,11 +70,9 @@ impl OrderedLimitExec {
     }
 }
 
-/// The input, told how many rows of a partition are wanted at most. Walking backwards, the last rows of a partition are
-/// wanted, and only its end tells which they are.
+/// The input, told how many rows of a partition are wanted at most.
 fn bounded(input: Arc<dyn ExecutionPlan>, limit: Limit) -> Arc<dyn ExecutionPlan> {
-    let most = limit.most().filter(|_| !limit.backwards);
-    match (input.downcast_ref::<LakeScanExec>(), most) {
+    match (input.downcast_ref::<LakeScanExec>(), limit.of_part()) {
         (Some(scan), Some(most)) => Arc::new(scan.at_most(most)),
         _ => input,
     }

@@ -24,9 +24,9 @@ use datafusion::physical_optimizer::output_requirements::OutputRequirements;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 
+use super::foremost::TellForemost;
 use super::limit::Ordered;
 use super::memory::runtime;
-use crate::lake::scan::TellForemost;
 
 /// Makes the operators of logical nodes that DataFusion does not have.
 pub type Operator = Arc<dyn ExtensionPlanner + Send + Sync>;

@@ -60,6 +60,11 @@ pub(super) fn of(query: &Query, table: &ScopedTable, lake: &Lake) -> Bound {
     }
 }
 
+/// Whether a criterion leaves only rows that are filed under the patients that it names.
+pub(super) fn is_of_people(ty: TypeId, criterion: &Criterion) -> bool {
+    named(ty, criterion).is_some()
+}
+
 /// Patients whose compartments are asked for, and under whom their own rows lie.
 #[derive(Clone, Debug)]
 pub(super) struct Filed {

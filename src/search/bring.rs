@@ -1,4 +1,8 @@
 //! Bringing along what a page's matches refer to and what refers to them, include by include.
+//!
+//! A driver of stages: each follows one include from the resources of one type that the stage before brought along.
+//! What refers to them is found by the plan of a search; what they refer to is read by id. A stage depends on what
+//! those before it have brought, of which nothing comes twice, and the walk ends where an answer is full.
 
 use datafusion::common::runtime::SpawnedTask;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -9,6 +13,7 @@ use super::fetch::{self, processors};
 use super::include::Include;
 use super::included::{self, Included, Source, Sources};
 use super::page::Entry;
+use super::trace::Trace;
 use crate::fhir::TypeId;
 use crate::lake::scan::{Locator, PlacedRow, ScopedTable, Sought};
 
@@ -26,9 +31,9 @@ impl Engine {
     pub(super) async fn include(
         &self,
         table: &ScopedTable,
-        includes: &[Include],
-        skip: usize,
+        (includes, skip): (&[Include], usize),
         matches: &[Entry],
+        trace: &Trace,
     ) -> Result<Included, SearchError> {
         let mut included = Included::of_page(self.includes, matches, skip);
         if includes.is_empty() {
@@ -44,20 +49,24 @@ impl Engine {
             (entry.ty, source)
         });
         merge(&mut followed, sources.collect());
-        let mut first = true;
+        let mut round = 1;
         while !followed.is_empty() {
             let mut fresh = Followed::new();
             for (ty, rows) in &followed {
-                let now = includes.iter().filter(|include| first || include.iterate);
+                let now = includes.iter().filter(|include| round == 1 || include.iterate);
                 let mut sources = Sources::new(*ty, rows, now.clone());
                 for include in now {
-                    let found = self.follow(table, include, &mut sources, &mut included).await?;
+                    let ran = trace.of_stage();
+                    let found = self.follow(table, include, &mut sources, &mut included, &ran).await?;
+                    if !sources.rows.is_empty() && include.follows(*ty) {
+                        trace.stage(ran, || include.stage(round, *ty, sources.rows.len(), found.len()));
+                    }
                     if iterates && !found.is_empty() {
                         merge(&mut fresh, found);
                     }
                 }
             }
-            first = false;
+            round += 1;
             followed = fresh;
         }
         Ok(included)
@@ -70,6 +79,7 @@ impl Engine {
         include: &Include,
         sources: &mut Sources<'_>,
         included: &mut Included,
+        ran: &Trace,
     ) -> Result<Vec<(TypeId, Source)>, SearchError> {
         let mut new = Vec::new();
         if sources.rows.is_empty() || included.is_full() {
@@ -105,7 +115,7 @@ impl Engine {
             }
         } else if include.leads_to(sources.ty) {
             let table = table.other(include.source);
-            let found = self.referring(&table, include, sources).await?;
+            let found = self.referring(&table, include, sources, ran).await?;
             let mut left = found.as_slice();
             while !left.is_empty() && !included.is_full() {
                 let (now, rows) = fetch::some(&table, left, STEP, included.room()).await?;
@@ -147,8 +157,10 @@ impl Engine {
         table: &ScopedTable,
         include: &Include,
         sources: &Sources<'_>,
+        ran: &Trace,
     ) -> Result<Vec<Locator>, SearchError> {
-        let query = included::referring_query(include, sources.ty, sources.rows)?;
+        let mut query = included::referring_query(include, sources.ty, sources.rows)?;
+        query.trace = ran.clone();
         let found = self.matches(table, &query).await?;
         match found.more {
             true => Err(SearchError::TooManyIncluded(query.count)),

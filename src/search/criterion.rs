@@ -1,7 +1,8 @@
 //! Conditions on rows, as a tree: what a query asks of each resource.
 //!
 //! A condition that speaks of other resources (a chain, `_has`, `_list`) is a [`Join`] until `join` has answered it
-//! with the resources found there; only conditions without joins are decided over rows.
+//! with the resources found there, or has left that to the plan that reads the rows; only conditions without joins are
+//! decided over rows.
 
 use std::sync::Arc;
 
@@ -19,6 +20,8 @@ use super::words::Words;
 use crate::fhir::TypeId;
 use crate::fhir::search_parameter::SearchType;
 use crate::fhir::storage::LeafSet;
+use crate::lake::scan::Predicate;
+use crate::plan::Late;
 
 /// One condition on the rows; a query's conditions all hold of a match.
 #[derive(Clone, Debug)]
@@ -77,6 +80,8 @@ pub(super) enum Condition {
     },
     /// Something of other resources.
     Join(Box<Join>),
+    /// Something of other resources that the plan finds before it reads the rows.
+    Late(Arc<Late>),
 }
 
 /// What is asked of a parameter's values.
@@ -246,7 +251,8 @@ impl Criterion {
             | Condition::Tuples { .. }
             | Condition::Words { .. }
             | Condition::Holds(_)
-            | Condition::Inside { .. } => false,
+            | Condition::Inside { .. }
+            | Condition::Late(_) => false,
         }
     }
 
@@ -289,6 +295,7 @@ impl Criterion {
                 leaves.insert(contained::COLUMN.to_owned());
                 leaves.extend(references.program.leaves().iter().cloned());
             }
+            Condition::Late(late) => leaves.extend(late.leaves().iter().cloned()),
             Condition::Join(_) => {}
         }
     }

@@ -155,7 +155,8 @@ impl Engine {
             let answer = Answer::new(occasion, &course, &types, &query, table.snapshot());
             return self.answer_parts(vec![Part::new(query.clone(), table)], answer).await;
         }
-        self.settle(&table, &mut query.criteria).await?;
+        query.joins = self.join(&table, &mut query.criteria).await?;
+        self.note_joins(&table, &query);
         trace.lap("others", None);
         trace.part(|| explain::Part::of(&query, &table, &self.bound(&query, &table)));
         let mut answer = Answer::new(occasion, &course, &types, &query, table.snapshot());
@@ -218,7 +219,8 @@ impl Engine {
             answer.more |= matches.len() > 1;
             matches.truncate(1);
         }
-        let mut included = self.include(table, includes, skip, &matches).await?;
+        let trace = answer.query.trace.clone();
+        let mut included = self.include(table, (includes, skip), &matches, &trace).await?;
         while included.is_full() && matches.len() > 1 {
             let surplus = matches.len() / 2;
             answer.shortened = true;
@@ -229,7 +231,7 @@ impl Engine {
                 matches.truncate(matches.len() - surplus);
                 answer.more = true;
             }
-            included = self.include(table, includes, skip, &matches).await?;
+            included = self.include(table, (includes, skip), &matches, &trace).await?;
         }
         if !includes.is_empty() {
             answer.query.trace.lap("include", Some(included.len()));
@@ -243,6 +245,14 @@ impl Engine {
         match bound.person {
             Some(person) => person::search(table, query, person),
             None => population::page(&self.sessions, table, query, bound.owners).await,
+        }
+    }
+
+    /// Notes the plans that answered conditions on other resources, where no plan will show them.
+    pub(super) fn note_joins(&self, table: &ScopedTable, query: &Query) {
+        if query.trace.is_on() && self.bound(query, table).person.is_some() {
+            let plans = query.joins.iter().flat_map(|on| &on.ids);
+            plans.for_each(|plan| query.trace.plan(plan.as_ref()));
         }
     }
 

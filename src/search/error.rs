@@ -127,13 +127,27 @@ pub enum SearchError {
     Scan(ScanError),
     /// The plan could not be made or run.
     #[error("the search plan failed: {0}")]
-    Plan(#[from] DataFusionError),
+    Plan(DataFusionError),
     /// Columns did not have the shape expected of them.
     #[error("the search met unexpected columns: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
     /// A stored resource is not JSON any more.
     #[error("a stored resource could not be read back: {0}")]
     Stored(String),
+}
+
+impl From<DataFusionError> for SearchError {
+    fn from(error: DataFusionError) -> SearchError {
+        let DataFusionError::External(inner) = error else {
+            return SearchError::Plan(error);
+        };
+        // A plan ends with what its operators met: too many resources that a condition leads to.
+        match inner.downcast::<SearchError>() {
+            Ok(met) if met.is_input() => *met,
+            Ok(met) => SearchError::Plan(DataFusionError::External(met)),
+            Err(inner) => SearchError::Plan(DataFusionError::External(inner)),
+        }
+    }
 }
 
 impl From<ScanError> for SearchError {

@@ -17,6 +17,7 @@ use super::words::{Words, split_into};
 use crate::fhir::storage::LeafSet;
 use crate::fhirpath::{Collection, Focus, Offsets, Typed};
 use crate::lake::json::{Tape, Value};
+use crate::lake::scan::Predicate;
 
 /// The columns that the criteria read.
 pub(super) fn leaves(criteria: &[Criterion]) -> LeafSet {
@@ -91,6 +92,12 @@ fn mark(criterion: &Criterion, batch: &RecordBatch, plain: bool, rows: &mut [boo
             mark(part, batch, plain, rows)?;
             rows.iter_mut().for_each(|row| *row = !*row);
         }
+        Condition::Late(late) => {
+            let kept = late.keep(batch)?;
+            rows.iter_mut()
+                .zip(&kept)
+                .for_each(|(row, kept)| *row = kept == Some(true));
+        }
         Condition::Join(_) => return Err(SearchError::Unanswered),
     }
     Ok(())
@@ -154,7 +161,8 @@ fn of_items(criterion: &Criterion, focus: &Focus) -> Result<Vec<bool>, SearchErr
         | Condition::Item { .. }
         | Condition::Holds(_)
         | Condition::Inside { .. }
-        | Condition::Join(_) => {
+        | Condition::Join(_)
+        | Condition::Late(_) => {
             return Err(SearchError::Unanswered);
         }
     }

@@ -77,6 +77,24 @@ impl Include {
         self.target.is_none_or(|target| target == ty) && self.compiled.leads_to(ty)
     }
 
+    /// Whether it has anything to do with resources of a type that were found before.
+    pub(super) fn follows(&self, ty: TypeId) -> bool {
+        match self.reverse {
+            true => self.leads_to(ty),
+            false => self.source == ty,
+        }
+    }
+
+    /// How `explain` shows what it brought along from so many resources of a type, in which round.
+    pub(super) fn stage(&self, round: usize, ty: TypeId, of: usize, found: usize) -> String {
+        let name = |ty: TypeId| facts().get(ty).name;
+        let way = if self.reverse { "Revinclude" } else { "Include" };
+        let (source, code) = (name(self.source), &self.compiled.parameter.code);
+        let target = self.target.map(|ty| format!(":{}", name(ty))).unwrap_or_default();
+        let from = name(ty);
+        format!("{way}: {source}:{code}{target}, round={round}, of={of} {from}, found={found}")
+    }
+
     /// The types that its canonicals may lead to by URL.
     pub(super) fn led_to_by_url(&self) -> impl Iterator<Item = TypeId> {
         let leads = |ty: &TypeId| self.target.is_none_or(|target| target == *ty) && self.compiled.leads_by_url(*ty);

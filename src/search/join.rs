@@ -1,81 +1,137 @@
-//! Conditions on other resources, answered before the rows are searched: each becomes a set of ids that a reference of
-//! the row, or the row's own id, must be in.
+//! Conditions on other resources, as semi-joins: each becomes a set of ids that a reference of the row, or the row's
+//! own id, must be in.
+//!
+//! The plans that find ids run stage by stage. How many one finds decides which side of the next goes first, whose rows
+//! a search can match at all, and whether it is planned or runs over one person's columns. Where none of this depends
+//! on the ids they are left to the plan that reads the rows, as the filter of its scan.
 //!
 //! Other tables are read through the same scope and snapshot as the rows, so a chain finds nothing that its caller
 //! could not read, and all pages of a search see the same.
 
 use std::sync::Arc;
 
-use arrow::array::{AsArray, RecordBatch};
 use futures::future::BoxFuture;
 
 use super::criterion::{Condition, Criterion, Join, Test};
 use super::engine::Engine;
 use super::matcher::Matcher;
 use super::near::{Near, criterion, reach, refers_to};
+use super::other::{Other, bounded};
 use super::parameter::Compiled;
-use super::population::{self, Take};
-use super::query::Query;
-use super::{SearchError, contained, filter, targets};
-use crate::fhir::storage::LeafSet;
-use crate::fhir::{TypeId, facts};
-use crate::lake::json::Tape;
-use crate::lake::scan::{IdSet, ScopedTable};
+use super::{SearchError, contained};
+use crate::fhir::TypeId;
+use crate::lake::scan::{IdSet, Predicate, ScopedTable};
+use crate::plan::{IdsExec, On};
 
-/// The most resources that a condition on other resources may be met by.
-const MAX_JOINED: usize = 5_000_000;
+/// What the conditions of one criterion are answered by.
+struct Asked<'a> {
+    near: Option<&'a Near<'a>>,
+    /// Whether they speak of items of the rows rather than of the rows.
+    of_items: bool,
+}
+
+/// Plans that have run.
+pub(super) type Ran = Vec<Arc<IdsExec>>;
 
 impl Engine {
     /// Answers every condition on other resources among the criteria of a search of `table`, those that lead to few
-    /// resources first: what is found there narrows the search of others.
+    /// resources first: what is found there narrows the search of others. Gives the semi-joins by which they are
+    /// answered, which the search's plans show.
     pub(super) fn settle<'a>(
         &'a self,
         table: &'a ScopedTable,
         criteria: &'a mut [Criterion],
-    ) -> BoxFuture<'a, Result<(), SearchError>> {
+    ) -> BoxFuture<'a, Result<Vec<On>, SearchError>> {
+        self.answer_all(table, criteria, false)
+    }
+
+    /// The same, but a condition may be left to the search's own plan, which must hold the semi-joins.
+    pub(super) fn join<'a>(
+        &'a self,
+        table: &'a ScopedTable,
+        criteria: &'a mut [Criterion],
+    ) -> BoxFuture<'a, Result<Vec<On>, SearchError>> {
+        self.answer_all(table, criteria, true)
+    }
+
+    fn answer_all<'a>(
+        &'a self,
+        table: &'a ScopedTable,
+        criteria: &'a mut [Criterion],
+        in_plan: bool,
+    ) -> BoxFuture<'a, Result<Vec<On>, SearchError>> {
         Box::pin(async move {
             let joins = criteria.iter().enumerate();
             let mut joins: Vec<(u64, usize)> = joins
                 .filter_map(|(at, criterion)| Some((reach(table, criterion)?, at)))
                 .collect();
             joins.sort_unstable();
+            // What one finds narrows the next.
+            let alone = in_plan && joins.len() == 1;
+            let mut answered = Vec::with_capacity(joins.len());
             for (_, at) in joins {
                 let near = Near::of(self, table, criteria);
-                self.settle_parts(table, near.as_ref(), false, &mut criteria[at..=at])
+                let left_to_plan = match alone {
+                    true => self.late(table, near.as_ref(), criteria, at).await?,
+                    false => None,
+                };
+                if let Some((late, ids)) = left_to_plan {
+                    answered.push(On {
+                        label: late.label().clone(),
+                        ids,
+                        late: Some(late.clone()),
+                    });
+                    criteria[at].condition = Condition::Late(late);
+                    continue;
+                }
+                let asked = Asked {
+                    near: near.as_ref(),
+                    of_items: false,
+                };
+                let mut ids = Ran::new();
+                self.settle_parts(table, &asked, &mut criteria[at..=at], &mut ids)
                     .await?;
+                if !ids.is_empty() {
+                    let label = criteria[at].label.as_str().into();
+                    answered.push(On { label, ids, late: None });
+                }
             }
-            Ok(())
+            Ok(answered)
         })
     }
 
-    /// `of_items`: the parts speak of items of the rows rather than of the rows.
     fn settle_parts<'a>(
         &'a self,
         table: &'a ScopedTable,
-        near: Option<&'a Near<'a>>,
-        of_items: bool,
+        asked: &'a Asked<'a>,
         parts: &'a mut [Criterion],
+        ran: &'a mut Ran,
     ) -> BoxFuture<'a, Result<(), SearchError>> {
         Box::pin(async move {
             for part in parts {
                 match &mut part.condition {
                     Condition::All(parts) | Condition::Any(parts) => {
-                        self.settle_parts(table, near, of_items, parts).await?;
+                        self.settle_parts(table, asked, parts, ran).await?;
                     }
                     Condition::Not(part) => {
                         let part = std::slice::from_mut(part.as_mut());
-                        self.settle_parts(table, near, of_items, part).await?;
+                        self.settle_parts(table, asked, part, ran).await?;
                     }
                     Condition::Item { holds, .. } => {
                         let holds = std::slice::from_mut(holds.as_mut());
-                        self.settle_parts(table, None, true, holds).await?;
+                        let of_items = Asked {
+                            near: None,
+                            of_items: true,
+                        };
+                        self.settle_parts(table, &of_items, holds, ran).await?;
                     }
-                    Condition::Join(join) => part.condition = self.answer(table, near, of_items, join).await?,
+                    Condition::Join(join) => part.condition = self.answer(table, asked, join, ran).await?,
                     Condition::Values { .. }
                     | Condition::Tuples { .. }
                     | Condition::Words { .. }
                     | Condition::Holds(_)
-                    | Condition::Inside { .. } => {}
+                    | Condition::Inside { .. }
+                    | Condition::Late(_) => {}
                 }
             }
             Ok(())
@@ -85,28 +141,26 @@ impl Engine {
     async fn answer(
         &self,
         table: &ScopedTable,
-        near: Option<&Near<'_>>,
-        of_items: bool,
+        asked: &Asked<'_>,
         join: &Join,
+        ran: &mut Ran,
     ) -> Result<Condition, SearchError> {
         match join {
             Join::Chain { compiled, targets } => {
                 let mut matchers = Vec::with_capacity(targets.len());
                 for (ty, criterion) in targets {
-                    let other = table.other(*ty);
-                    let mut criteria = vec![criterion.clone()];
-                    if let Some(near) = near {
-                        criteria.extend(near.referred(self, compiled, &other).await?);
-                    }
-                    matchers.push(refers_to(*ty, self.meeting(&other, &mut criteria).await?));
+                    let mut other = self.chained(table, asked.near, compiled, (*ty, criterion)).await?;
+                    let plan = self.meeting(&mut other).await?;
+                    matchers.push(refers_to(*ty, self.ids(&plan).await?));
+                    ran.push(plan);
                     if compiled.follows_urls(*ty) {
-                        let borne = self.borne_by(&other, &criteria).await?;
+                        let borne = self.borne_by(&other.table, &other.criteria).await?;
                         matchers.push(Matcher::Canonicals(Arc::new(borne)));
                     }
                 }
-                let inside = match of_items {
+                let inside = match asked.of_items {
                     true => None,
-                    false => self.inside(table, compiled, targets).await?,
+                    false => self.inside(table, compiled, targets, ran).await?,
                 };
                 Ok(either(values(compiled, matchers), inside))
             }
@@ -116,23 +170,27 @@ impl Engine {
                 criterion,
                 ids,
             } => {
-                let other = table.other(*source);
-                let mut criteria = vec![criterion.as_ref().clone()];
-                if let Some(near) = near {
-                    criteria.extend(near.referring(self, through, &other).await?);
-                }
-                let mut found = self.referred(&other, through, &mut criteria, table.ty()).await?;
+                let mut other = self
+                    .referring_side(table, asked.near, through, (*source, criterion))
+                    .await?;
+                let plan = self.referred(&mut other, through, table.ty()).await?;
+                let mut found = self.ids(&plan).await?;
+                ran.push(plan);
                 if through.leads_by_url(table.ty()) {
-                    let asked = self.asked_by(&other, through, &criteria).await?;
-                    found.merge(self.named(table, &asked).await?.iter().collect());
-                    bounded(&found)?;
+                    let canonicals = self.asked_by(&other.table, through, &other.criteria).await?;
+                    let mut all = IdSet::clone(&found);
+                    all.merge(self.named(table, &canonicals).await?.iter().collect());
+                    bounded(&all)?;
+                    found = Arc::new(all);
                 }
-                Ok(values(ids, vec![Matcher::OneOf(Arc::new(found))]))
+                Ok(values(ids, vec![Matcher::OneOf(found)]))
             }
             Join::List { lists, ids } => {
                 let mut named = IdSet::default();
                 for list in lists {
-                    listed(table, list, &mut named)?;
+                    let plan = Arc::new(self.listed(table, list));
+                    named.merge(IdSet::clone(&*self.ids(&plan).await?));
+                    ran.push(plan);
                 }
                 Ok(values(ids, vec![Matcher::OneOf(Arc::new(named))]))
             }
@@ -146,13 +204,43 @@ impl Engine {
                 for (ty, parent) in parents {
                     let start = from.iter().filter(|(of, _)| of == ty).map(|(_, id)| id.clone());
                     let ids = self
-                        .hierarchy(&table.other(*ty), parent, start.collect(), *below)
+                        .hierarchy(&table.other(*ty), parent, start.collect(), *below, ran)
                         .await?;
-                    matchers.push(refers_to(*ty, ids));
+                    matchers.push(refers_to(*ty, Arc::new(ids)));
                 }
                 Ok(values(compiled, matchers))
             }
         }
+    }
+
+    /// The search of what a chain leads to.
+    pub(super) async fn chained(
+        &self,
+        table: &ScopedTable,
+        near: Option<&Near<'_>>,
+        compiled: &Arc<Compiled>,
+        (ty, criterion): (TypeId, &Criterion),
+    ) -> Result<Other, SearchError> {
+        let mut other = Other::of(table.other(ty), vec![criterion.clone()]);
+        if let Some(near) = near {
+            near.referred(self, compiled, &mut other).await?;
+        }
+        Ok(other)
+    }
+
+    /// The search of what refers to the rows.
+    pub(super) async fn referring_side(
+        &self,
+        table: &ScopedTable,
+        near: Option<&Near<'_>>,
+        through: &Arc<Compiled>,
+        (source, criterion): (TypeId, &Criterion),
+    ) -> Result<Other, SearchError> {
+        let mut other = Other::of(table.other(source), vec![criterion.clone()]);
+        if let Some(near) = near {
+            near.referring(self, through, &mut other).await?;
+        }
+        Ok(other)
     }
 
     /// What a chain asks of resources that the row itself contains, where rows of the table contain any: a chain is
@@ -162,6 +250,7 @@ impl Engine {
         table: &ScopedTable,
         compiled: &Arc<Compiled>,
         targets: &[(TypeId, Criterion)],
+        ran: &mut Ran,
     ) -> Result<Option<Condition>, SearchError> {
         if compiled.ty != table.ty() || !contained::may_contain(table) {
             return Ok(None);
@@ -172,71 +261,12 @@ impl Engine {
         let mut inside = Vec::with_capacity(targets.len());
         for (ty, criterion) in targets.iter().filter(|(ty, _)| only.is_none_or(|only| only == *ty)) {
             let mut criteria = contained::criteria(std::slice::from_ref(criterion));
-            self.settle(&table.other(*ty), &mut criteria).await?;
+            let joins = self.settle(&table.other(*ty), &mut criteria).await?;
+            ran.extend(joins.into_iter().flat_map(|on| on.ids));
             inside.extend(criteria.into_iter().map(|criterion| (*ty, criterion)));
         }
         let targets = inside;
         Ok((!targets.is_empty()).then_some(Condition::Inside { references, targets }))
-    }
-
-    /// Ids of the rows of a table that meet some criteria.
-    pub(super) async fn meeting(&self, table: &ScopedTable, criteria: &mut [Criterion]) -> Result<IdSet, SearchError> {
-        self.settle(table, criteria).await?;
-        let query = Query::of_criteria(table.ty(), criteria.to_vec());
-        let take: Take = Arc::new(|batch, ids| {
-            add_ids(batch, ids);
-            bounded(ids)
-        });
-        self.collect(table, &query, LeafSet::from(["id".to_owned()]), take)
-            .await
-    }
-
-    /// Ids of the resources of type `ty` that the rows of a table refer to which meet some criteria.
-    pub(super) async fn referred(
-        &self,
-        table: &ScopedTable,
-        through: &Arc<Compiled>,
-        criteria: &mut [Criterion],
-        ty: TypeId,
-    ) -> Result<IdSet, SearchError> {
-        self.settle(table, criteria).await?;
-        let query = Query::of_criteria(table.ty(), criteria.to_vec());
-        let (through, wanted) = (through.clone(), facts().get(ty).name);
-        let leaves = through.program.leaves().clone();
-        let take: Take = Arc::new(move |batch, ids| {
-            // A person's rows lie together, and most of them refer to that person.
-            let mut last = String::new();
-            targets::each(&through, batch, |ty, id| {
-                if ty == wanted && id != last {
-                    ids.insert(id);
-                    id.clone_into(&mut last);
-                }
-            })?;
-            bounded(ids)
-        });
-        self.collect(table, &query, leaves, take).await
-    }
-
-    /// Ids that are taken from the rows of a table which meet a query's criteria.
-    async fn collect(
-        &self,
-        table: &ScopedTable,
-        query: &Query,
-        leaves: LeafSet,
-        take: Take,
-    ) -> Result<IdSet, SearchError> {
-        let bound = self.bound(query, table);
-        let mut ids = IdSet::default();
-        if !table.has_files() {
-            return Ok(ids);
-        }
-        if bound.person.is_none() {
-            ids = population::ids(self.sessions(), table, query, bound.owners, leaves, take).await?;
-            bounded(&ids)?;
-        } else {
-            self.rows(table, query, leaves, |batch| take(batch, &mut ids)).await?;
-        }
-        Ok(ids)
     }
 
     /// The resources among which `start` stand, and those under or over them.
@@ -246,17 +276,22 @@ impl Engine {
         parent: &Arc<Compiled>,
         start: Vec<String>,
         below: bool,
+        ran: &mut Ran,
     ) -> Result<IdSet, SearchError> {
         let (mut all, mut next): (IdSet, IdSet) = (start.iter().collect(), start.iter().collect());
         while !next.is_empty() {
-            let mut found = if below {
-                let under = criterion(parent, refers_to(table.ty(), next), "under those found before");
-                self.meeting(table, &mut [under]).await?
+            let next_ids = Arc::new(next);
+            let plan = if below {
+                let under = criterion(parent, refers_to(table.ty(), next_ids), "under those found before");
+                self.meeting(&mut Other::of(table.clone(), vec![under])).await?
             } else {
                 let Some(ids) = self.ids_of(table.ty())? else { break };
-                let before = criterion(&ids, Matcher::OneOf(Arc::new(next)), "those found before");
-                self.referred(table, parent, &mut [before], table.ty()).await?
+                let before = criterion(&ids, Matcher::OneOf(next_ids), "those found before");
+                let mut found_before = Other::of(table.clone(), vec![before]);
+                self.referred(&mut found_before, parent, table.ty()).await?
             };
+            let mut found = IdSet::clone(&*self.ids(&plan).await?);
+            ran.push(plan);
             found.subtract(&all);
             all.merge(found.clone());
             bounded(&all)?;
@@ -264,28 +299,10 @@ impl Engine {
         }
         Ok(all)
     }
-
-    /// Gives the rows of a table that meet a query's criteria, with these columns, batch by batch.
-    pub(super) async fn rows(
-        &self,
-        table: &ScopedTable,
-        query: &Query,
-        leaves: LeafSet,
-        mut take: impl FnMut(&RecordBatch) -> Result<(), SearchError>,
-    ) -> Result<(), SearchError> {
-        let bound = self.bound(query, table);
-        let Some(person) = bound.person else {
-            return population::rows(self.sessions(), table, query, bound.owners, leaves, take).await;
-        };
-        let mut wanted = filter::leaves(&query.criteria);
-        wanted.extend(leaves);
-        let rows = table.person_batch(person, &wanted)?.batch;
-        let matches = filter::matches(&query.criteria, &rows)?;
-        take(&arrow::compute::filter_record_batch(&rows, &matches)?)
-    }
 }
 
-fn values(compiled: &Arc<Compiled>, matchers: Vec<Matcher>) -> Condition {
+/// That a parameter leads to what one of these matches.
+pub(super) fn values(compiled: &Arc<Compiled>, matchers: Vec<Matcher>) -> Condition {
     Condition::Values {
         compiled: compiled.clone(),
         test: Test::AnyOf { matchers, not: false },
@@ -302,48 +319,4 @@ fn either(outside: Condition, inside: Option<Condition>) -> Condition {
         part(outside, "refers to a match"),
         part(inside, "contains a match"),
     ])
-}
-
-fn bounded(ids: &IdSet) -> Result<(), SearchError> {
-    match ids.len() > MAX_JOINED {
-        true => Err(SearchError::TooManyJoined(MAX_JOINED)),
-        false => Ok(()),
-    }
-}
-
-fn add_ids(batch: &RecordBatch, ids: &mut IdSet) {
-    let column = batch
-        .column_by_name("id")
-        .and_then(|column| column.as_string_opt::<i32>());
-    column.into_iter().flatten().flatten().for_each(|id| {
-        ids.insert(id);
-    });
-}
-
-/// Adds the ids of the resources of the table's type that a List names as its entries.
-fn listed(table: &ScopedTable, list: &str, ids: &mut IdSet) -> Result<(), SearchError> {
-    let Some(lists) = facts().lookup("List") else {
-        return Ok(());
-    };
-    let Some(row) = table.other(lists).read(list)? else {
-        return Ok(());
-    };
-    let mut tape = Tape::new();
-    let root = tape
-        .parse(&row.resource)
-        .map_err(|error| SearchError::Stored(format!("List/{list}: {error}")))?;
-    let prefix = format!("{}/", facts().get(table.ty()).name);
-    for entry in root.get("entry").into_iter().flat_map(|entries| entries.items()) {
-        if entry.get("deleted").and_then(|deleted| deleted.as_bool()) == Some(true) {
-            continue;
-        }
-        let reference = entry.get("item").and_then(|item| item.get_str("reference"));
-        let id = reference
-            .as_deref()
-            .and_then(|reference| reference.strip_prefix(&prefix));
-        if let Some(id) = id {
-            ids.insert(id.split('/').next().unwrap_or(id));
-        }
-    }
-    Ok(())
 }

@@ -8,10 +8,12 @@ use super::SearchError;
 use super::criterion::{Condition, Criterion, Join, Test};
 use super::engine::Engine;
 use super::matcher::{Matcher, Targets};
+use super::other::Other;
 use super::parameter::Compiled;
 use super::query::Query;
 use crate::fhir::TypeId;
 use crate::lake::scan::{IdSet, ScopedTable};
+use crate::plan::{IdsExec, On};
 
 /// How many rows one person is taken to have, where that is not known.
 const ROWS_OF_A_PERSON: u64 = 1_000;
@@ -59,45 +61,75 @@ impl<'a> Near<'a> {
         self.rows.saturating_mul(TIMES) < other.stored()
     }
 
-    /// That a resource of `ty` is one of those that the rows refer to; `None` where that does not narrow its search
-    /// enough.
+    /// Narrows the search of another table to the resources that the rows refer to, where that is worth it.
     pub(super) async fn referred(
         &self,
         engine: &Engine,
         through: &Arc<Compiled>,
-        other: &ScopedTable,
-    ) -> Result<Option<Criterion>, SearchError> {
+        other: &mut Other,
+    ) -> Result<(), SearchError> {
+        let ty = other.table.ty();
         // Whom canonicals lead to, ids do not tell.
-        let narrows = self.is_nearer_than(other) && !through.follows_urls(other.ty());
-        let Some(ids) = engine.ids_of(other.ty())?.filter(|_| narrows) else {
-            return Ok(None);
+        let narrows = self.is_nearer_than(&other.table) && !through.follows_urls(ty);
+        let Some(ids) = engine.ids_of(ty)?.filter(|_| narrows) else {
+            return Ok(());
         };
-        let found = engine
-            .referred(self.table, through, &mut self.known.clone(), other.ty())
-            .await?;
-        let of_rows = |found| Matcher::OneOf(Arc::new(found));
-        Ok(few(found).map(|found| criterion(&ids, of_rows(found), "referred to by the rows searched")))
+        let plan = engine.referred(&mut self.first(), through, ty).await?;
+        narrow(engine, plan, other, |found| {
+            criterion(&ids, Matcher::OneOf(found), "referred to by the rows searched")
+        })
+        .await
     }
 
-    /// That a resource of another type refers to one of the rows; `None` where that does not narrow its search enough.
+    /// Narrows the search of another table to the resources that refer to the rows, where that is worth it.
     pub(super) async fn referring(
         &self,
         engine: &Engine,
         through: &Arc<Compiled>,
-        other: &ScopedTable,
-    ) -> Result<Option<Criterion>, SearchError> {
-        if !self.is_nearer_than(other) || through.follows_urls(self.table.ty()) {
-            return Ok(None);
+        other: &mut Other,
+    ) -> Result<(), SearchError> {
+        if !self.is_nearer_than(&other.table) || through.follows_urls(self.table.ty()) {
+            return Ok(());
         }
-        let found = engine.meeting(self.table, &mut self.known.clone()).await?;
-        let to_rows = |found| refers_to(self.table.ty(), found);
-        Ok(few(found).map(|found| criterion(through, to_rows(found), "refers to the rows searched")))
+        let plan = engine.meeting(&mut self.first()).await?;
+        narrow(engine, plan, other, |found| {
+            criterion(
+                through,
+                refers_to(self.table.ty(), found),
+                "refers to the rows searched",
+            )
+        })
+        .await
+    }
+
+    /// The search of the rows by what is known of them.
+    fn first(&self) -> Other {
+        Other::of(self.table.clone(), self.known.clone())
     }
 }
 
+/// Runs one side's plan first, and asks of the other's rows what it comes to, unless it is too much.
+async fn narrow(
+    engine: &Engine,
+    plan: Arc<IdsExec>,
+    other: &mut Other,
+    asked: impl FnOnce(Arc<IdSet>) -> Criterion,
+) -> Result<(), SearchError> {
+    let found = engine.ids(&plan).await?;
+    if found.len() <= MOST {
+        let asked = asked(found);
+        other.joins.push(On {
+            label: asked.label.as_str().into(),
+            ids: vec![plan],
+            late: None,
+        });
+        other.criteria.push(asked);
+    }
+    Ok(())
+}
+
 /// To one of these resources of a type.
-pub(super) fn refers_to(ty: TypeId, ids: IdSet) -> Matcher {
-    let ids = Arc::new(ids);
+pub(super) fn refers_to(ty: TypeId, ids: Arc<IdSet>) -> Matcher {
     Matcher::RefersTo(Arc::new(Targets { ty, ids }))
 }
 
@@ -125,7 +157,8 @@ pub(super) fn reach(table: &ScopedTable, criterion: &Criterion) -> Option<u64> {
         | Condition::Tuples { .. }
         | Condition::Words { .. }
         | Condition::Holds(_)
-        | Condition::Inside { .. } => None,
+        | Condition::Inside { .. }
+        | Condition::Late(_) => None,
     }
 }
 
@@ -141,8 +174,4 @@ fn ids(criterion: &Criterion) -> Option<usize> {
     };
     let is_of_ids = &*compiled.parameter.code == "_id";
     is_of_ids.then(|| matchers.iter().map(count).sum::<Option<usize>>())?
-}
-
-fn few(found: IdSet) -> Option<IdSet> {
-    (found.len() <= MOST).then_some(found)
 }

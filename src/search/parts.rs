@@ -86,7 +86,8 @@ impl Engine {
         let trace = &lead.trace;
         for part in &mut parts {
             if part.has_outer() {
-                self.settle(&part.table, &mut part.query.criteria).await?;
+                part.query.joins = self.settle(&part.table, &mut part.query.criteria).await?;
+                self.note_joins(&part.table, &part.query);
                 trace.part(|| explain::Part::of(&part.query, &part.table, &self.bound(&part.query, &part.table)));
             }
         }

@@ -6,15 +6,14 @@ use std::sync::Arc;
 
 use arrow::array::{Array, Int64Array, RecordBatch};
 use datafusion::catalog::TableProvider;
-use datafusion::common::{DataFusionError, TableReference};
+use datafusion::common::TableReference;
 use datafusion::datasource::provider_as_source;
 use datafusion::functions_aggregate::count::count_all;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
-use datafusion::physical_plan::{ExecutionPlan, collect, execute_stream, execute_stream_partitioned};
+use datafusion::physical_plan::{ExecutionPlan, collect, execute_stream};
 use datafusion::prelude::ident;
 use futures::StreamExt;
-use tokio::task::JoinSet;
 
 use super::criterion::Criterion;
 use super::matches::Found;
@@ -22,13 +21,11 @@ use super::merge::{Keyed, Order};
 use super::query::Query;
 use super::sessions::Sessions;
 use super::tag::{Place, Side};
-use super::{SearchError, boundary, key_function, predicate};
+use super::{SearchError, boundary, key_function, predicate, sorted};
 use crate::fhir::facts;
 use crate::fhir::storage::LeafSet;
-use crate::lake::scan::{
-    FILE, IdSet, LakeProvider, Locator, Predicate, ROW, ScanRequest, ScopedTable, Stretch, expression,
-};
-use crate::plan::{Limit, OrderedLimitExec};
+use crate::lake::scan::{FILE, LakeProvider, Locator, Predicate, ROW, ScanRequest, ScopedTable, Stretch, expression};
+use crate::plan::{Limit, On, OrderedLimitExec, Planner};
 
 /// The matches of a page, and whether there are more; `owners` narrows the scan where the query names people.
 pub(super) async fn page(
@@ -41,15 +38,15 @@ pub(super) async fn page(
     let scan = Scan::of_page(sessions, table, query, owners)?;
     let batches = match query.sort.is_empty() {
         true => {
-            let plan = scan.in_order(sessions, query).await?;
+            let plan = scan.in_order(sessions.in_parts(), query).await?;
             let batches = collect(plan.clone(), sessions.in_parts().context()).await?;
             query.trace.plan(plan.as_ref());
             batches
         }
         false => {
-            let planned = sessions.parallel().plan(&paged(scan.plan(query)?, query)?).await?;
-            let batches = collect(planned.physical.clone(), sessions.parallel().context()).await?;
-            query.trace.planned(&planned);
+            let plan = scan.sorted(sessions.parallel(), query).await?;
+            let batches = collect(plan.clone(), sessions.parallel().context()).await?;
+            query.trace.plan(plan.as_ref());
             batches
         }
     };
@@ -146,63 +143,18 @@ pub(super) async fn rows(
     Ok(())
 }
 
-/// Adds ids to a set that it takes from a batch of rows.
-pub(super) type Take = Arc<dyn Fn(&RecordBatch, &mut IdSet) -> Result<(), SearchError> + Send + Sync>;
-
-/// The ids that `take` finds in the rows that meet a query's criteria, with these columns; every partition collects
-/// its own.
-pub(super) async fn ids(
+/// The rows that meet a query's criteria, with these columns, as one side of a semi-join.
+pub(super) async fn side(
     sessions: &Sessions,
     table: &ScopedTable,
     query: &Query,
     owners: Option<Vec<i64>>,
-    leaves: LeafSet,
-    take: Take,
-) -> Result<IdSet, SearchError> {
-    let plan = Scan::of(sessions, table, query, owners, &leaves).columns(table, query, &leaves)?;
-    let planned = sessions.parallel().plan(&plan).await?;
-    let mut parts = JoinSet::new();
-    for mut batches in execute_stream_partitioned(planned.physical.clone(), sessions.parallel().context())? {
-        let take = take.clone();
-        parts.spawn(async move {
-            let mut ids = IdSet::default();
-            while let Some(batch) = batches.next().await {
-                take(&batch?, &mut ids)?;
-            }
-            Ok::<IdSet, SearchError>(ids)
-        });
-    }
-    let mut all = IdSet::default();
-    while let Some(part) = parts.join_next().await {
-        let part = part.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?;
-        all.merge(part?);
-    }
-    query.trace.planned(&planned);
-    Ok(all)
-}
-
-fn paged(scan: LogicalPlanBuilder, query: &Query) -> Result<LogicalPlan, SearchError> {
-    let backwards = query.is_backwards();
-    let skip = if query.place.is_some() { 0 } else { query.offset };
-    let take = query.count + usize::from(!backwards);
-    let sorted = if query.sort.is_empty() {
-        scan
-    } else {
-        let schema = scan.schema().as_arrow().clone();
-        let keys = query.sort.iter().map(|key| SortExpr {
-            expr: key_function::expression(key, &schema),
-            asc: key.descending == backwards,
-            nulls_first: backwards,
-        });
-        let by_id = SortExpr {
-            expr: ident("id"),
-            asc: !backwards,
-            nulls_first: backwards,
-        };
-        scan.sort_with_limit(keys.chain([by_id]), Some(skip + take))?
-    };
-    let page = sorted.limit(skip, Some(take))?;
-    Ok(page.project([ident(FILE), ident(ROW)])?.build()?)
+    leaves: &LeafSet,
+) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
+    let schema = table.schema(leaves);
+    let columns = schema.fields().iter().map(|field| field.name().as_str());
+    let scan = Scan::of(sessions, table, query, owners, leaves);
+    scan.columns_planned(sessions.parallel(), columns, None).await
 }
 
 /// The columns that ordering matches reads.
@@ -215,16 +167,23 @@ fn sort_leaves(query: &Query) -> LeafSet {
 }
 
 /// A scan of a table, and the filters that leave what meets a query's criteria.
-struct Scan {
+pub(super) struct Scan {
     provider: Arc<LakeProvider>,
     filters: Vec<Expr>,
+    /// What the filters are told by.
+    joins: Vec<On>,
 }
 
 impl Scan {
     /// A scan for these leaves.
     fn of(sessions: &Sessions, table: &ScopedTable, query: &Query, owners: Option<Vec<i64>>, leaves: &LeafSet) -> Scan {
         let predicates = predicate::of(query, sessions.pushes_down());
-        Scan::filtered(table, predicates, request(sessions, query, owners, leaves.clone()))
+        Scan::filtered(
+            table,
+            query,
+            predicates,
+            request(sessions, query, owners, leaves.clone()),
+        )
     }
 
     /// A scan for what orders a page, of the rows that lie where the page does.
@@ -253,10 +212,15 @@ impl Scan {
             }
             None => {}
         }
-        Ok(Scan::filtered(table, predicates, request))
+        Ok(Scan::filtered(table, query, predicates, request))
     }
 
-    fn filtered(table: &ScopedTable, predicates: Vec<Arc<dyn Predicate>>, mut request: ScanRequest) -> Scan {
+    fn filtered(
+        table: &ScopedTable,
+        query: &Query,
+        predicates: Vec<Arc<dyn Predicate>>,
+        mut request: ScanRequest,
+    ) -> Scan {
         for predicate in &predicates {
             request.leaves.extend(predicate.leaves().iter().cloned());
         }
@@ -265,33 +229,75 @@ impl Scan {
         let filters = predicates.into_iter().map(|predicate| expression(predicate, &schema));
         Scan {
             filters: filters.collect(),
+            joins: query.joins.clone(),
             provider,
         }
     }
 
     /// The rows of a page in the table's order. The operators are put together here: a filter over a scan leaves no
     /// choice to a planner, and planning would take longer than finding most pages does.
-    async fn in_order(&self, sessions: &Sessions, query: &Query) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
-        let schema = self.provider.schema();
-        let places = vec![schema.index_of(FILE)?, schema.index_of(ROW)?];
-        let state = sessions.in_parts().state();
-        let scan = self.provider.scan(state, Some(&places), &self.filters, None).await?;
+    async fn in_order(&self, planner: &Planner, query: &Query) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
         let backwards = query.is_backwards();
         let page = Limit {
             skip: if query.place.is_some() { 0 } else { query.offset },
             take: Some(query.count.saturating_add(usize::from(!backwards))),
             backwards,
         };
-        Ok(Arc::new(OrderedLimitExec::new(scan, page)))
+        let rows = self
+            .columns_planned(planner, [FILE, ROW].into_iter(), page.of_part())
+            .await?;
+        Ok(Arc::new(OrderedLimitExec::new(rows, page)))
+    }
+
+    /// The rows that pass with these columns, at most so many of a partition, planned directly: the table takes every
+    /// filter over.
+    pub(super) async fn columns_planned(
+        &self,
+        planner: &Planner,
+        columns: impl Iterator<Item = &str>,
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
+        let schema = self.provider.schema();
+        let places = columns.map(|column| schema.index_of(column));
+        let places = places.collect::<Result<Vec<usize>, _>>()?;
+        let rows = self.provider.scan(planner.state(), Some(&places), &self.filters, limit);
+        Ok(On::over_physical(&self.joins, rows.await?))
+    }
+
+    /// The places of a page of the rows that pass, in the order asked for.
+    async fn sorted(&self, planner: &Planner, query: &Query) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
+        let backwards = query.is_backwards();
+        let schema = self.provider.schema();
+        let keys = query.sort.iter().map(|key| SortExpr {
+            expr: key_function::expression(key, &schema),
+            asc: key.descending == backwards,
+            nulls_first: backwards,
+        });
+        let by_id = SortExpr {
+            expr: ident("id"),
+            asc: !backwards,
+            nulls_first: backwards,
+        };
+        let columns = schema.fields().iter().map(|field| field.name().as_str());
+        let is_read =
+            |column: &&str| ["id", FILE, ROW].contains(column) || query.sort.iter().any(|key| key.reads(column));
+        let rows = self.columns_planned(planner, columns.filter(is_read), None).await?;
+        let skip = if query.place.is_some() { 0 } else { query.offset };
+        let take = query.count + usize::from(!backwards);
+        sorted::page(planner, rows, keys.chain([by_id]).collect(), skip, take)
     }
 
     /// The rows that pass, as the beginning of a plan.
     fn plan(self, query: &Query) -> Result<LogicalPlanBuilder, SearchError> {
         let name = TableReference::bare(facts().get(query.ty).name);
         let scan = LogicalPlanBuilder::scan(name, provider_as_source(self.provider), None)?;
-        Ok(match conjunction(self.filters) {
+        let filtered = match conjunction(self.filters) {
             Some(filter) => scan.filter(filter)?,
             None => scan,
+        };
+        Ok(match self.joins.is_empty() {
+            true => filtered,
+            false => On::over(&self.joins, filtered.build()?)?.into(),
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{BooleanArray, RecordBatch};
 use datafusion::common::DataFusionError;
 
-use super::criterion::Criterion;
+use super::criterion::{Condition, Criterion};
 use super::query::Query;
 use super::{filter, pushdown};
 use crate::fhir::storage::LeafSet;
@@ -24,19 +24,25 @@ struct Asked {
 
 /// A query's criteria; all must hold. Without `pushdown` each is evaluated on every row, by its program.
 pub(super) fn of(query: &Query, pushdown: bool) -> Vec<Arc<dyn Predicate>> {
-    let asked = |criterion: &Criterion| -> Arc<dyn Predicate> {
-        Arc::new(Asked {
-            criterion: criterion.clone(),
-            label: criterion.label.as_str().into(),
-            leaves: filter::leaves(std::slice::from_ref(criterion)),
-            necessary: match pushdown {
-                true => pushdown::necessary(query, criterion),
-                false => Necessary::default(),
-            },
-            plain: pushdown,
-        })
-    };
-    query.criteria.iter().map(asked).collect()
+    let criteria = query.criteria.iter();
+    criteria.map(|criterion| one(query, criterion, pushdown)).collect()
+}
+
+/// One criterion of a query.
+pub(super) fn one(query: &Query, criterion: &Criterion, pushdown: bool) -> Arc<dyn Predicate> {
+    if let Condition::Late(late) = &criterion.condition {
+        return late.clone();
+    }
+    Arc::new(Asked {
+        criterion: criterion.clone(),
+        label: criterion.label.as_str().into(),
+        leaves: filter::leaves(std::slice::from_ref(criterion)),
+        necessary: match pushdown {
+            true => pushdown::necessary(query, criterion),
+            false => Necessary::default(),
+        },
+        plain: pushdown,
+    })
 }
 
 impl Predicate for Asked {

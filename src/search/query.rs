@@ -21,6 +21,7 @@ use crate::fhir::outcome::Issue;
 use crate::fhir::search_parameter::SearchType;
 use crate::fhir::storage::EVERYTHING;
 use crate::fhir::{TypeId, facts};
+use crate::plan::On;
 
 /// The parameter by which a link says how many resources of a page have been brought along before.
 pub(super) const INCLUDED: &str = "_included";
@@ -86,6 +87,8 @@ pub(super) struct Query {
     pub(super) remarks: Vec<Issue>,
     /// Whose compartments are asked for.
     pub(super) filed: Option<Filed>,
+    /// How conditions on other resources are answered: the plans of the search show them, and run what has not run.
+    pub(super) joins: Vec<On>,
     /// Notes how the search goes, where that is asked.
     pub(super) trace: Trace,
     /// Understood parameters but for `_count`, `_offset`, `_included` and the tag.
@@ -111,6 +114,7 @@ impl Query {
             erased_since: false,
             remarks: Vec::new(),
             filed: None,
+            joins: Vec::new(),
             trace: Trace::default(),
             understood: Vec::new(),
         }

@@ -1,6 +1,8 @@
 //! The planners that searches of many people run by.
 
-use crate::plan::Planner;
+use std::sync::Arc;
+
+use crate::plan::{Operator, Planner, SemiJoinPlanner};
 
 /// The most parts of a table that is walked through.
 const MOST_PARTS: usize = 4096;
@@ -16,9 +18,10 @@ pub(super) struct Sessions {
 
 impl Sessions {
     pub(super) fn new() -> Sessions {
+        let operators = || -> Vec<Operator> { vec![Arc::new(SemiJoinPlanner)] };
         Sessions {
-            parallel: Planner::new(None, Vec::new()),
-            in_parts: Planner::new(Some(MOST_PARTS), Vec::new()),
+            parallel: Planner::new(None, operators()),
+            in_parts: Planner::new(Some(MOST_PARTS), operators()),
             pushdown: true,
         }
     }

@@ -46,6 +46,11 @@ impl Trace {
         })))
     }
 
+    /// Whether anybody watches.
+    pub(super) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// The table, with what is read of it noted.
     pub(super) fn watched(&self, table: ScopedTable) -> ScopedTable {
         match &self.0 {
@@ -73,6 +78,25 @@ impl Trace {
         if let Some(mut noted) = self.noted() {
             noted.plans.push(shown(plan));
         }
+    }
+
+    /// A trace for what a stage runs; `stage` takes what it notes.
+    pub(super) fn of_stage(&self) -> Trace {
+        let form = self.0.as_deref().map(|tracing| tracing.form);
+        form.map_or_else(Trace::default, Trace::on)
+    }
+
+    /// A stage that has run, with the plans that it ran.
+    pub(super) fn stage(&self, ran: Trace, stage: impl FnOnce() -> String) {
+        let Some(mut noted) = self.noted() else { return };
+        let mut text = format!("{}\n", stage());
+        let plans = ran
+            .noted()
+            .map_or_else(Vec::new, |mut ran| std::mem::take(&mut ran.plans));
+        for line in plans.iter().flat_map(|plan| plan.lines()) {
+            text.extend(["  ", line, "\n"]);
+        }
+        noted.plans.push(text);
     }
 
     /// A step has ended, and given so many rows.

@@ -169,14 +169,14 @@ fn the_plan_says_what_the_scan_takes_over() {
         shown.push('\n');
     }
     expect_test::expect![[r#"
-        LakeScanExec: columns=[id], prune=[patient = 'p1'], predicates=[patient = 'p1']
-        LakeScanExec: columns=[id], prune=[(patient = 'p0' or patient = 'p1')], predicates=[patient = 'p0'; patient = 'p1']
-        LakeScanExec: columns=[id], prune=[id in 9 texts], predicates=[id in 9 texts]
+        LakeScanExec: columns=[id], prune=[patient = 'p1'], items=[patient = 'p1']
+        LakeScanExec: columns=[id], prune=[(patient = 'p0' or patient = 'p1')], items=[patient = 'p0' or patient = 'p1']
+        LakeScanExec: columns=[id], prune=[id in 9 texts], items=[id in 9 texts]
         LakeScanExec: columns=[id], predicates=[patient != Utf8("p0"); patient != Utf8("p1")]
         LakeScanExec: columns=[id], prune=[last_updated >= 8], predicates=[last_updated > TimestampMicrosecond(7, Some("UTC"))]
         LakeScanExec: columns=[id], prune=[last_updated <= 7], predicates=[last_updated <= TimestampMicrosecond(7, Some("UTC"))]
         LakeScanExec: columns=[id], predicates=[status is final]
-        LakeScanExec: columns=[id], prune=[(id = 'o1' and last_updated <= 6)], predicates=[id = 'o1'; last_updated < TimestampMicrosecond(7, Some("UTC")); status is final]
+        LakeScanExec: columns=[id], prune=[(id = 'o1' and last_updated <= 6)], items=[id = 'o1'], predicates=[last_updated < TimestampMicrosecond(7, Some("UTC")); status is final]
         LakeScanExec: columns=[id], prune=[(patient = 'p1' or last_updated <= 6)], predicates=[patient = Utf8("p1") OR last_updated < TimestampMicrosecond(7, Some("UTC"))]
         LakeScanExec: columns=[id], predicates=[[status is final](status) OR id = Utf8("o1")]
         LakeScanExec: columns=[id], predicates=[NOT [status is final](status)]

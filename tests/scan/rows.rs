@@ -266,7 +266,7 @@ fn filters_and_limits_of_a_plan_reach_the_scan() {
         .to_string();
     expect_test::expect![[r#"
         CooperativeExec
-          LakeScanExec: columns=[id, resource, status, __file, __row], prune=[id = 'obs-00001'], predicates=[id = 'obs-00001']
+          LakeScanExec: columns=[id, resource, status, __file, __row], prune=[id = 'obs-00001'], items=[id = 'obs-00001']
     "#]]
     .assert_eq(&shown);
 }

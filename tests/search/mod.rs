@@ -10,6 +10,7 @@ mod differential;
 mod filters;
 mod finer_points;
 mod includes;
+mod joined_plans;
 mod joins;
 mod many;
 mod mutations;

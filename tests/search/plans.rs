@@ -81,12 +81,12 @@ fn counts_and_pages_of_a_population() {
               Aggregate: groupBy=[[]], aggr=[[count(Int64(1)) AS count(*)]]
                 TableScan: Observation projection=[], full_filters=[[code=1234-1](Observation.code)]
               AggregateExec: mode=Single, gby=[], aggr=[count(1) as count(*)]
-                LakeScanExec: columns=[], predicates=[code=1234-1]
+                LakeScanExec: columns=[], items=[code=1234-1]
             Observation?code=http://loinc.org|1234-1&date=ge2010&_summary=count
               Aggregate: groupBy=[[]], aggr=[[count(Int64(1)) AS count(*)]]
                 TableScan: Observation projection=[], full_filters=[[code=http://loinc.org|1234-1](Observation.code), [date=ge2010](Observation.effectiveDateTime__start, Observation.effectiveDateTime__end)]
               AggregateExec: mode=Single, gby=[], aggr=[count(1) as count(*)]
-                LakeScanExec: columns=[], prune=[(effectiveDateTime__end >= 1262304000000001 or effectivePeriod.start__start exists or effectivePeriod.end__end exists or effectiveTiming.event__start exists or effectiveTiming.event__end exists or effectiveTiming.repeat.boundsPeriod.start__start exists or effectiveTiming.repeat.boundsPeriod.end__end exists or effectiveInstant__end >= 1262304000000001)], predicates=[code=http://loinc.org|1234-1; date=ge2010]
+                LakeScanExec: columns=[], prune=[(effectiveDateTime__end >= 1262304000000001 or effectivePeriod.start__start exists or effectivePeriod.end__end exists or effectiveTiming.event__start exists or effectiveTiming.event__end exists or effectiveTiming.repeat.boundsPeriod.start__start exists or effectiveTiming.repeat.boundsPeriod.end__end exists or effectiveInstant__end >= 1262304000000001)], items=[code=http://loinc.org|1234-1], predicates=[date=ge2010]
             Observation?code=1234-1&_count=5
               OrderedLimitExec: take=6
                 LakeScanExec: columns=[__file, __row], predicates=[code=1234-1], limit=6
@@ -131,32 +131,15 @@ fn orders() {
         ],
         &expect![[r#"
             Observation?_sort=-date&_count=5
-              Projection: Observation.__file, Observation.__row
-                Limit: skip=0, fetch=6
-                  Sort: sort_date(Observation.effectiveDateTime__start, Observation.effectiveDateTime__end) DESC NULLS LAST, Observation.id ASC NULLS LAST, fetch=6
-                    TableScan: Observation projection=[id, effectiveDateTime__start, effectiveDateTime__end, __file, __row]
-              ProjectionExec: expr=[__file@3 as __file, __row@4 as __row]
-                GlobalLimitExec: skip=0, fetch=6
-                  SortExec: TopK(fetch=6), expr=[sort_date(effectiveDateTime__start@1, effectiveDateTime__end@2) DESC NULLS LAST, id@0 ASC NULLS LAST], preserve_partitioning=[false]
-                    LakeScanExec: columns=[id, effectiveDateTime__start, effectiveDateTime__end, __file, __row], order=best first
+              SortExec: TopK(fetch=6), expr=[sort_date(effectiveDateTime__start@1, effectiveDateTime__end@2) DESC NULLS LAST, id@0 ASC NULLS LAST], preserve_partitioning=[false]
+                LakeScanExec: columns=[id, effectiveDateTime__start, effectiveDateTime__end, __file, __row], order=best first
             Observation?code=1234-1&_sort=date,-code&_count=5&_offset=3
-              Projection: Observation.__file, Observation.__row
-                Limit: skip=3, fetch=6
-                  Sort: sort_date(Observation.effectiveDateTime__start, Observation.effectiveDateTime__end) ASC NULLS LAST, sort_code(Observation.code) DESC NULLS LAST, Observation.id ASC NULLS LAST, fetch=9
-                    TableScan: Observation projection=[id, code, effectiveDateTime__start, effectiveDateTime__end, __file, __row], full_filters=[[code=1234-1](Observation.code)]
-              ProjectionExec: expr=[__file@4 as __file, __row@5 as __row]
-                GlobalLimitExec: skip=3, fetch=6
-                  SortExec: TopK(fetch=9), expr=[sort_date(effectiveDateTime__start@2, effectiveDateTime__end@3) ASC NULLS LAST, sort_code(code@1) DESC NULLS LAST, id@0 ASC NULLS LAST], preserve_partitioning=[false]
-                    LakeScanExec: columns=[id, code.coding.system, code.coding.code, effectiveDateTime__start, effectiveDateTime__end, __file, __row], predicates=[code=1234-1], order=best first
+              GlobalLimitExec: skip=3, fetch=6
+                SortExec: TopK(fetch=9), expr=[sort_date(effectiveDateTime__start@2, effectiveDateTime__end@3) ASC NULLS LAST, sort_code(code@1) DESC NULLS LAST, id@0 ASC NULLS LAST], preserve_partitioning=[false]
+                  LakeScanExec: columns=[id, code.coding.system, code.coding.code, effectiveDateTime__start, effectiveDateTime__end, __file, __row], items=[code=1234-1], order=best first
             Patient?_sort=family&_count=2
-              Projection: Patient.__file, Patient.__row
-                Limit: skip=0, fetch=3
-                  Sort: sort_family(Patient.name) ASC NULLS LAST, Patient.id ASC NULLS LAST, fetch=3
-                    TableScan: Patient projection=[id, name, __file, __row]
-              ProjectionExec: expr=[__file@2 as __file, __row@3 as __row]
-                GlobalLimitExec: skip=0, fetch=3
-                  SortExec: TopK(fetch=3), expr=[sort_family(name@1) ASC NULLS LAST, id@0 ASC NULLS LAST], preserve_partitioning=[false]
-                    LakeScanExec: columns=[id, name.family, __file, __row]
+              SortExec: TopK(fetch=3), expr=[sort_family(name@1) ASC NULLS LAST, id@0 ASC NULLS LAST], preserve_partitioning=[false]
+                LakeScanExec: columns=[id, name.family, __file, __row]
         "#]],
     );
 }

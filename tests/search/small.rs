@@ -101,18 +101,21 @@ impl Small {
         Ok(serde_json::from_slice(&bundle).unwrap())
     }
 
-    /// How an application's search came about, as programs are told.
+    /// How an application's search came about, as programs are told; of a type in a compartment, where the query begins
+    /// with the Patient.
     pub(super) fn explained(&self, query: &str) -> Value {
         let (name, parameters) = query.split_once('?').unwrap_or((query, ""));
         let parameters = raw::parse(parameters);
         let scope = &records::application("local");
+        let member = name.strip_prefix("Patient/").and_then(|rest| rest.split_once('/'));
+        let (compartment, name) = member.map_or((None, name), |(patient, name)| (Some(patient), name));
         let explained = match facts().lookup(name) {
             Some(ty) => {
                 let request = Request {
                     scope,
                     ty,
                     parameters: &parameters,
-                    compartment: None,
+                    compartment,
                     handling: Handling::Strict,
                     now: NOW,
                     base: BASE,

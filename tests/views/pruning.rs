@@ -209,13 +209,13 @@ fn the_plan_says_what_the_scan_decides() {
         explained.push('\n');
     }
     expect![[r#"
-        LakeScanExec: columns=[id], prune=[gender = 'male'], predicates=[item [gender = 'male']; where gender = 'male']
+        LakeScanExec: columns=[id], prune=[gender = 'male'], items=[item [gender = 'male']], predicates=[where gender = 'male']
         LakeScanExec: columns=[id], prune=[active = true], predicates=[where active]
         LakeScanExec: columns=[id], prune=[(birthDate__start exists and birthDate__end >= 631152000000001)], predicates=[where birthDate > @1990]
         LakeScanExec: columns=[id], prune=[((gender exists or _gender exists) and (multipleBirthInteger >= 2 or active = false))], predicates=[where gender.exists() and (multipleBirth.ofType(integer) > 2 or active.not())]
-        LakeScanExec: columns=[id], prune=[(maritalStatus.coding exists and (maritalStatus.coding.system = 's' and maritalStatus.coding.code = 'c3'))], predicates=[item [maritalStatus.coding.system = 's' and maritalStatus.coding.code = 'c3']; where maritalStatus.coding.where(system = 's' and code = 'c3').exists()]
-        LakeScanExec: columns=[id], prune=[(maritalStatus.coding exists and (maritalStatus.coding.system = 's' and (maritalStatus.coding.code = 'c3' or maritalStatus.coding.code = 'c4')))], predicates=[item [maritalStatus.coding.system = 's' and maritalStatus.coding.code = 'c3' or maritalStatus.coding.system = 's' and maritalStatus.coding.code = 'c4']; where maritalStatus.coding.exists(system = 's' and code in ('c3' | 'c4'))]
-        LakeScanExec: columns=[id], prune=[(name.given = 'A' and name.use = 'official')], predicates=[item [name.use = 'official']; where name.where(use = 'official').given contains 'A']
+        LakeScanExec: columns=[id], prune=[(maritalStatus.coding exists and (maritalStatus.coding.system = 's' and maritalStatus.coding.code = 'c3'))], items=[item [maritalStatus.coding.system = 's' and maritalStatus.coding.code = 'c3']], predicates=[where maritalStatus.coding.where(system = 's' and code = 'c3').exists()]
+        LakeScanExec: columns=[id], prune=[(maritalStatus.coding exists and (maritalStatus.coding.system = 's' and (maritalStatus.coding.code = 'c3' or maritalStatus.coding.code = 'c4')))], items=[item [maritalStatus.coding.system = 's' and maritalStatus.coding.code = 'c3' or maritalStatus.coding.system = 's' and maritalStatus.coding.code = 'c4']], predicates=[where maritalStatus.coding.exists(system = 's' and code in ('c3' | 'c4'))]
+        LakeScanExec: columns=[id], prune=[(name.given = 'A' and name.use = 'official')], items=[item [name.use = 'official']], predicates=[where name.where(use = 'official').given contains 'A']
         LakeScanExec: columns=[id], predicates=[where name.family.single() = 'x']
         LakeScanExec: columns=[id], predicates=[where gender.lower() = 'male']
     "#]].assert_eq(&explained);

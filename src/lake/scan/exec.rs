@@ -27,11 +27,11 @@ use datafusion::physical_plan::{
 };
 use futures::Stream;
 
-use super::foremost::Foremost;
+use super::foremost::{First, Foremost};
 use super::order::Sorted;
 use super::prune::Prune;
 use super::report::ScanReport;
-use super::resolved::Scan;
+use super::resolved::{Scan, Unsettled};
 use super::rows::{Rows, Step};
 use super::share::{Shares, processors};
 use super::stretch::Stretch;
@@ -43,16 +43,23 @@ const COLUMNS_SHOWN: usize = 60;
 #[derive(Clone, Debug)]
 pub struct LakeScanExec {
     scan: Arc<Scan>,
+    /// Where conditions are known only when it begins to read.
+    unsettled: Option<Arc<Unsettled>>,
     shares: Shares,
     limit: Option<usize>,
     sorted: Option<Sorted>,
-    foremost: Option<Arc<Foremost>>,
+    first: Option<First>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl LakeScanExec {
-    pub(super) fn new(scan: Arc<Scan>, target_partitions: usize, limit: Option<usize>) -> LakeScanExec {
+    pub(super) fn new(
+        scan: Arc<Scan>,
+        unsettled: Option<Unsettled>,
+        target_partitions: usize,
+        limit: Option<usize>,
+    ) -> LakeScanExec {
         let shares = Shares::of(scan.most_rows(), target_partitions, scan.is_costly, processors());
         let properties = PlanProperties::new(
             EquivalenceProperties::new(scan.schema.clone()),
@@ -64,23 +71,23 @@ impl LakeScanExec {
         let (properties, metrics) = (Arc::new(properties), ExecutionPlanMetricsSet::new());
         LakeScanExec {
             scan,
+            unsettled: unsettled.map(Arc::new),
             shares,
             limit,
             sorted: None,
-            foremost: None,
+            first: None,
             properties,
             metrics,
         }
     }
 
-    /// The same scan below a sort that keeps the `most` first rows by this key before all others; `None` where it would
-    /// read no less.
-    pub(super) fn foremost(&self, first: &PhysicalSortExpr, most: usize) -> Option<LakeScanExec> {
-        let foremost = Foremost::of(&self.scan, first, most)?;
-        Some(LakeScanExec {
-            foremost: Some(Arc::new(foremost)),
+    /// The same scan below a sort that keeps the `most` first rows by this key before all others.
+    pub fn foremost(&self, first: &PhysicalSortExpr, most: usize) -> LakeScanExec {
+        let key = first.clone();
+        LakeScanExec {
+            first: Some(First { key, most }),
             ..self.clone()
-        })
+        }
     }
 
     /// The same, at most so many rows of each partition.
@@ -107,10 +114,17 @@ impl DisplayAs for LakeScanExec {
             columns.push(format!("{more} more"));
         }
         write!(f, "LakeScanExec: columns=[{}]", columns.join(", "))?;
-        if self.scan.prune != Prune::Keep {
-            write!(f, ", prune=[{}]", self.scan.prune)?;
+        // What was known in the end, if it has run.
+        let begun = self.unsettled.as_ref().and_then(|unsettled| unsettled.begun());
+        let scan = begun.unwrap_or(&self.scan);
+        if scan.prune != Prune::Keep {
+            write!(f, ", prune=[{}]", scan.prune)?;
         }
-        let predicates: Vec<&str> = self.scan.labels().collect();
+        let items = scan.items_shown();
+        if !items.is_empty() {
+            write!(f, ", items=[{}]", items.join("; "))?;
+        }
+        let predicates = scan.predicates_shown();
         if !predicates.is_empty() {
             write!(f, ", predicates=[{}]", predicates.join("; "))?;
         }
@@ -120,8 +134,8 @@ impl DisplayAs for LakeScanExec {
         if self.sorted.is_some() {
             write!(f, ", order=best first")?;
         }
-        if let Some(foremost) = &self.foremost {
-            write!(f, ", {}", foremost.label())?;
+        if let Some(first) = &self.first {
+            write!(f, ", {first}")?;
         }
         if let Some(limit) = self.limit {
             write!(f, ", limit={limit}")?;
@@ -214,12 +228,16 @@ impl ExecutionPlan for LakeScanExec {
     }
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let scan = match &self.unsettled {
+            Some(unsettled) => unsettled.settle(&self.scan),
+            None => &self.scan,
+        };
         let rows = Rows::new(
-            self.scan.clone(),
+            scan.clone(),
             self.shares.share(partition),
             self.limit,
             self.sorted.clone(),
-            self.foremost.clone(),
+            self.first.as_ref().and_then(|first| Foremost::of(scan, first)),
         );
         let batches = Batches {
             rows,

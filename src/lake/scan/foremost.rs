@@ -2,25 +2,20 @@
 //! read. A page sorted by date reads the ids of its candidates, not those of all matches.
 
 use std::cmp::Ordering;
+use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, make_comparator};
 use arrow::compute::{SortOptions, concat, filter_record_batch, sort_to_indices, take};
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::Result;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::sorts::sort::SortExec;
-use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
 
 use super::adapt::adapt;
 use super::clip::Clip;
 use super::columns;
 use super::error::ScanError;
-use super::exec::LakeScanExec;
 use super::file::{OpenFile, ReadBytes};
 use super::ranges::Ranges;
 use super::resolved::Scan;
@@ -42,6 +37,22 @@ pub(super) struct Foremost {
     label: Arc<str>,
 }
 
+/// The first key of a sort above a scan, and how many rows that sort keeps.
+#[derive(Clone, Debug)]
+pub(super) struct First {
+    pub(super) key: PhysicalSortExpr,
+    pub(super) most: usize,
+}
+
+impl fmt::Display for First {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = self.key.expr.to_string();
+        // Without the columns that it reads.
+        let name = key.split(['(', '@']).next().unwrap_or_default();
+        write!(f, "among the first {} by {name}", self.most)
+    }
+}
+
 /// The best keys of the rows that were met so far.
 #[derive(Debug, Default)]
 pub(super) struct Ranking {
@@ -50,23 +61,24 @@ pub(super) struct Ranking {
 
 impl Foremost {
     /// Nothing where the key reads all that there is to read.
-    pub(super) fn of(scan: &Scan, first: &PhysicalSortExpr, most: usize) -> Option<Foremost> {
-        let read = collect_columns(&first.expr);
+    pub(super) fn of(scan: &Scan, first: &First) -> Option<Foremost> {
+        let First { key, most } = first;
+        let read = collect_columns(&key.expr);
         let is_read = |name: &str| read.iter().any(|column| column.name() == name);
         let rest = scan.rest.retain(|name| !is_read(name));
-        if rest.schema().fields().is_empty() || read.is_empty() || most == 0 {
+        if rest.schema().fields().is_empty() || read.is_empty() || *most == 0 {
             return None;
         }
         let fields = scan.schema.fields().iter().filter(|field| is_read(field.name()));
         let schema = Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()));
         Some(Foremost {
-            key: reassign_expr_columns(first.expr.clone(), &schema).ok()?,
-            options: first.options,
-            most,
+            key: reassign_expr_columns(key.expr.clone(), &schema).ok()?,
+            options: key.options,
+            most: *most,
             schema,
             columns: scan.rest.retain(is_read),
             rest,
-            label: format!("among the first {most} by {}", name_of(&first.expr)).into(),
+            label: first.to_string().into(),
         })
     }
 
@@ -135,46 +147,6 @@ fn beside(left: &RecordBatch, right: &RecordBatch) -> Result<RecordBatch, ScanEr
         columns,
         &options,
     )?)
-}
-
-/// The name of a key, without the columns that it reads.
-fn name_of(key: &Arc<dyn PhysicalExpr>) -> String {
-    let text = key.to_string();
-    text.split(['(', '@']).next().unwrap_or_default().to_owned()
-}
-
-/// Tells a scan how many rows the sort above it keeps, and by what.
-#[derive(Debug)]
-pub struct TellForemost;
-
-impl PhysicalOptimizerRule for TellForemost {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        let told = plan.transform_down(|plan| {
-            let Some(sort) = plan.downcast_ref::<SortExec>() else {
-                return Ok(Transformed::no(plan));
-            };
-            let Some(scan) = sort.input().downcast_ref::<LakeScanExec>() else {
-                return Ok(Transformed::no(plan));
-            };
-            let told = sort.fetch().and_then(|most| scan.foremost(sort.expr().first(), most));
-            Ok(match told {
-                Some(told) => {
-                    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-                    Transformed::yes(plan.replace_children(vec![Arc::new(told)], options)?)
-                }
-                None => Transformed::no(plan),
-            })
-        })?;
-        Ok(told.data)
-    }
-
-    fn name(&self) -> &str {
-        "TellForemost"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ const LAST_UPDATED: &str = "last_updated";
 const TEXTS_SHOWN: usize = 4;
 
 /// What the filters of a scan come to.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Lowered {
     /// What is asked of the rows that are left, in this order.
     pub(super) predicates: Vec<Arc<dyn Predicate>>,
@@ -42,6 +42,8 @@ pub(super) struct Lowered {
     pub(super) either: Vec<Vec<Alternative>>,
     /// What can be told from statistics alone.
     pub(super) prune: Prune,
+    /// Predicates that will say what must hold once others have run.
+    pub(super) late: Vec<Arc<dyn Predicate>>,
 }
 
 /// How far the scan takes a filter over: wholly, if these columns are all that it names, for each row that comes out
@@ -64,6 +66,10 @@ impl Lowered {
         let (mut prune, mut later) = (Vec::new(), Vec::new());
         for filter in filters.iter().flat_map(split_conjunction) {
             let necessary = match predicate(filter) {
+                Some(predicate) if predicate.is_late() => {
+                    lowered.late.push(predicate.clone());
+                    continue;
+                }
                 Some(predicate) => {
                     let necessary = predicate.necessary().clone();
                     // Programs are asked of the rows that plain comparisons leave.
@@ -86,6 +92,20 @@ impl Lowered {
         lowered.predicates.extend(later);
         lowered.prune = Prune::all(prune);
         Ok(lowered)
+    }
+
+    /// The same with what the late predicates say by now.
+    pub(super) fn settled(mut self) -> Lowered {
+        for predicate in std::mem::take(&mut self.late) {
+            let necessary = predicate.necessary().clone();
+            self.prune = Prune::all([self.prune, necessary.prune]);
+            self.items.extend(necessary.items);
+            self.either.extend(necessary.either);
+            if !necessary.exact {
+                self.predicates.push(predicate);
+            }
+        }
+        self
     }
 
     /// Whether every row comes out.

@@ -58,7 +58,6 @@ pub use bulk::{PlacedRow, Sought};
 pub(in crate::lake) use erased::{OwnRows, own_rows};
 pub use error::ScanError;
 pub use exec::LakeScanExec;
-pub use foremost::TellForemost;
 pub use id_set::IdSet;
 pub use items::{ItemMatch, Wish};
 pub use locator::{FILE, Locator, ROW};

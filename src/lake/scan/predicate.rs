@@ -34,6 +34,12 @@ pub trait Predicate: fmt::Debug + Send + Sync {
     /// What must hold of a row that meets it.
     fn necessary(&self) -> &Necessary;
 
+    /// Whether `necessary` will say more when the plan runs: it depends on what others have found by then. A scan
+    /// asks again before it reads.
+    fn is_late(&self) -> bool {
+        false
+    }
+
     /// Decides each row of a batch; null counts as `false`. Columns that the batch lacks are elements that no row has.
     fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, DataFusionError>;
 }

@@ -15,7 +15,7 @@ use super::locator;
 use super::lower::{self, Lowered};
 use super::report::ScanReport;
 use super::request::ScanRequest;
-use super::resolved::Scan;
+use super::resolved::{Scan, Unsettled};
 use super::table::ScopedTable;
 
 /// A table provider over the rows that a scope shows, with locator columns behind the clipped ones.
@@ -86,9 +86,18 @@ impl TableProvider for LakeProvider {
         };
         let lowered = Lowered::of(filters, &self.table, &self.request.leaves, state)?;
         let output = self.clip.retain(|name| schema.index_of(name).is_ok());
-        let scan = Scan::new(self.table.clone(), schema, &output, self.request.clone(), lowered);
-        let scan = Arc::new(scan);
-        if let Some(watch) = self.table.watch() {
+        // Clones only what will be lowered again.
+        let unsettled =
+            (!lowered.late.is_empty()).then(|| Unsettled::new(output.clone(), self.request.clone(), lowered.clone()));
+        let request = self.request.clone();
+        let scan = Arc::new(Scan::new(
+            self.table.clone(),
+            schema,
+            &output,
+            request,
+            lowered.settled(),
+        ));
+        if let Some(watch) = self.table.watch().filter(|_| unsettled.is_none()) {
             watch.scan(&scan);
         }
         self.scans
@@ -96,6 +105,6 @@ impl TableProvider for LakeProvider {
             .unwrap_or_else(PoisonError::into_inner)
             .push(scan.clone());
         let partitions = state.config().target_partitions();
-        Ok(Arc::new(LakeScanExec::new(scan, partitions, limit)))
+        Ok(Arc::new(LakeScanExec::new(scan, unsettled, partitions, limit)))
     }
 }

@@ -46,7 +46,17 @@ pub(super) struct Scan {
     stretch: Stretch,
     pub(super) is_costly: bool,
     files: OnceLock<Vec<(Arc<DataFile>, u64)>>,
-    pub(super) account: Account,
+    pub(super) account: Arc<Account>,
+}
+
+/// A scan of which some conditions are known only once it begins to read.
+#[derive(Debug)]
+pub(super) struct Unsettled {
+    /// The output's columns, less the locators.
+    pub(super) output: Clip,
+    pub(super) request: ScanRequest,
+    pub(super) lowered: Lowered,
+    settled: OnceLock<Arc<Scan>>,
 }
 
 /// One of several conditions, with the owners under whom all rows lie that meet it, where that is known.
@@ -87,6 +97,7 @@ impl Scan {
             mut items,
             either,
             prune,
+            ..
         } = lowered;
         let ScanRequest {
             leaves: output_leaves,
@@ -134,7 +145,7 @@ impl Scan {
             stretch,
             is_costly,
             files: OnceLock::new(),
-            account: Account::default(),
+            account: Arc::default(),
         }
     }
 
@@ -200,10 +211,57 @@ impl Scan {
         })
     }
 
-    /// The labels of its predicates, for `explain`.
-    pub(super) fn labels(&self) -> impl Iterator<Item = &str> {
-        let either = self.either.iter().flatten().map(|choice| &choice.condition);
-        let items = self.items.iter().chain(either).map(|condition| &*condition.label);
-        items.chain(self.predicates.iter().map(|(_, predicate)| &**predicate.label()))
+    /// The conditions that it decides on dictionary codes, for `explain`.
+    pub(super) fn items_shown(&self) -> Vec<String> {
+        let items = self.items.iter().map(|condition| condition.label.to_string());
+        let either = self.either.iter().map(|choices| {
+            let mut labels: Vec<&str> = choices.iter().map(|choice| &*choice.condition.label).collect();
+            // One for each element that a parameter reads.
+            labels.dedup();
+            labels.join(" or ")
+        });
+        items.chain(either).collect()
+    }
+
+    /// The conditions that it evaluates, for `explain`.
+    pub(super) fn predicates_shown(&self) -> Vec<&str> {
+        let predicates = self.predicates.iter();
+        predicates.map(|(_, predicate)| &**predicate.label()).collect()
+    }
+}
+
+impl Unsettled {
+    pub(super) fn new(output: Clip, request: ScanRequest, lowered: Lowered) -> Unsettled {
+        Unsettled {
+            output,
+            request,
+            lowered,
+            settled: OnceLock::new(),
+        }
+    }
+
+    /// The scan as it reads, if it has begun to.
+    pub(super) fn begun(&self) -> Option<&Arc<Scan>> {
+        self.settled.get()
+    }
+
+    /// The scan by what its conditions say now: when the first partition begins.
+    pub(super) fn settle(&self, planned: &Scan) -> &Arc<Scan> {
+        self.settled.get_or_init(|| {
+            let scan = Arc::new(Scan {
+                account: planned.account.clone(),
+                ..Scan::new(
+                    planned.table.clone(),
+                    planned.schema.clone(),
+                    &self.output,
+                    self.request.clone(),
+                    self.lowered.clone().settled(),
+                )
+            });
+            if let Some(watch) = scan.table.watch() {
+                watch.scan(&scan);
+            }
+            scan
+        })
     }
 }

@@ -43,7 +43,7 @@ pub(super) struct Rows {
     files: std::vec::IntoIter<(Arc<DataFile>, u64)>,
     share: Share,
     sorted: Option<Sorted>,
-    foremost: Option<Arc<Foremost>>,
+    foremost: Option<Foremost>,
     ranking: Ranking,
     /// All row groups of the share, the best last, where they are read by a sort's order.
     ranked: Option<Vec<Place>>,
@@ -76,7 +76,7 @@ impl Rows {
         share: Share,
         limit: Option<usize>,
         sorted: Option<Sorted>,
-        foremost: Option<Arc<Foremost>>,
+        foremost: Option<Foremost>,
     ) -> Rows {
         let ends = scan.ends();
         let files = scan.files();
@@ -260,7 +260,7 @@ impl Rows {
             ..
         } = filtered;
         let mut rest = &self.scan.rest;
-        if let Some(foremost) = self.foremost.as_deref().filter(|_| !rows.is_empty()) {
+        if let Some(foremost) = self.foremost.as_ref().filter(|_| !rows.is_empty()) {
             let (started, count) = (Instant::now(), rows.count());
             (rows, early) = foremost.keep(&mut self.ranking, (&file, group), rows, early, &read)?;
             let report = &mut self.done.report;

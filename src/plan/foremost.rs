@@ -1,0 +1,69 @@
+//! The rule that tells a scan what a sort above it takes, so that it reads other columns of no row that comes too late.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::physical_expr::PhysicalSortExpr;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
+
+use super::semi_join::SemiJoinExec;
+use crate::lake::scan::LakeScanExec;
+
+/// Tells a scan how many rows the sort above it keeps, and by what.
+#[derive(Debug)]
+pub struct TellForemost;
+
+impl PhysicalOptimizerRule for TellForemost {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        let told = plan.transform_down(|plan| {
+            let Some(sort) = plan.downcast_ref::<SortExec>() else {
+                return Ok(Transformed::no(plan));
+            };
+            let told = match sort.fetch() {
+                Some(most) => told(sort.input(), sort.expr().first(), most)?,
+                None => None,
+            };
+            Ok(match told {
+                Some(told) => Transformed::yes(over(plan, vec![told])?),
+                None => Transformed::no(plan),
+            })
+        })?;
+        Ok(told.data)
+    }
+
+    fn name(&self) -> &str {
+        "TellForemost"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// A scan that is told, by itself or as the left side of semi-joins, which leave all of its rows.
+fn told(
+    rows: &Arc<dyn ExecutionPlan>,
+    first: &PhysicalSortExpr,
+    most: usize,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    if let Some(scan) = rows.downcast_ref::<LakeScanExec>() {
+        return Ok(Some(Arc::new(scan.foremost(first, most))));
+    }
+    if !rows.is::<SemiJoinExec>() {
+        return Ok(None);
+    }
+    let mut sides: Vec<_> = rows.children().into_iter().cloned().collect();
+    let Some(left) = told(&sides[0], first, most)? else {
+        return Ok(None);
+    };
+    sides[0] = left;
+    over(rows.clone(), sides).map(Some)
+}
+
+fn over(plan: Arc<dyn ExecutionPlan>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+    plan.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+}

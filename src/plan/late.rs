@@ -1,0 +1,78 @@
+//! A condition on the rows of one scan that is known once others have run: the dynamic filter of a semi-join.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::{BooleanArray, RecordBatch};
+use datafusion::common::{Result, internal_err};
+
+use crate::fhir::storage::LeafSet;
+use crate::lake::scan::{IdSet, Necessary, Predicate};
+
+/// What ids mean for the rows of a table.
+pub trait Link: fmt::Debug + Send + Sync {
+    /// The condition that these ids make, one set for each plan that was run.
+    fn condition(&self, ids: &[Arc<IdSet>]) -> Result<Arc<dyn Predicate>>;
+}
+
+/// A condition that plans hold before it is known. The scan asks it what must hold of a row when it begins to read.
+#[derive(Debug)]
+pub struct Late {
+    label: Arc<str>,
+    leaves: LeafSet,
+    link: Box<dyn Link>,
+    nothing: Necessary,
+    known: OnceLock<Arc<dyn Predicate>>,
+}
+
+impl Late {
+    /// A condition that reads these leaves at most.
+    pub fn new(label: Arc<str>, leaves: LeafSet, link: Box<dyn Link>) -> Late {
+        Late {
+            label,
+            leaves,
+            link,
+            nothing: Necessary::default(),
+            known: OnceLock::new(),
+        }
+    }
+
+    /// Whether the ids have been told.
+    pub fn is_known(&self) -> bool {
+        self.known.get().is_some()
+    }
+
+    /// Takes the ids. The same are told to whoever asks later.
+    pub fn tell(&self, ids: &[Arc<IdSet>]) -> Result<()> {
+        if !self.is_known() {
+            let condition = self.link.condition(ids)?;
+            self.known.get_or_init(|| condition);
+        }
+        Ok(())
+    }
+}
+
+impl Predicate for Late {
+    fn label(&self) -> &Arc<str> {
+        &self.label
+    }
+
+    fn leaves(&self) -> &LeafSet {
+        &self.leaves
+    }
+
+    fn is_late(&self) -> bool {
+        !self.is_known()
+    }
+
+    fn necessary(&self) -> &Necessary {
+        self.known.get().map_or(&self.nothing, |known| known.necessary())
+    }
+
+    fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        match self.known.get() {
+            Some(known) => known.keep(batch),
+            None => internal_err!("the condition '{}' is asked before it is known", self.label),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! A semi-join: the rows of one plan that refer to what another plan finds, or that it refers to.
+//!
+//! The ids are found first. The condition that they make (`Late`) is a filter of the other side's scan, so that they
+//! leave out files, row groups and rows there; the operator itself compares nothing.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::TaskContext;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::filter_pushdown::{ChildFilterDescription, FilterDescription, FilterPushdownPhase};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
+    ReplaceChildrenOptions, SendableRecordBatchStream,
+};
+use futures::{TryStreamExt, stream};
+
+use super::ids::IdsExec;
+use super::late::Late;
+use super::nodes::SemiJoin;
+
+/// What a semi-join is on: how plans show it, the plans that find ids, and the condition that these make.
+#[derive(Clone, Debug)]
+pub struct On {
+    /// The condition as text.
+    pub label: Arc<str>,
+    /// The plans that find ids, in the order that the condition takes them.
+    pub ids: Vec<Arc<IdsExec>>,
+    /// The filter of the other side's scan; `None` where that side was planned with ids that were known by then.
+    pub late: Option<Arc<Late>>,
+}
+
+impl On {
+    /// A logical plan with these conditions on its rows, which its filter has already.
+    pub fn over(joins: &[On], left: LogicalPlan) -> Result<LogicalPlan> {
+        joins.iter().try_fold(left, |left, on| SemiJoin::node(left, on.clone()))
+    }
+
+    /// The same of a physical plan.
+    pub fn over_physical(joins: &[On], left: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+        let over = |left, on: &On| -> Arc<dyn ExecutionPlan> { Arc::new(SemiJoinExec::new(left, on.clone())) };
+        joins.iter().fold(left, over)
+    }
+
+    /// Whether the other side may begin.
+    fn is_known(&self) -> bool {
+        self.late.as_ref().is_none_or(|late| late.is_known())
+    }
+
+    /// Finds the ids and tells the filter.
+    async fn settle(&self, context: &Arc<TaskContext>) -> Result<()> {
+        let mut found = Vec::with_capacity(self.ids.len());
+        for ids in &self.ids {
+            found.push(ids.ids(context).await?);
+        }
+        match &self.late {
+            Some(late) => late.tell(&found),
+            None => Ok(()),
+        }
+    }
+}
+
+/// By the very plans.
+impl PartialEq for On {
+    fn eq(&self, other: &On) -> bool {
+        let ids = |on: &On| on.ids.iter().map(Arc::as_ptr).collect::<Vec<_>>();
+        self.label == other.label && ids(self) == ids(other)
+    }
+}
+
+impl Eq for On {}
+
+impl Hash for On {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.label.hash(state);
+    }
+}
+
+/// Runs the plans that find ids, tells the filter of the other side's scan what they found, then runs that side.
+#[derive(Debug)]
+pub struct SemiJoinExec {
+    left: Arc<dyn ExecutionPlan>,
+    /// The plans of `on`, each.
+    ids: Vec<Arc<dyn ExecutionPlan>>,
+    on: On,
+    properties: Arc<PlanProperties>,
+}
+
+impl SemiJoinExec {
+    pub(super) fn new(left: Arc<dyn ExecutionPlan>, on: On) -> SemiJoinExec {
+        let properties = match on.is_known() {
+            true => left.properties().clone(),
+            false => Arc::new(PlanProperties::new(
+                left.equivalence_properties().clone(),
+                left.output_partitioning().clone(),
+                EmissionType::Incremental,
+                Boundedness::Bounded,
+            )),
+        };
+        SemiJoinExec {
+            ids: on.ids.iter().map(|exec| exec.clone() as _).collect(),
+            left,
+            on,
+            properties,
+        }
+    }
+}
+
+impl DisplayAs for SemiJoinExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "SemiJoinExec: on=[{}]", self.on.label)
+    }
+}
+
+impl ExecutionPlan for SemiJoinExec {
+    fn name(&self) -> &str {
+        "SemiJoinExec"
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.left.schema()
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        std::iter::once(&self.left).chain(&self.ids).collect()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        self.children().iter().enumerate().map(|(at, _)| at == 0).collect()
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false; 1 + self.ids.len()]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if children.len() != 1 + self.ids.len() {
+            return internal_err!("SemiJoinExec has {} children", 1 + self.ids.len());
+        }
+        let left = children.remove(0);
+        let mut on = self.on.clone();
+        for (known, plan) in on.ids.iter_mut().zip(children) {
+            let Some(ids) = plan.downcast_ref::<IdsExec>() else {
+                return internal_err!("the other sides of a SemiJoinExec are IdsExec");
+            };
+            // Its clone finds the same ids, once.
+            *known = Arc::new(ids.clone());
+        }
+        Ok(Arc::new(SemiJoinExec::new(left, on)))
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    /// What a sort above learns is of use to the left side's scan.
+    fn gather_filters_for_pushdown(
+        &self,
+        _: FilterPushdownPhase,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        _: &ConfigOptions,
+    ) -> Result<FilterDescription> {
+        let left = ChildFilterDescription::from_child(&filters, &self.left)?;
+        let none = |all: FilterDescription, _| all.with_child(ChildFilterDescription::all_unsupported(&filters));
+        Ok(self.ids.iter().fold(FilterDescription::new().with_child(left), none))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        if self.on.is_known() {
+            return self.left.execute(partition, context);
+        }
+        let (left, on) = (self.left.clone(), self.on.clone());
+        let rows = async move {
+            on.settle(&context).await?;
+            left.execute(partition, context)
+        };
+        let rows = stream::once(rows).try_flatten();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+    }
+}
