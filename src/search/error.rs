@@ -203,6 +203,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_limit_that_a_plan_meets_is_the_requests_fault() {
+        let planned = |error| SearchError::from(DataFusionError::External(Box::new(error)));
+        assert!(matches!(
+            planned(SearchError::TooManyJoined(5)),
+            SearchError::TooManyJoined(5)
+        ));
+        assert!(matches!(planned(SearchError::Unanswered), SearchError::Plan(_)));
+    }
+
+    #[test]
     fn what_costs_too_much_is_known_inside_a_plan_too() {
         let expression = |source| SearchError::Expression {
             parameter: "p".to_owned(),

@@ -189,7 +189,8 @@ impl Engine {
                 let mut named = IdSet::default();
                 for list in lists {
                     let plan = Arc::new(self.listed(table, list));
-                    named.merge(IdSet::clone(&*self.ids(&plan).await?));
+                    let found = self.ids(&plan).await?;
+                    named.merge(IdSet::clone(&found));
                     ran.push(plan);
                 }
                 Ok(values(ids, vec![Matcher::OneOf(Arc::new(named))]))
@@ -290,7 +291,8 @@ impl Engine {
                 let mut found_before = Other::of(table.clone(), vec![before]);
                 self.referred(&mut found_before, parent, table.ty()).await?
             };
-            let mut found = IdSet::clone(&*self.ids(&plan).await?);
+            let found = self.ids(&plan).await?;
+            let mut found = IdSet::clone(&found);
             ran.push(plan);
             found.subtract(&all);
             all.merge(found.clone());
