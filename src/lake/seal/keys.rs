@@ -18,9 +18,10 @@ pub struct Keys(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     state: RwLock<State>,
-    /// Keys that were made and are not kept yet: whoever writes a file may read it before the commit. They are nobody's
-    /// once the file was given up.
-    made: Mutex<FxHashMap<KeyId, LentKey>>,
+    /// Keys that somebody holds: those that were made and are not kept yet, since whoever writes a file may read it
+    /// before the commit, and those of files that an answer on its way goes on to read. They are found here until they
+    /// are dropped, whatever becomes of the database.
+    lent: Mutex<FxHashMap<KeyId, LentKey>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -65,8 +66,8 @@ impl Keys {
         self.state().store
     }
 
-    fn made(&self) -> MutexGuard<'_, FxHashMap<KeyId, LentKey>> {
-        self.0.made.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lent(&self) -> MutexGuard<'_, FxHashMap<KeyId, LentKey>> {
+        self.0.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Of what kind the lake is.
@@ -93,26 +94,34 @@ impl Keys {
         // Never a file in clear in a sealed lake.
         let store = state.store.ok_or(SealError::NoKek)?;
         let key = store.make()?;
-        let mut made = self.made();
-        made.retain(|_, lent| lent.is_held());
-        made.insert(key.id(), key.lent());
+        self.lend(&key);
         Ok(Some(key))
+    }
+
+    /// The key of this id, which is found as long as it is held, though it be destroyed meanwhile.
+    pub(in crate::lake) fn hold(&self, id: &KeyId) -> Result<FileKey, SealError> {
+        let key = self.key(id)?;
+        self.lend(&key);
+        Ok(key)
+    }
+
+    fn lend(&self, key: &FileKey) {
+        let mut lent = self.lent();
+        lent.retain(|_, lent| lent.is_held());
+        lent.insert(key.id(), key.lent());
     }
 
     /// Keeps keys durably, before anything names them.
     pub fn keep(&self, keys: &[FileKey]) -> Result<(), SealError> {
         let Some(store) = self.store() else { return Ok(()) };
-        store.keep(keys)?;
-        let mut made = self.made();
-        keys.iter().for_each(|key| drop(made.remove(&key.id())));
-        Ok(())
+        store.keep(keys)
     }
 
     /// The key of this id.
     pub fn key(&self, id: &KeyId) -> Result<FileKey, SealError> {
         let store = self.store().ok_or(SealError::Unopened(*id))?;
-        let made = self.made().get(id).and_then(LentKey::get);
-        made.map_or_else(|| store.key(id), Ok)
+        let lent = self.lent().get(id).and_then(LentKey::get);
+        lent.map_or_else(|| store.key(id), Ok)
     }
 
     /// Destroys keys; see [`KeyStore::destroy`].
@@ -135,9 +144,9 @@ impl Keys {
         self.store().map_or(Ok(()), |store| store.copy_to(folder, ids))
     }
 
-    /// How many keys are made, held and not kept.
+    /// How many keys somebody holds.
     #[cfg(test)]
-    pub(super) fn unkept(&self) -> usize {
-        self.made().values().filter(|lent| lent.is_held()).count()
+    pub(super) fn held(&self) -> usize {
+        self.lent().values().filter(|lent| lent.is_held()).count()
     }
 }

@@ -35,5 +35,5 @@ pub use store::{FILE as KEYS_FILE, KeyStore};
 
 #[cfg(test)]
 use open::OpenSealed;
-pub(in crate::lake) use open::{SEALED_MAGIC, encryption, is_sealed, open};
+pub(in crate::lake) use open::{SEALED_MAGIC, encryption, hold_key, is_sealed, open};
 pub(in crate::lake) use pages::SealedPages;

@@ -56,6 +56,22 @@ pub(in crate::lake) fn open(file: &File, length: u64, keys: &Keys) -> Result<Opt
     Ok(Some(OpenSealed { key, pages, metadata }))
 }
 
+/// The key of a file, if it is sealed: as long as it is held the file can be opened.
+pub(in crate::lake) fn hold_key(file: &File, keys: &Keys) -> Result<Option<FileKey>, ParquetError> {
+    if !keys.open_sealed() {
+        return Ok(None);
+    }
+    let length = file.metadata()?.len();
+    let Some(footer) = footer_length(file, length)? else {
+        return Ok(None);
+    };
+    let (id, _) = announced(file, length, footer)?;
+    let key = keys
+        .hold(&id)
+        .map_err(|error| ParquetError::External(Box::new(error)))?;
+    Ok(Some(key))
+}
+
 /// Whether a file ends as a sealed one does.
 pub(in crate::lake) fn is_sealed(path: &Path) -> bool {
     let read = || {

@@ -376,10 +376,17 @@ fn a_key_is_known_as_long_as_somebody_holds_it() {
     let id = given_up.id();
     drop(given_up);
     assert!(matches!(keys.key(&id), Err(SealError::UnknownKey { .. })));
-    assert_eq!(keys.unkept(), 1);
+    assert_eq!(keys.held(), 1);
     keys.keep(std::slice::from_ref(&kept)).unwrap();
-    assert_eq!(keys.unkept(), 0);
-    assert!(keys.key(&kept.id()).unwrap() == kept);
+    let id = kept.id();
+    drop(kept);
+    let held = keys.hold(&id).unwrap();
+    // An answer on its way is not broken off.
+    keys.destroy(&[id]).unwrap();
+    assert!(keys.key(&id).unwrap() == held);
+    drop(held);
+    assert!(matches!(keys.key(&id), Err(SealError::UnknownKey { .. })));
+    assert_eq!(keys.held(), 0);
 }
 
 #[test]
