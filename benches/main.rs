@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod cards;
+mod care;
 mod catalog;
 mod everything;
 mod import;
@@ -38,6 +39,7 @@ fn main() {
     shred::benches(&mut criterion, &sample);
     import::benches(&mut criterion, &sample);
     catalog::benches(&mut criterion);
+    care::benches(&mut criterion, &sample);
     read::benches(&mut criterion, &sample);
     search::benches(&mut criterion, &sample);
     everything::benches(&mut criterion, &sample);

@@ -54,7 +54,7 @@ fn of_application(application: &str) -> Arc<Scope> {
 }
 
 /// A sync of a consent with one document.
-fn bring(lake: &Lake, consent: u32, bytes: &[u8]) {
+pub(crate) fn bring(lake: &Lake, consent: u32, bytes: &[u8]) {
     let dir = tempfile::tempdir().unwrap();
     let (file, records) = (dir.path().join("document"), dir.path().join("x.ndjson"));
     let mut writer = AttachmentWriter::create(&file).unwrap();
@@ -102,11 +102,11 @@ fn bytes(found: &Attached) -> Vec<u8> {
     bytes
 }
 
-fn own(lake: &Lake, consent: u32) -> Option<Vec<u8>> {
+pub(crate) fn own(lake: &Lake, consent: u32) -> Option<Vec<u8>> {
     read(lake, &lake.picture(), &scope(lake, consent), consent)
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let files = files_below(folder).into_iter();
     files
         .filter(|path| path.to_string_lossy().ends_with(".attachment"))

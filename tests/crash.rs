@@ -185,6 +185,8 @@ impl Victim {
         let known = known_files(&lake);
         drop(lake.writer().unwrap());
         assert_eq!(self.files(), known, "no orphan is left, and no file is lost");
+        let keys = kind::stray_keys(&self.data(), lake.folder().keys());
+        assert_eq!(keys, [], "no key is left that opens nothing, or an erased file");
     }
 }
 

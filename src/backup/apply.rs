@@ -7,6 +7,7 @@ use crate::consent::{Clock, ErasedElsewhere, KEY_FILE, Store, end_erased, has_ke
 use crate::ingest::Normalization;
 use crate::lake::image::{is_sealed, settle_image};
 use crate::lake::ledger::{ErasedSince, Whose};
+use crate::lake::seal::KEYS_FILE;
 use crate::lake::{Lake, Mode, OwnerKey};
 use crate::sync::carry_out_erasures;
 
@@ -45,7 +46,7 @@ impl ErasedElsewhere for Elsewhere<'_> {
 /// Erases in the data folder `dir`, which nobody else has open, and finishes what was being erased in it.
 pub(super) fn apply(dir: &Path, key: OwnerKey, since: &ErasedSince, rules: Rules<'_>) -> Result<Applied, BackupError> {
     let mut applied = Applied::default();
-    if is_sealed(dir)? {
+    if is_sealed(dir)? && !dir.join(KEYS_FILE).exists() {
         // No backup has a sealed lake's keys, and those of the files that held what was erased were destroyed.
         applied.ended = end_erased(dir, &Clock::System, &Elsewhere { since, key })?;
         settle_image(dir, Some(since))?;

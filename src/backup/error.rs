@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::consent;
-use crate::lake::LakeError;
 use crate::lake::check::Finding;
+use crate::lake::image::Lost;
+use crate::lake::{LakeError, SealError};
 
 /// Why a backup was not made, or not restored. Snapshots that were there are as they were.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +43,34 @@ pub enum BackupError {
     /// The lake's files changed all the time.
     #[error("the lake at {} changed faster than it could be copied; try again later", .0.display())]
     Changing(PathBuf),
+    /// The lake is on its way to another kind.
+    #[error(
+        "no backup was made, because the lake at {} has sealed files and files in clear: `tabularium seal` or `tabularium unseal` ends that",
+        .0.display()
+    )]
+    Halfway(PathBuf),
+    /// The keys of a sealed lake were not named.
+    #[error(
+        "{} is of a sealed lake: name its keys with --keys, which is the lake's keys.sqlite or your copy of it",
+        .0.display()
+    )]
+    NoKeys(PathBuf),
+    /// The keys of a sealed lake cannot be had.
+    #[error(transparent)]
+    Keys(#[from] SealError),
+    /// Files of a sealed lake cannot be read any more.
+    #[error(
+        "snapshot {id} cannot be restored whole, because {lost} are sealed with keys that were destroyed since, as an erasure does; `tabularium backup --data DIR --to {}` makes a whole one after an erasure, and --accept-loss restores all else",
+        .path.display()
+    )]
+    Unreadable {
+        /// The folder of backups.
+        path: PathBuf,
+        /// The snapshot.
+        id: String,
+        /// What would be missing.
+        lost: Lost,
+    },
     /// There is no such snapshot.
     #[error("{} has no snapshot {wanted}{}", .path.display(), list(.known))]
     NoSnapshot {
@@ -95,9 +124,15 @@ impl BackupError {
         match self {
             BackupError::Lake(error) => matches!(
                 error,
-                LakeError::Missing(_) | LakeError::Version { .. } | LakeError::Ledger { .. }
+                LakeError::Missing(_) | LakeError::Version { .. } | LakeError::Ledger { .. } | LakeError::Keys { .. }
             ),
-            BackupError::Folder { .. } | BackupError::NoSnapshot { .. } | BackupError::NoLedger { .. } => true,
+            BackupError::Keys(error) => error.is_of_input(),
+            BackupError::Folder { .. }
+            | BackupError::NoSnapshot { .. }
+            | BackupError::NoLedger { .. }
+            | BackupError::Halfway(_)
+            | BackupError::NoKeys(_)
+            | BackupError::Unreadable { .. } => true,
             _ => false,
         }
     }

@@ -19,6 +19,7 @@ mod files;
 mod manifest;
 mod place;
 mod restore;
+mod sealed;
 mod take;
 mod verify;
 

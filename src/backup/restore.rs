@@ -14,8 +14,9 @@ use super::error::BackupError;
 use super::files::{Files, How, is_never_changed};
 use super::manifest::Manifest;
 use super::place::{Place, sync_folder};
+use super::sealed::SnapshotKeys;
 use super::take::{CATALOG, slashed};
-use crate::lake::image::{LakeImage, Reserved, settle_image};
+use crate::lake::image::{LakeImage, Lost, Reserved, settle_image};
 use crate::lake::ledger::{self, Ledger};
 use crate::lake::private;
 
@@ -34,6 +35,10 @@ pub struct Restoring {
     pub accept_resurrection: bool,
     /// Copies files even where a second name would do.
     pub copy: bool,
+    /// The keys database of a sealed lake, which stays as it is.
+    pub keys: Option<PathBuf>,
+    /// Restores the rest where files are sealed with keys that were destroyed.
+    pub accept_loss: bool,
 }
 
 /// What a restore did.
@@ -51,6 +56,8 @@ pub struct Restored {
     pub ended: u64,
     /// Whether nobody could say what was erased since.
     pub without_ledger: bool,
+    /// What was left out because its keys were destroyed.
+    pub lost: Lost,
     /// Where bytes may be left, a clause each.
     pub left: Vec<String>,
 }
@@ -61,6 +68,7 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
     let manifest = place.manifest(options.snapshot.as_deref())?;
     let ledger = find_ledger(&place, &manifest, data, options)?;
     left_behind(data)?;
+    let keys = SnapshotKeys::find(&place, &manifest, options)?;
     private::folder(data).map_err(BackupError::io("make", data))?;
     let reserved = Reserved::take(data)?;
     let building = data.join(BUILDING);
@@ -70,7 +78,13 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
         // anything is done.
         ledger.carry_to(&ledger::place(data))?;
     }
-    let built = build(&place, &manifest, &building, ledger.as_ref(), options, rules);
+    let built = build(
+        (&place, &manifest),
+        &building,
+        (ledger.as_ref(), keys.as_ref()),
+        options,
+        rules,
+    );
     let restored = match built {
         Ok(restored) => restored,
         Err(error) => {
@@ -142,10 +156,9 @@ fn clear(data: &Path) -> Result<(), BackupError> {
 }
 
 fn build(
-    place: &Place,
-    manifest: &Manifest,
+    (place, manifest): (&Place, &Manifest),
     dir: &Path,
-    ledger: Option<&Ledger>,
+    (ledger, keys): (Option<&Ledger>, Option<&SnapshotKeys>),
     options: &Restoring,
     rules: Rules<'_>,
 ) -> Result<Restored, BackupError> {
@@ -159,12 +172,15 @@ fn build(
     let data = dir.join("data");
     private::folder(&data).map_err(BackupError::io("make", &data))?;
     is_whole(manifest, dir)?;
+    keys.map_or(Ok(()), |keys| keys.give_to(dir))?;
     let key = settle_image(dir, None)?;
+    keys.map_or(Ok(()), |keys| keys.end(dir))?;
     let mut restored = Restored {
         id: manifest.id.clone(),
         files: manifest.files.len() as u64,
         bytes: manifest.bytes(),
         without_ledger: ledger.is_none(),
+        lost: keys.map(|keys| keys.lost).unwrap_or_default(),
         ..Restored::default()
     };
     if let Some(ledger) = ledger {

@@ -158,6 +158,9 @@ fn attempt_at(
     let catalog = contents.draft(CATALOG);
     let mut image = LakeImage::take(data, &catalog)?;
     image.erasures = image.erasures.min(before);
+    if image.kind.is_halfway() {
+        return Err(BackupError::Halfway(data.to_owned()));
+    }
     if earlier
         .iter()
         .any(|earlier| earlier.lake != ledger::lake_id(image.owner_key()))

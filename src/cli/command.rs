@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::lake_key::LakeKey;
 use super::{
     app, audit, backup, bench, check, compact, consents, demo, endpoint, erase, everything, fhirpath, generate, import,
-    info, keys, normalize, pdf, plans, receipt, restore, run as run_view, sandbox, search, serve, summary, sync,
+    info, keys, normalize, pdf, plans, receipt, restore, run as run_view, sandbox, seal, search, serve, summary, sync,
     terminology, token, validate_view,
 };
 
@@ -44,6 +44,8 @@ enum Command {
     ValidateView(validate_view::Args),
     Check(check::Args),
     Compact(compact::Args),
+    Seal(seal::SealArgs),
+    Unseal(seal::UnsealArgs),
     Erase(erase::Args),
     Receipt(receipt::Args),
     Backup(backup::Args),
@@ -89,6 +91,8 @@ fn carry_out(command: Command) -> Result<(), Failure> {
         Command::ValidateView(arguments) => validate_view::run(arguments),
         Command::Check(arguments) => check::run(arguments),
         Command::Compact(arguments) => compact::run(arguments),
+        Command::Seal(arguments) => seal::seal(arguments),
+        Command::Unseal(arguments) => seal::unseal(arguments),
         Command::Erase(arguments) => erase::run(arguments),
         Command::Receipt(arguments) => receipt::run(arguments),
         Command::Backup(arguments) => backup::run(arguments),

@@ -43,6 +43,7 @@ impl Failure {
     /// process writes is nobody's fault.
     pub(super) fn from_lake(error: LakeError) -> Failure {
         match error {
+            LakeError::Keys { ref source, .. } if !source.is_of_input() => Failure::other(error),
             LakeError::Missing(_)
             | LakeError::Version { .. }
             | LakeError::OtherKind { .. }

@@ -140,9 +140,9 @@ fn rotate_lake_key(arguments: RotateArgs) -> Result<(), Failure> {
 
 /// A key that is missing or wrong is the input's fault; what breaks is not.
 fn of_keys(error: SealError) -> Failure {
-    match error {
-        SealError::Sqlite { .. } | SealError::Io { .. } | SealError::Random => Failure::other(error),
-        error => Failure::input(error.to_string()),
+    match error.is_of_input() {
+        true => Failure::input(error.to_string()),
+        false => Failure::other(error),
     }
 }
 

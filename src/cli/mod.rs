@@ -53,6 +53,7 @@ mod record;
 mod restore;
 mod run;
 mod sandbox;
+mod seal;
 mod search;
 mod serve;
 mod sink;

@@ -15,9 +15,12 @@ use crate::backup::{self, Place, Restoring};
 /// it nothing is restored, unless --accept-resurrection is given. Consents whose records were erased are revoked in the
 /// restored service. Killed on the way, it leaves no lake; the same command begins anew.
 ///
-/// Exit codes: 0 done; 2 the folder is not empty, there is no such snapshot, or the ledger is missing; 3 the backup is
-/// damaged, nothing was restored; or it was restored, and bytes of erased people may be left where it says; 1 another
-/// failure.
+/// A snapshot of a sealed lake needs the lake's keys: --keys. Files whose keys an erasure has destroyed since cannot be
+/// read any more, with whoever else is in them: then nothing is restored, unless --accept-loss is given.
+///
+/// Exit codes: 0 done; 2 the folder is not empty, there is no such snapshot, or the ledger or keys are missing; 3 the
+/// backup is damaged, nothing was restored; or it was restored, and bytes of erased people may be left where it says; 1
+/// another failure.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The folder of backups
@@ -35,6 +38,14 @@ pub(super) struct Args {
     /// Restore without the ledger: people who were erased since the backup come back
     #[arg(long)]
     accept_resurrection: bool,
+    /// The keys of a sealed lake: its keys.sqlite, or a copy of it, which stays as it is
+    ///
+    /// The restored lake gets the keys of its own files. The key that wraps them is given as for any sealed lake.
+    #[arg(long, value_name = "FILE")]
+    keys: Option<PathBuf>,
+    /// Restore the rest of a sealed lake where files cannot be read, because an erasure has destroyed their keys since
+    #[arg(long)]
+    accept_loss: bool,
     /// Copy every file, on the same file system as well
     #[arg(long)]
     copy: bool,
@@ -53,6 +64,8 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         erasures: arguments.erasures,
         accept_resurrection: arguments.accept_resurrection,
         copy: arguments.copy,
+        keys: arguments.keys,
+        accept_loss: arguments.accept_loss,
     };
     let done = backup::restore(&arguments.from, &data, &options, &rules).map_err(failed)?;
     println!(
@@ -66,6 +79,9 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
             "erased again what was erased since: the records of {} people or consents, and access by {}",
             done.owners, done.ended
         );
+    }
+    if !done.lost.is_nothing() {
+        warn(&format!("left out {} because their keys were destroyed", done.lost));
     }
     if done.without_ledger {
         warn("without the ledger of erasures, people who were erased since the backup may be back");

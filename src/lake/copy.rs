@@ -1,4 +1,5 @@
-//! Copying a lake into another folder: for whoever wants to change it and leave the original as it is.
+//! Copying a lake into another folder, a sealed one with its keys: for whoever wants to change it and leave the
+//! original as it is.
 
 use std::path::Path;
 
@@ -16,6 +17,7 @@ impl Lake {
         private::folder(dir).map_err(LakeError::io("make", dir))?;
         let to = dir.join("catalog.sqlite");
         self.with_reader(|reader| catalog::copy(reader, &to))?;
+        self.folder().keys().copy_to(dir, None)?;
         let data = self.folder().data();
         if data.is_dir() {
             copy(&data, &dir.join("data"), &self.folder().orphans())?;

@@ -69,7 +69,7 @@ pub enum LakeError {
         what: String,
     },
     /// The lake is of the other kind than was asked for: that is fixed when it is made.
-    #[error("the lake at {} is {}", .dir.display(), if *.is_sealed { "sealed, and an open one was asked for" } else { "not sealed; a lake is sealed when it is made" })]
+    #[error("the lake at {} is {}", .dir.display(), if *.is_sealed { "sealed, and an open one was asked for" } else { "not sealed; a lake is sealed when it is made, or by `tabularium seal`" })]
     OtherKind {
         /// The lake's folder.
         dir: PathBuf,

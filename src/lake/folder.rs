@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::LakeError;
 use super::scope::Mode;
-use super::seal::{KEYS_FILE, KekSource, KeyStore, Keys, SealError};
+use super::seal::{KEYS_FILE, KekSource, KeyStore, Keys, Kind, SealError};
 
 /// `data_path` as the catalog states it: relative to the lake's folder, so that the folder can be moved.
 pub(super) const DATA_PATH: &str = "data/";
@@ -45,27 +45,36 @@ impl Folder {
         Folder { keys, ..self }
     }
 
-    /// The same folder with the keys of the sealed lake in it, which are there.
-    pub(super) fn unlock(self, source: &KekSource) -> Result<Folder, LakeError> {
-        let keys = source.load().and_then(|kek| KeyStore::open(&self.path, kek));
-        self.with_store(keys)
+    /// The same folder of a lake of this kind, with its keys, which are there if it has any.
+    pub(super) fn unlock(self, kind: Kind, source: &KekSource) -> Result<Folder, LakeError> {
+        let store = kind.has_keys().then(|| self.open_keys(source)).transpose()?;
+        Ok(self.with_keys(Keys::of_kind(kind, store)))
     }
 
-    /// The same folder with keys for the sealed lake that is to be made in it. What an interrupted attempt has left is
-    /// taken up.
+    /// The same folder with keys for the sealed lake that is to be made in it.
     pub(super) fn seal(self, source: &KekSource) -> Result<Folder, LakeError> {
-        let keys = source.load().and_then(|kek| match self.has_keys() {
+        let store = self.make_keys(source)?;
+        Ok(self.with_keys(Keys::of(store)))
+    }
+
+    /// The keys database of the lake, which is there.
+    pub(super) fn open_keys(&self, source: &KekSource) -> Result<KeyStore, LakeError> {
+        let store = source.load().and_then(|kek| KeyStore::open(&self.path, kek));
+        store.map_err(|source| self.of_keys(source))
+    }
+
+    /// A keys database for a lake that had none. What an interrupted attempt has left is taken up.
+    pub(super) fn make_keys(&self, source: &KekSource) -> Result<KeyStore, LakeError> {
+        let store = source.load().and_then(|kek| match self.has_keys() {
             true => KeyStore::open(&self.path, kek),
             false => KeyStore::create(&self.path, kek),
         });
-        self.with_store(keys)
+        store.map_err(|source| self.of_keys(source))
     }
 
-    fn with_store(self, store: Result<KeyStore, SealError>) -> Result<Folder, LakeError> {
-        match store {
-            Ok(store) => Ok(self.with_keys(Keys::of(store))),
-            Err(source) => Err(LakeError::Keys { dir: self.path, source }),
-        }
+    fn of_keys(&self, source: SealError) -> LakeError {
+        let dir = self.path.clone();
+        LakeError::Keys { dir, source }
     }
 
     /// Whether there are keys of a sealed lake.

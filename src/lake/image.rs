@@ -18,7 +18,9 @@ use super::lock::WriteLock;
 use super::mark::Mark;
 use super::owner::OwnerKey;
 use super::private;
-use super::seal::KekSource;
+use super::seal::{KekSource, Kind};
+
+pub use super::lost::{CopyKeys, Lost, drop_unattached, is_sealed_copy};
 
 /// How long SQLite waits before it tries again where somebody writes.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -44,6 +46,8 @@ pub struct LakeImage {
     pub snapshot: u64,
     /// How often an erasure was recorded or finished.
     pub erasures: u64,
+    /// Of what kind the lake's files are.
+    pub kind: Kind,
     /// Whether erasures are recorded and not finished: files hold rows that are shown to nobody.
     pub is_erasing: bool,
     /// Every data file, delete file and attachment of all snapshots, by path.
@@ -82,6 +86,7 @@ impl LakeImage {
             owner_key: catalog::owner_key(&connection)?,
             snapshot: standing.newest,
             erasures: standing.erasures,
+            kind: catalog::kind(&connection)?,
             is_erasing: !catalog::unfinished(&connection)?.is_empty(),
             folder: folder.clone(),
             kek: KekSource::default(),
@@ -105,10 +110,7 @@ impl LakeImage {
     /// catalog's copy.
     pub fn inspect(&self, is_asked: impl Fn(&Path) -> bool) -> Result<Vec<Finding>, LakeError> {
         let below = |path: &Path| is_asked(path.strip_prefix(self.folder.path()).unwrap_or(path));
-        let folder = match catalog::is_sealed(&self.connection)? {
-            true => self.folder.clone().unlock(&self.kek)?,
-            false => self.folder.clone(),
-        };
+        let folder = self.folder.clone().unlock(self.kind, &self.kek)?;
         check::inspect(&self.connection, &folder, &below)
     }
 

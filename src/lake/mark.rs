@@ -17,6 +17,7 @@ use super::folder::Folder;
 use super::owner::OwnerKey;
 use super::private;
 use super::scope::{Mode, PatientScope};
+use super::seal::Kind;
 use super::writer::sync_folder;
 
 /// The file's contents.
@@ -28,6 +29,12 @@ pub(super) struct Mark {
     /// Of the catalog's rows, as hexadecimal digits; `None` where they were not written yet.
     rows_digest: Option<String>,
     owner_key: String,
+    /// Whether keys of a sealed lake are to be destroyed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    keys_to_destroy: bool,
+    /// Whether files of both kinds may be there, and new ones are sealed; `None` where all are of one kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    is_sealing: Option<bool>,
     /// Erasures that were recorded, unless each of their old files is known to be gone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unfinished_erasures: Vec<Unfinished>,
@@ -76,6 +83,8 @@ impl Mark {
             oldest_snapshot: 0,
             rows_digest: None,
             owner_key: key.to_hex(),
+            keys_to_destroy: false,
+            is_sealing: None,
             unfinished_erasures: Vec::new(),
         }
     }
@@ -98,7 +107,10 @@ impl Mark {
                 }
             }
         }
+        let kind = catalog::kind(connection)?;
         Ok(Mark {
+            keys_to_destroy: catalog::has_keys_to_destroy(connection)?,
+            is_sealing: kind.is_halfway().then_some(kind.seals()),
             newest_snapshot: standing.newest,
             erasures: standing.erasures,
             oldest_snapshot: standing.oldest,
@@ -158,6 +170,17 @@ impl Mark {
     /// The newest snapshot, and how often an erasure was recorded or finished.
     pub(super) fn counts(&self) -> (u64, u64) {
         (self.newest_snapshot, self.erasures)
+    }
+
+    /// Whether keys of a sealed lake are to be destroyed.
+    pub(super) fn has_keys_to_destroy(&self) -> bool {
+        self.keys_to_destroy
+    }
+
+    /// Of what kind the lake is if it is on its way to another one.
+    pub(super) fn halfway(&self) -> Option<Kind> {
+        let is_sealing = self.is_sealing?;
+        Some(if is_sealing { Kind::Sealing } else { Kind::Unsealing })
     }
 
     /// The owner key that it keeps.

@@ -5,6 +5,7 @@ mod catalog;
 pub mod check;
 pub mod clock;
 pub mod compact;
+mod convert;
 mod copy;
 pub mod deletes;
 mod enclose;
@@ -18,6 +19,7 @@ pub mod json;
 pub mod layout;
 pub mod ledger;
 mod lock;
+mod lost;
 mod mark;
 mod orphans;
 pub mod owner;
@@ -39,6 +41,7 @@ pub use attachment::{
     Attached, AttachmentContent, AttachmentWriter, CONTENT_TAG, KeptAttachment, Range as AttachmentRange, Sums,
 };
 pub use catalog::Expired;
+pub use convert::{Conversion, Converted};
 pub use erase::{
     Erased, ErasedAttachment, ErasedFile, ErasedIds, Evidence, Intent, LakeStanding, ReplacingFile, Searched,
 };
@@ -49,7 +52,7 @@ pub use owner::OwnerKey;
 pub use picture::{DataFile, DeleteFile, Picture, TablePicture};
 pub use scan::{Locator, Person, Row, ScanRequest, ScopedTable};
 pub use scope::{Mode, PatientScope, Scope};
-pub use seal::{FileKey, Kek, KekSource, KeyId, Keys, SealError};
+pub use seal::{FileKey, Kek, KekSource, KeyId, Keys, Kind, SealError};
 pub use store::{Lake, LakeOptions, REFRESH};
 pub use transaction::{NewAttachment, Transaction};
 pub use writer::LakeWriter;

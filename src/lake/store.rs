@@ -19,7 +19,7 @@ use super::owner::OwnerKey;
 use super::picture::Picture;
 use super::scan::{MemoryLimits, MemoryUse, Reader, ScanError, ScopedTable, Warmed};
 use super::scope::Scope;
-use super::seal::KekSource;
+use super::seal::{KekSource, Kind};
 use super::trace::{FileTrace, Trace};
 use super::writer::LakeWriter;
 use crate::fhir::TypeId;
@@ -167,9 +167,36 @@ impl Lake {
         self.refuse_replaced()?;
         let reader = lock(&self.0.reader);
         let picture = catalog::load(&reader, &self.0.folder, Some(&self.picture()))?;
+        // After the picture: a file of a kind that the lake is no more is one that has been replaced since.
+        let kind = catalog::kind(&reader)?;
         drop(reader);
+        self.turn_to(kind)?;
         self.advance_to(picture);
         Ok(self.picture())
+    }
+
+    /// Takes up what others have done to the lake's keys: of what kind it is, and which were destroyed.
+    fn turn_to(&self, kind: Kind) -> Result<(), LakeError> {
+        let keys = self.0.folder.keys();
+        if keys.kind() != kind {
+            let is_new = kind.has_keys() && !keys.open_sealed();
+            let open = || self.0.folder.open_keys(&self.0.options.kek);
+            keys.turn(kind, is_new.then(open).transpose()?);
+        }
+        if let Err(error) = keys.refresh() {
+            tracing::debug!(%error, "what is known of the keys stays as it was");
+        }
+        Ok(())
+    }
+
+    /// Where the key comes from that wraps a sealed lake's keys.
+    pub(super) fn kek(&self) -> &KekSource {
+        &self.0.options.kek
+    }
+
+    /// Of what kind the lake's files are.
+    pub fn kind(&self) -> Kind {
+        self.0.folder.keys().kind()
     }
 
     /// Whether something was erased since a picture of this many erasures: files that it names may have been replaced
@@ -408,16 +435,13 @@ fn read_catalog(folder: &Folder) -> Result<(Connection, Arc<Picture>, OwnerKey),
 /// The folder with what opens its files. An error where the lake is not of the kind that is wanted, or its keys cannot
 /// be had.
 fn unlocked(folder: Folder, reader: &Connection, options: &LakeOptions) -> Result<Folder, LakeError> {
-    let is_sealed = catalog::is_sealed(reader)?;
+    let kind = catalog::kind(reader)?;
+    let is_sealed = kind.seals();
     if options.sealed.is_some_and(|wanted| wanted != is_sealed) {
         let dir = folder.path().to_owned();
         return Err(LakeError::OtherKind { dir, is_sealed });
     }
-    if is_sealed {
-        folder.unlock(&options.kek)
-    } else {
-        Ok(folder)
-    }
+    folder.unlock(kind, &options.kek)
 }
 
 fn folder(dir: &Path) -> Result<Folder, LakeError> {

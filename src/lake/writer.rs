@@ -19,7 +19,7 @@ use super::orphans;
 use super::owner::OwnerKey;
 use super::picture::Picture;
 use super::scope::Scope;
-use super::seal::KekSource;
+use super::seal::{KekSource, Kind};
 use super::store::Lake;
 use super::survey::{Survey, survey};
 use super::trace::Trace;
@@ -87,7 +87,8 @@ fn seal_empty(folder: &Folder, source: &KekSource) -> Result<(), LakeError> {
         return Ok(());
     }
     folder.clone().seal(source)?;
-    catalog::set_sealed(&connection)?;
+    catalog::list_expired_keys(&connection, std::iter::empty())?;
+    catalog::set_kind(&connection, Kind::Sealed)?;
     let before = Mark::read(folder);
     let mark = Mark::take(&connection, catalog::digest(&connection)?, before.as_ref())?;
     mark.write(folder, before.as_ref())
@@ -99,6 +100,7 @@ impl LakeWriter {
         lake.refuse_replaced()?;
         let left = lake.left().take();
         let left = left.filter(|left| lock.was_given_up && left.is_fresh(lake.folder()));
+        let is_known = left.is_some();
         let opened = match left {
             Some(left) => Opened::again(&lake, left),
             None => Opened::anew(&lake),
@@ -121,6 +123,10 @@ impl LakeWriter {
         writer.go_on_erasing()?;
         if let Err(error) = writer.destroy_keys() {
             tracing::warn!(%error, "keys of what was erased could not be destroyed; the next writer tries again");
+        }
+        // Where this process wrote last, and came to its end, nobody has left any.
+        if !is_known && let Err(error) = writer.sweep_keys() {
+            tracing::warn!(%error, "keys of an interrupted writer could not be destroyed; the next writer tries again");
         }
         // Before anything is committed: erasures that are over by now are not to reach what comes.
         writer.note_erasures();
@@ -335,7 +341,7 @@ impl Opened {
 /// Removes the files that the catalog has given up, and moves aside those that it does not name: files of transactions
 /// that never committed. Runs under the lock. Where something that the catalog names is not as recorded, or the catalog
 /// contradicts itself, it may be the catalog that is wrong about the others; then nothing is touched.
-fn settle(connection: &Connection, lake: &Lake) -> Result<(), LakeError> {
+pub(super) fn settle(connection: &Connection, lake: &Lake) -> Result<(), LakeError> {
     let folder = lake.folder();
     let named = catalog::named(connection, &folder.data())?;
     let scheduled = catalog::scheduled(connection, folder)?;

@@ -4,6 +4,7 @@ mod damaged;
 mod erased;
 mod killed;
 mod refused;
+mod sealed;
 mod whole;
 
 use std::collections::BTreeSet;
@@ -12,6 +13,7 @@ use std::process::{Command, Output};
 
 use tabularium::lake::Lake;
 
+use crate::harness::kind;
 use crate::harness::lake::{files_below, resources};
 use crate::harness::process::PROGRAM;
 
@@ -62,12 +64,9 @@ impl Scene {
     pub(crate) fn import(&self, text: &str) {
         let input = self.path("input.ndjson");
         std::fs::write(&input, text).unwrap();
-        succeeds(&program([
-            "import".as_ref(),
-            "--data".as_ref(),
-            self.data().as_os_str(),
-            input.as_os_str(),
-        ]));
+        let (data, input) = (self.data(), input.to_str().unwrap().to_owned());
+        let import = ["import", "--data", data.to_str().unwrap(), &input];
+        succeeds(&program(import.iter().chain(kind::flags())));
     }
 
     pub(crate) fn erase(&self, patient: &str) {
@@ -107,6 +106,10 @@ impl Scene {
         if !more.contains(&"--erasures") {
             arguments.extend(["--erasures", ledger.to_str().unwrap()]);
         }
+        let keys = self.data().join("keys.sqlite");
+        if kind::is_sealed() {
+            arguments.extend(["--keys", keys.to_str().unwrap()]);
+        }
         program(arguments.iter().chain(more))
     }
 
@@ -143,6 +146,21 @@ pub(crate) fn succeeds(done: &Output) -> String {
 /// A folder with a lake that nothing is wrong with, and nothing else than a served folder has.
 pub(crate) fn is_good(data: &Path) {
     succeeds(&program(["check", "--data", data.to_str().unwrap()]));
+    assert!(!data.join("restoring").exists());
+}
+
+/// The same of a lake that needs this key-encryption key, or none.
+pub(crate) fn is_good_with(data: &Path, kek: Option<&str>) {
+    let mut check = Command::new(PROGRAM);
+    check.args(["check", "--data", data.to_str().unwrap()]);
+    let name = kind::KEK.0;
+    succeeds(
+        &check
+            .env_remove(name)
+            .envs(kek.map(|kek| (name, kek)))
+            .output()
+            .unwrap(),
+    );
     assert!(!data.join("restoring").exists());
 }
 

@@ -9,7 +9,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderB
 use parquet::encryption::decrypt::{FileDecryptionProperties, KeyRetriever};
 use parquet::errors::{ParquetError, Result};
 use tabularium::lake::seal::KeyStore;
-use tabularium::lake::{KekSource, Keys, Lake, LakeOptions, deletes};
+use tabularium::lake::{KekSource, KeyId, Keys, Lake, LakeOptions, deletes};
 
 /// Set where tests make sealed lakes.
 pub(crate) const SEALED: &str = "TABULARIUM_TEST_SEALED";
@@ -49,6 +49,23 @@ pub(crate) fn keys_of(file: &Path) -> Keys {
         let kek = KekSource::default().load().unwrap();
         Keys::of(KeyStore::open(folder, kek).unwrap())
     })
+}
+
+/// Keys of the lake in a folder that open no file of any snapshot, and none that has expired since the last erasure.
+pub(crate) fn stray_keys(data: &Path, keys: &Keys) -> Vec<KeyId> {
+    if !keys.seals() {
+        return Vec::new();
+    }
+    let catalog = rusqlite::Connection::open(data.join("catalog.sqlite")).unwrap();
+    let sql = "SELECT encryption_key FROM ducklake_data_file WHERE encryption_key IS NOT NULL
+         UNION SELECT encryption_key FROM ducklake_delete_file WHERE encryption_key IS NOT NULL
+         UNION SELECT key_id FROM tabularium_expired_key";
+    let mut named = catalog.prepare(sql).unwrap();
+    let named = named.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    let named: Vec<KeyId> = named.map(|id| id.unwrap().parse().unwrap()).collect();
+    let mut stray = keys.ids().unwrap();
+    stray.retain(|id| !named.contains(id));
+    stray
 }
 
 /// The deleted positions of a delete file of a lake.

@@ -32,7 +32,12 @@ fn telling(value: &Value, key: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-fn assert_nothing_in_clear(scene: &Scene, records: &[Value], when: &str) {
+pub(super) fn assert_nothing_in_clear(scene: &Scene, records: &[Value], when: &str) {
+    assert_eq!(in_clear(scene, records), None, "{when}");
+}
+
+/// A text of the records that stands in some file of the folder, and in which.
+pub(super) fn in_clear(scene: &Scene, records: &[Value]) -> Option<(String, String)> {
     let mut found = BTreeSet::new();
     records.iter().for_each(|record| telling(record, "", &mut found));
     // The catalog has the names of columns, which ids within a record may be as well (`#referral`).
@@ -43,12 +48,12 @@ fn assert_nothing_in_clear(scene: &Scene, records: &[Value], when: &str) {
     let found: Vec<String> = found.into_iter().collect();
     assert!(found.len() > 20);
     let any = AhoCorasick::new(&found).unwrap();
-    for (path, bytes) in scene.bytes() {
+    scene.bytes().into_iter().find_map(|(path, bytes)| {
         let shown = path.strip_prefix(scene.data()).unwrap().display().to_string();
         let in_name = any.find(&shown).map(|found| found.pattern());
-        let at = in_name.or_else(|| any.find(&bytes).map(|found| found.pattern()));
-        assert_eq!(at.map(|at| &found[at.as_usize()]), None, "in {shown} {when}");
-    }
+        let at = in_name.or_else(|| any.find(&bytes).map(|found| found.pattern()))?;
+        Some((found[at.as_usize()].clone(), shown))
+    })
 }
 
 #[test]

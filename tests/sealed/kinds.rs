@@ -6,8 +6,10 @@ use std::process::Command;
 use crate::harness::kind::{KEK, SEALED, is_sealed};
 
 /// Modules whose tests run again.
-const MODULES: [&str; 10] = [
+const MODULES: [&str; 12] = [
     "isolation::",
+    "backup::killed::a_killed_backup",
+    "backup::whole::",
     "catalog::",
     "compaction::",
     "crash::",

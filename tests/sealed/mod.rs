@@ -1,10 +1,16 @@
 //! A sealed lake: nothing of it is read without its keys, and what was erased is read by nobody.
 
+mod attached;
 mod clear;
 mod damaged;
 mod erased;
+mod full;
+mod killed;
 mod kinds;
 mod refused;
+mod served;
+mod swept;
+mod turned;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
+use tabularium::lake::{Lake, LakeOptions, Picture};
 
 use crate::harness::kind::KEK;
 use crate::harness::lake::files_below;
@@ -74,32 +81,38 @@ impl Scene {
         path
     }
 
+    /// The lake, opened as a server would.
+    fn lake(&self) -> Lake {
+        let options = LakeOptions {
+            kek: self.kek(),
+            ..LakeOptions::default()
+        };
+        Lake::open_with(self.data(), options).unwrap()
+    }
+
     /// The texts of all resources, as a new catalog and reader find them.
     fn resources(&self) -> Vec<String> {
-        let options = tabularium::lake::LakeOptions {
-            kek: self.kek(),
-            ..Default::default()
-        };
-        let lake = tabularium::lake::Lake::open_with(self.data(), options).unwrap();
-        let mut found = Vec::new();
-        for file in lake.picture().tables.values().flat_map(|table| &table.files) {
-            let keys = lake.folder().keys();
-            let gone = file.deletes.as_ref().map_or_else(Vec::new, |file| {
-                tabularium::lake::deletes::read(&file.path, keys).unwrap()
-            });
-            found.extend(
-                texts(&file.path, keys)
-                    .unwrap()
-                    .into_iter()
-                    .enumerate()
-                    .filter_map(|(at, text)| {
-                        let is_live = !gone.contains(&(at as u64));
-                        is_live.then_some(text)
-                    }),
-            );
-        }
-        found.sort();
-        found
+        let lake = self.lake();
+        resources(&lake, &lake.picture())
+    }
+
+    /// The same of every snapshot that can still be read.
+    fn history(&self) -> BTreeMap<u64, Vec<String>> {
+        let lake = self.lake();
+        let pictures = (0..=lake.picture().snapshot).filter_map(|snapshot| lake.picture_at(snapshot).ok());
+        pictures
+            .map(|picture| (picture.snapshot, resources(&lake, &picture)))
+            .collect()
+    }
+
+    /// Data files, delete files and attachments that are sealed, and those in clear.
+    fn kinds(&self) -> (usize, usize) {
+        let files = files_below(&self.data().join("data")).into_iter();
+        let (sealed, clear): (Vec<PathBuf>, Vec<PathBuf>) = files.partition(|path| {
+            let bytes = std::fs::read(path).unwrap();
+            bytes.ends_with(b"PARE") || bytes.ends_with(b"TABATT2\n")
+        });
+        (sealed.len(), clear.len())
     }
 
     /// The same key-encryption key in a file.
@@ -128,6 +141,21 @@ impl Scene {
         let files = files_below(&self.data()).into_iter().filter(|path| !is_shared(path));
         files.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
     }
+}
+
+/// The texts of all resources of a snapshot.
+fn resources(lake: &Lake, picture: &Picture) -> Vec<String> {
+    let mut found = Vec::new();
+    for file in picture.tables.values().flat_map(|table| &table.files) {
+        let keys = lake.folder().keys();
+        let gone = file.deletes.as_ref().map_or_else(Vec::new, |file| {
+            tabularium::lake::deletes::read(&file.path, keys).unwrap()
+        });
+        let texts = texts(&file.path, keys).unwrap().into_iter().enumerate();
+        found.extend(texts.filter_map(|(at, text)| (!gone.contains(&(at as u64))).then_some(text)));
+    }
+    found.sort();
+    found
 }
 
 /// The texts of the resources in a data file; an error where no key opens it.

@@ -5,6 +5,7 @@
 //! who may open one. Nothing is opened but through the row that a scope shows. What is fetched is `sync`'s decision.
 
 mod content;
+mod convert;
 mod door;
 mod sealed;
 mod trailer;
@@ -12,6 +13,7 @@ mod write;
 
 pub(super) use content::hexadecimal;
 pub use content::{AttachmentContent, Range};
+pub(super) use convert::{convert, is_sealed_file, renamed};
 pub use door::{Attached, KeptAttachment};
 pub use write::{AttachmentWriter, Sums};
 
@@ -60,6 +62,11 @@ pub(super) fn key_of(path: &Path) -> Result<Option<KeyId>, LakeError> {
     };
     let damaged = |_| LakeError::Damaged(format!("the attachment {name} names no key"));
     id.parse().map(Some).map_err(damaged)
+}
+
+/// Whether a file of this name is sealed.
+pub(super) fn is_sealed_name(name: &str) -> bool {
+    name.contains('-')
 }
 
 /// Whether a path is that of such a file.

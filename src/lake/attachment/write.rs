@@ -123,7 +123,6 @@ pub(in crate::lake) fn seal(
         std::fs::remove_file(from).map_err(LakeError::io("remove", from))?;
         return Ok(length);
     }
-    let tail = trailer.written(&sums.blocks);
     let moved = std::fs::rename(from, to).or_else(|_| {
         // The folder of what is fetched may be on another disk.
         let mut new = private::options().write(true).create(true).truncate(true).open(to)?;
@@ -131,12 +130,17 @@ pub(in crate::lake) fn seal(
         std::fs::remove_file(from)
     });
     moved.map_err(LakeError::io("move", to))?;
+    append_trailer(to, sums, trailer)
+}
+
+/// Puts the trailer behind the bytes of a file; gives its length.
+pub(super) fn append_trailer(path: &Path, sums: &Sums, trailer: &Trailer) -> Result<u64, LakeError> {
     let append = || -> std::io::Result<u64> {
-        let mut file = private::options().append(true).open(to)?;
+        let mut file = private::options().append(true).open(path)?;
         // What stands behind the bytes is of an attempt before.
         file.set_len(sums.bytes)?;
-        file.write_all(&tail)?;
+        file.write_all(&trailer.written(&sums.blocks))?;
         Ok(file.metadata()?.len())
     };
-    append().map_err(LakeError::io("write", to))
+    append().map_err(LakeError::io("write", path))
 }

@@ -234,7 +234,7 @@ pub(super) fn expire_attachments(transaction: &Connection, oldest: u64, now: i64
     if !has_attachments(transaction)? {
         return Ok(0);
     }
-    let files = schedule(transaction, "end_snapshot <= ?1", oldest, now)?;
+    let files = schedule_attachments(transaction, "end_snapshot <= ?1", oldest, now)?;
     transaction.execute("DELETE FROM tabularium_attachment WHERE end_snapshot <= ?", [oldest])?;
     Ok(files)
 }
@@ -254,7 +254,7 @@ pub(super) fn erase_attachments(
         let meant = meant(transaction, &intent, Some(erasure.first_file))?;
         let mut files = Vec::with_capacity(meant.len());
         for one in &meant {
-            schedule(transaction, "attachment_id = ?1", *one, now)?;
+            schedule_attachments(transaction, "attachment_id = ?1", *one, now)?;
             let sql = format!(
                 "DELETE FROM tabularium_attachment WHERE attachment_id = ?
                  RETURNING mode || '/{FOLDER}/' || path, content_bytes, sha256"
@@ -296,7 +296,12 @@ fn meant(connection: &Connection, intent: &Intent, first_file: Option<u64>) -> R
     Ok(found)
 }
 
-fn schedule(transaction: &Connection, condition: &str, number: u64, now: i64) -> Result<u64, LakeError> {
+pub(super) fn schedule_attachments(
+    transaction: &Connection,
+    condition: &str,
+    number: u64,
+    now: i64,
+) -> Result<u64, LakeError> {
     let scheduled = transaction.execute(
         &format!(
             "INSERT INTO ducklake_files_scheduled_for_deletion

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::connection::open_writer;
+use super::keys::begin_list;
 use super::stamp;
 use crate::lake::error::LakeError;
 use crate::lake::folder::{DATA_PATH, Folder};
@@ -99,6 +100,9 @@ fn fill(connection: &mut Connection, now: i64, key: OwnerKey, is_sealed: bool) -
     };
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(TABLES)?;
+    if is_sealed {
+        begin_list(&transaction)?;
+    }
     for (key, value) in [
         ("version", DUCKLAKE_VERSION),
         ("created_by", concat!("Tabularium ", env!("CARGO_PKG_VERSION"))),
@@ -184,7 +188,7 @@ pub(in crate::lake) fn check_version(connection: &Connection, folder: &Folder) -
     Ok(())
 }
 
-/// Whether the lake's files are sealed.
+/// Whether there may be sealed files in the lake.
 pub(in crate::lake) fn is_sealed(connection: &Connection) -> Result<bool, LakeError> {
     let found: Option<String> = connection
         .query_row(
@@ -194,15 +198,6 @@ pub(in crate::lake) fn is_sealed(connection: &Connection) -> Result<bool, LakeEr
         )
         .optional()?;
     Ok(found == Some(SEALED_LAYOUT_VERSION.to_string()))
-}
-
-/// Has an empty lake's files be sealed from now on.
-pub(in crate::lake) fn set_sealed(connection: &Connection) -> Result<(), LakeError> {
-    for (key, value) in [("encrypted", "true"), (LAYOUT_KEY, &SEALED_LAYOUT_VERSION.to_string())] {
-        let sql = "UPDATE ducklake_metadata SET value = ? WHERE key = ? AND scope IS NULL";
-        connection.execute(sql, [value, key])?;
-    }
-    Ok(())
 }
 
 /// The secret under which this lake hashes owners.

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::attachment::erase_attachments;
-use super::create::is_sealed;
 use super::evidence::{keep_entries, keep_files};
 use super::expire::schedule;
 use super::insert::{key_id, write_statistics};
-use super::load::head;
+use super::keys::have_keys_destroyed;
+use super::load::{Head, head};
 use super::statistics::recompute;
 use crate::lake::erase::{Entry, ErasedAttachment, ErasedFile, Erasure, Erasures, Intent};
 use crate::lake::error::LakeError;
@@ -22,9 +22,6 @@ use crate::lake::written::WrittenFile;
 
 /// The metadata key that counts how many times an erasure was recorded or finished. Without it the table is not there.
 const EPOCH_KEY: &str = "tabularium.erasures";
-
-/// The metadata key that says that keys of a sealed lake may be left which open what was erased.
-const DESTROY_KEY: &str = "tabularium.keys_to_destroy";
 
 /// Erasures that are recorded and not finished.
 const TABLE: &str = "
@@ -240,29 +237,7 @@ pub(in crate::lake) fn exchange(
     told: Told,
 ) -> Result<Vec<(u64, u64)>, LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let head = head(&transaction)?;
-    let mut next_file_id = head.next_file_id;
-    for exchange in exchanges {
-        // Removed once this is committed, and by the next writer where that is interrupted: they hold what is erased.
-        for table in [
-            ("ducklake_data_file", "data_file_id"),
-            ("ducklake_delete_file", "delete_file_id"),
-        ] {
-            schedule(&transaction, table, "f.data_file_id = ?1", exchange.id, head.time)?;
-        }
-        exchange_file(&transaction, exchange, &mut next_file_id)?;
-    }
-    transaction.execute(
-        "UPDATE ducklake_snapshot SET next_file_id = ? WHERE snapshot_id = ?",
-        [next_file_id, head.snapshot],
-    )?;
-    let mut done: Vec<u64> = Vec::new();
-    for exchange in exchanges {
-        if !done.contains(&exchange.table) {
-            recompute(&transaction, Some(exchange.table))?;
-            done.push(exchange.table);
-        }
-    }
+    let head = exchange_files(&transaction, &exchanges.iter().collect::<Vec<_>>())?;
     let attachments = erase_attachments(&transaction, attached, head.time)?;
     let counts = attachments
         .iter()
@@ -283,45 +258,39 @@ pub(in crate::lake) fn exchange(
     Ok(counts)
 }
 
-/// Notes that keys which no file has any more are to be destroyed, until [`keys_are_destroyed`].
-pub(in crate::lake) fn have_keys_destroyed(connection: &Connection) -> Result<(), LakeError> {
-    if is_sealed(connection)? && !has_keys_to_destroy(connection)? {
-        connection.execute(
-            "INSERT INTO ducklake_metadata VALUES (?, '1', NULL, NULL)",
-            [DESTROY_KEY],
-        )?;
-    }
-    Ok(())
-}
-
-/// Whether keys are to be destroyed.
-pub(in crate::lake) fn has_keys_to_destroy(connection: &Connection) -> Result<bool, LakeError> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM ducklake_metadata WHERE key = ? AND scope IS NULL)";
-    Ok(connection.query_row(sql, [DESTROY_KEY], |row| row.get(0))?)
-}
-
-/// Notes that no key is left that no file has.
-pub(in crate::lake) fn keys_are_destroyed(connection: &Connection) -> Result<(), LakeError> {
-    let sql = "DELETE FROM ducklake_metadata WHERE key = ? AND scope IS NULL";
-    connection.execute(sql, [DESTROY_KEY])?;
-    Ok(())
-}
-
-/// The ids of the keys of all data files and delete files, of whatever snapshot.
-pub(in crate::lake) fn named_keys(connection: &Connection) -> Result<Vec<String>, LakeError> {
-    let mut statement = connection.prepare(
-        "SELECT encryption_key FROM ducklake_data_file WHERE encryption_key IS NOT NULL
-         UNION SELECT encryption_key FROM ducklake_delete_file WHERE encryption_key IS NOT NULL",
-    )?;
-    let ids = statement.query_map([], |row| row.get(0))?;
-    Ok(ids.collect::<Result<_, _>>()?)
-}
-
 /// Folds the write-ahead log into the catalog and empties it, so that no older page of the catalog is left. `false`
 /// while somebody who reads holds that up.
 pub(in crate::lake) fn empty_log(connection: &Connection) -> Result<bool, LakeError> {
     let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     Ok(busy == 0)
+}
+
+/// Puts new files in the places of old ones, in all snapshots; gives the newest of these.
+pub(super) fn exchange_files(transaction: &Connection, exchanges: &[&Exchange<'_>]) -> Result<Head, LakeError> {
+    let head = head(transaction)?;
+    let mut next_file_id = head.next_file_id;
+    for exchange in exchanges {
+        // Removed once this is committed, and by the next writer where that is interrupted: they hold what is erased.
+        for table in [
+            ("ducklake_data_file", "data_file_id"),
+            ("ducklake_delete_file", "delete_file_id"),
+        ] {
+            schedule(transaction, table, "f.data_file_id = ?1", exchange.id, head.time)?;
+        }
+        exchange_file(transaction, exchange, &mut next_file_id)?;
+    }
+    transaction.execute(
+        "UPDATE ducklake_snapshot SET next_file_id = ? WHERE snapshot_id = ?",
+        [next_file_id, head.snapshot],
+    )?;
+    let mut done: Vec<u64> = Vec::new();
+    for exchange in exchanges {
+        if !done.contains(&exchange.table) {
+            recompute(transaction, Some(exchange.table))?;
+            done.push(exchange.table);
+        }
+    }
+    Ok(head)
 }
 
 fn exchange_file(transaction: &Connection, exchange: &Exchange<'_>, next_file_id: &mut u64) -> Result<(), LakeError> {
@@ -415,7 +384,7 @@ pub(in crate::lake) fn count_on(transaction: &Connection, erasures: u64) -> Resu
 }
 
 /// Counts changes of the erasures; gives the new count.
-fn count(transaction: &Connection, changes: u64) -> Result<u64, LakeError> {
+pub(super) fn count(transaction: &Connection, changes: u64) -> Result<u64, LakeError> {
     let next = epoch(transaction)? + changes;
     transaction.execute(
         "DELETE FROM ducklake_metadata WHERE key = ? AND scope IS NULL",

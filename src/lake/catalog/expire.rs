@@ -7,6 +7,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use rustc_hash::FxHashSet;
 
 use super::attachment::expire_attachments;
+use super::keys::expire_keys;
 use super::stamp;
 use crate::lake::error::LakeError;
 use crate::lake::folder::Folder;
@@ -50,6 +51,7 @@ pub(in crate::lake) fn expire(
     ] {
         files += schedule(&transaction, (table, id), "f.end_snapshot <= ?1", oldest, now)?;
     }
+    expire_keys(&transaction, oldest)?;
     files += expire_attachments(&transaction, oldest, now)?;
     if files > 0 {
         for table in ["ducklake_file_column_stats", "tabularium_file_bounds"] {

@@ -3,18 +3,21 @@
 //! This room decides which rows stand in the catalog for a snapshot, and reads them back as a `Picture`. It does not
 //! write data files, take locks or decide what to commit (`lake::transaction`, `lake::writer`).
 //!
-//! Beside the DuckLake tables stand four of our own: `tabularium_file_bounds`, the bounds of `owner`, `version` and
+//! Beside the DuckLake tables stand five of our own: `tabularium_file_bounds`, the bounds of `owner`, `version` and
 //! `last_updated` per file as integers, so that a lake with 100,000 files opens without reading every statistics row;
-//! `tabularium_erasure`, the erasures that are not finished; `tabularium_evidence`, what finished ones have done; and
-//! `tabularium_attachment`, the files of attachments.
+//! `tabularium_erasure`, the erasures that are not finished; `tabularium_evidence`, what finished ones have done;
+//! `tabularium_attachment`, the files of attachments; and `tabularium_expired_key`, keys of expired files.
 
 mod attachment;
 mod connection;
+mod convert;
 mod create;
 mod erasure;
 mod evidence;
 mod expire;
 mod insert;
+mod keys;
+mod kind;
 mod load;
 mod named;
 mod stamp;
@@ -25,16 +28,23 @@ pub(super) use attachment::{
     AttachmentCommit, StoredAttachment, all_attachments, find_attachment, live_attachments, means_attachments,
 };
 pub(super) use connection::{PATIENCE, copy, cut_off, open_reader, open_writer, refuse_without_catalog};
-pub(super) use create::{check_version, count_on, create, forget_first, is_sealed, make, owner_key, set_sealed};
+pub(super) use convert::{
+    ConvertedAttachment, attachments_of_other_kind, exchange_converted, files_of_other_kind, give_up,
+};
+pub(super) use create::{check_version, count_on, create, forget_first, is_sealed, make, owner_key};
 pub(super) use erasure::{
-    Exchange, NewPeriod, StoredFile, Told, count_on as count_erasures_on, empty_log, epoch, exchange,
-    has_keys_to_destroy, have_keys_destroyed, keys_are_destroyed, named_keys, oldest_snapshot, reached, record,
-    unfinished,
+    Exchange, NewPeriod, StoredFile, Told, count_on as count_erasures_on, empty_log, epoch, exchange, oldest_snapshot,
+    reached, record, unfinished,
 };
 pub(super) use evidence::{KeptEvidence, all_entries, entries, forget_entries, put_entries, search};
 pub use expire::Expired;
 pub(super) use expire::{expire, forget_scheduled, has_scheduled, scheduled};
 pub(super) use insert::{Commit, NewDeleteFile, NewFile, TableCommit, insert};
+pub(super) use keys::{
+    expired_keys, has_keys_to_destroy, have_keys_destroyed, keys_are_destroyed, list_expired_keys, named_keys,
+    unlist_expired_keys,
+};
+pub(super) use kind::{kind, set_kind, turn};
 pub(super) use load::{history, is_kept, load, load_at};
 pub(super) use named::{broken_pages, contradictions, named};
 pub(super) use standing::{

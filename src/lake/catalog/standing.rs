@@ -36,7 +36,7 @@ const COVERED: [Covered; 8] = [
         "ducklake_metadata",
         &["key", "value"],
         "{row}.scope IS NULL AND {row}.key IN
-         ('version', 'data_path', 'tabularium_layout_version', 'tabularium.owner_key', 'tabularium.erasures')",
+         ('version', 'data_path', 'tabularium_layout_version', 'tabularium.owner_key', 'tabularium.erasures', 'tabularium.sealing')",
     ),
     (
         "ducklake_snapshot",

@@ -175,6 +175,35 @@ fn of_tables(connection: &Connection) -> Result<BTreeMap<String, String>, LakeEr
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+/// Forgets what is said of columns that a sealed lake says nothing of.
+pub(super) fn reduce(transaction: &Connection) -> Result<(), LakeError> {
+    transaction.execute(
+        "DELETE FROM ducklake_table_column_stats AS s WHERE NOT EXISTS
+         (SELECT 1 FROM ducklake_column c WHERE c.table_id = s.table_id AND c.column_id = s.column_id
+          AND c.parent_column IS NULL AND c.column_name IN ('owner', 'version', 'last_updated'))",
+        [],
+    )?;
+    Ok(())
+}
+
+/// Says of all other columns whether they have nulls, as in an open lake. A file without the column is null throughout.
+pub(super) fn complete(transaction: &Connection) -> Result<(), LakeError> {
+    transaction.execute_batch(
+        "WITH files AS (SELECT table_id, count(*) AS files FROM ducklake_data_file GROUP BY table_id),
+              said AS (SELECT s.table_id, s.column_id, count(*) AS files, max(s.null_count) AS nulls
+                       FROM ducklake_file_column_stats s GROUP BY s.table_id, s.column_id)
+         INSERT INTO ducklake_table_column_stats
+         SELECT c.table_id, c.column_id, coalesce(said.files, 0) < files.files OR coalesce(said.nulls, 0) > 0,
+                NULL, NULL, NULL, NULL
+         FROM ducklake_column c
+         JOIN files ON files.table_id = c.table_id
+         LEFT JOIN said ON said.table_id = c.table_id AND said.column_id = c.column_id
+         WHERE c.parent_column IS NULL AND c.end_snapshot IS NULL AND NOT EXISTS
+         (SELECT 1 FROM ducklake_table_column_stats t WHERE t.table_id = c.table_id AND t.column_id = c.column_id)",
+    )?;
+    Ok(())
+}
+
 /// Works the statistics of one table, or of all, out anew from those of its files, and writes what differs.
 ///
 /// Readers take `record_count` for all rows of the live files, deleted ones included, as DuckDB's writer counts them.

@@ -32,7 +32,7 @@ use crate::lake::mark::Mark;
 use crate::lake::orphans;
 use crate::lake::owner::OwnerKey;
 use crate::lake::scope::Mode;
-use crate::lake::seal::{self, KekSource};
+use crate::lake::seal::{self, KekSource, Kind};
 use crate::lake::survey::survey;
 use crate::lake::transaction::{file_name, sync_files};
 use crate::lake::writer::{remove, sync_folder};
@@ -97,11 +97,9 @@ pub fn adopt(dir: impl AsRef<Path>) -> Result<Adopted, LakeError> {
 
 /// The same with another source of the key that wraps a sealed lake's keys. The lake is of the kind of its files.
 pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> {
-    let mut folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
-    let files = survey(&folder, Default::default())?.unnamed;
-    if files.iter().any(|path| seal::is_sealed(path)) || files.is_empty() && folder.has_keys() {
-        folder = folder.unlock(source)?;
-    }
+    let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
+    let kind = kind(&folder)?;
+    let folder = folder.unlock(kind, source)?;
     if !folder.data().is_dir() {
         return Err(LakeError::Missing(folder.path().to_owned()));
     }
@@ -129,6 +127,14 @@ pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> 
     let path = catalog::make(&folder, now, key)?;
     let mut connection = catalog::open_writer(&path)?;
     catalog::count_on(&mut connection, old.snapshot, old.epoch)?;
+    if kind.has_keys() {
+        catalog::set_kind(&connection, kind)?;
+        // Nobody knows any more which files have expired.
+        catalog::unlist_expired_keys(&connection)?;
+        if mark.as_ref().is_some_and(Mark::has_keys_to_destroy) {
+            catalog::have_keys_destroyed(&connection)?;
+        }
+    }
     let made = New { attachments, now };
     let delete_files = fill(&mut connection, &folder, &tables, &old, made, &mut adopted)?;
     if !old.erasures.is_empty() {
@@ -158,6 +164,21 @@ pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> 
     adopted.moved_aside = rest.len() as u64;
     orphans::move_aside(&folder, &rest, now);
     Ok(adopted)
+}
+
+/// Of what kind the lake is: half-way where the catalog or its mark says so, else of the kind of its files.
+fn kind(folder: &Folder) -> Result<Kind, LakeError> {
+    let recorded = catalog::open_reader(folder).and_then(|connection| catalog::kind(&connection));
+    let recorded = recorded.ok().filter(|kind| kind.is_halfway());
+    let marked = || Mark::read(folder).and_then(|mark| mark.halfway());
+    if let Some(kind) = recorded.or_else(marked).filter(|_| folder.has_keys()) {
+        return Ok(kind);
+    }
+    let files = survey(folder, Default::default())?.unnamed;
+    match files.iter().any(|path| seal::is_sealed(path)) || files.is_empty() && folder.has_keys() {
+        true => Ok(Kind::Sealed),
+        false => Ok(Kind::Open),
+    }
 }
 
 /// What goes into the new catalog beside tables.

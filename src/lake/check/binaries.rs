@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Deserialize;
 
 use super::report::Problem;
-use crate::fhir::facts;
+use crate::fhir::{TypeId, facts};
 use crate::lake::attachment::{CONTENT_TAG, TABLE};
 use crate::lake::catalog;
 use crate::lake::deletes;
@@ -17,6 +17,7 @@ use crate::lake::error::LakeError;
 use crate::lake::file::CheckedFile;
 use crate::lake::folder::Folder;
 use crate::lake::picture::DataFile;
+use crate::lake::scope::Mode;
 use crate::lake::seal::Keys;
 
 /// Rows decoded at a time.
@@ -66,8 +67,50 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
     Ok(if is_same { found } else { Vec::new() })
 }
 
+/// Rows of a data file of `Binary` that a sync has brought and whose attachments the catalog does not have.
+#[derive(Debug)]
+pub(in crate::lake) struct Unattached {
+    pub(in crate::lake) mode: Mode,
+    pub(in crate::lake) ty: TypeId,
+    pub(in crate::lake) file: u64,
+    pub(in crate::lake) positions: Vec<u64>,
+}
+
+/// All such rows of the newest snapshot.
+pub(in crate::lake) fn unattached(connection: &Connection, folder: &Folder) -> Result<Vec<Unattached>, LakeError> {
+    let picture = catalog::load(connection, folder, None)?;
+    let attachments = catalog::all_attachments(connection)?.into_iter();
+    let live = attachments.filter(|one| one.end.is_none());
+    let known: FxHashSet<_> = live
+        .map(|one| (one.mode, one.application, one.binary, one.sha256))
+        .collect();
+    let mut found = Vec::new();
+    let tables = picture.tables.values();
+    for table in tables.filter(|table| facts().get(table.ty).name == TABLE) {
+        for file in &table.files {
+            let rows = rows(file, folder.keys())?.into_iter().filter(|row| row.is_synced);
+            let without = rows.filter_map(|row| {
+                let position = row.position;
+                (!known.contains(&(table.mode, row.application, row.id, row.sha256))).then_some(position)
+            });
+            let positions: Vec<u64> = without.collect();
+            if !positions.is_empty() {
+                found.push(Unattached {
+                    mode: table.mode,
+                    ty: table.ty,
+                    file: file.id,
+                    positions,
+                });
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// A row that names an attachment.
 struct Attached {
+    /// Where it stands in its file.
+    position: u64,
     application: String,
     id: String,
     sha256: String,
@@ -119,6 +162,7 @@ fn rows(file: &DataFile, keys: &Keys) -> Result<Vec<Attached>, LakeError> {
                 continue;
             };
             found.push(Attached {
+                position: position + at as u64,
                 application: application.value(at).to_owned(),
                 id: id.value(at).to_owned(),
                 sha256,

@@ -16,6 +16,7 @@ mod run;
 mod stored;
 
 pub use adopt::{Adopted, adopt, adopt_with};
+pub(super) use binaries::unattached;
 pub use report::{Depth, Finding, Problem, Report};
 pub(super) use run::inspect;
 pub use run::{check, check_to, check_with};

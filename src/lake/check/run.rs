@@ -67,9 +67,9 @@ pub fn check_with(dir: &Path, depth: Depth, source: &KekSource) -> Result<Report
 
 /// The folder with what opens its files, as far as the catalog can tell of what kind they are.
 fn unlocked(connection: &Connection, folder: Folder, source: &KekSource) -> Result<Folder, LakeError> {
-    match catalog::is_sealed(connection) {
-        Ok(true) => folder.unlock(source),
-        _ => Ok(folder),
+    match catalog::kind(connection) {
+        Ok(kind) => folder.unlock(kind, source),
+        Err(_) => Ok(folder),
     }
 }
 

@@ -1,34 +1,34 @@
-//! Destroying the keys of files that an erasure has replaced, so that older copies of these files stay unreadable,
-//! wherever they are.
+//! Destroying keys: those of files that an erasure has replaced, so that older copies of these files stay unreadable
+//! wherever they are, and those that killed writers have left.
 //!
 //! The exchange of files notes in its own transaction that keys are to be destroyed, and the note goes once they are:
 //! whoever is killed in between leaves it to the next writer. All keys go that no file of any snapshot has, whatever
 //! erased them or gave them up: nobody can say whose records a file has held that is not there any more.
+//!
+//! A key is kept before the catalog names its file. A process that is killed in between leaves a key of nobody's, which
+//! goes at the start of the next writer. That one holds the lake's lock, so no other writer has just kept a key.
+//! Keys of expired files stay until the next erasure, since backups may have these files: the catalog lists them.
 
 use std::collections::BTreeSet;
 
 use crate::lake::attachment::{self, TABLE};
 use crate::lake::catalog;
 use crate::lake::error::LakeError;
-use crate::lake::seal::KeyId;
+use crate::lake::seal::{KeyId, Kind, remove_database};
 use crate::lake::writer::LakeWriter;
 
 impl LakeWriter {
-    /// Destroys the keys that an erasure has noted. Does nothing where none has, as in an open lake.
+    /// Destroys the keys that an erasure has noted. Does nothing where none has.
     pub(in crate::lake) fn destroy_keys(&self) -> Result<(), LakeError> {
-        let folder = self.lake().folder();
-        if !folder.keys().seals() || !catalog::has_keys_to_destroy(&self.connection)? {
+        if !catalog::has_keys_to_destroy(&self.connection)? {
             return Ok(());
         }
-        let mut named = BTreeSet::new();
-        for id in catalog::named_keys(&self.connection)? {
-            let id: Option<KeyId> = id.parse().ok();
-            named.insert(id.ok_or_else(|| LakeError::Damaged("encryption_key holds no id of a key".to_owned()))?);
+        let folder = self.lake().folder();
+        match folder.keys().kind() {
+            // It was a sealed lake, and no file of it is sealed any more.
+            Kind::Open => remove_database(folder.path())?,
+            _ => drop(folder.destroy_keys_but(&self.named_keys()?)?),
         }
-        for one in catalog::all_attachments(&self.connection)? {
-            named.extend(attachment::key_of(&folder.table(one.mode, TABLE).join(&one.name))?);
-        }
-        folder.destroy_keys_but(&named)?;
         catalog::keys_are_destroyed(&self.connection)
     }
 
@@ -38,4 +38,42 @@ impl LakeWriter {
         catalog::have_keys_destroyed(&self.connection)?;
         self.destroy_keys()
     }
+
+    /// Destroys the keys that killed writers have left: no file of any snapshot has them, and none had.
+    pub(in crate::lake) fn sweep_keys(&self) -> Result<(), LakeError> {
+        let folder = self.lake().folder();
+        if !folder.keys().kind().has_keys() {
+            return Ok(());
+        }
+        let mut kept = self.named_keys()?;
+        match catalog::expired_keys(&self.connection)? {
+            Some(expired) => kept.extend(ids(expired)?),
+            // An earlier program, or a new catalog, has not noted which files have expired: all of them may have.
+            None => {
+                let unnamed = folder.keys_but(&kept)?;
+                return catalog::list_expired_keys(&self.connection, unnamed.iter().map(ToString::to_string));
+            }
+        }
+        let swept = folder.destroy_keys_but(&kept)?;
+        if swept > 0 {
+            tracing::info!(keys = swept, "destroyed keys that an interrupted writer has left");
+        }
+        Ok(())
+    }
+
+    /// The keys of all files of all snapshots.
+    fn named_keys(&self) -> Result<BTreeSet<KeyId>, LakeError> {
+        let mut named = ids(catalog::named_keys(&self.connection)?)?;
+        let folder = self.lake().folder();
+        for one in catalog::all_attachments(&self.connection)? {
+            named.extend(attachment::key_of(&folder.table(one.mode, TABLE).join(&one.name))?);
+        }
+        Ok(named)
+    }
+}
+
+fn ids(texts: Vec<String>) -> Result<BTreeSet<KeyId>, LakeError> {
+    let damaged = || LakeError::Damaged("it names a key by what is no id of one".to_owned());
+    let ids = texts.iter().map(|text| text.parse().ok());
+    ids.collect::<Option<BTreeSet<KeyId>>>().ok_or_else(damaged)
 }

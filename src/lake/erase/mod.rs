@@ -25,5 +25,6 @@ pub use evidence::{ErasedAttachment, ErasedFile, ErasedIds, Evidence, LakeStandi
 pub use intent::Intent;
 pub(super) use intent::{Erasure, Erasures};
 pub(super) use known::Known;
-pub(super) use prepare::{Hindrance, meant};
+pub(super) use prepare::{Fresh, Hindrance, meant, random_name, reasons};
+pub(super) use rewrite::rewrite;
 pub use run::Erased;

@@ -28,24 +28,24 @@ use crate::lake::transaction::file_name;
 
 /// Files that no snapshot has yet. They go with this.
 #[derive(Debug, Default)]
-pub(super) struct Fresh(Vec<PathBuf>);
+pub(in crate::lake) struct Fresh(Vec<PathBuf>);
 
 impl Fresh {
-    pub(super) fn paths(&self) -> &[PathBuf] {
+    pub(in crate::lake) fn paths(&self) -> &[PathBuf] {
         &self.0
     }
 
     /// They have come to be in snapshots.
-    pub(super) fn keep(&mut self) {
+    pub(in crate::lake) fn keep(&mut self) {
         self.0.clear();
     }
 
-    fn add(&mut self, path: PathBuf) -> PathBuf {
+    pub(in crate::lake) fn add(&mut self, path: PathBuf) -> PathBuf {
         self.0.push(path.clone());
         path
     }
 
-    pub(super) fn append(&mut self, mut other: Fresh) {
+    pub(in crate::lake) fn append(&mut self, mut other: Fresh) {
         self.0.append(&mut other.0);
     }
 }
@@ -395,7 +395,7 @@ fn replace<'p>(
 }
 
 /// An error with what caused it.
-pub(super) fn reasons(error: &dyn Error) -> String {
+pub(in crate::lake) fn reasons(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -430,7 +430,8 @@ fn periods(file: &StoredFile, erased: &[u64], deletes: Vec<Period>, oldest: u64,
     periods
 }
 
-fn random_name() -> String {
+/// A name for a new file, without its ending.
+pub(in crate::lake) fn random_name() -> String {
     let (number, _) = uuid::Uuid::new_v4().as_u64_pair();
     format!("{number:016x}")
 }

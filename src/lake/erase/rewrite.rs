@@ -40,8 +40,9 @@ const NEIGHBOURS: [&str; 8] = [
     "digest",
 ];
 
-/// Writes the file at `old` anew at `new` with the rows at `erased` (ascending, not all of its `rows`) blank.
-pub(super) fn rewrite(
+/// Writes the file at `old` anew at `new`, of the kind that the lake makes now, with the rows at `erased` (ascending,
+/// not all of its `rows`) blank.
+pub(in crate::lake) fn rewrite(
     old: &Path,
     new: &Path,
     ty: TypeId,

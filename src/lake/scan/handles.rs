@@ -9,7 +9,15 @@ use quick_cache::sync::Cache;
 use rustc_hash::FxHashMap;
 
 use super::error::ScanError;
-use crate::lake::seal::Keys;
+use crate::lake::seal::{FileKey, Keys, hold_key};
+
+/// A file that somebody goes on to read, whatever becomes of its name and of its key.
+#[derive(Debug)]
+pub(super) struct HeldHandle {
+    /// It is found by its path.
+    _file: Arc<File>,
+    _key: Option<FileKey>,
+}
 
 /// Open files by path.
 pub(super) struct Handles {
@@ -62,9 +70,9 @@ impl Handles {
         Ok(file)
     }
 
-    /// Opens these files; whoever asks for them finds them open until what this gives is dropped. `None` if more would
-    /// be held than the limit, by all together.
-    pub(super) fn hold<'p>(&self, paths: impl Iterator<Item = &'p Path>) -> Result<Option<Vec<Arc<File>>>, ScanError> {
+    /// Opens these files, sealed ones with their keys; whoever asks for them finds them open until what this gives is
+    /// dropped. `None` if more would be held than the limit, by all together.
+    pub(super) fn hold<'p>(&self, paths: impl Iterator<Item = &'p Path>) -> Result<Option<Vec<HeldHandle>>, ScanError> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|_, file| file.strong_count() > 0);
         let mut files = Vec::new();
@@ -77,8 +85,12 @@ impl Handles {
                     source,
                 })?),
             };
+            let key = hold_key(&file, &self.keys).map_err(|error| ScanError::Io {
+                path: path.to_owned(),
+                source: io::Error::other(error),
+            })?;
             held.insert(path.to_owned(), Arc::downgrade(&file));
-            files.push(file);
+            files.push(HeldHandle { _file: file, _key: key });
             if held.len() > self.limit {
                 return Ok(None);
             }
@@ -106,7 +118,7 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         for _ in 0..2 {
             handles.forget();
-            assert!(Arc::ptr_eq(&handles.get(&path).unwrap(), &held[0]));
+            assert!(Arc::ptr_eq(&handles.get(&path).unwrap(), &held[0]._file));
         }
         drop(held);
         handles.forget();

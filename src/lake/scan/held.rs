@@ -1,12 +1,12 @@
 //! What an answer of many parts takes before its first one, so that an erasure in between does not break it off: open
 //! handles of its data files, which go on to read a file that was removed, and what it reads from other files.
 
-use std::fs::File;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::error::ScanError;
+use super::handles::HeldHandle;
 use super::shared::SharedRows;
 use super::table::ScopedTable;
 use crate::lake::owner::SHARED;
@@ -16,7 +16,7 @@ use crate::lake::picture::DataFile;
 #[derive(Debug)]
 pub(super) struct Held {
     /// The scan finds these handles by their paths.
-    _files: Vec<Arc<File>>,
+    _files: Vec<HeldHandle>,
     /// Positions of deleted rows, by the ids of their delete files.
     deletes: FxHashMap<u64, Arc<[u32]>>,
     /// The shared rows that the scope shows.

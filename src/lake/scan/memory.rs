@@ -5,7 +5,6 @@
 //! All of it shares one budget in bytes, so that whatever is asked for most has the most of it. What belongs to files
 //! and snapshots that newer ones have replaced does not wait to be pushed out: [`Memory::release`] drops it.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +15,7 @@ use rustc_hash::FxHashSet;
 
 use super::error::ScanError;
 use super::file::OpenFile;
-use super::handles::Handles;
+use super::handles::{Handles, HeldHandle};
 use super::kept::RowKey;
 use super::person::{PersonKey, PersonRowsBase};
 use super::shared::SharedRows;
@@ -156,7 +155,7 @@ impl Memory {
     pub(super) fn handles<'p>(
         &self,
         paths: impl Iterator<Item = &'p Path>,
-    ) -> Result<Option<Vec<Arc<File>>>, ScanError> {
+    ) -> Result<Option<Vec<HeldHandle>>, ScanError> {
         self.handles.hold(paths)
     }
 

@@ -115,6 +115,15 @@ impl SealError {
         }
     }
 
+    /// Whether what was given is at fault: a key that is missing or wrong, a database that is not the lake's. What the
+    /// system refuses is not.
+    pub fn is_of_input(&self) -> bool {
+        !matches!(
+            self,
+            SealError::Io { .. } | SealError::Sqlite { .. } | SealError::Random
+        )
+    }
+
     /// Whether the same call may succeed later without anybody repairing anything.
     pub fn retryable(&self) -> bool {
         matches!(self, SealError::Sqlite { source, .. }

@@ -16,10 +16,16 @@ impl Folder {
         }
     }
 
-    /// Destroys all keys but these: what they open was erased, or is in no snapshot.
-    pub(in crate::lake) fn destroy_keys_but(&self, named: &BTreeSet<KeyId>) -> Result<(), LakeError> {
+    /// Destroys all keys but these: what they open was erased, or is in no snapshot. Says how many went.
+    pub(in crate::lake) fn destroy_keys_but(&self, kept: &BTreeSet<KeyId>) -> Result<usize, LakeError> {
+        let gone = self.keys_but(kept)?;
+        self.keys().destroy(&gone)?;
+        Ok(gone.len())
+    }
+
+    /// All keys but these.
+    pub(in crate::lake) fn keys_but(&self, named: &BTreeSet<KeyId>) -> Result<Vec<KeyId>, LakeError> {
         let all = self.keys().ids()?;
-        let gone: Vec<KeyId> = all.into_iter().filter(|id| !named.contains(id)).collect();
-        Ok(self.keys().destroy(&gone)?)
+        Ok(all.into_iter().filter(|id| !named.contains(id)).collect())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::{Arc, Weak};
 
 use zeroize::Zeroizing;
 
@@ -57,18 +58,43 @@ impl FromStr for KeyId {
 pub(super) fn from_digits(text: &str) -> Option<Zeroizing<Vec<u8>>> {
     let digit = |letter: &u8| char::from(*letter).to_digit(16).map(|digit| digit as u8);
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    let bytes: Option<Vec<u8>> = pairs
-        .iter()
-        .map(|[high, low]| Some(digit(high)? << 4 | digit(low)?))
-        .collect();
-    bytes.filter(|_| rest.is_empty()).map(Zeroizing::new)
+    // In one piece: a vector that grows leaves parts of the secret behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(pairs.len()));
+    for [high, low] in pairs {
+        bytes.push(digit(high)? << 4 | digit(low)?);
+    }
+    rest.is_empty().then_some(bytes)
 }
 
-/// The key of one file. Overwritten in memory when it is dropped.
+/// The key of one file. Clones share it; it is overwritten in memory when the last one is dropped.
 #[derive(Clone, PartialEq, Eq)]
-pub struct FileKey {
+pub struct FileKey(Arc<Held>);
+
+#[derive(PartialEq, Eq)]
+struct Held {
     id: KeyId,
     secret: Zeroizing<[u8; KEY_BYTES]>,
+}
+
+/// A key that is found for as long as somebody holds it.
+pub(super) struct LentKey(Weak<Held>);
+
+impl LentKey {
+    /// The key, if anybody still holds it.
+    pub(super) fn get(&self) -> Option<FileKey> {
+        self.0.upgrade().map(FileKey)
+    }
+
+    /// Whether anybody holds it.
+    pub(super) fn is_held(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+}
+
+impl fmt::Debug for LentKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LentKey")
+    }
 }
 
 impl FileKey {
@@ -77,27 +103,34 @@ impl FileKey {
         let (mut id, mut secret) = ([0; ID_BYTES], Zeroizing::new([0; KEY_BYTES]));
         aws_lc_rs::rand::fill(&mut id).map_err(|_| SealError::Random)?;
         aws_lc_rs::rand::fill(&mut secret[..]).map_err(|_| SealError::Random)?;
-        Ok(FileKey { id: KeyId(id), secret })
+        Ok(FileKey::new(KeyId(id), secret))
     }
 
     pub(super) fn new(id: KeyId, secret: Zeroizing<[u8; KEY_BYTES]>) -> FileKey {
-        FileKey { id, secret }
+        FileKey(Arc::new(Held { id, secret }))
+    }
+
+    /// The same without holding it.
+    pub(super) fn lent(&self) -> LentKey {
+        LentKey(Arc::downgrade(&self.0))
     }
 
     /// Its id.
     pub fn id(&self) -> KeyId {
-        self.id
+        self.0.id
     }
 
     /// The key itself.
     pub fn secret(&self) -> &[u8; KEY_BYTES] {
-        &self.secret
+        &self.0.secret
     }
 }
 
 impl fmt::Debug for FileKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FileKey").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("FileKey")
+            .field("id", &self.0.id)
+            .finish_non_exhaustive()
     }
 }
 

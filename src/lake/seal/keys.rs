@@ -1,87 +1,152 @@
 //! What the rest of the lake asks for keys: nothing in an open lake, the keys database in a sealed one.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use rustc_hash::FxHashMap;
 
 use super::error::SealError;
-use super::key::{FileKey, KeyId};
+use super::key::{FileKey, KeyId, LentKey};
+use super::kind::Kind;
 use super::store::KeyStore;
 
-/// The keys of a lake. Cheap to clone; clones share one database and what is known of it.
+/// The keys of a lake, and of what kind it is. Cheap to clone; clones share both, so all of them notice when the lake
+/// becomes one of another kind.
 #[derive(Clone, Debug, Default)]
-pub struct Keys(Option<Arc<Known>>);
+pub struct Keys(Arc<Shared>);
 
-#[derive(Debug)]
-struct Known {
-    store: KeyStore,
-    /// Keys that were made and are not kept yet: whoever writes a file may read it before the commit.
-    made: Mutex<FxHashMap<KeyId, FileKey>>,
+#[derive(Debug, Default)]
+struct Shared {
+    state: RwLock<State>,
+    /// Keys that somebody holds: those that were made and are not kept yet, since whoever writes a file may read it
+    /// before the commit, and those of files that an answer on its way goes on to read. They are found here until they
+    /// are dropped, whatever becomes of the database.
+    lent: Mutex<FxHashMap<KeyId, LentKey>>,
 }
 
-impl Known {
-    fn made(&self) -> MutexGuard<'_, FxHashMap<KeyId, FileKey>> {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+#[derive(Clone, Debug, Default)]
+struct State {
+    kind: Kind,
+    store: Option<Arc<KeyStore>>,
 }
 
 impl Keys {
     /// Those of an open lake: there are none.
     pub fn none() -> Keys {
-        Keys(None)
+        Keys::default()
     }
 
     /// Those of a sealed lake.
     pub fn of(store: KeyStore) -> Keys {
-        Keys(Some(Arc::new(Known {
-            store,
-            made: Mutex::default(),
-        })))
+        Keys::of_kind(Kind::Sealed, Some(store))
+    }
+
+    /// Those of a lake of this kind.
+    pub(in crate::lake) fn of_kind(kind: Kind, store: Option<KeyStore>) -> Keys {
+        let keys = Keys::default();
+        keys.turn(kind, store);
+        keys
+    }
+
+    /// Has the lake be of this kind from now on. `store` has the keys, where they were not known before.
+    pub(in crate::lake) fn turn(&self, kind: Kind, store: Option<KeyStore>) {
+        let mut state = self.0.state.write().unwrap_or_else(PoisonError::into_inner);
+        let store = store.map(Arc::new).or_else(|| state.store.take());
+        *state = State {
+            kind,
+            store: store.filter(|_| kind.has_keys()),
+        };
+    }
+
+    fn state(&self) -> State {
+        self.0.state.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn store(&self) -> Option<Arc<KeyStore>> {
+        self.state().store
+    }
+
+    fn lent(&self) -> MutexGuard<'_, FxHashMap<KeyId, LentKey>> {
+        self.0.lent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Of what kind the lake is.
+    pub fn kind(&self) -> Kind {
+        self.state().kind
     }
 
     /// Whether new files are sealed.
     pub fn seals(&self) -> bool {
-        self.0.is_some()
+        self.kind().seals()
     }
 
-    /// A key for a new file, in memory only; `None` in an open lake.
+    /// Whether sealed files can be opened.
+    pub(in crate::lake) fn open_sealed(&self) -> bool {
+        self.store().is_some()
+    }
+
+    /// A key for a new file, in memory only; `None` where new files are in clear.
     pub fn make(&self) -> Result<Option<FileKey>, SealError> {
-        let Some(known) = &self.0 else { return Ok(None) };
-        let key = known.store.make()?;
-        known.made().insert(key.id(), key.clone());
+        let state = self.state();
+        if !state.kind.seals() {
+            return Ok(None);
+        }
+        // Never a file in clear in a sealed lake.
+        let store = state.store.ok_or(SealError::NoKek)?;
+        let key = store.make()?;
+        self.lend(&key);
         Ok(Some(key))
+    }
+
+    /// The key of this id, which is found as long as it is held, though it be destroyed meanwhile.
+    pub(in crate::lake) fn hold(&self, id: &KeyId) -> Result<FileKey, SealError> {
+        let key = self.key(id)?;
+        self.lend(&key);
+        Ok(key)
+    }
+
+    fn lend(&self, key: &FileKey) {
+        let mut lent = self.lent();
+        lent.retain(|_, lent| lent.is_held());
+        lent.insert(key.id(), key.lent());
     }
 
     /// Keeps keys durably, before anything names them.
     pub fn keep(&self, keys: &[FileKey]) -> Result<(), SealError> {
-        let Some(known) = &self.0 else { return Ok(()) };
-        known.store.keep(keys)?;
-        let mut made = known.made();
-        keys.iter().for_each(|key| drop(made.remove(&key.id())));
-        Ok(())
+        let Some(store) = self.store() else { return Ok(()) };
+        store.keep(keys)
     }
 
     /// The key of this id.
     pub fn key(&self, id: &KeyId) -> Result<FileKey, SealError> {
-        let known = self.0.as_ref().ok_or(SealError::Unopened(*id))?;
-        let made = known.made().get(id).cloned();
-        made.map_or_else(|| known.store.key(id), Ok)
+        let store = self.store().ok_or(SealError::Unopened(*id))?;
+        let lent = self.lent().get(id).and_then(LentKey::get);
+        lent.map_or_else(|| store.key(id), Ok)
     }
 
     /// Destroys keys; see [`KeyStore::destroy`].
     pub fn destroy(&self, ids: &[KeyId]) -> Result<(), SealError> {
-        self.0.as_ref().map_or(Ok(()), |known| known.store.destroy(ids))
+        self.store().map_or(Ok(()), |store| store.destroy(ids))
     }
 
     /// The ids of all keys that are kept.
     pub fn ids(&self) -> Result<Vec<KeyId>, SealError> {
-        self.0
-            .as_ref()
-            .map_or_else(|| Ok(Vec::new()), |known| known.store.ids())
+        self.store().map_or_else(|| Ok(Vec::new()), |store| store.ids())
     }
 
     /// Forgets what another process has destroyed meanwhile.
     pub fn refresh(&self) -> Result<(), SealError> {
-        self.0.as_ref().map_or(Ok(()), |known| known.store.refresh())
+        self.store().map_or(Ok(()), |store| store.refresh())
+    }
+
+    /// Makes a database of some of these keys in another folder.
+    pub(in crate::lake) fn copy_to(&self, folder: &Path, ids: Option<&[KeyId]>) -> Result<(), SealError> {
+        self.store().map_or(Ok(()), |store| store.copy_to(folder, ids))
+    }
+
+    /// How many keys somebody holds.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.lent().values().filter(|lent| lent.is_held()).count()
     }
 }

@@ -6,11 +6,13 @@
 //! `pages.rs`). What is sealed, and when a key goes, others decide.
 
 mod announcement;
+mod copy;
 mod error;
 mod files;
 mod kek;
 mod key;
 mod keys;
+mod kind;
 mod open;
 #[cfg(test)]
 mod page_tests;
@@ -22,14 +24,16 @@ mod store;
 mod tests;
 mod wrap;
 
+pub(in crate::lake) use copy::remove_database;
 pub use error::SealError;
 pub use kek::{KEK_VARIABLE, Kek, KekSource};
 pub use key::{FileKey, KEY_BYTES, KeyId};
 pub use keys::Keys;
+pub use kind::Kind;
 pub use rotate::Rotated;
 pub use store::{FILE as KEYS_FILE, KeyStore};
 
 #[cfg(test)]
 use open::OpenSealed;
-pub(in crate::lake) use open::{SEALED_MAGIC, encryption, is_sealed, open};
+pub(in crate::lake) use open::{SEALED_MAGIC, encryption, hold_key, is_sealed, open};
 pub(in crate::lake) use pages::SealedPages;

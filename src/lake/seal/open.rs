@@ -36,14 +36,14 @@ pub(in crate::lake) struct OpenSealed {
     pub(in crate::lake) metadata: ParquetMetaData,
 }
 
-/// Opens a file if it is sealed; `None` for one in clear. A lake has files of one kind: one of the other is refused.
+/// Opens a file if it is sealed; `None` for one in clear. A file that is not of the lake's kind is refused.
 pub(in crate::lake) fn open(file: &File, length: u64, keys: &Keys) -> Result<Option<OpenSealed>, ParquetError> {
     let footer = footer_length(file, length)?;
-    let footer = match (footer, keys.seals()) {
-        (None, false) => return Ok(None),
-        (None, true) => return Err(damaged("it does not end as a sealed file does")),
-        (Some(_), false) => return Err(ParquetError::General("it is sealed, and the lake is not".to_owned())),
-        (Some(footer), true) => footer,
+    let footer = match footer {
+        None if keys.kind().takes_clear() => return Ok(None),
+        None => return Err(damaged("it does not end as a sealed file does")),
+        Some(footer) if keys.open_sealed() => footer,
+        Some(_) => return Err(ParquetError::General("it is sealed, and the lake is not".to_owned())),
     };
     let (id, unique) = announced(file, length, footer)?;
     let key = keys.key(&id).map_err(|error| ParquetError::External(Box::new(error)))?;
@@ -54,6 +54,22 @@ pub(in crate::lake) fn open(file: &File, length: u64, keys: &Keys) -> Result<Opt
         .parse_and_finish(file)?;
     let (pages, metadata) = SealedPages::new(key.secret(), &unique, metadata)?;
     Ok(Some(OpenSealed { key, pages, metadata }))
+}
+
+/// The key of a file, if it is sealed: as long as it is held the file can be opened.
+pub(in crate::lake) fn hold_key(file: &File, keys: &Keys) -> Result<Option<FileKey>, ParquetError> {
+    if !keys.open_sealed() {
+        return Ok(None);
+    }
+    let length = file.metadata()?.len();
+    let Some(footer) = footer_length(file, length)? else {
+        return Ok(None);
+    };
+    let (id, _) = announced(file, length, footer)?;
+    let key = keys
+        .hold(&id)
+        .map_err(|error| ParquetError::External(Box::new(error)))?;
+    Ok(Some(key))
 }
 
 /// Whether a file ends as a sealed one does.

@@ -51,8 +51,9 @@ pub(super) fn scrub(connection: &Connection, path: &Path) -> Result<(), SealErro
     Ok(())
 }
 
-fn overwrite(journal: &Path) -> std::io::Result<()> {
-    let mut file = match OpenOptions::new().write(true).open(journal) {
+/// Overwrites a file and empties it. One that is not there is no error.
+pub(super) fn overwrite(path: &Path) -> std::io::Result<()> {
+    let mut file = match OpenOptions::new().write(true).open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         opened => opened?,
     };

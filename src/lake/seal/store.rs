@@ -21,7 +21,7 @@ use crate::lake::private;
 /// The database's name in the data folder.
 pub const FILE: &str = "keys.sqlite";
 /// Where a new one is made before it gets its name.
-const NEW_FILE: &str = "keys.sqlite.new";
+pub(super) const NEW_FILE: &str = "keys.sqlite.new";
 /// The version of the tables.
 const LAYOUT: i64 = 1;
 /// A transaction takes milliseconds; whoever finds the database taken waits rather than fails.
@@ -80,7 +80,11 @@ impl KeyStore {
 
     /// Opens the database in `folder`.
     pub fn open(folder: &Path, kek: Kek) -> Result<KeyStore, SealError> {
-        let path = folder.join(FILE);
+        KeyStore::open_file(folder.join(FILE), kek)
+    }
+
+    /// Opens a database that may have another name, as a copy of it.
+    pub fn open_file(path: PathBuf, kek: Kek) -> Result<KeyStore, SealError> {
         let mut connection = connect(&path)?;
         let wrappings = read_keks(&mut connection, &path)?;
         let wrappings = recognized(wrappings, &kek, &path)?;
@@ -212,7 +216,7 @@ impl KeyStore {
         Ok(())
     }
 
-    fn connection(&self) -> MutexGuard<'_, Connection> {
+    pub(super) fn connection(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -363,12 +367,12 @@ fn wrapped(connection: &Connection, id: &KeyId) -> rusqlite::Result<Vec<(i64, Ve
     rows.collect()
 }
 
-fn delete(connection: &Connection, ids: &[KeyId]) -> rusqlite::Result<usize> {
+pub(super) fn delete(connection: &Connection, ids: &[KeyId]) -> rusqlite::Result<usize> {
     let mut delete = connection.prepare_cached("DELETE FROM file_key WHERE id = ?1")?;
     ids.iter().map(|id| delete.execute([id.bytes()])).sum()
 }
 
-fn remove(path: &Path) -> Result<(), SealError> {
+pub(super) fn remove(path: &Path) -> Result<(), SealError> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(SealError::io("remove", path)(error)),
         _ => Ok(()),

@@ -360,3 +360,69 @@ fn a_rotation_needs_the_key_in_use_and_another_one() {
     assert_eq!(same, "the key-encryption key to rotate to is the one in use");
     all_open(&KeyStore::open(folder.path(), kek()).unwrap(), &keys);
 }
+
+/// A server made a key for each file of a sync, and forgot those only that were committed: keys of syncs that failed
+/// stayed in memory until it ended.
+#[test]
+fn a_key_is_known_as_long_as_somebody_holds_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, _) = made(folder.path(), 1);
+    let keys = Keys::of(store);
+    let (kept, given_up) = (keys.make().unwrap().unwrap(), keys.make().unwrap().unwrap());
+    assert!(
+        keys.key(&given_up.id()).unwrap() == given_up,
+        "a file is read before its commit"
+    );
+    let id = given_up.id();
+    drop(given_up);
+    assert!(matches!(keys.key(&id), Err(SealError::UnknownKey { .. })));
+    assert_eq!(keys.held(), 1);
+    keys.keep(std::slice::from_ref(&kept)).unwrap();
+    let id = kept.id();
+    drop(kept);
+    let held = keys.hold(&id).unwrap();
+    // An answer on its way is not broken off.
+    keys.destroy(&[id]).unwrap();
+    assert!(keys.key(&id).unwrap() == held);
+    drop(held);
+    assert!(matches!(keys.key(&id), Err(SealError::UnknownKey { .. })));
+    assert_eq!(keys.held(), 0);
+}
+
+#[test]
+fn a_copy_has_the_keys_that_are_asked_for_and_no_trace_of_others() {
+    let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (store, keys) = made(folder.path(), 300);
+    let all = wrapped(folder.path(), "SELECT wrapped FROM file_key ORDER BY number");
+    let ids: Vec<KeyId> = keys[..100].iter().map(FileKey::id).collect();
+    store.copy_to(to.path(), Some(&ids)).unwrap();
+    assert_eq!(left(to.path(), &all[100..]), (0, 0));
+    let copy = KeyStore::open(to.path(), kek()).unwrap();
+    all_open(&copy, &keys[..100]);
+    assert!(matches!(copy.key(&keys[100].id()), Err(SealError::UnknownKey { .. })));
+    all_open(&store, &keys);
+    assert!(matches!(store.copy_to(to.path(), None), Err(SealError::Exists(_))));
+    let whole = tempfile::tempdir().unwrap();
+    store.copy_to(whole.path(), None).unwrap();
+    all_open(&KeyStore::open(whole.path(), kek()).unwrap(), &keys);
+}
+
+#[test]
+fn nothing_is_left_of_a_database_that_was_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, _) = made(folder.path(), 20);
+    // A creation that was interrupted has left a second name of the same file.
+    std::fs::hard_link(folder.path().join(FILE), folder.path().join("keys.sqlite.new")).unwrap();
+    let elsewhere = tempfile::tempdir_in(folder.path().parent().unwrap()).unwrap();
+    let other = elsewhere.path().join("link");
+    std::fs::hard_link(folder.path().join(FILE), &other).unwrap();
+    drop(store);
+    remove_database(folder.path()).unwrap();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(
+        std::fs::read(&other).unwrap(),
+        b"",
+        "its bytes are gone, not only its name"
+    );
+    remove_database(folder.path()).unwrap();
+}

@@ -1,0 +1,63 @@
+//! The keys of a snapshot of a sealed lake, which no backup has: whether they open all of it is asked before anything
+//! is restored.
+
+use std::path::Path;
+
+use super::error::BackupError;
+use super::manifest::Manifest;
+use super::place::Place;
+use super::restore::Restoring;
+use super::take::CATALOG;
+use crate::lake::KekSource;
+use crate::lake::image::{CopyKeys, Lost, drop_unattached, is_sealed_copy};
+
+/// The keys for a snapshot, and what they do not open.
+#[derive(Debug)]
+pub(super) struct SnapshotKeys {
+    keys: CopyKeys,
+    pub(super) lost: Lost,
+}
+
+impl SnapshotKeys {
+    /// Those of a snapshot of a sealed lake; `None` for one of an open lake. Refuses to go on where a part cannot be
+    /// read, unless that is accepted.
+    pub(super) fn find(
+        place: &Place,
+        manifest: &Manifest,
+        options: &Restoring,
+    ) -> Result<Option<SnapshotKeys>, BackupError> {
+        let catalog = manifest.files.iter().find(|file| file.path == CATALOG);
+        let Some(catalog) = catalog.map(|file| place.file(&file.sha256)) else {
+            // That it is missing is said when the files are laid out.
+            return Ok(None);
+        };
+        if !catalog.is_file() || !is_sealed_copy(&catalog)? {
+            return Ok(None);
+        }
+        let database = options.keys.as_deref();
+        let database = database.ok_or_else(|| BackupError::NoKeys(place.root().to_owned()))?;
+        let keys = CopyKeys::open(database, &KekSource::default())?;
+        let lost = keys.lost(&catalog)?;
+        match lost.is_nothing() || options.accept_loss {
+            true => Ok(Some(SnapshotKeys { keys, lost })),
+            false => Err(BackupError::Unreadable {
+                path: place.root().to_owned(),
+                id: manifest.id.clone(),
+                lost,
+            }),
+        }
+    }
+
+    /// Gives a folder that was laid out its keys, and takes what cannot be read out of its catalog.
+    pub(super) fn give_to(&self, dir: &Path) -> Result<(), BackupError> {
+        Ok(self.keys.give_to(dir)?)
+    }
+
+    /// Takes out the rows that speak of attachments which cannot be read, once the folder is a lake.
+    pub(super) fn end(&self, dir: &Path) -> Result<(), BackupError> {
+        if self.lost.attachments > 0 {
+            drop_unattached(dir, &KekSource::default())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,121 @@
+//! `tabularium seal` and `unseal`: a sealed lake of an open one, and back.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+
+use super::failure::Failure;
+use super::info::bytes;
+use super::wait::Wait;
+use crate::lake::seal::Kind;
+use crate::lake::{Conversion, Converted, KekSource, Lake, LakeError, REFRESH};
+
+/// Between two steps: other processes have noticed the new files by then, and those that wait to write have begun.
+const PAUSE: Duration = REFRESH.saturating_add(Duration::from_millis(500));
+
+/// Seal an open lake: encrypt each of its files under a key of its own, while it is served
+///
+/// Every data file, delete file and attachment of all snapshots is written anew and takes the place of the one in
+/// clear, which is removed. The key that wraps the files' keys is given as docs/sealed.md says. A server that runs
+/// meanwhile has to know that key: start it with --key-file, --key-command or TABULARIUM_LAKE_KEY before; an open
+/// lake takes no notice of them. Reading, searching and page links go on; imports and syncs write between two steps.
+///
+/// Interrupted, it leaves a whole lake with files of both kinds, whose new files are sealed: the same command goes on,
+/// and `tabularium unseal` goes back. Copies and backups from before stay in clear.
+///
+/// Exit codes: 0 sealed; 2 there is no lake, or no key; 3 something is left in clear, which it names: files that
+/// cannot be read keep the lake from becoming sealed; 1 another failure, as when the disk is full: nothing is lost.
+#[derive(Debug, clap::Args)]
+pub(super) struct SealArgs {
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    #[command(flatten)]
+    wait: Wait,
+}
+
+/// Unseal a sealed lake: write each of its files in clear, while it is served, and destroy its keys
+///
+/// The way back of `tabularium seal`, and as safe to interrupt. When it ends, keys.sqlite is overwritten and removed:
+/// backups that were taken while the lake was sealed cannot be read without a copy of it.
+///
+/// Exit codes: 0 done; 2 there is no lake, or its keys cannot be had; 3 something is left sealed, which it names; 1
+/// another failure, as when the disk is full: nothing is lost.
+#[derive(Debug, clap::Args)]
+pub(super) struct UnsealArgs {
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    #[command(flatten)]
+    wait: Wait,
+}
+
+/// Seals a lake.
+pub(super) fn seal(arguments: SealArgs) -> Result<(), Failure> {
+    let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
+    if lake.kind() == Kind::Open {
+        let kek = KekSource::default().load();
+        kek.map_err(|error| Failure::input(format!("nothing was sealed: {error}")))?;
+    }
+    let done = convert(&lake, Conversion::to_sealed(), arguments.wait)?;
+    told(&arguments.data, &lake, done, Kind::Sealed)
+}
+
+/// Unseals a lake.
+pub(super) fn unseal(arguments: UnsealArgs) -> Result<(), Failure> {
+    let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
+    let done = convert(&lake, Conversion::to_open(), arguments.wait)?;
+    told(&arguments.data, &lake, done, Kind::Open)
+}
+
+fn convert(lake: &Lake, mut conversion: Conversion, wait: Wait) -> Result<Converted, Failure> {
+    let bar = ProgressBar::new_spinner();
+    bar.enable_steady_tick(Duration::from_millis(100));
+    loop {
+        let mut writer = wait.writer(lake)?;
+        let goes_on = conversion.step(&mut writer);
+        drop(writer);
+        let goes_on = goes_on.map_err(|error| match error {
+            // The lake is not sealed yet, whatever the error says of it.
+            LakeError::Keys { source, .. } if source.is_of_input() => {
+                Failure::input(format!("nothing was sealed: {source}"))
+            }
+            LakeError::Keys { source, .. } => Failure::other(format!("nothing was sealed: {source}")),
+            error => Failure::other(format!(
+                "{error}; nothing is lost, and the same command goes on from here"
+            )),
+        })?;
+        if !goes_on {
+            bar.finish_and_clear();
+            return Ok(conversion.done().clone());
+        }
+        bar.set_message(format!("{} written", bytes(conversion.done().bytes)));
+        std::thread::sleep(PAUSE);
+    }
+}
+
+fn told(data: &Path, lake: &Lake, done: Converted, goal: Kind) -> Result<(), Failure> {
+    let (kind, other) = match goal {
+        Kind::Sealed => ("sealed", "in clear"),
+        _ => ("open", "sealed"),
+    };
+    let (files, attachments) = (done.files, done.attachments);
+    if files + attachments > 0 {
+        println!(
+            "{files} data files and {attachments} attachments were written anew, {}",
+            bytes(done.bytes)
+        );
+    }
+    let is_done = lake.kind() == goal;
+    if is_done {
+        println!("the lake at {} is {kind}", data.display());
+    }
+    let half = match is_done {
+        true => String::new(),
+        false => format!("the lake is not {kind} yet, and the same command goes on when this is mended: "),
+    };
+    let left = done.left.into_iter();
+    let left = left.map(|left| Failure::partial(format!("{half}{other} is still {left}")));
+    Failure::all(left.collect())
+}

@@ -1,0 +1,56 @@
+//! An attachment written anew: a sealed one of one in clear, or the other way round.
+
+use std::path::{Path, PathBuf};
+
+use super::content::AttachmentContent;
+use super::new_name;
+use super::sealed::{MAGIC, seal_file};
+use super::write::{AttachmentWriter, append_trailer};
+use crate::lake::error::LakeError;
+use crate::lake::seal::{FileKey, Keys};
+
+/// Digits of a name that tell whose the file is.
+const WHOSE: usize = 16;
+
+/// A new path for the same attachment under this key, or in clear.
+pub(in crate::lake) fn renamed(path: &Path, key: Option<&FileKey>) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let whose = name.get(..WHOSE).unwrap_or(&name);
+    path.with_file_name(new_name(whose, key.map(FileKey::id)))
+}
+
+/// Writes the attachment at `from` anew at `to`, sealed if there is a key; gives the new file's length. All of it is
+/// held against its checksums, or opened, and against its SHA-256.
+pub(in crate::lake) fn convert(from: &Path, to: &Path, keys: &Keys, key: Option<&FileKey>) -> Result<u64, LakeError> {
+    let content = AttachmentContent::open(from, keys).map_err(LakeError::io("read", from))?;
+    let trailer = content.trailer().clone();
+    if !content.is_whole().map_err(LakeError::io("read", from))? {
+        return Err(LakeError::Damaged(format!(
+            "{} has other bytes than it says",
+            from.display()
+        )));
+    }
+    match key {
+        Some(key) => seal_file(from, to, &trailer, key).map_err(LakeError::io("write", to)),
+        None => {
+            let mut writer = AttachmentWriter::create(to)?;
+            let mut at = 0;
+            while at < content.bytes() {
+                let piece = content.piece(at..content.bytes());
+                let piece = piece.map_err(LakeError::io("read", from))?;
+                at += piece.len() as u64;
+                writer.write(&piece)?;
+            }
+            let sums = writer.finish()?;
+            append_trailer(to, &sums, &trailer)
+        }
+    }
+}
+
+/// Whether a file begins as a sealed attachment does.
+pub(in crate::lake) fn is_sealed_file(path: &Path) -> bool {
+    use std::io::Read;
+    let mut begin = [0; MAGIC.len()];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut begin));
+    read.is_ok() && begin == *MAGIC
+}

@@ -1,0 +1,132 @@
+//! A file of the other kind, written anew.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::fhir::facts;
+use crate::lake::attachment::{self, TABLE};
+use crate::lake::catalog::{ConvertedAttachment, Exchange, NewPeriod, StoredAttachment, StoredFile};
+use crate::lake::deletes;
+use crate::lake::erase::{Fresh, random_name, rewrite};
+use crate::lake::error::LakeError;
+use crate::lake::folder::Folder;
+use crate::lake::picture::TablePicture;
+use crate::lake::seal::FileKey;
+use crate::lake::transaction::file_name;
+
+/// A file to write anew.
+#[derive(Debug)]
+pub(super) enum Old {
+    Data(Arc<TablePicture>, StoredFile),
+    Attachment(StoredAttachment),
+}
+
+/// What takes its place.
+#[derive(Debug)]
+pub(super) enum New<'p> {
+    Data(Exchange<'p>),
+    Attachment(ConvertedAttachment, Option<FileKey>),
+}
+
+impl New<'_> {
+    /// The keys that it was sealed with.
+    pub(super) fn keys(&self) -> Vec<&FileKey> {
+        match self {
+            New::Data(exchange) => {
+                let data = exchange.written.iter().filter_map(|(_, written)| written.key.as_ref());
+                data.chain(exchange.deletes.iter().filter_map(|deletes| deletes.key.as_ref()))
+                    .collect()
+            }
+            New::Attachment(_, key) => key.iter().collect(),
+        }
+    }
+
+    /// The bytes of its files.
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            New::Data(exchange) => {
+                let data: u64 = exchange.written.iter().map(|(_, written)| written.bytes).sum();
+                data + exchange.deletes.iter().map(|deletes| deletes.bytes).sum::<u64>()
+            }
+            New::Attachment(converted, _) => converted.file_bytes,
+        }
+    }
+}
+
+impl Old {
+    /// Its number in the catalog.
+    pub(super) fn number(&self) -> u64 {
+        match self {
+            Old::Data(_, file) => file.id,
+            Old::Attachment(one) => one.id,
+        }
+    }
+
+    /// Where it lies.
+    pub(super) fn path(&self, folder: &Folder) -> PathBuf {
+        match self {
+            Old::Data(table, file) => folder.table(table.mode, facts().get(table.ty).name).join(&file.name),
+            Old::Attachment(one) => folder.table(one.mode, TABLE).join(&one.name),
+        }
+    }
+
+    /// Writes the file that takes its place, of the kind that new files of the lake are of.
+    pub(super) fn convert(&self, folder: &Folder) -> Result<(New<'_>, Fresh), LakeError> {
+        let mut fresh = Fresh::default();
+        let new = match self {
+            Old::Data(table, file) => New::Data(data_file(folder, table, file, &mut fresh)?),
+            Old::Attachment(one) => attachment_file(folder, one, &mut fresh)?,
+        };
+        Ok((new, fresh))
+    }
+}
+
+/// A data file with the same rows in the same places, and its delete files.
+fn data_file<'p>(
+    folder: &Folder,
+    table: &'p TablePicture,
+    file: &StoredFile,
+    fresh: &mut Fresh,
+) -> Result<Exchange<'p>, LakeError> {
+    let (data, keys) = (folder.data(), folder.keys());
+    let dir = folder.table(table.mode, facts().get(table.ty).name);
+    let new = fresh.add(dir.join(format!("{}.parquet", random_name())));
+    let written = rewrite(&dir.join(&file.name), &new, table.ty, (file.rows, &[]), keys)?;
+    let named = new.strip_prefix(&data).unwrap_or(&new).to_string_lossy().into_owned();
+    let mut exchange = Exchange {
+        table: table.table_id,
+        layout: &table.layout,
+        id: file.id,
+        written: Some((file_name(&new), written)),
+        end: file.end,
+        deletes: Vec::with_capacity(file.deletes.len()),
+    };
+    for stored in &file.deletes {
+        let positions = deletes::read(&dir.join(&stored.name), keys)?;
+        let path = fresh.add(dir.join(format!("{}{}", random_name(), deletes::SUFFIX)));
+        let written = deletes::write(&path, &named, &positions, keys)?;
+        exchange.deletes.push(NewPeriod {
+            begin: stored.begin,
+            end: stored.end,
+            name: file_name(&path),
+            count: positions.len() as u64,
+            bytes: written.bytes,
+            footer_size: written.footer_size,
+            key: written.key,
+        });
+    }
+    Ok(exchange)
+}
+
+fn attachment_file<'p>(folder: &Folder, one: &StoredAttachment, fresh: &mut Fresh) -> Result<New<'p>, LakeError> {
+    let dir = folder.table(one.mode, TABLE);
+    let key = folder.keys().make()?;
+    let path = fresh.add(attachment::renamed(&dir.join(&one.name), key.as_ref()));
+    let file_bytes = attachment::convert(&dir.join(&one.name), &path, folder.keys(), key.as_ref())?;
+    let converted = ConvertedAttachment {
+        id: one.id,
+        name: file_name(&path),
+        file_bytes,
+    };
+    Ok(New::Attachment(converted, key))
+}

@@ -1,0 +1,53 @@
+//! Files of the kind that a lake is no more, and that no snapshot has: what interrupted writers have left, and what
+//! `tabularium check --adopt` has kept.
+
+use std::path::{Path, PathBuf};
+
+use crate::lake::attachment::is_sealed_file;
+use crate::lake::catalog;
+use crate::lake::error::LakeError;
+use crate::lake::seal;
+use crate::lake::survey::{files_below, survey};
+use crate::lake::writer::{LakeWriter, remove as remove_file};
+
+/// Removes orphans in clear from a sealed lake, and sealed ones from an open one, whose keys are about to go. Says what
+/// else is in clear in a sealed lake, and what could not be removed, a clause each.
+pub(super) fn remove(writer: &LakeWriter) -> Result<Vec<String>, LakeError> {
+    let folder = writer.lake().folder();
+    let named = catalog::named(&writer.connection, &folder.data())?;
+    let found = survey(folder, named)?;
+    let mut orphans = Vec::new();
+    if found.is_whole() {
+        orphans = found.unnamed;
+    }
+    let mut left = Vec::new();
+    if let Err(error) = files_below(&folder.orphans(), &mut |path, _| orphans.push(path)) {
+        left.push(error.to_string());
+    }
+    let are_sealed = writer.lake().kind().seals();
+    for path in orphans.iter().filter(|path| is_sealed(path) != are_sealed) {
+        match remove_file(path) {
+            Ok(()) => tracing::info!(file = %path.display(), "removed a file that no snapshot has"),
+            Err(error) => left.push(error.to_string()),
+        }
+    }
+    if !are_sealed {
+        return Ok(left);
+    }
+    for path in folder.kept() {
+        let mut files: Vec<PathBuf> = Vec::new();
+        if path.is_dir() {
+            files_below(&path, &mut |path, _| files.push(path))?;
+        }
+        let clear = files.into_iter().filter(|path| !is_sealed(path));
+        left.extend(clear.map(|path| {
+            let path = path.display();
+            format!("{path}, which `tabularium check --adopt` has kept: remove it when it is not needed any more")
+        }));
+    }
+    Ok(left)
+}
+
+fn is_sealed(path: &Path) -> bool {
+    seal::is_sealed(path) || is_sealed_file(path)
+}

@@ -1,0 +1,234 @@
+//! A conversion, step by step. Between two steps others may write.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashSet;
+
+use super::file::{New, Old};
+use super::leftovers;
+use crate::lake::catalog;
+use crate::lake::erase::{Fresh, reasons};
+use crate::lake::error::LakeError;
+use crate::lake::seal::{KeyStore, Kind};
+use crate::lake::transaction::sync_files;
+use crate::lake::writer::LakeWriter;
+
+/// Bytes of files that are written anew in one step: that much more room is taken for a while.
+const AT_ONCE: u64 = 256 << 20;
+
+/// What a conversion did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Converted {
+    /// Data files that were written anew, with their delete files.
+    pub files: u64,
+    /// Attachments that were.
+    pub attachments: u64,
+    /// Bytes of the new files.
+    pub bytes: u64,
+    /// What is not of the new kind, a clause each: a file that cannot be read or removed. The lake is half-way while a
+    /// file that it names is among them.
+    pub left: Vec<String>,
+}
+
+/// A conversion to a kind of lake. It leaves out files that it could not read.
+#[derive(Debug)]
+pub struct Conversion {
+    goal: Kind,
+    at_once: u64,
+    /// By their numbers, which data files and attachments have in common.
+    unreadable: FxHashSet<u64>,
+    done: Converted,
+}
+
+impl Conversion {
+    /// One that seals the lake.
+    pub fn to_sealed() -> Conversion {
+        Conversion::to(Kind::Sealed)
+    }
+
+    /// One that unseals the lake, whose keys are destroyed at its end.
+    pub fn to_open() -> Conversion {
+        Conversion::to(Kind::Open)
+    }
+
+    fn to(goal: Kind) -> Conversion {
+        Conversion {
+            goal,
+            at_once: AT_ONCE,
+            unreadable: FxHashSet::default(),
+            done: Converted::default(),
+        }
+    }
+
+    /// What it has done.
+    pub fn done(&self) -> &Converted {
+        &self.done
+    }
+
+    /// Does a part of the work; `true` if there is more. Files that were replaced stay until the next step, or the next
+    /// writer, so that whoever reads them in another process has time to notice.
+    pub fn step(&mut self, writer: &mut LakeWriter) -> Result<bool, LakeError> {
+        let halfway = match self.goal {
+            Kind::Sealed | Kind::Sealing => Kind::Sealing,
+            Kind::Open | Kind::Unsealing => Kind::Unsealing,
+        };
+        let kind = writer.lake().kind();
+        if kind != self.goal && kind != halfway {
+            writer.turn(halfway)?;
+        }
+        if kind != self.goal {
+            let some = self.next(writer)?;
+            if !some.is_empty() {
+                return self.convert(writer, &some).map(|()| true);
+            }
+            if self.unreadable.is_empty() {
+                writer.turn(self.goal)?;
+            }
+        }
+        self.end(writer)?;
+        Ok(false)
+    }
+
+    /// Files of the other kind, some at a time.
+    fn next(&self, writer: &LakeWriter) -> Result<Vec<Old>, LakeError> {
+        let connection = &writer.connection;
+        let are_sealed = self.goal == Kind::Open;
+        let picture = writer.lake().picture();
+        let (mut some, mut bytes) = (Vec::new(), 0);
+        let mut has_room = |of: u64| {
+            let has_room = bytes <= self.at_once;
+            bytes += of;
+            has_room
+        };
+        let mut others = catalog::files_of_other_kind(connection, are_sealed)?;
+        others.retain(|other| !self.unreadable.contains(&other.id) && has_room(other.bytes));
+        for table in picture.tables.values() {
+            let of_table = others.iter().filter(|other| other.table == table.table_id);
+            let ids: FxHashSet<u64> = of_table.map(|other| other.id).collect();
+            if ids.is_empty() {
+                continue;
+            }
+            let files = catalog::reached(connection, table.table_id, |id, _| ids.contains(&id))?;
+            some.extend(files.into_iter().map(|file| Old::Data(Arc::clone(table), file)));
+        }
+        let mut others = catalog::attachments_of_other_kind(connection, are_sealed)?;
+        others.retain(|other| !self.unreadable.contains(&other.id) && has_room(other.file_bytes));
+        some.extend(others.into_iter().map(Old::Attachment));
+        Ok(some)
+    }
+
+    /// Writes some files anew, on every core, and exchanges them for the old ones.
+    fn convert(&mut self, writer: &mut LakeWriter, some: &[Old]) -> Result<(), LakeError> {
+        let folder = writer.lake().folder().clone();
+        let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let work = || {
+            while let Some(old) = some.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let new = old.convert(&folder);
+                let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
+                made.push((old, new));
+            }
+        };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            for _ in 1..cores.min(some.len()) {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let (mut new, mut fresh) = (Vec::with_capacity(some.len()), Fresh::default());
+        for (old, made) in made.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            match made {
+                Ok((one, files)) => {
+                    new.push(one);
+                    fresh.append(files);
+                }
+                // With less at a time there may be room.
+                Err(error) if error.is_of_writing() && self.at_once > 0 && some.len() > 1 => {
+                    tracing::debug!(%error, "files are written anew one by one");
+                    self.at_once = 0;
+                    return Ok(());
+                }
+                Err(error) if error.is_of_writing() => return Err(error),
+                Err(error) => {
+                    let path = old.path(&folder);
+                    self.done.left.push(format!("{} ({})", path.display(), reasons(&error)));
+                    self.unreadable.insert(old.number());
+                }
+            }
+        }
+        writer.exchange_converted(&new, fresh)?;
+        for one in &new {
+            *match one {
+                New::Data(_) => &mut self.done.files,
+                New::Attachment(..) => &mut self.done.attachments,
+            } += 1;
+            self.done.bytes += one.bytes();
+        }
+        Ok(())
+    }
+
+    /// Removes what is left of the other kind.
+    fn end(&mut self, writer: &mut LakeWriter) -> Result<(), LakeError> {
+        let mut left: Vec<String> = writer.remove_scheduled()?.iter().map(|error| reasons(error)).collect();
+        if writer.lake().kind() == self.goal {
+            left.extend(leftovers::remove(writer)?);
+        }
+        if let Err(error) = writer.destroy_keys() {
+            left.push(format!("keys.sqlite ({})", reasons(&error)));
+        }
+        if !catalog::empty_log(&writer.connection)? {
+            left.push("the catalog's log, which could not be emptied while another program reads it".to_owned());
+        }
+        self.done.left.extend(left);
+        Ok(())
+    }
+}
+
+impl LakeWriter {
+    /// Has the lake be of another kind from now on, durably.
+    fn turn(&mut self, kind: Kind) -> Result<(), LakeError> {
+        // A turn counts as the end of an erasure does, so the catalog has to have the table.
+        catalog::watch_erasures(&self.connection)?;
+        let lake = self.lake().clone();
+        let keys = lake.folder().keys();
+        let store: Option<KeyStore> = match kind.has_keys() && !keys.open_sealed() {
+            true => Some(lake.folder().make_keys(lake.kek())?),
+            false => None,
+        };
+        catalog::turn(&mut self.connection, kind)?;
+        keys.turn(kind, store);
+        self.publish_change()
+    }
+
+    fn exchange_converted(&mut self, new: &[New<'_>], mut fresh: Fresh) -> Result<(), LakeError> {
+        if new.is_empty() {
+            return Ok(());
+        }
+        sync_files(fresh.paths())?;
+        let lake = self.lake().clone();
+        lake.folder().keep_keys(new.iter().flat_map(New::keys))?;
+        let before = catalog::epoch(&self.connection)?;
+        let (mut files, mut attachments) = (Vec::new(), Vec::new());
+        for one in new {
+            match one {
+                New::Data(exchange) => files.push(exchange),
+                New::Attachment(converted, _) => attachments.push(converted),
+            }
+        }
+        let exchanged = catalog::exchange_converted(&mut self.connection, &files, &attachments);
+        if exchanged.is_ok() || catalog::epoch(&self.connection).ok() != Some(before) {
+            // Even if an error is reported they may be part of a snapshot; the next writer sorts that out.
+            fresh.keep();
+        }
+        exchanged?;
+        self.publish_change()
+    }
+
+    fn publish_change(&mut self) -> Result<(), LakeError> {
+        let base = self.lake().picture();
+        self.publish(&base)?;
+        self.mark_commit();
+        Ok(())
+    }
+}

@@ -1,0 +1,165 @@
+//! A full disk, and folders that may not be written, under a sealed lake: one sentence, nothing is lost, and the same
+//! command does it once that is mended.
+
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use super::{PROGRAM, Scene, people, stderr};
+use crate::harness::kind::KEK;
+use crate::harness::lake::files_below;
+
+/// Somebody without rights of his own.
+const NOBODY: u32 = 65_534;
+
+/// Runs a command under which no file grows beyond so many blocks of 512 bytes, as on a full disk.
+fn limited(scene: &Scene, blocks: u32, command: &str, arguments: &[&str]) -> Output {
+    let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+    let mut shell = Command::new("/bin/sh");
+    shell
+        .args(["-c", &limited, PROGRAM, command, "--data"])
+        .arg(scene.data());
+    shell.args(arguments).env(KEK.0, KEK.1).output().unwrap()
+}
+
+fn is_one_sentence(output: &Output, codes: &[i32]) {
+    let said = stderr(output);
+    let code = output.status.code().unwrap();
+    assert!(codes.contains(&code), "{code}: {said}");
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    assert!(said.starts_with("tabularium: ") && said.len() < 800, "{said}");
+}
+
+/// So many people whose records do not become small by compression.
+fn large(count: usize) -> Vec<serde_json::Value> {
+    let mut records = people(count);
+    let mut state = 88_172_645_463_325_252_u64;
+    for record in &mut records {
+        let noise: String = (0..2_000)
+            .map(|_| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                char::from(b'a' + (state % 26) as u8)
+            })
+            .collect();
+        record["language"] = noise.into();
+    }
+    records
+}
+
+#[test]
+fn a_full_disk_loses_nothing_of_a_sealed_lake() {
+    let scene = Scene::with(&large(40));
+    let before = scene.resources();
+    let more = scene.input(&large(60));
+    for blocks in [30, 90] {
+        is_one_sentence(&limited(&scene, blocks, "import", &[more.to_str().unwrap()]), &[1]);
+        assert_eq!(scene.resources(), before);
+        scene.done("check", &["--rows"]);
+    }
+    // What is asked to be erased is hidden, and its bytes go with the next writer.
+    let erased = limited(&scene, 90, "erase", &["--yes", "--patient", "person-0007"]);
+    assert!(matches!(erased.status.code(), Some(1 | 3)), "{}", stderr(&erased));
+    scene.import(&large(60), &[]);
+    assert_eq!(scene.resources().len(), 120);
+    let strays = crate::harness::kind::stray_keys(&scene.data(), &scene.keys());
+    assert_eq!(strays, []);
+    scene.done("check", &["--rows"]);
+}
+
+#[test]
+fn a_full_disk_leaves_a_lake_that_is_sealed_later() {
+    let scene = Scene::new();
+    scene.import(&large(40), &[]);
+    let before = scene.history();
+    for blocks in [4, 30, 90] {
+        is_one_sentence(&limited(&scene, blocks, "seal", &[]), &[1]);
+        assert_eq!(scene.history(), before, "{blocks}");
+        scene.done("check", &["--rows"]);
+    }
+    scene.done("seal", &[]);
+    assert_eq!((scene.history(), scene.kinds().1), (before.clone(), 0));
+    is_one_sentence(&limited(&scene, 90, "unseal", &[]), &[1]);
+    assert_eq!(scene.history(), before);
+    scene.done("unseal", &[]);
+    assert_eq!((scene.history(), scene.kinds().0), (before, 0));
+    scene.done("check", &["--rows"]);
+}
+
+/// Everything below the folder is somebody else's than the superuser, who may write everywhere.
+struct Nobody {
+    program: PathBuf,
+    is_root: bool,
+}
+
+impl Nobody {
+    fn of(scene: &Scene) -> Nobody {
+        let root = scene.dir.path();
+        let is_root = chown(root, Some(NOBODY), Some(NOBODY)).is_ok();
+        let program = root.join("tabularium");
+        if is_root {
+            std::fs::copy(PROGRAM, &program).unwrap();
+            for path in files_below(root) {
+                let above = path.ancestors().take_while(|above| above.starts_with(root));
+                above.for_each(|above| chown(above, Some(NOBODY), Some(NOBODY)).unwrap());
+            }
+        }
+        Nobody { program, is_root }
+    }
+
+    fn run(&self, data: &Path, command: &str, arguments: &[&str]) -> Output {
+        let mut program = Command::new(if self.is_root {
+            &self.program
+        } else {
+            Path::new(PROGRAM)
+        });
+        if self.is_root {
+            program.uid(NOBODY).gid(NOBODY);
+        }
+        program.args([command, "--data"]).arg(data).args(arguments);
+        program.env(KEK.0, KEK.1).output().unwrap()
+    }
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_is_read() {
+    let scene = Scene::with(&people(3));
+    let before = scene.bytes();
+    let input = scene.input(&people(4)).to_str().unwrap().to_owned();
+    let nobody = Nobody::of(&scene);
+    let rights = |folder: u32, file: u32| {
+        for path in files_below(&scene.data()) {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(file)).unwrap();
+            let above = path.ancestors().skip(1);
+            above
+                .take_while(|above| above.starts_with(scene.data()))
+                .for_each(|above| {
+                    std::fs::set_permissions(above, std::fs::Permissions::from_mode(folder)).unwrap();
+                });
+        }
+    };
+    rights(0o500, 0o400);
+    for (command, arguments) in [
+        ("import", vec![input.as_str()]),
+        ("compact", vec![]),
+        ("erase", vec!["--yes", "--patient", "person-0001"]),
+        ("unseal", vec![]),
+    ] {
+        let output = nobody.run(&scene.data(), command, &arguments);
+        is_one_sentence(&output, &[1]);
+        assert!(
+            stderr(&output).contains(scene.data().to_str().unwrap()),
+            "{command}: {}",
+            stderr(&output)
+        );
+    }
+    for (command, arguments) in [("check", vec!["--rows"]), ("info", vec![])] {
+        let output = nobody.run(&scene.data(), command, &arguments);
+        assert!(output.status.success(), "{command}: {}", stderr(&output));
+    }
+    rights(0o700, 0o600);
+    assert!(scene.bytes() == before);
+    assert!(nobody.run(&scene.data(), "import", &[&input]).status.success());
+}

@@ -1,0 +1,57 @@
+//! Keys that a killed writer has left go with the next writer's start; keys of expired files wait for an erasure.
+
+use super::{Scene, people};
+
+/// A key was made and kept, and its process killed before the catalog named a file: the key stayed until somebody was
+/// erased.
+#[test]
+fn a_key_of_no_file_is_gone_after_the_next_start() {
+    let scene = Scene::with(&people(4));
+    let before = scene.keys().ids().unwrap();
+    let keys = scene.keys();
+    let left: Vec<_> = (0..3).map(|_| keys.make().unwrap().unwrap()).collect();
+    keys.keep(&left).unwrap();
+    drop(keys);
+    assert_eq!(scene.keys().ids().unwrap().len(), before.len() + 3);
+    scene.import(&people(4), &[]);
+    assert_eq!(
+        scene.keys().ids().unwrap(),
+        before,
+        "nothing was imported, and nothing is left"
+    );
+    scene.import(&people(5), &[]);
+    assert!(scene.keys().ids().unwrap().len() > before.len());
+    scene.done("check", &["--rows"]);
+    assert_eq!(scene.resources().len(), 10);
+}
+
+/// Nobody else begins to write while a writer keeps keys: the lock keeps them from one another.
+#[test]
+fn a_key_that_a_writer_has_just_made_stays() {
+    let scene = Scene::with(&people(2));
+    let lake = scene.lake();
+    let writer = lake.writer().unwrap();
+    let key = lake.folder().keys().make().unwrap().unwrap();
+    lake.folder().keys().keep(std::slice::from_ref(&key)).unwrap();
+    let refused = scene.run("import", &["--wait", "0", scene.input(&people(3)).to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(1), "{}", super::stderr(&refused));
+    assert!(scene.keys().ids().unwrap().contains(&key.id()));
+    drop(writer);
+    scene.import(&people(3), &[]);
+    assert!(!scene.keys().ids().unwrap().contains(&key.id()));
+}
+
+/// A server that had read a file kept the file's key in memory after another process had destroyed it.
+#[test]
+fn a_process_forgets_the_keys_that_another_one_has_destroyed() {
+    let scene = Scene::with(&people(6));
+    let lake = scene.lake();
+    assert_eq!(super::resources(&lake, &lake.picture()).len(), 12);
+    let known = lake.folder().keys().ids().unwrap();
+    assert!(known.iter().all(|id| lake.folder().keys().key(id).is_ok()));
+    scene.done("erase", &["--yes", "--patient", "person-0003"]);
+    lake.refresh().unwrap();
+    let left = known.iter().filter(|id| lake.folder().keys().key(id).is_ok()).count();
+    assert_eq!(left, 0, "all files of these tables were written anew");
+    assert_eq!(super::resources(&lake, &lake.picture()).len(), 10);
+}
