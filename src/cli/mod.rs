@@ -56,6 +56,7 @@ mod sandbox;
 mod search;
 mod serve;
 mod sink;
+mod sql;
 mod summary;
 mod sync;
 mod terminology;
