@@ -41,8 +41,10 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         .map_err(Failure::other)?;
     let answered = runtime.block_on(async {
         tokio::select! {
+            // Heard before the work begins, and between any two batches.
+            biased;
+            _ = tokio::signal::ctrl_c() => Err(Failure::stopped("stopped before the end; no file is left of the result")),
             answered = answer(&arguments, &session, &statement, format) => answered,
-            _ = tokio::signal::ctrl_c() => Err(Failure::stopped("stopped; nothing is left of the result's file")),
         }
     });
     // Tasks that compute have an end at their next pause; what they have spilled goes with the folder.
@@ -76,6 +78,7 @@ async fn write(query: &Query, sink: &mut Sink, format: Format) -> Result<(), Sto
     sink.write(&head)?;
     while let Some(batch) = next {
         sink.write(&writer.write(&batch).map_err(failed)?)?;
+        tokio::task::yield_now().await;
         next = rows.next().await.transpose().map_err(failed)?;
     }
     sink.write(&writer.finish().map_err(failed)?)?;
