@@ -230,10 +230,23 @@ impl OverColumns {
         self.ty
     }
 
+    /// An error of the expression, at the place where the statement has it.
+    fn named(&self, mut error: RunError) -> RunError {
+        if let RunError::SeveralValues { at, .. }
+        | RunError::Type { at, .. }
+        | RunError::Complex { at, .. }
+        | RunError::SqlType { at, .. }
+        | RunError::Expression { at, .. } = &mut error
+        {
+            self.named.clone_into(at);
+        }
+        error
+    }
+
     /// Its only column.
     fn values(&self, batch: RecordBatch) -> Result<ArrayRef> {
         let rows = batch.num_rows();
-        let failed = |error: RunError| DataFusionError::External(Box::new(error));
+        let failed = |error: RunError| DataFusionError::External(Box::new(self.named(error)));
         let batches = self
             .view
             .rows(batch, false)

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, SetExpr, Statement as Sql, visit_expressions_mut,
+    AccessExpr, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, SetExpr, Statement as Sql, Subscript,
+    Value, visit_expressions_mut,
 };
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 
@@ -88,6 +89,7 @@ fn reading(mut statement: Statement) -> Result<Statement, SqlError> {
     }
     if let Statement::Statement(sql) = &mut statement {
         let _: ControlFlow<()> = visit_expressions_mut(sql.as_mut(), |expression| {
+            bracket(expression);
             spell_out(expression);
             ControlFlow::Continue(())
         });
@@ -116,6 +118,29 @@ fn kind(statement: &Statement) -> String {
         [] => "a statement that does not read".to_owned(),
         [first, second] if ["CREATE", "DROP", "ALTER"].contains(&first.as_str()) => format!("{first} {second}"),
         [first, ..] => first.clone(),
+    }
+}
+
+/// `name[1].family` as `name[1]['family']`: behind brackets a dot is a field.
+fn bracket(expression: &mut Expr) {
+    let Expr::CompoundFieldAccess { access_chain, .. } = expression else {
+        return;
+    };
+    let mut is_inside = false;
+    for access in access_chain {
+        *access = match access {
+            AccessExpr::Dot(Expr::Identifier(name)) if is_inside => {
+                let name = Value::SingleQuotedString(std::mem::take(&mut name.value));
+                AccessExpr::Subscript(Subscript::Index {
+                    index: Expr::value(name),
+                })
+            }
+            AccessExpr::Subscript(_) => {
+                is_inside = true;
+                continue;
+            }
+            AccessExpr::Dot(_) => continue,
+        };
     }
 }
 
@@ -179,6 +204,10 @@ mod tests {
                 "SELECT a FROM t WHERE lower(fhirpath_list(resource, 'id')) = 'x'",
             ),
             ("EXPLAIN SELECT 1", "SELECT 1"),
+            (
+                "SELECT p.name[1].family FROM Patient p",
+                "SELECT p.name[1]['family'] FROM Patient p",
+            ),
         ] {
             assert_eq!(said(text), expected);
         }

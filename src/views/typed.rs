@@ -82,8 +82,9 @@ impl ExecutionPlan for TypedExec {
         Ok(TreeNodeRecursion::Continue)
     }
 
+    /// Rows keep their order, but an order by a column's value is none by what was written: no sort goes below.
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
+        vec![false]
     }
 
     fn replace_children(
