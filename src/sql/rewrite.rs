@@ -265,7 +265,7 @@ fn lake_provider(table: &ScopedTable, leaves: LeafSet) -> Result<Arc<dyn TablePr
     }))
 }
 
-/// What the scan can be told of the rows that a filter keeps: conditions that follow from those on FHIRPath expressions.
+/// What the scan can be told of the rows that a filter keeps: what follows from its conditions on FHIRPath expressions.
 fn necessary(filter: &Expr) -> Result<Vec<Expr>> {
     let mut found = Vec::new();
     for part in split_conjunction(filter) {

@@ -92,13 +92,17 @@ fn values_that_do_not_go_with_a_statement_are_not_told() {
     let lake = Lake::new();
     let given = "SELECT fhirpath(Patient, 'name.family') FROM Patient";
     assert!(
-        lake.refused(given, &[]).contains("2 values"),
+        lake.refused(given, &[]).contains("a row has 2 values; take first()"),
         "{}",
         lake.refused(given, &[])
     );
     for (statement, expected) in [
         (
             "SELECT CAST(family AS INTEGER) FROM patients",
+            "cannot be cast to the type that is asked for",
+        ),
+        (
+            "SELECT id FROM Patient WHERE CAST(name[1]['family'] AS INTEGER) = 1",
             "cannot be cast to the type that is asked for",
         ),
         (

@@ -11,9 +11,10 @@ use crate::views::Format;
 
 /// Ask SQL of the lake: resource types and views are tables, fhirpath() is a function
 ///
-/// Every resource type is a table of its name (Patient, Observation), with id, patient, last_updated, resource (the JSON
-/// text) and the elements as columns; every view of --views is a table of its name. fhirpath(Patient, 'name.family')
-/// is a FHIRPath expression over a row. Names are taken as written: cases count. Only what a statement names is read.
+/// Every resource type is a table of its name (Patient, Observation), with id, patient, last_updated, resource (the
+/// JSON text) and the elements as columns; every view of --views is a table of its name. fhirpath(Patient,
+/// 'name.family.first()') is a FHIRPath expression over a row. Names are taken as written: cases count. Only what a
+/// statement names is read.
 ///
 /// Exit codes: 0 done; 2 the statement is faulty, would write something, or does not go with the data; 3 it needs more
 /// memory or work than it may; 130 stopped by Ctrl-C; 1 another failure. Nothing is left of --out but after 0.
