@@ -154,8 +154,8 @@ fn schema(error: &SchemaError) -> String {
 
 /// What is said of an error met over the data: of which kind it is, not which value it met.
 fn met(error: &DataFusionError) -> SqlError {
-    if let Some(known) = known(error) {
-        return known;
+    if let Some(error) = view_error(error) {
+        return SqlError::Data(error);
     }
     match error.find_root() {
         DataFusionError::ResourcesExhausted(_) => SqlError::Memory(
@@ -175,16 +175,14 @@ fn met(error: &DataFusionError) -> SqlError {
     }
 }
 
-/// What a view or expression says of its error, also where several partitions share it.
-fn known(error: &DataFusionError) -> Option<SqlError> {
+/// What a view or expression says whose error several partitions share.
+fn view_error(error: &DataFusionError) -> Option<String> {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = source {
-        match (error.downcast_ref::<RunError>(), error.downcast_ref::<SqlError>()) {
-            (Some(error), _) if error.is_too_costly() => return Some(SqlError::Memory(error.to_string())),
-            (Some(error), _) => return Some(SqlError::Data(error.to_string())),
-            (_, Some(error)) => return Some(SqlError::Data(error.to_string())),
-            _ => source = error.source(),
+        if let Some(error) = error.downcast_ref::<RunError>() {
+            return Some(error.to_string());
         }
+        source = error.source();
     }
     None
 }

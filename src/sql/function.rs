@@ -17,7 +17,6 @@ use datafusion::logical_expr::{
 };
 use serde_json::json;
 
-use super::error::SqlError;
 use super::tables;
 use crate::fhir::storage::TEXT;
 use crate::fhir::{TypeId, facts};
@@ -232,32 +231,27 @@ impl OverColumns {
     }
 
     /// An error of the expression, at the place where the statement has it.
-    fn failed(&self, mut error: RunError) -> DataFusionError {
-        match &mut error {
-            RunError::SeveralValues { count, .. } => {
-                let said = format!(
-                    "{}: a row has {count} values; take first(), or all of them by fhirpath_list()",
-                    self.named
-                );
-                return DataFusionError::External(Box::new(SqlError::Data(said)));
-            }
-            RunError::Type { at, .. }
-            | RunError::Complex { at, .. }
-            | RunError::SqlType { at, .. }
-            | RunError::Expression { at, .. } => self.named.clone_into(at),
-            _ => {}
+    fn named(&self, mut error: RunError) -> RunError {
+        if let RunError::SeveralValues { at, .. }
+        | RunError::Type { at, .. }
+        | RunError::Complex { at, .. }
+        | RunError::SqlType { at, .. }
+        | RunError::Expression { at, .. } = &mut error
+        {
+            self.named.clone_into(at);
         }
-        DataFusionError::External(Box::new(error))
+        error
     }
 
     /// Its only column.
     fn values(&self, batch: RecordBatch) -> Result<ArrayRef> {
         let rows = batch.num_rows();
+        let failed = |error: RunError| DataFusionError::External(Box::new(self.named(error)));
         let batches = self
             .view
             .rows(batch, false)
             .map(|batch| self.view.typed(&self.schema, &batch?));
-        let batches: Vec<RecordBatch> = batches.collect::<Result<_, _>>().map_err(|error| self.failed(error))?;
+        let batches: Vec<RecordBatch> = batches.collect::<Result<_, _>>().map_err(failed)?;
         let values = match batches.as_slice() {
             [only] => only.column(0).clone(),
             several => concat_batches(&self.schema, several)?.column(0).clone(),

@@ -92,7 +92,7 @@ fn values_that_do_not_go_with_a_statement_are_not_told() {
     let lake = Lake::new();
     let given = "SELECT fhirpath(Patient, 'name.family') FROM Patient";
     assert!(
-        lake.refused(given, &[]).contains("a row has 2 values; take first()"),
+        lake.refused(given, &[]).contains("has 2 values in one row"),
         "{}",
         lake.refused(given, &[])
     );
