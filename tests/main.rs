@@ -37,6 +37,7 @@ mod waiting; // writers wait for each other
 
 // Search and views.
 mod search; // against a plain reading of the JSON
+mod sql; // tables and views in one statement
 mod views; // official suite, pages, plans, formats
 mod walk; // pages while records change
 

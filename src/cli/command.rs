@@ -8,8 +8,8 @@ use super::failure::Failure;
 use super::lake_key::LakeKey;
 use super::{
     app, audit, backup, bench, check, compact, consents, demo, endpoint, erase, everything, fhirpath, generate, import,
-    info, keys, normalize, pdf, plans, receipt, restore, run as run_view, sandbox, seal, search, serve, summary, sync,
-    terminology, token, validate_view,
+    info, keys, normalize, pdf, plans, receipt, restore, run as run_view, sandbox, seal, search, serve, sql, summary,
+    sync, terminology, token, validate_view,
 };
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
@@ -39,6 +39,7 @@ enum Command {
     Explain(search::ExplainArgs),
     Plans(plans::Args),
     Serve(serve::Args),
+    Sql(sql::Args),
     Terminology(terminology::Args),
     Token(token::Args),
     ValidateView(validate_view::Args),
@@ -86,6 +87,7 @@ fn carry_out(command: Command) -> Result<(), Failure> {
         Command::Explain(arguments) => search::explain(arguments),
         Command::Plans(arguments) => plans::run(arguments),
         Command::Serve(arguments) => serve::run(arguments),
+        Command::Sql(arguments) => sql::run(arguments),
         Command::Terminology(arguments) => terminology::run(arguments),
         Command::Token(arguments) => token::run(arguments),
         Command::ValidateView(arguments) => validate_view::run(arguments),

@@ -39,6 +39,15 @@ impl Failure {
         }
     }
 
+    /// Ctrl-C has stopped it (exit code 130, as shells have it).
+    pub(super) fn stopped(message: impl Into<String>) -> Failure {
+        Failure {
+            code: 130,
+            message: message.into(),
+            others: Vec::new(),
+        }
+    }
+
     /// The lake cannot be opened: the input's fault where there is none, or one of another version. One that another
     /// process writes is nobody's fault.
     pub(super) fn from_lake(error: LakeError) -> Failure {

@@ -57,6 +57,7 @@ mod seal;
 mod search;
 mod serve;
 mod sink;
+mod sql;
 mod summary;
 mod sync;
 mod terminology;

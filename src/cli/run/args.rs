@@ -77,12 +77,24 @@ pub(in crate::cli) struct Args {
     pub(super) explain: bool,
 }
 
+/// `--format`.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum FormatArgument {
+pub(in crate::cli) enum FormatArgument {
     Csv,
     Json,
     Ndjson,
     Parquet,
+}
+
+impl From<FormatArgument> for Format {
+    fn from(format: FormatArgument) -> Format {
+        match format {
+            FormatArgument::Csv => Format::Csv { header: true },
+            FormatArgument::Json => Format::Json,
+            FormatArgument::Ndjson => Format::Ndjson,
+            FormatArgument::Parquet => Format::Parquet,
+        }
+    }
 }
 
 fn since(text: &str) -> Result<i64, String> {
@@ -109,10 +121,7 @@ impl Args {
             .and_then(Path::extension)
             .map(|extension| extension.to_string_lossy());
         let named = match self.format {
-            Some(FormatArgument::Csv) => Some(Format::Csv { header: true }),
-            Some(FormatArgument::Json) => Some(Format::Json),
-            Some(FormatArgument::Ndjson) => Some(Format::Ndjson),
-            Some(FormatArgument::Parquet) => Some(Format::Parquet),
+            Some(format) => Some(format.into()),
             None => extension.and_then(|extension| Format::parse(&extension)),
         };
         let format = match named.unwrap_or(Format::Csv { header: true }) {

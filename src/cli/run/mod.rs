@@ -5,7 +5,7 @@ mod args;
 mod files;
 mod outputs;
 mod pick;
-mod targets;
+pub(super) mod targets;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::fhir::TypeId;
 use crate::lake::{Lake, Scope};
 use crate::views::{Format, Resources, RunError, SharedRun};
 
-pub(super) use args::Args;
+pub(super) use args::{Args, FormatArgument};
 pub(super) use files::{Input, documents};
 use outputs::Outputs;
 use targets::Target;

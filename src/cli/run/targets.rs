@@ -48,7 +48,7 @@ pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
             }
         },
     };
-    keep_apart(arguments, &files, &outs)?;
+    keep_apart(arguments.data.as_deref(), &arguments.input, &files, &outs)?;
     if let Some(folder) = arguments
         .out
         .as_ref()
@@ -61,7 +61,7 @@ pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
 }
 
 /// The definitions in a folder, by name.
-fn definitions(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+pub(in crate::cli) fn definitions(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let failed = |error: std::io::Error| Failure::input(format!("{}: {error}", folder.display()));
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
@@ -79,7 +79,8 @@ fn definitions(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
-fn read(file: &Path, terminology: Option<Arc<Terminology>>, strict: bool) -> Result<View, Failure> {
+/// A file's view. JSON's names in it are warned of, or refused.
+pub(in crate::cli) fn read(file: &Path, terminology: Option<Arc<Terminology>>, strict: bool) -> Result<View, Failure> {
     let text = definition::read(file)?;
     let checked = match strict {
         true => View::check_strictly(&text, terminology),
@@ -127,7 +128,7 @@ fn outs(folder: &Path, files: &[PathBuf], extension: &str) -> Result<Vec<Option<
 }
 
 /// A definition's name: that of its file without `.json` and `.view`.
-fn stem(file: &Path) -> String {
+pub(in crate::cli) fn stem(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let cut = |name: &str, end: &str| {
         let at = name.len().checked_sub(end.len()).filter(|at| *at > 0)?;
@@ -139,7 +140,12 @@ fn stem(file: &Path) -> String {
 }
 
 /// Rows must not take the place of a view, of what they are made of, or of anything in the lake.
-fn keep_apart(arguments: &Args, files: &[PathBuf], outs: &[Option<PathBuf>]) -> Result<(), Failure> {
+pub(in crate::cli) fn keep_apart(
+    data: Option<&Path>,
+    input: &[PathBuf],
+    files: &[PathBuf],
+    outs: &[Option<PathBuf>],
+) -> Result<(), Failure> {
     let outs: Vec<&PathBuf> = outs.iter().flatten().collect();
     for out in &outs {
         if out.is_dir() || out.to_string_lossy().ends_with(std::path::is_separator) {
@@ -156,11 +162,11 @@ fn keep_apart(arguments: &Args, files: &[PathBuf], outs: &[Option<PathBuf>]) -> 
     };
     let known = |files: &[PathBuf]| files.iter().filter_map(|file| file.canonicalize().ok()).collect();
     refuse(&known(files), "a view")?;
-    if !there.is_empty() && !arguments.input.is_empty() {
+    if !there.is_empty() && !input.is_empty() {
         // What cannot be found is an error where the input is read.
-        refuse(&known(&ingest::find(&arguments.input).unwrap_or_default()), "an input")?;
+        refuse(&known(&ingest::find(input).unwrap_or_default()), "an input")?;
     }
-    let Some(lake) = arguments.data.as_ref().and_then(|data| data.canonicalize().ok()) else {
+    let Some(lake) = data.and_then(|data| data.canonicalize().ok()) else {
         return Ok(());
     };
     let inside = |out: &&&PathBuf| {

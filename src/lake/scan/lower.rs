@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use arrow::array::{BooleanArray, RecordBatch};
-use arrow::datatypes::Schema;
+use arrow::datatypes::{DataType, Schema, TimeUnit};
 use datafusion::catalog::Session;
 use datafusion::common::cast::as_boolean_array;
 use datafusion::common::{DFSchema, Result, ScalarValue};
@@ -26,8 +26,8 @@ use crate::fhir::storage::{EVERYTHING, LeafSet};
 
 /// System columns of text that are compared with their dictionaries' entries.
 const TEXTS: [&str; 2] = ["id", "patient"];
-/// The system column of moments.
-const LAST_UPDATED: &str = "last_updated";
+/// The function of a struct's element.
+const GET_FIELD: &str = "get_field";
 /// Texts beyond this many are counted in a label.
 const TEXTS_SHOWN: usize = 4;
 
@@ -64,6 +64,7 @@ impl Lowered {
     pub(super) fn of(filters: &[Expr], table: &ScopedTable, leaves: &LeafSet, state: &dyn Session) -> Result<Lowered> {
         let mut lowered = Lowered::default();
         let (mut prune, mut later) = (Vec::new(), Vec::new());
+        let columns = table.schema(leaves);
         for filter in filters.iter().flat_map(split_conjunction) {
             let necessary = match predicate(filter) {
                 Some(predicate) if predicate.is_late() => {
@@ -77,7 +78,7 @@ impl Lowered {
                     necessary
                 }
                 None => {
-                    let necessary = necessary(filter);
+                    let necessary = necessary(filter, &columns);
                     if !necessary.exact {
                         let computed = Computed::new(filter, table, leaves, state)?;
                         lowered.predicates.push(Arc::new(computed));
@@ -115,7 +116,7 @@ impl Lowered {
 }
 
 /// What must hold of a row for an expression to be true of it.
-fn necessary(expression: &Expr) -> Necessary {
+fn necessary(expression: &Expr, columns: &Schema) -> Necessary {
     if let Some(predicate) = predicate(expression) {
         return predicate.necessary().clone();
     }
@@ -124,16 +125,16 @@ fn necessary(expression: &Expr) -> Necessary {
             expr,
             list,
             negated: false,
-        }) => texts(expr, list.iter()),
+        }) => texts(expr, list.iter(), columns),
         Expr::BinaryExpr(binary) => {
             let (left, right) = (binary.left.as_ref(), binary.right.as_ref());
             match binary.op {
-                Operator::And => return both(necessary(left), necessary(right)),
-                Operator::Or => return one(necessary(left), necessary(right)),
-                Operator::Eq => texts(left, [right])
-                    .or_else(|| texts(right, [left]))
-                    .or_else(|| moments(left, binary.op, right)),
-                operator => moments(left, operator, right),
+                Operator::And => return both(necessary(left, columns), necessary(right, columns)),
+                Operator::Or => return one(necessary(left, columns), necessary(right, columns)),
+                Operator::Eq => texts(left, [right], columns)
+                    .or_else(|| texts(right, [left], columns))
+                    .or_else(|| range(left, binary.op, right, columns)),
+                operator => range(left, operator, right, columns),
             }
         }
         _ => None,
@@ -183,9 +184,16 @@ fn alternatives(mut condition: Necessary) -> Option<Vec<Alternative>> {
     }
 }
 
-/// That a system column of text has one of these values, which dictionary codes decide.
-fn texts<'e>(column: &Expr, values: impl IntoIterator<Item = &'e Expr>) -> Option<Necessary> {
-    let leaf: Arc<str> = TEXTS.into_iter().find(|name| is_column(column, name))?.into();
+/// That a text has one of these values, which dictionary codes decide: a system column's, or that of an element that no
+/// list is on the way to.
+fn texts<'e>(column: &Expr, values: impl IntoIterator<Item = &'e Expr>, columns: &Schema) -> Option<Necessary> {
+    let leaf: Arc<str> = match TEXTS.into_iter().find(|name| is_column(column, name)) {
+        Some(system) => system.into(),
+        None => single(column, columns)
+            .filter(|(_, ty)| **ty == DataType::Utf8)?
+            .0
+            .into(),
+    };
     let text = |value: &Expr| -> Option<Arc<str>> { Some(literal(value)?.try_as_str()??.into()) };
     let any_of: Vec<Arc<str>> = values.into_iter().map(text).collect::<Option<_>>()?;
     let label = match any_of.as_slice() {
@@ -209,30 +217,54 @@ fn texts<'e>(column: &Expr, values: impl IntoIterator<Item = &'e Expr>) -> Optio
     })
 }
 
-/// That `last_updated` stands in this relation to a moment, which statistics can refute.
-fn moments(left: &Expr, operator: Operator, right: &Expr) -> Option<Necessary> {
-    let (operator, moment) = if is_column(left, LAST_UPDATED) {
-        (operator, right)
-    } else if is_column(right, LAST_UPDATED) {
-        (operator.swap()?, left)
-    } else {
-        return None;
+/// The path and type of a column, or of an element inside it that no list is on the way to.
+fn single<'c>(expression: &Expr, columns: &'c Schema) -> Option<(String, &'c DataType)> {
+    match expression {
+        Expr::Column(column) => {
+            let field = columns.field_with_name(&column.name).ok()?;
+            Some((column.name.clone(), field.data_type()))
+        }
+        Expr::ScalarFunction(call) if call.func.name() == GET_FIELD => {
+            let (of, names) = call.args.split_first()?;
+            let (mut path, mut ty) = single(of, columns)?;
+            for name in names {
+                let (DataType::Struct(fields), name) = (ty, literal(name)?.try_as_str()??) else {
+                    return None;
+                };
+                ty = fields.find(name)?.1.data_type();
+                path = format!("{path}.{name}");
+            }
+            Some((path, ty))
+        }
+        _ => None,
+    }
+}
+
+/// That a moment or a whole number stands in this relation to another, which statistics can refute.
+fn range(left: &Expr, operator: Operator, right: &Expr, columns: &Schema) -> Option<Necessary> {
+    let ((leaf, ty), operator, value) = match (single(left, columns), literal(right)) {
+        (Some(leaf), Some(value)) => (leaf, operator, value),
+        _ => (single(right, columns)?, operator.swap()?, literal(left)?),
     };
-    let ScalarValue::TimestampMicrosecond(Some(moment), _) = literal(moment)? else {
-        return None;
+    let value = match (ty, value) {
+        (DataType::Timestamp(TimeUnit::Microsecond, _), ScalarValue::TimestampMicrosecond(Some(moment), _)) => {
+            i128::from(*moment)
+        }
+        (DataType::Int64, ScalarValue::Int64(Some(number))) => i128::from(*number),
+        (DataType::Int32, ScalarValue::Int32(Some(number))) => i128::from(*number),
+        _ => return None,
     };
-    let moment = i128::from(*moment);
     let (from, to) = match operator {
-        Operator::Eq => (Some(moment), Some(moment)),
-        Operator::Gt => (Some(moment + 1), None),
-        Operator::GtEq => (Some(moment), None),
-        Operator::Lt => (None, Some(moment - 1)),
-        Operator::LtEq => (None, Some(moment)),
+        Operator::Eq => (Some(value), Some(value)),
+        Operator::Gt => (Some(value + 1), None),
+        Operator::GtEq => (Some(value), None),
+        Operator::Lt => (None, Some(value - 1)),
+        Operator::LtEq => (None, Some(value)),
         _ => return None,
     };
     Some(Necessary {
         prune: Prune::Range {
-            leaf: LAST_UPDATED.into(),
+            leaf: leaf.into(),
             from,
             to,
         },

@@ -64,7 +64,7 @@ pub use locator::{FILE, Locator, ROW};
 pub use memory::{MemoryLimits, MemoryUse};
 pub use order::{Order, Reach, Threshold};
 pub use person::PersonRows;
-pub use predicate::{Alternative, Necessary, Predicate, expression};
+pub use predicate::{Alternative, Necessary, Predicate, expression, expression_over, is_predicate};
 pub use provider::LakeProvider;
 pub use prune::Prune;
 pub use report::{FilterStep, ScanReport};

@@ -78,6 +78,11 @@ pub fn expression(predicate: Arc<dyn Predicate>, schema: &Schema) -> Expr {
     let columns = schema.fields().iter().map(|field| field.name().as_str());
     let columns = columns.filter(|column| ![FILE, ROW].contains(column));
     let arguments = columns.filter(|column| reads(column)).map(ident).collect();
+    expression_over(predicate, arguments)
+}
+
+/// A predicate as an expression over these columns, of which there is one at least for each that the predicate reads.
+pub fn expression_over(predicate: Arc<dyn Predicate>, arguments: Vec<Expr>) -> Expr {
     let function = PredicateFunction {
         name: format!("[{}]", predicate.label()),
         predicate: predicate.into(),
@@ -88,6 +93,11 @@ pub fn expression(predicate: Arc<dyn Predicate>, schema: &Schema) -> Expr {
         ),
     };
     ScalarUDF::from(function).call(arguments)
+}
+
+/// Whether an expression is a predicate.
+pub fn is_predicate(of: &Expr) -> bool {
+    predicate(of).is_some()
 }
 
 /// The predicate that an expression is, if it is one and nothing else.

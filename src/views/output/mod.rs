@@ -11,3 +11,4 @@ mod typed;
 pub use format::Format;
 pub(super) use parquet::ParquetWriter;
 pub(super) use text::TextFormat;
+pub(super) use typed::{schema as typed_schema, typed};

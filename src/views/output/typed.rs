@@ -23,12 +23,16 @@ use crate::views::sql_type::SqlType;
 const DAY: i64 = 86_400_000_000;
 
 /// The schema of typed rows.
-pub(super) fn schema(columns: &[Column]) -> SchemaRef {
+pub(in crate::views) fn schema(columns: &[Column]) -> SchemaRef {
     Arc::new(Schema::new(columns.iter().map(Column::typed_field).collect::<Vec<_>>()))
 }
 
 /// The rows with their values typed.
-pub(super) fn typed(columns: &[Column], schema: &SchemaRef, batch: &RecordBatch) -> Result<RecordBatch, RunError> {
+pub(in crate::views) fn typed(
+    columns: &[Column],
+    schema: &SchemaRef,
+    batch: &RecordBatch,
+) -> Result<RecordBatch, RunError> {
     let arrays = columns
         .iter()
         .zip(batch.columns())

@@ -1,0 +1,100 @@
+//! What `tabularium sql` is told.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use crate::cli::failure::Failure;
+use crate::cli::lake_scope::LakeScope;
+use crate::cli::run::FormatArgument;
+use crate::cli::terminology::TerminologyArgument;
+use crate::views::Format;
+
+/// Ask SQL of the lake: resource types and views are tables, fhirpath() is a function
+///
+/// Every resource type is a table of its name (Patient, Observation), with id, patient, last_updated, resource (the
+/// JSON text) and the elements as columns; every view of --views is a table of its name. fhirpath(Patient,
+/// 'name.family.first()') is a FHIRPath expression over a row. Names are taken as written: cases count. Only what a
+/// statement names is read.
+///
+/// Exit codes: 0 done; 2 the statement is faulty, would write something, or does not go with the data; 3 it needs more
+/// memory or work than it may; 130 stopped by Ctrl-C; 1 another failure. Nothing is left of --out but after 0.
+#[derive(Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("statements").required(true).args(["statement", "file"])))]
+pub(in crate::cli) struct Args {
+    /// The statement: one SELECT, or WITH, EXPLAIN, DESCRIBE, SHOW TABLES
+    #[arg(value_name = "SQL")]
+    statement: Option<String>,
+    /// A file with the statement; - is standard input
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) lake: LakeScope,
+    /// A folder of ViewDefinitions, each a table of its name: every .json file in it that is not hidden
+    #[arg(long, value_name = "DIR")]
+    pub(super) views: Option<PathBuf>,
+    /// How to write the rows; without it as the name of --out says, else as CSV
+    #[arg(long, value_enum)]
+    format: Option<FormatArgument>,
+    /// The file to write, without it standard output
+    #[arg(long, value_name = "FILE")]
+    pub(super) out: Option<PathBuf>,
+    /// Leave out the line that names the columns (CSV)
+    #[arg(long)]
+    no_header: bool,
+    #[command(flatten)]
+    pub(super) terminology: TerminologyArgument,
+    /// Memory for sorts, joins and groups, in MiB; what does not fit goes to a temporary folder, but not from a sealed
+    /// lake
+    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub(super) memory: u64,
+    /// Print the plan instead of running it: what is read, and what the scan decides by itself
+    #[arg(long)]
+    pub(super) explain: bool,
+}
+
+/// Bytes of a statement, far beyond what people or programs write.
+const MOST: u64 = 16 << 20;
+
+impl Args {
+    /// The statement.
+    pub(super) fn statement(&self) -> Result<String, Failure> {
+        use std::io::Read;
+
+        let Some(file) = &self.file else {
+            return Ok(self.statement.clone().unwrap_or_default());
+        };
+        let mut text = Vec::new();
+        let read = match file.as_os_str() == "-" {
+            true => std::io::stdin().lock().take(MOST + 1).read_to_end(&mut text),
+            false => std::fs::File::open(file).and_then(|file| file.take(MOST + 1).read_to_end(&mut text)),
+        };
+        let failed = |problem: &dyn std::fmt::Display| Failure::input(format!("{}: {problem}", file.display()));
+        read.map_err(|error| failed(&error))?;
+        if text.len() as u64 > MOST {
+            return Err(failed(&format_args!("is larger than {} MiB", MOST >> 20)));
+        }
+        String::from_utf8(text).map_err(|_| failed(&"is not UTF-8"))
+    }
+
+    /// How rows are written.
+    pub(super) fn format(&self) -> Result<Format, Failure> {
+        let extension = self.out.as_deref().and_then(Path::extension);
+        let extension = extension.map(|extension| extension.to_string_lossy());
+        let named = match self.format {
+            Some(format) => Some(format.into()),
+            None => extension.and_then(|extension| Format::parse(&extension)),
+        };
+        let format = match named.unwrap_or(Format::Csv { header: true }) {
+            Format::Csv { .. } => Format::Csv {
+                header: !self.no_header,
+            },
+            other => other,
+        };
+        if format == Format::Parquet && self.out.is_none() && std::io::stdout().is_terminal() && !self.explain {
+            return Err(Failure::input(
+                "Parquet is not for the terminal; name a file with --out",
+            ));
+        }
+        Ok(format)
+    }
+}

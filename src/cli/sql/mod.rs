@@ -1,0 +1,121 @@
+//! `tabularium sql`: statements over the lake's tables and over views.
+
+mod args;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures::StreamExt;
+
+use super::failure::Failure;
+use super::run::targets;
+use super::sink::{Sink, Stop};
+use crate::lake::Lake;
+use crate::sql::{Options, Query, Session, SqlError, Writer};
+use crate::views::{Format, View};
+
+pub(super) use args::Args;
+
+/// Answers the statement.
+pub(super) fn run(arguments: Args) -> Result<(), Failure> {
+    let statement = arguments.statement()?;
+    let format = arguments.format()?;
+    let lake = arguments.lake.open()?;
+    let views = views(&arguments)?;
+    let files: Vec<PathBuf> = views.iter().map(|(file, _)| file.clone()).collect();
+    let data = Some(arguments.lake.data.as_path());
+    targets::keep_apart(data, &[], &files, std::slice::from_ref(&arguments.out))?;
+    let named = views
+        .into_iter()
+        .map(|(file, view)| (view.name().map_or_else(|| targets::stem(&file), str::to_owned), view));
+    let spill = spill(&lake)?;
+    let options = Options {
+        memory: (arguments.memory << 20) as usize,
+        spill: spill.as_ref().map(|folder| folder.path().to_owned()),
+        terminology: arguments.terminology.load(Some(&arguments.lake.data))?,
+    };
+    let session = Session::new(&lake, &arguments.lake.scope(&lake), named.collect(), options).map_err(failure)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::other)?;
+    let answered = runtime.block_on(async {
+        tokio::select! {
+            // Heard before the work begins, and between any two batches.
+            biased;
+            _ = tokio::signal::ctrl_c() => Err(Failure::stopped("stopped before the end; no file is left of the result")),
+            answered = answer(&arguments, &session, &statement, format) => answered,
+        }
+    });
+    // Tasks that compute have an end at their next pause; what they have spilled goes with the folder.
+    runtime.shutdown_timeout(std::time::Duration::from_secs(5));
+    answered
+}
+
+async fn answer(arguments: &Args, session: &Session, statement: &str, format: Format) -> Result<(), Failure> {
+    let query = match arguments.explain {
+        true => session.explain(statement).await,
+        false => session.query(statement).await,
+    };
+    let query = query.map_err(failure)?;
+    if query.is_plan() {
+        print!("{}", query.plan().await.map_err(failure)?);
+        return Ok(());
+    }
+    let mut sink = Sink::at(arguments.out.as_deref())?;
+    match write(&query, &mut sink, format).await {
+        Ok(()) | Err(Stop::Quiet) => Ok(()),
+        Err(Stop::Failed(failure)) => Err(failure),
+    }
+}
+
+async fn write(query: &Query, sink: &mut Sink, format: Format) -> Result<(), Stop> {
+    let failed = |error: SqlError| Stop::Failed(failure(error));
+    let (mut writer, head) = Writer::new(format, &query.schema()).map_err(failed)?;
+    let mut rows = Box::pin(query.rows().map_err(failed)?);
+    // A statement that fails before its first row leaves standard output alone.
+    let mut next = rows.next().await.transpose().map_err(failed)?;
+    sink.write(&head)?;
+    while let Some(batch) = next {
+        sink.write(&writer.write(&batch).map_err(failed)?)?;
+        tokio::task::yield_now().await;
+        next = rows.next().await.transpose().map_err(failed)?;
+    }
+    sink.write(&writer.finish().map_err(failed)?)?;
+    sink.finish()
+}
+
+/// The views of the folder, each with its file. Every faulty one is named.
+fn views(arguments: &Args) -> Result<Vec<(PathBuf, Arc<View>)>, Failure> {
+    let Some(folder) = &arguments.views else {
+        return Ok(Vec::new());
+    };
+    let terminology = arguments.terminology.load(Some(&arguments.lake.data))?;
+    let (mut views, mut faulty) = (Vec::new(), Vec::new());
+    for file in targets::definitions(folder)? {
+        match targets::read(&file, terminology.clone(), false) {
+            Ok(view) => views.push((file, Arc::new(view))),
+            Err(failure) => faulty.push(failure),
+        }
+    }
+    Failure::all(faulty)?;
+    Ok(views)
+}
+
+/// A folder for what memory has no room for; none for a sealed lake, of which nothing lies in clear.
+fn spill(lake: &Lake) -> Result<Option<tempfile::TempDir>, Failure> {
+    if lake.folder().keys().seals() {
+        return Ok(None);
+    }
+    let folder = tempfile::Builder::new().prefix("tabularium-sql").tempdir();
+    folder.map(Some).map_err(Failure::other)
+}
+
+fn failure(error: SqlError) -> Failure {
+    let message = error.to_string();
+    match error {
+        error if error.is_too_costly() => Failure::partial(message),
+        error if error.is_of_statement() => Failure::input(message),
+        _ => Failure::other(message),
+    }
+}

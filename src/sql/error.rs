@@ -1,0 +1,188 @@
+//! Why a statement has no answer, in one sentence. What went wrong over the data is told without the data: messages of
+//! casts and functions name values, which are people's.
+
+use arrow::error::ArrowError;
+use datafusion::common::utils::datafusion_strsim::normalized_levenshtein;
+use datafusion::common::{Column, SchemaError};
+use datafusion::error::DataFusionError;
+
+use crate::views::RunError;
+
+/// Columns that a message lists at most.
+const COLUMNS_SHOWN: usize = 12;
+/// How near a name must be to be what was meant.
+const NEAR: f64 = 0.6;
+
+/// Why a statement has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum SqlError {
+    /// The statement cannot be read, or does not go with the tables.
+    #[error("{0}")]
+    Statement(String),
+    /// The statement would change something.
+    #[error("{0} is refused: tabularium sql only reads")]
+    Writes(String),
+    /// There are more statements than one, or none.
+    #[error("{0} statements were given; tabularium sql answers one at a time")]
+    Count(usize),
+    /// Two tables have one name.
+    #[error("{0}")]
+    Name(String),
+    /// The session could not be made.
+    #[error("{0}")]
+    Session(String),
+    /// The statement and the data do not go together.
+    #[error("{0}")]
+    Data(String),
+    /// There is not enough memory.
+    #[error("{0}")]
+    Memory(String),
+    /// A view, or a FHIRPath expression, failed over the data.
+    #[error(transparent)]
+    View(#[from] RunError),
+    /// The result could not be written.
+    #[error("the result could not be written: {0}")]
+    Output(String),
+    /// Something else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl SqlError {
+    /// Whether the statement is at fault, or the statement and the data together.
+    pub fn is_of_statement(&self) -> bool {
+        match self {
+            SqlError::Statement(_)
+            | SqlError::Writes(_)
+            | SqlError::Count(_)
+            | SqlError::Name(_)
+            | SqlError::Data(_) => true,
+            SqlError::View(error) => error.is_of_view(),
+            _ => false,
+        }
+    }
+
+    /// Whether the answer takes more memory, work, rows or text than it may.
+    pub fn is_too_costly(&self) -> bool {
+        match self {
+            SqlError::Memory(_) => true,
+            SqlError::View(error) => error.is_too_costly(),
+            _ => false,
+        }
+    }
+
+    /// An error met before any row was read: what it says is of the statement alone.
+    pub(super) fn of_plan(error: DataFusionError) -> SqlError {
+        match RunError::from(error) {
+            RunError::Plan(error) => SqlError::Statement(said(&error)),
+            RunError::Lake(error) => SqlError::Other(error.to_string()),
+            other => SqlError::View(other),
+        }
+    }
+
+    /// An error met over the data.
+    pub(super) fn of_run(error: DataFusionError) -> SqlError {
+        match RunError::from(unshared(error)) {
+            RunError::Plan(error) => met(&error),
+            other => SqlError::View(other),
+        }
+    }
+}
+
+/// An error that several partitions share, if one of them is left with it alone, as it was.
+fn unshared(error: DataFusionError) -> DataFusionError {
+    match error {
+        DataFusionError::Shared(shared) => match std::sync::Arc::try_unwrap(shared) {
+            Ok(error) => unshared(error),
+            Err(shared) => DataFusionError::Shared(shared),
+        },
+        DataFusionError::Context(_, error) => unshared(*error),
+        other => other,
+    }
+}
+
+/// What a statement's error says, in one sentence.
+fn said(error: &DataFusionError) -> String {
+    let root = error.find_root();
+    match root {
+        DataFusionError::SchemaError(error, _) => schema(error),
+        DataFusionError::SQL(error, _) => {
+            let text = error.to_string();
+            let text = text.strip_prefix("sql parser error: ").unwrap_or(&text);
+            format!("the statement cannot be read: {}", one_line(text))
+        }
+        DataFusionError::Diagnostic(_, inner) => said(inner),
+        DataFusionError::Collection(errors) => errors.first().map_or_else(|| one_line(&root.message()), said),
+        other => one_line(&other.message()),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    let text = text.split(DataFusionError::BACK_TRACE_SEP).next().unwrap_or_default();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn schema(error: &SchemaError) -> String {
+    let SchemaError::FieldNotFound { field, valid_fields } = error else {
+        return one_line(&error.to_string());
+    };
+    let name = field.flat_name();
+    let mut near: Vec<(f64, &Column)> = valid_fields
+        .iter()
+        .map(|valid| {
+            let (wanted, name) = (field.name.to_lowercase(), valid.name.to_lowercase());
+            (normalized_levenshtein(&wanted, &name), valid)
+        })
+        .filter(|(nearness, _)| *nearness >= NEAR)
+        .collect();
+    near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    if let Some((_, meant)) = near.first() {
+        return format!("there is no column '{name}'; did you mean '{}'?", meant.flat_name());
+    }
+    match valid_fields.len() {
+        0 => format!("there is no column '{name}'"),
+        count => {
+            let shown: Vec<String> = valid_fields.iter().take(COLUMNS_SHOWN).map(Column::flat_name).collect();
+            let more = match count.saturating_sub(COLUMNS_SHOWN) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("there is no column '{name}'; there are {}{more}", shown.join(", "))
+        }
+    }
+}
+
+/// What is said of an error met over the data: of which kind it is, not which value it met.
+fn met(error: &DataFusionError) -> SqlError {
+    if let Some(error) = view_error(error) {
+        return SqlError::Data(error);
+    }
+    match error.find_root() {
+        DataFusionError::ResourcesExhausted(_) => SqlError::Memory(
+            "the statement needs more memory than --memory allows, or more room for what it spills".to_owned(),
+        ),
+        DataFusionError::ArrowError(error, _) => match error.as_ref() {
+            ArrowError::DivideByZero => SqlError::Data("a division by zero".to_owned()),
+            ArrowError::ArithmeticOverflow(_) => SqlError::Data("a number is too large for its type".to_owned()),
+            ArrowError::CastError(_) | ArrowError::ParseError(_) => SqlError::Data(
+                "a value cannot be cast to the type that is asked for; TRY_CAST gives NULL for it".to_owned(),
+            ),
+            _ => SqlError::Data("a function failed over one of the values".to_owned()),
+        },
+        DataFusionError::Execution(_) => SqlError::Data("a function failed over one of the values".to_owned()),
+        DataFusionError::External(error) => SqlError::Other(one_line(&error.to_string())),
+        other => SqlError::Other(one_line(&other.message())),
+    }
+}
+
+/// What a view or expression says whose error several partitions share.
+fn view_error(error: &DataFusionError) -> Option<String> {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = source {
+        if let Some(error) = error.downcast_ref::<RunError>() {
+            return Some(error.to_string());
+        }
+        source = error.source();
+    }
+    None
+}

@@ -1,0 +1,328 @@
+//! `fhirpath(row, 'expression')` and `fhirpath_list(row, 'expression')`: the value of a FHIRPath expression over a row
+//! of a table, as a column of a view would have it.
+//!
+//! What a statement calls is known by the text of the expression and the type of the row. Before a plan is made of the
+//! statement, `rewrite` puts a function in its place that is given the columns that the expression reads.
+
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::compute::{concat_batches, is_not_null, nullif};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err, plan_datafusion_err, plan_err};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+};
+use serde_json::json;
+
+use super::tables;
+use crate::fhir::storage::TEXT;
+use crate::fhir::{TypeId, facts};
+use crate::terminology::Terminology;
+use crate::views::{RunError, View};
+
+/// The functions: one value, and a list of all.
+pub(super) const NAMES: [&str; 2] = ["fhirpath", "fhirpath_list"];
+/// The only column of an expression's view.
+pub(super) const COLUMN: &str = "value";
+
+/// Expressions of a statement, compiled once.
+#[derive(Debug, Default)]
+pub(super) struct Expressions {
+    terminology: Option<Arc<Terminology>>,
+    known: Mutex<HashMap<(TypeId, String, bool), Arc<View>>>,
+}
+
+impl Expressions {
+    pub(super) fn new(terminology: Option<Arc<Terminology>>) -> Expressions {
+        Expressions {
+            terminology,
+            known: Mutex::default(),
+        }
+    }
+
+    /// The expression over rows of a type as a view of one column. Decimals are numbers: what is asked of them is
+    /// arithmetic.
+    pub(super) fn view(&self, ty: TypeId, text: &str, is_list: bool) -> Result<Arc<View>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (ty, text.to_owned(), is_list);
+        if let Some(view) = known.get(&key) {
+            return Ok(view.clone());
+        }
+        let mut view = self.compile(ty, text, is_list, None)?;
+        if view
+            .columns()
+            .iter()
+            .any(|column| column.kind == crate::views::Kind::Decimal)
+        {
+            view = self.compile(ty, text, is_list, Some("DOUBLE PRECISION"))?;
+        }
+        let view = Arc::new(view);
+        known.insert(key, view.clone());
+        Ok(view)
+    }
+
+    fn compile(&self, ty: TypeId, text: &str, is_list: bool, sql: Option<&str>) -> Result<View> {
+        let mut column = json!({"name": COLUMN, "path": text, "collection": is_list});
+        if let Some(sql) = sql {
+            column["tag"] = json!([{"name": "ansi/type", "value": sql}]);
+        }
+        let view = json!({"resourceType": "ViewDefinition", "status": "active", "resource": facts().get(ty).name,
+            "select": [{"column": [column]}]});
+        let checked = View::check_with(view.to_string().as_bytes(), self.terminology.clone());
+        checked.into_view().map_err(|findings| {
+            let problem = findings.iter().find(|finding| finding.is_error());
+            let problem = problem.map(|finding| finding.problem.clone()).unwrap_or_default();
+            plan_datafusion_err!("{}(..., '{text}'): {problem}", name_of(is_list))
+        })
+    }
+}
+
+fn name_of(is_list: bool) -> &'static str {
+    NAMES[usize::from(is_list)]
+}
+
+/// The function as statements call it.
+#[derive(Debug)]
+pub(super) struct Called {
+    pub(super) is_list: bool,
+    expressions: Arc<Expressions>,
+    signature: Signature,
+}
+
+impl Called {
+    pub(super) fn new(is_list: bool, expressions: Arc<Expressions>) -> Called {
+        Called {
+            is_list,
+            expressions,
+            signature: Signature::any(2, Volatility::Immutable),
+        }
+    }
+
+    /// The expression over rows of the type that a field comes from.
+    pub(super) fn view(&self, row: &Field, text: &str) -> Result<(TypeId, Arc<View>)> {
+        let Some((ty, _)) = tables::origin(row).filter(|(_, column)| *column == TEXT) else {
+            return plan_err!(
+                "{0}() is about a row of a table: {0}(Patient, 'name.family')",
+                name_of(self.is_list)
+            );
+        };
+        Ok((ty, self.expressions.view(ty, text, self.is_list)?))
+    }
+}
+
+/// There is one of each in a session.
+impl PartialEq for Called {
+    fn eq(&self, other: &Called) -> bool {
+        self.is_list == other.is_list
+    }
+}
+
+impl Eq for Called {}
+
+impl Hash for Called {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.is_list.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Called {
+    fn name(&self) -> &str {
+        name_of(self.is_list)
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        Ok(shown(name_of(self.is_list), args))
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        plan_err!("{}() needs its expression as a text", self.name())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let (Some(row), Some(Some(text))) = (args.arg_fields.first(), args.scalar_arguments.get(1)) else {
+            return plan_err!("{}() needs its expression as a text between quotes", self.name());
+        };
+        let Some(Some(text)) = text.try_as_str() else {
+            return plan_err!("{}() needs its expression as a text between quotes", self.name());
+        };
+        let (_, view) = self.view(row, text)?;
+        let ty = view.typed_schema().field(0).data_type().clone();
+        Ok(Arc::new(Field::new(self.name(), ty, true)))
+    }
+
+    fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        exec_err!("{}() was not given the columns of its row", self.name())
+    }
+}
+
+/// `fhirpath(Patient, 'gender')`, as the name of a column.
+fn shown(name: &str, args: &[Expr]) -> String {
+    let row = match args.first() {
+        Some(Expr::Column(column)) => match &column.relation {
+            Some(table) => table.table().to_owned(),
+            None => "row".to_owned(),
+        },
+        _ => "row".to_owned(),
+    };
+    let text = match args.get(1) {
+        Some(Expr::Literal(value, _)) => value.try_as_str().flatten().unwrap_or_default().to_owned(),
+        _ => "...".to_owned(),
+    };
+    format!("{name}({row}, '{text}')")
+}
+
+/// The function over the columns that its expression reads.
+#[derive(Debug)]
+pub(super) struct OverColumns {
+    view: Arc<View>,
+    schema: SchemaRef,
+    ty: TypeId,
+    text: String,
+    is_list: bool,
+    /// The name that the call has in the statement.
+    named: String,
+    /// The columns that its arguments are.
+    columns: Vec<String>,
+    /// Whether the first argument is an id, without which there is no row.
+    guarded: bool,
+    signature: Signature,
+}
+
+impl OverColumns {
+    pub(super) fn new(
+        called: &Called,
+        (ty, view): (TypeId, Arc<View>),
+        call: &[Expr],
+        text: &str,
+        columns: Vec<String>,
+        guarded: bool,
+    ) -> OverColumns {
+        OverColumns {
+            schema: view.typed_schema(),
+            view,
+            ty,
+            text: text.to_owned(),
+            is_list: called.is_list,
+            named: shown(name_of(called.is_list), call),
+            columns,
+            guarded,
+            signature: Signature::one_of(
+                vec![TypeSignature::Nullary, TypeSignature::VariadicAny],
+                Volatility::Immutable,
+            ),
+        }
+    }
+
+    /// The view of the expression.
+    pub(super) fn view(&self) -> &Arc<View> {
+        &self.view
+    }
+
+    /// The type of the rows.
+    pub(super) fn ty(&self) -> TypeId {
+        self.ty
+    }
+
+    /// An error of the expression, at the place where the statement has it.
+    fn named(&self, mut error: RunError) -> RunError {
+        if let RunError::SeveralValues { at, .. }
+        | RunError::Type { at, .. }
+        | RunError::Complex { at, .. }
+        | RunError::SqlType { at, .. }
+        | RunError::Expression { at, .. } = &mut error
+        {
+            self.named.clone_into(at);
+        }
+        error
+    }
+
+    /// Its only column.
+    fn values(&self, batch: RecordBatch) -> Result<ArrayRef> {
+        let rows = batch.num_rows();
+        let failed = |error: RunError| DataFusionError::External(Box::new(self.named(error)));
+        let batches = self
+            .view
+            .rows(batch, false)
+            .map(|batch| self.view.typed(&self.schema, &batch?));
+        let batches: Vec<RecordBatch> = batches.collect::<Result<_, _>>().map_err(failed)?;
+        let values = match batches.as_slice() {
+            [only] => only.column(0).clone(),
+            several => concat_batches(&self.schema, several)?.column(0).clone(),
+        };
+        if values.len() != rows {
+            return exec_err!("{} gave {} values for {rows} rows", self.name(), values.len());
+        }
+        Ok(values)
+    }
+}
+
+impl PartialEq for OverColumns {
+    fn eq(&self, other: &OverColumns) -> bool {
+        let key = |this: &OverColumns| (this.ty, this.is_list, this.guarded);
+        key(self) == key(other) && self.text == other.text && self.named == other.named && self.columns == other.columns
+    }
+}
+
+impl Eq for OverColumns {}
+
+impl Hash for OverColumns {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+        self.named.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for OverColumns {
+    fn name(&self) -> &str {
+        name_of(self.is_list)
+    }
+
+    fn schema_name(&self, _: &[Expr]) -> Result<String> {
+        Ok(self.named.clone())
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.schema.field(0).data_type().clone())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let one = args.args.iter().all(|value| matches!(value, ColumnarValue::Scalar(_)));
+        let rows = if one { 1 } else { args.number_rows };
+        let arrays = args.args.iter().map(|value| value.to_array(rows));
+        let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
+        // The planner asks what comes of columns that are null; such a column has no elements inside.
+        let is_null = |array: &ArrayRef| array.data_type() == &DataType::Null;
+        if self.guarded && arrays.first().is_some_and(is_null) {
+            let ty = self.schema.field(0).data_type();
+            return Ok(ColumnarValue::Array(new_null_array(ty, rows)));
+        }
+        let there = arrays.iter().zip(&self.columns).filter(|(array, _)| !is_null(array));
+        let (columns, fields): (Vec<ArrayRef>, Vec<Field>) = there
+            .map(|(array, name)| (array.clone(), Field::new(name, array.data_type().clone(), true)))
+            .unzip();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?;
+        let mut values = self.values(batch)?;
+        if let Some(id) = arrays.first().filter(|_| self.guarded)
+            && id.null_count() > 0
+        {
+            let absent = arrow::compute::not(&is_not_null(id)?)?;
+            values = nullif(&values, &absent)?;
+        }
+        match one && rows == 1 {
+            true => Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&values, 0)?)),
+            false => Ok(ColumnarValue::Array(values)),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Columns in the few types that text is written from: what a type has in several encodings is brought to one.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, FieldRef};
+use arrow::error::ArrowError;
+
+/// The columns of a batch.
+pub(super) fn columns(batch: &RecordBatch) -> Result<Vec<ArrayRef>, ArrowError> {
+    batch
+        .columns()
+        .iter()
+        .map(|array| {
+            let ty = plain(array.data_type());
+            match ty == *array.data_type() {
+                true => Ok(array.clone()),
+                false => cast(array, &ty),
+            }
+        })
+        .collect()
+}
+
+fn plain(ty: &DataType) -> DataType {
+    let field = |field: &FieldRef| -> FieldRef { Arc::new(Field::new(field.name(), plain(field.data_type()), true)) };
+    match ty {
+        DataType::Dictionary(_, values) => plain(values),
+        DataType::Utf8View | DataType::LargeUtf8 => DataType::Utf8,
+        DataType::BinaryView | DataType::LargeBinary | DataType::FixedSizeBinary(_) => DataType::Binary,
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _) => DataType::List(field(item)),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(field).collect()),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,58 @@
+//! A statement, planned: its columns, its rows, or its plan.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::execution::TaskContext;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::display::DisplayableExecutionPlan;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use futures::{Stream, StreamExt};
+
+use super::error::SqlError;
+
+/// A statement that is ready to run.
+#[derive(Debug)]
+pub struct Query {
+    pub(super) logical: LogicalPlan,
+    pub(super) physical: Arc<dyn ExecutionPlan>,
+    pub(super) context: Arc<TaskContext>,
+    /// Whether the plan is wanted, and whether with what came of running it.
+    pub(super) shows: Option<bool>,
+}
+
+impl Query {
+    /// The columns of the result.
+    pub fn schema(&self) -> SchemaRef {
+        self.physical.schema()
+    }
+
+    /// Whether the plan is wanted in the place of rows.
+    pub fn is_plan(&self) -> bool {
+        self.shows.is_some()
+    }
+
+    /// The rows, in the order that the statement asks for. Dropping the stream ends the work.
+    pub fn rows(&self) -> Result<impl Stream<Item = Result<RecordBatch, SqlError>> + use<>, SqlError> {
+        let stream = execute_stream(self.physical.clone(), self.context.clone()).map_err(SqlError::of_run)?;
+        Ok(stream.map(|batch| batch.map_err(SqlError::of_run)))
+    }
+
+    /// The plan, run if `EXPLAIN ANALYZE` asks for it.
+    pub async fn plan(&self) -> Result<String, SqlError> {
+        let mut text = format!("{}\n\n", self.logical.display_indent());
+        let plan = if self.shows == Some(true) {
+            let mut rows = Box::pin(self.rows()?);
+            while let Some(batch) = rows.next().await {
+                batch?;
+            }
+            DisplayableExecutionPlan::with_metrics(self.physical.as_ref())
+        } else {
+            DisplayableExecutionPlan::new(self.physical.as_ref())
+        };
+        let _ = write!(text, "{}", plan.indent(true));
+        Ok(text)
+    }
+}

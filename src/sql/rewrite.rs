@@ -1,0 +1,291 @@
+//! From the plan that DataFusion makes of a statement to one that reads what the statement names: `fhirpath()` is given
+//! the columns of its expression, and each table the leaves that anything asks of it.
+//!
+//! It runs once, before any rule of DataFusion. A column that stands alone is wanted whole; of `name[1]['family']` only
+//! the leaf is. Which of the root columns a scan really yields is left to DataFusion's projection.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::Field;
+use datafusion::catalog::TableProvider;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, ExprSchema, JoinType, Result, ScalarValue, plan_err};
+use datafusion::datasource::{provider_as_source, source_as_provider};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::utils::{merge_schema, split_conjunction};
+use datafusion::logical_expr::{Expr, LogicalPlan, ScalarUDF, TableScanBuilder};
+use datafusion::prelude::ident;
+
+use super::function::{COLUMN, Called, OverColumns};
+use super::tables::{RowTable, Tables, is_nested, origin};
+use crate::fhir::TypeId;
+use crate::fhir::storage::{EVERYTHING, LeafSet};
+use crate::lake::scan::{ScanRequest, ScopedTable, expression_over, is_predicate};
+
+/// The column that every row has.
+const ID: &str = "id";
+
+/// What statements ask of tables, by type.
+type Asked = HashMap<TypeId, LeafSet>;
+
+/// The plan over providers that read what it asks.
+pub(super) fn rewrite(plan: LogicalPlan, tables: &Tables) -> Result<LogicalPlan> {
+    let mut guarded = false;
+    plan.apply_with_subqueries(|node| {
+        let outer = |join: JoinType| matches!(join, JoinType::Left | JoinType::Right | JoinType::Full);
+        guarded |= matches!(node, LogicalPlan::Join(join) if outer(join.join_type));
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    let plan = plan
+        .transform_up_with_subqueries(|node| give_columns(node, tables, guarded))?
+        .data;
+    let mut asked = Asked::default();
+    for field in plan.schema().fields() {
+        whole(field, &mut asked);
+    }
+    plan.apply_with_subqueries(|node| {
+        leaves_of(node, &mut asked)?;
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    let narrowed = plan.transform_up_with_subqueries(|node| narrow(node, &asked))?;
+    Ok(narrowed.data)
+}
+
+/// Gives each `fhirpath()` of a node the columns that its expression reads.
+fn give_columns(node: LogicalPlan, tables: &Tables, guarded: bool) -> Result<Transformed<LogicalPlan>> {
+    let schema = merge_schema(&node.inputs());
+    let given = node.map_expressions(|expression| {
+        expression.transform_up(|expression| match call(&expression) {
+            Some((called, arguments)) => {
+                let given = over_columns(called, arguments, &schema, tables, guarded)?;
+                Ok(Transformed::yes(given))
+            }
+            None => Ok(Transformed::no(expression)),
+        })
+    })?;
+    given.map_data(|node| match node {
+        LogicalPlan::Filter(mut filter) => {
+            let known = necessary(&filter.predicate)?;
+            filter.predicate = known.into_iter().fold(filter.predicate, Expr::and);
+            Ok(LogicalPlan::Filter(filter))
+        }
+        other => Ok(other),
+    })
+}
+
+/// The call of one of our functions that an expression is.
+fn call(expression: &Expr) -> Option<(&Called, &[Expr])> {
+    let Expr::ScalarFunction(ScalarFunction { func, args }) = expression else {
+        return None;
+    };
+    Some((func.inner().downcast_ref::<Called>()?, args))
+}
+
+fn over_columns(
+    called: &Called,
+    arguments: &[Expr],
+    schema: &DFSchema,
+    tables: &Tables,
+    guarded: bool,
+) -> Result<Expr> {
+    let [Expr::Column(row), Expr::Literal(text, _)] = arguments else {
+        return plan_err!("fhirpath() needs a table's own row and its expression as a text between quotes");
+    };
+    let text = text.try_as_str().flatten().unwrap_or_default();
+    let field = schema.field_from_column(row)?;
+    let (ty, view) = called.view(field, text)?;
+    let mut names: Vec<String> = Vec::new();
+    if guarded {
+        names.push(ID.to_owned());
+    }
+    for field in tables.stored(ty, view.leaves()).fields() {
+        if !names.contains(field.name()) {
+            names.push(field.name().clone());
+        }
+    }
+    let argument = |name: &String| {
+        let column = Column::new(row.relation.clone(), name);
+        match schema.has_column(&column) {
+            true => Ok(Expr::Column(column)),
+            false => plan_err!("fhirpath() needs the row of a table, and this query takes only some of its columns"),
+        }
+    };
+    let given: Vec<Expr> = names.iter().map(argument).collect::<Result<_>>()?;
+    let function = OverColumns::new(called, (ty, view), arguments, text, names, guarded);
+    Ok(ScalarUDF::from(function).call(given))
+}
+
+/// The function over columns that an expression is.
+fn given(expression: &Expr) -> Option<(&OverColumns, &[Expr])> {
+    let Expr::ScalarFunction(ScalarFunction { func, args }) = expression else {
+        return None;
+    };
+    Some((func.inner().downcast_ref::<OverColumns>()?, args))
+}
+
+/// Notes the leaves that a node's expressions read of tables.
+fn leaves_of(node: &LogicalPlan, asked: &mut Asked) -> Result<()> {
+    let inputs = node.inputs();
+    let schema = merge_schema(&inputs);
+    // What these do with columns their expressions say. Others use all that they are given.
+    let says = matches!(
+        node,
+        LogicalPlan::Projection(_)
+            | LogicalPlan::Filter(_)
+            | LogicalPlan::Aggregate(_)
+            | LogicalPlan::Window(_)
+            | LogicalPlan::Sort(_)
+            | LogicalPlan::Join(_)
+            | LogicalPlan::Limit(_)
+            | LogicalPlan::SubqueryAlias(_)
+            | LogicalPlan::Subquery(_)
+            | LogicalPlan::TableScan(_)
+    );
+    if !says {
+        for field in schema.fields() {
+            whole(field, asked);
+        }
+    }
+    node.apply_expressions(|expression| {
+        walk(expression, &schema, asked)?;
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(())
+}
+
+fn walk(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
+    if let Some((function, arguments)) = given(expression) {
+        let leaves = asked.entry(function.ty()).or_default();
+        leaves.extend(function.view().leaves().iter().cloned());
+        if !arguments.is_empty() {
+            leaves.insert(ID.to_owned());
+        }
+        return Ok(());
+    }
+    // What it knows is decided by the scan, whose columns the function beside it reads.
+    if is_predicate(expression) {
+        return Ok(());
+    }
+    if let Expr::OuterReferenceColumn(field, _) = expression {
+        whole(field, asked);
+        return Ok(());
+    }
+    let mut path = Vec::new();
+    if let Some(column) = chain(expression, &mut path)
+        && let Ok(field) = schema.field_from_column(column)
+        && let Some((ty, root)) = origin(field)
+    {
+        path.push(root.to_owned());
+        path.reverse();
+        if is_nested(field.data_type()) {
+            path.push(EVERYTHING.to_owned());
+        }
+        asked.entry(ty).or_default().insert(path.join("."));
+        // Below an element of a list stands which one.
+        return indices(expression, schema, asked);
+    }
+    expression.apply_children(|child| {
+        walk(child, schema, asked)?;
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(())
+}
+
+/// The column that fields and items are taken of, and the fields' names, the last first.
+fn chain<'e>(expression: &'e Expr, path: &mut Vec<String>) -> Option<&'e Column> {
+    match expression {
+        Expr::Column(column) => Some(column),
+        Expr::ScalarFunction(ScalarFunction { func, args }) => match (func.name(), args.as_slice()) {
+            ("get_field", [of, fields @ ..]) => {
+                for field in fields.iter().rev() {
+                    let Expr::Literal(ScalarValue::Utf8(Some(name)), _) = field else {
+                        return None;
+                    };
+                    path.push(name.clone());
+                }
+                chain(of, path)
+            }
+            ("array_element", [of, _]) => chain(of, path),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Notes what the places of items in a chain are worked out from.
+fn indices(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
+    let Expr::ScalarFunction(ScalarFunction { args, .. }) = expression else {
+        return Ok(());
+    };
+    let Some((of, others)) = args.split_first() else {
+        return Ok(());
+    };
+    for other in others {
+        walk(other, schema, asked)?;
+    }
+    indices(of, schema, asked)
+}
+
+/// Notes that all of a column is read.
+fn whole(field: &Field, asked: &mut Asked) {
+    if let Some((ty, root)) = origin(field) {
+        let leaf = match is_nested(field.data_type()) {
+            true => format!("{root}.{EVERYTHING}"),
+            false => root.to_owned(),
+        };
+        asked.entry(ty).or_default().insert(leaf);
+    }
+}
+
+/// Puts a provider of the leaves that are asked for in the place of a table; what stands above is typed anew.
+fn narrow(node: LogicalPlan, asked: &Asked) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::TableScan(scan) = node else {
+        return node.recompute_schema().map(Transformed::yes);
+    };
+    let provider = source_as_provider(&scan.source)?;
+    let Some(rows) = provider.downcast_ref::<RowTable>() else {
+        return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
+    };
+    let leaves = asked.get(&rows.table.ty()).cloned().unwrap_or_default();
+    let provider = lake_provider(&rows.table, leaves)?;
+    let scan = TableScanBuilder::new(scan.table_name, provider_as_source(provider))
+        .with_filters(scan.filters)
+        .with_fetch(scan.fetch)
+        .build()?;
+    Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
+}
+
+/// The rows of a table with these leaves, on their way for as long as somebody takes them.
+fn lake_provider(table: &ScopedTable, leaves: LeafSet) -> Result<Arc<dyn TableProvider>> {
+    let table = table.held(None)?;
+    Ok(table.provider(ScanRequest {
+        leaves,
+        ..ScanRequest::default()
+    }))
+}
+
+/// What the scan can be told of the rows that a filter keeps: what follows from its conditions on FHIRPath expressions.
+fn necessary(filter: &Expr) -> Result<Vec<Expr>> {
+    let mut found = Vec::new();
+    for part in split_conjunction(filter) {
+        let mut functions: Vec<Expr> = Vec::new();
+        let of_column = part.clone().transform_up(|expression| {
+            if given(&expression).is_none() {
+                return Ok(Transformed::no(expression));
+            }
+            if !functions.contains(&expression) {
+                functions.push(expression);
+            }
+            Ok(Transformed::yes(ident(COLUMN)))
+        })?;
+        let is_alone = of_column.data.column_refs().len() == 1;
+        if let [only] = functions.as_slice()
+            && let Some((function, arguments)) = given(only).filter(|(_, arguments)| is_alone && !arguments.is_empty())
+            && let Some(predicate) = function.view().sought(&of_column.data)
+        {
+            found.push(expression_over(predicate, arguments.to_vec()));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,169 @@
+//! A session over one snapshot of a lake, as one reader may see it: tables, functions, bounds.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList};
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::context::{SQLOptions, SessionConfig, SessionContext};
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::logical_expr::{LogicalPlan, ScalarUDF};
+
+use super::error::SqlError;
+use super::function::{Called, Expressions};
+use super::query::Query;
+use super::rewrite::rewrite;
+use super::statement::Wanted;
+use super::tables::{CATALOG, Catalog, SCHEMA, Tables};
+use crate::fhir::facts;
+use crate::lake::{Lake, Scope};
+use crate::terminology::Terminology;
+use crate::views::{View, ViewTable};
+
+/// Consumers of memory that an error of DataFusion names.
+const CONSUMERS_NAMED: usize = 3;
+
+/// Bounds of a session, and what its expressions may ask.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// Bytes that sorts, joins and groups may hold together.
+    pub memory: usize,
+    /// The folder for what does not fit; without one nothing is spilled.
+    pub spill: Option<PathBuf>,
+    /// Value sets and code systems.
+    pub terminology: Option<Arc<Terminology>>,
+}
+
+/// A session. It answers statements about the snapshot that was newest when it began.
+pub struct Session {
+    context: SessionContext,
+    tables: Arc<Tables>,
+}
+
+impl Session {
+    /// A session over what a scope shows, with views as tables of these names.
+    pub fn new(
+        lake: &Lake,
+        scope: &Arc<Scope>,
+        views: Vec<(String, Arc<View>)>,
+        options: Options,
+    ) -> Result<Session, SqlError> {
+        let picture = lake.picture();
+        let mut named = BTreeMap::new();
+        for (name, view) in views {
+            if Tables::resource_type(&name).is_some() {
+                let problem = format!("a view is named '{name}', as the table of that type is; rename the view");
+                return Err(SqlError::Name(problem));
+            }
+            let table = lake.table(&picture, view.resource(), scope);
+            if named
+                .insert(name.clone(), Arc::new(ViewTable::new(&view, table)))
+                .is_some()
+            {
+                return Err(SqlError::Name(format!(
+                    "two views are named '{name}'; rename one of them"
+                )));
+            }
+        }
+        let any = facts().lookup("Patient").or_else(|| facts().resources().next());
+        let any = any.ok_or_else(|| SqlError::Session("there are no resource types".to_owned()))?;
+        let tables = Arc::new(Tables::new(lake.table(&picture, any, scope), named));
+        let catalogs = MemoryCatalogProviderList::new();
+        catalogs.register_catalog(CATALOG.to_owned(), Arc::new(Catalog(tables.clone())));
+        let expressions = Arc::new(Expressions::new(options.terminology.clone()));
+        let mut state = SessionStateBuilder::new_with_default_features()
+            .with_config(config())
+            .with_runtime_env(runtime(&options)?)
+            .with_catalog_list(Arc::new(catalogs))
+            .build();
+        // No statement makes a table of a file.
+        state.table_factories_mut().clear();
+        let context = SessionContext::new_with_state(state);
+        for is_list in [false, true] {
+            context.register_udf(ScalarUDF::from(Called::new(is_list, expressions.clone())));
+        }
+        Ok(Session { context, tables })
+    }
+
+    /// Plans a statement.
+    pub async fn query(&self, statement: &str) -> Result<Query, SqlError> {
+        self.plan(Wanted::parse(statement)?, false).await
+    }
+
+    /// Plans a statement whose plan is wanted in the place of its rows.
+    pub async fn explain(&self, statement: &str) -> Result<Query, SqlError> {
+        self.plan(Wanted::parse(statement)?, true).await
+    }
+
+    async fn plan(&self, wanted: Wanted, explains: bool) -> Result<Query, SqlError> {
+        let state = self.context.state();
+        let plan = state.statement_to_plan(wanted.statement().clone()).await;
+        let plan = plan.map_err(SqlError::of_plan)?;
+        let reads = SQLOptions::new()
+            .with_allow_ddl(false)
+            .with_allow_dml(false)
+            .with_allow_statements(false);
+        reads
+            .verify_plan(&plan)
+            .map_err(|_| SqlError::Writes("the statement".to_owned()))?;
+        let plan = match plan {
+            LogicalPlan::DescribeTable(_) => plan,
+            plan => rewrite(plan, &self.tables).map_err(SqlError::of_plan)?,
+        };
+        let frame = self
+            .context
+            .execute_logical_plan(plan)
+            .await
+            .map_err(SqlError::of_plan)?;
+        let context = Arc::new(frame.task_ctx());
+        let (state, plan) = frame.into_parts();
+        let logical = state.optimize(&plan).map_err(SqlError::of_plan)?;
+        let physical = state.query_planner().create_physical_plan(&logical, &state).await;
+        Ok(Query {
+            logical,
+            physical: physical.map_err(SqlError::of_plan)?,
+            context,
+            shows: match wanted {
+                Wanted::Plan { analyze, .. } => Some(analyze),
+                Wanted::Rows(_) => explains.then_some(false),
+            },
+        })
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("tables", &self.tables)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Names are FHIR's, in which cases count: they are taken as they are written.
+fn config() -> SessionConfig {
+    let mut config = SessionConfig::new()
+        .with_default_catalog_and_schema(CATALOG, SCHEMA)
+        .with_create_default_catalog_and_schema(false)
+        .with_information_schema(true);
+    let options = config.options_mut();
+    options.sql_parser.enable_ident_normalization = false;
+    config
+}
+
+fn runtime(options: &Options) -> Result<Arc<datafusion::execution::runtime_env::RuntimeEnv>, SqlError> {
+    let named = NonZeroUsize::new(CONSUMERS_NAMED).unwrap_or(NonZeroUsize::MIN);
+    let pool = TrackConsumersPool::new(FairSpillPool::new(options.memory), named);
+    let mode = match &options.spill {
+        Some(folder) => DiskManagerMode::Directories(vec![folder.clone()]),
+        None => DiskManagerMode::Disabled,
+    };
+    RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(pool))
+        .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
+        .build_arc()
+        .map_err(|error| SqlError::Session(error.strip_backtrace()))
+}

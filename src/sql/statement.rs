@@ -1,0 +1,244 @@
+//! What a statement may be: one that reads. And what its author writes shorter than SQL has it: `fhirpath(Patient,
+//! 'gender')` is about the row that `Patient.resource` is the text of.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::parser::{DFParserBuilder, Statement};
+use datafusion::sql::sqlparser::ast::{
+    AccessExpr, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, SetExpr, Statement as Sql, Subscript,
+    Value, visit_expressions_mut,
+};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+
+use super::error::SqlError;
+use super::function;
+use crate::fhir::storage::TEXT;
+
+/// How deep expressions may nest.
+const MAX_DEPTH: usize = 50;
+/// What a statement calls the row of the only table that it reads.
+const ROW: &str = "row";
+
+/// A statement that reads.
+pub(super) enum Wanted {
+    /// Its rows.
+    Rows(Statement),
+    /// Its plan, and with `analyze` what came of running it.
+    Plan { of: Statement, analyze: bool },
+}
+
+impl Wanted {
+    /// Reads a text that has one statement.
+    pub(super) fn parse(text: &str) -> Result<Wanted, SqlError> {
+        let dialect = GenericDialect {};
+        let parsed = DFParserBuilder::new(text)
+            .with_dialect(&dialect)
+            .with_recursion_limit(MAX_DEPTH)
+            .build()
+            .and_then(|mut parser| parser.parse_statements());
+        let mut statements = parsed.map_err(SqlError::of_plan)?;
+        match (statements.pop_front(), statements.len()) {
+            (Some(statement), 0) => Wanted::of(statement),
+            (None, _) => Err(SqlError::Count(0)),
+            (Some(_), more) => Err(SqlError::Count(more + 1)),
+        }
+    }
+
+    fn of(statement: Statement) -> Result<Wanted, SqlError> {
+        match statement {
+            Statement::Explain(explain) => Ok(Wanted::Plan {
+                analyze: explain.options.analyze,
+                of: reading(*explain.statement)?,
+            }),
+            statement => match statement {
+                Statement::Statement(sql) if matches!(*sql, Sql::Explain { .. }) => {
+                    let Sql::Explain { analyze, statement, .. } = *sql else {
+                        return Err(SqlError::Count(0));
+                    };
+                    let of = reading(Statement::Statement(statement))?;
+                    Ok(Wanted::Plan { of, analyze })
+                }
+                statement => Ok(Wanted::Rows(reading(statement)?)),
+            },
+        }
+    }
+
+    /// The statement whose rows or plan is wanted.
+    pub(super) fn statement(&self) -> &Statement {
+        match self {
+            Wanted::Rows(statement) => statement,
+            Wanted::Plan { of, .. } => of,
+        }
+    }
+}
+
+/// The statement, if it reads, with `fhirpath()` as the function has it.
+fn reading(mut statement: Statement) -> Result<Statement, SqlError> {
+    let reads = match &statement {
+        Statement::Statement(sql) => match sql.as_ref() {
+            Sql::Query(query) => !writes(&query.body),
+            Sql::ExplainTable { .. } | Sql::ShowTables { .. } | Sql::ShowColumns { .. } | Sql::ShowFunctions { .. } => {
+                true
+            }
+            _ => false,
+        },
+        _ => false,
+    };
+    if !reads {
+        return Err(SqlError::Writes(kind(&statement)));
+    }
+    if let Statement::Statement(sql) = &mut statement {
+        let _: ControlFlow<()> = visit_expressions_mut(sql.as_mut(), |expression| {
+            bracket(expression);
+            spell_out(expression);
+            ControlFlow::Continue(())
+        });
+    }
+    Ok(statement)
+}
+
+/// Whether the body of a query is itself a statement that writes, or puts its rows into a table.
+fn writes(body: &SetExpr) -> bool {
+    match body {
+        SetExpr::Select(select) => select.into.is_some(),
+        SetExpr::Query(query) => writes(&query.body),
+        SetExpr::SetOperation { left, right, .. } => writes(left) || writes(right),
+        SetExpr::Values(_) | SetExpr::Table(_) => false,
+        SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => true,
+    }
+}
+
+/// The first words of a statement, which say what it would do, and no value in it.
+fn kind(statement: &Statement) -> String {
+    let text = statement.to_string();
+    let words = text.split_whitespace().map(str::to_uppercase);
+    let is_word = |word: &String| word.chars().all(|letter| letter.is_ascii_uppercase());
+    let words: Vec<String> = words.take_while(is_word).take(2).collect();
+    match words.as_slice() {
+        [] => "a statement that does not read".to_owned(),
+        [first, second] if ["CREATE", "DROP", "ALTER"].contains(&first.as_str()) => format!("{first} {second}"),
+        [first, ..] => first.clone(),
+    }
+}
+
+/// `name[1].family` as `name[1]['family']`: behind brackets a dot is a field.
+fn bracket(expression: &mut Expr) {
+    let Expr::CompoundFieldAccess { access_chain, .. } = expression else {
+        return;
+    };
+    let mut is_inside = false;
+    for access in access_chain {
+        *access = match access {
+            AccessExpr::Dot(Expr::Identifier(name)) if is_inside => {
+                let name = Value::SingleQuotedString(std::mem::take(&mut name.value));
+                AccessExpr::Subscript(Subscript::Index {
+                    index: Expr::value(name),
+                })
+            }
+            AccessExpr::Subscript(_) => {
+                is_inside = true;
+                continue;
+            }
+            AccessExpr::Dot(_) => continue,
+        };
+    }
+}
+
+/// `fhirpath(p, 'x')` and `fhirpath('x')` as `fhirpath(p.resource, 'x')` and `fhirpath(resource, 'x')`.
+fn spell_out(expression: &mut Expr) {
+    let Expr::Function(call) = expression else { return };
+    let is_ours = function::NAMES
+        .iter()
+        .any(|name| call.name.to_string().eq_ignore_ascii_case(name));
+    let FunctionArguments::List(list) = &mut call.args else {
+        return;
+    };
+    if !is_ours {
+        return;
+    }
+    if list.args.len() == 1 {
+        let text = Expr::Identifier(Ident::new(TEXT));
+        list.args.insert(0, FunctionArg::Unnamed(FunctionArgExpr::Expr(text)));
+        return;
+    }
+    let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(row))) = list.args.first_mut() else {
+        return;
+    };
+    *row = match row {
+        Expr::Identifier(name) if name.value == TEXT || name.value.eq_ignore_ascii_case(ROW) => {
+            Expr::Identifier(Ident::new(TEXT))
+        }
+        Expr::Identifier(table) => Expr::CompoundIdentifier(vec![table.clone(), Ident::new(TEXT)]),
+        _ => return,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> String {
+        match Wanted::parse(text) {
+            Ok(wanted) => wanted.statement().to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_row_is_named_by_its_table() {
+        for (text, expected) in [
+            (
+                "SELECT fhirpath(p, 'id') FROM Patient p",
+                "SELECT fhirpath(p.resource, 'id') FROM Patient p",
+            ),
+            (
+                "SELECT FHIRPath(row, 'id') FROM Patient",
+                "SELECT FHIRPath(resource, 'id') FROM Patient",
+            ),
+            (
+                "SELECT fhirpath('id') FROM Patient",
+                "SELECT fhirpath(resource, 'id') FROM Patient",
+            ),
+            (
+                "SELECT a FROM t WHERE lower(fhirpath_list(resource, 'id')) = 'x'",
+                "SELECT a FROM t WHERE lower(fhirpath_list(resource, 'id')) = 'x'",
+            ),
+            ("EXPLAIN SELECT 1", "SELECT 1"),
+            (
+                "SELECT p.name[1].family FROM Patient p",
+                "SELECT p.name[1]['family'] FROM Patient p",
+            ),
+        ] {
+            assert_eq!(said(text), expected);
+        }
+    }
+
+    #[test]
+    fn what_writes_is_refused() {
+        for (text, what) in [
+            ("INSERT INTO Patient VALUES (1)", "INSERT"),
+            ("UPDATE Patient SET id = 'secret'", "UPDATE"),
+            ("DELETE FROM Patient", "DELETE"),
+            ("CREATE TABLE t AS SELECT 1", "CREATE TABLE"),
+            (
+                "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '/etc/passwd'",
+                "CREATE EXTERNAL",
+            ),
+            ("DROP TABLE Patient", "DROP TABLE"),
+            ("COPY (SELECT 1) TO '/tmp/x.csv'", "COPY"),
+            ("SET x = 1", "SET"),
+            ("SELECT 1 INTO t", "SELECT"),
+            ("EXPLAIN DELETE FROM Patient", "DELETE"),
+            ("BEGIN", "BEGIN"),
+        ] {
+            assert_eq!(
+                said(text),
+                format!("{what} is refused: tabularium sql only reads"),
+                "{text}"
+            );
+        }
+        assert!(said("SELECT 1; SELECT 2").starts_with("2 statements"));
+        assert!(said("").starts_with("0 statements"));
+        assert!(said("SELEC 1").starts_with("the statement cannot be read: "));
+    }
+}

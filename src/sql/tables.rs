@@ -1,0 +1,182 @@
+//! What a statement can name: a table for each resource type, by the type's name, and each view by its own.
+//!
+//! A table of a type has what any reader of the lake's Parquet files sees: the system columns that mean something to
+//! people, then the elements. It stands for the table while a statement is planned; `rewrite` puts a provider in its
+//! place that reads what the statement names.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::catalog::{CatalogProvider, SchemaProvider, Session, TableProvider};
+use datafusion::common::{Result, plan_err};
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+
+use crate::fhir::storage::{EVERYTHING, LeafSet, SYSTEM_COLUMNS, TEXT};
+use crate::fhir::{Kind, TypeId, facts};
+use crate::lake::scan::{FILE, ROW, ScopedTable};
+use crate::views::ViewTable;
+
+/// System columns that a table shows, in their order; elements follow.
+const SHOWN: [&str; 7] = [
+    "id",
+    "patient",
+    "version",
+    "last_updated",
+    "authorization",
+    "endpoint",
+    TEXT,
+];
+/// Key under which a column of a table says what it is: `Patient.gender`.
+const ORIGIN: &str = "tabularium.column";
+/// The only schema of the only catalog.
+pub(super) const SCHEMA: &str = "lake";
+/// The catalog.
+pub(super) const CATALOG: &str = "tabularium";
+
+/// The table of a resource type.
+#[derive(Debug)]
+pub(super) struct RowTable {
+    pub(super) table: ScopedTable,
+    schema: SchemaRef,
+}
+
+impl RowTable {
+    fn new(table: ScopedTable) -> RowTable {
+        let mut leaves: LeafSet = SHOWN.iter().map(|name| (*name).to_owned()).collect();
+        leaves.insert(EVERYTHING.to_owned());
+        let clipped = table.schema(&leaves);
+        let system = SHOWN.iter().filter_map(|name| clipped.field_with_name(name).ok());
+        let elements = clipped.fields().iter().map(AsRef::as_ref);
+        let elements = elements.filter(|field: &&Field| {
+            let name = field.name().as_str();
+            !SYSTEM_COLUMNS.contains(&name) && ![FILE, ROW].contains(&name)
+        });
+        let name = facts().get(table.ty()).name;
+        let origin = |field: &Field| {
+            let origin = format!("{name}.{}", field.name());
+            field
+                .clone()
+                .with_metadata(HashMap::from([(ORIGIN.to_owned(), origin)]))
+        };
+        let schema = Schema::new(system.chain(elements).map(origin).collect::<Vec<_>>());
+        RowTable {
+            table,
+            schema: Arc::new(schema),
+        }
+    }
+}
+
+/// The type and root column that a field of a plan is, if it comes from a table as it is.
+pub(super) fn origin(field: &Field) -> Option<(TypeId, &str)> {
+    let (ty, column) = field.metadata().get(ORIGIN)?.split_once('.')?;
+    Some((facts().lookup(ty)?, column))
+}
+
+#[async_trait::async_trait]
+impl TableProvider for RowTable {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        _: &dyn Session,
+        _: Option<&Vec<usize>>,
+        _: &[Expr],
+        _: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        plan_err!("this form of a statement cannot read a table of the lake; use SELECT")
+    }
+}
+
+/// All tables, as one reader may see them.
+#[derive(Debug)]
+pub(super) struct Tables {
+    any: ScopedTable,
+    views: BTreeMap<String, Arc<ViewTable>>,
+}
+
+impl Tables {
+    /// `any` is a table of any type.
+    pub(super) fn new(any: ScopedTable, views: BTreeMap<String, Arc<ViewTable>>) -> Tables {
+        Tables { any, views }
+    }
+
+    /// The resource type of a name.
+    pub(super) fn resource_type(name: &str) -> Option<TypeId> {
+        facts().lookup(name).filter(is_stored)
+    }
+
+    /// The columns of a type's table that programs may read.
+    pub(super) fn stored(&self, ty: TypeId, leaves: &LeafSet) -> SchemaRef {
+        self.any.other(ty).schema(leaves)
+    }
+
+    /// The name as the table has it: as written, or else in other cases.
+    fn find(&self, name: &str) -> Option<String> {
+        if self.views.contains_key(name) || Tables::resource_type(name).is_some() {
+            return Some(name.to_owned());
+        }
+        let same = |known: &&str| known.eq_ignore_ascii_case(name);
+        let mut views = self.views.keys().map(String::as_str);
+        let mut types = facts().resources().filter(is_stored).map(|ty| facts().get(ty).name);
+        views.find(same).or_else(|| types.find(same)).map(str::to_owned)
+    }
+}
+
+fn is_stored(ty: &TypeId) -> bool {
+    let def = facts().get(*ty);
+    def.kind == Kind::Resource && !def.is_abstract
+}
+
+#[async_trait::async_trait]
+impl SchemaProvider for Tables {
+    fn table_names(&self) -> Vec<String> {
+        let types = facts().resources().filter(is_stored);
+        let stored = types.filter(|ty| self.any.other(*ty).has_files());
+        let types = stored.map(|ty| facts().get(ty).name.to_owned());
+        types.chain(self.views.keys().cloned()).collect()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        let Some(name) = self.find(name) else { return Ok(None) };
+        if let Some(view) = self.views.get(&name) {
+            return Ok(Some(view.clone()));
+        }
+        let table = Tables::resource_type(&name).map(|ty| RowTable::new(self.any.other(ty)));
+        Ok(table.map(|table| Arc::new(table) as Arc<dyn TableProvider>))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+}
+
+/// The catalog of one schema.
+#[derive(Debug)]
+pub(super) struct Catalog(pub(super) Arc<Tables>);
+
+impl CatalogProvider for Catalog {
+    fn schema_names(&self) -> Vec<String> {
+        vec![SCHEMA.to_owned()]
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        (name == SCHEMA).then(|| self.0.clone() as Arc<dyn SchemaProvider>)
+    }
+}
+
+/// Whether a column has others inside.
+pub(super) fn is_nested(ty: &DataType) -> bool {
+    match ty {
+        DataType::Struct(_) => true,
+        DataType::List(item) => is_nested(item.data_type()),
+        _ => false,
+    }
+}

@@ -1,0 +1,223 @@
+//! What is refused, and what is said: one sentence that names what and where, and nothing of anybody's records.
+
+use serde_json::json;
+
+use super::{Lake, text};
+use crate::harness::command;
+
+#[test]
+fn a_statement_that_writes_is_refused() {
+    let lake = Lake::new();
+    let before = lake.answer("SELECT count(*) FROM Patient");
+    let out = lake.file("copied.csv");
+    let copy = format!("COPY (SELECT * FROM patients) TO '{}'", text(&out));
+    for statement in [
+        "INSERT INTO Patient (id) VALUES ('x')",
+        "UPDATE patients SET gender = 'x'",
+        "DELETE FROM Patient",
+        "CREATE TABLE t AS SELECT 1",
+        "CREATE VIEW v AS SELECT 1",
+        "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '/etc/passwd'",
+        "DROP TABLE Patient",
+        "SELECT id INTO t FROM Patient",
+        "SET datafusion.execution.batch_size = 1",
+        "BEGIN",
+        "EXPLAIN DELETE FROM Patient",
+        &copy,
+    ] {
+        let said = lake.refused(statement, &[]);
+        assert!(
+            said.contains("is refused: tabularium sql only reads"),
+            "{statement}: {said}"
+        );
+    }
+    assert!(!out.exists());
+    assert_eq!(lake.answer("SELECT count(*) FROM Patient"), before);
+    // No file is a table.
+    let secret = lake.file("secret.csv");
+    std::fs::write(&secret, "a\n1\n").unwrap();
+    let said = lake.refused(&format!("SELECT * FROM '{}'", text(&secret)), &[]);
+    assert!(said.contains("not found"), "{said}");
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    let lake = Lake::new();
+    for (statement, expected) in [
+        (
+            "SELECT gendr FROM Patient",
+            "there is no column 'gendr'; did you mean 'Patient.gender'?",
+        ),
+        (
+            "SELECT p.famly FROM patients p",
+            "there is no column 'p.famly'; did you mean 'p.family'?",
+        ),
+        (
+            "SELECT zzz FROM parts",
+            "there is no column 'zzz'; there are parts.observation, parts.part, parts.value",
+        ),
+        ("SELECT * FROM Patints", "table 'tabularium.lake.Patints' not found"),
+        ("SELECT 1; SELECT 2", "2 statements were given"),
+        ("", "0 statements were given"),
+        ("SELEC 1", "the statement cannot be read: "),
+        ("SELECT nosuch(id) FROM Patient", "nosuch"),
+        (
+            "SELECT fhirpath(Patient, 'nam') FROM Patient",
+            "Patient has no element 'nam' (line 1, column 1); did you mean 'name'?",
+        ),
+        (
+            "SELECT fhirpath(Patient, 'name') FROM Patient",
+            "which is not a primitive; choose one of its elements",
+        ),
+        (
+            "SELECT fhirpath(Patient, id) FROM Patient",
+            "needs its expression as a text between quotes",
+        ),
+        (
+            "SELECT fhirpath(patients, 'id') FROM patients",
+            "there is no column 'patients.resource'",
+        ),
+        (
+            "SELECT fhirpath(x.r, 'id') FROM (SELECT resource AS r FROM Patient) x",
+            "takes only some of its columns",
+        ),
+    ] {
+        let said = lake.refused(statement, &[]);
+        assert!(said.contains(expected), "{statement}: {said}");
+    }
+}
+
+#[test]
+fn values_that_do_not_go_with_a_statement_are_not_told() {
+    let lake = Lake::new();
+    let given = "SELECT fhirpath(Patient, 'name.family') FROM Patient";
+    assert!(
+        lake.refused(given, &[]).contains("has 2 values in one row"),
+        "{}",
+        lake.refused(given, &[])
+    );
+    for (statement, expected) in [
+        (
+            "SELECT CAST(family AS INTEGER) FROM patients",
+            "cannot be cast to the type that is asked for",
+        ),
+        (
+            "SELECT id FROM Patient WHERE CAST(name[1]['family'] AS INTEGER) = 1",
+            "cannot be cast to the type that is asked for",
+        ),
+        (
+            "SELECT CAST(value AS INTEGER) / (CAST(value AS INTEGER) - 71) FROM observations",
+            "a division by zero",
+        ),
+    ] {
+        let said = lake.refused(statement, &[]);
+        assert!(said.contains(expected), "{statement}: {said}");
+        assert!(!said.contains("Hara") && !said.contains("Smith"), "{said}");
+    }
+    // A date that is none, in a column that the view declares a DATE.
+    lake.view(
+        &json!({"resourceType": "ViewDefinition", "name": "days", "status": "active", "resource": "Patient",
+        "select": [{"column": [{"name": "day", "path": "name.family.first()", "type": "string",
+            "tag": [{"name": "ansi/type", "value": "DATE"}]}]}]}),
+    );
+    let said = lake.refused("SELECT max(day) FROM days", &[]);
+    assert!(
+        said.contains("column 'day' is to be DATE, but one of its values cannot be"),
+        "{said}"
+    );
+}
+
+#[test]
+fn views_that_cannot_be_tables_are_named() {
+    let lake = Lake::new();
+    let mut view = super::patients();
+    view["name"] = json!("Patient");
+    lake.view(&view);
+    let said = lake.refused("SELECT 1", &[]);
+    assert!(
+        said.contains("a view is named 'Patient', as the table of that type is"),
+        "{said}"
+    );
+    std::fs::remove_file(lake.views().join("Patient.view.json")).unwrap();
+    std::fs::write(lake.views().join("again.json"), super::patients().to_string()).unwrap();
+    let said = lake.refused("SELECT 1", &[]);
+    assert!(said.contains("two views are named 'patients'"), "{said}");
+}
+
+#[test]
+fn results_take_the_place_of_nothing_that_is_needed() {
+    let lake = Lake::new();
+    let inside = lake.data().join("rows.csv");
+    let said = lake.refused("SELECT 1", &["--out", text(&inside)]);
+    assert!(said.contains("lies in the lake"), "{said}");
+    let view = lake.views().join("patients.view.json");
+    let said = lake.refused("SELECT 1", &["--out", text(&view)]);
+    assert!(said.contains("is a view"), "{said}");
+    // What fails leaves no file.
+    let out = lake.file("rows.csv");
+    lake.refused("SELECT CAST(family AS INTEGER) FROM patients", &["--out", text(&out)]);
+    let left: Vec<_> = std::fs::read_dir(lake.folder.path()).unwrap().collect();
+    assert!(!out.exists() && left.len() == 3, "{left:?}");
+}
+
+#[test]
+fn memory_is_bounded() {
+    let lake = Lake::new();
+    let rows = "SELECT count(*) FROM (SELECT DISTINCT a.value * 1000000 + b.value + c.value * 1000 AS v FROM \
+        generate_series(1, 100) a(value), generate_series(1, 100) b(value), generate_series(1, 100) c(value)) x";
+    // What has no room in memory is spilled and answered all the same.
+    let answer = lake.answer_with(rows, &["--memory", "64"]);
+    assert!(answer.contains("1000000"), "{answer}");
+    let done = lake.run(
+        "SELECT a.value FROM generate_series(1, 3000000) a(value) JOIN generate_series(1, 3000000) b(value) ON a.value = b.value",
+        &["--memory", "1"],
+    );
+    let error = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(3), "{error}");
+    assert!(
+        error.contains("more memory than --memory allows") && error.lines().count() == 1,
+        "{error}"
+    );
+}
+
+#[test]
+fn a_lake_that_is_not_there_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("none");
+    let done = command::run(&["sql", "SELECT 1", "--data", text(&data)]);
+    assert_eq!(done.status.code(), Some(2));
+    assert!(!data.exists());
+}
+
+#[test]
+fn an_interrupt_ends_a_statement() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::{Command, Stdio};
+
+    let lake = Lake::new();
+    let data = lake.data();
+    let mut running = Command::new(command::PROGRAM)
+        .args([
+            "sql",
+            "SELECT value FROM generate_series(1, 1000000000000)",
+            "--data",
+            text(&data),
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut rows = BufReader::new(running.stdout.take().unwrap());
+    let mut head = String::new();
+    rows.read_line(&mut head).unwrap();
+    let interrupted = Command::new("kill")
+        .args(["-INT", &running.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(interrupted.success());
+    std::io::copy(&mut rows, &mut std::io::sink()).unwrap();
+    let mut said = String::new();
+    running.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(running.wait().unwrap().code(), Some(130), "{said}");
+    assert!(said.contains("stopped before the end"), "{said}");
+}
