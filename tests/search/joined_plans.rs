@@ -22,7 +22,7 @@ fn records() -> Small {
     };
     let encounter = |at: usize| {
         json!({"resourceType": "Encounter", "id": format!("e{at}"), "status": "finished",
-            "class": {"code": if at % 2 == 0 { "AMB" } else { "IMP" }},
+            "class": {"code": ["AMB", "IMP"][at % 2]},
             "subject": reference("Patient", format!("p{}", at % 3)),
             "serviceProvider": reference("Organization", format!("c{}", at % 2))})
     };
