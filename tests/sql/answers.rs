@@ -109,7 +109,7 @@ fn tables_have_the_columns_of_the_lake() {
         ),
         (
             "SELECT valueQuantity.value AS v, valueQuantity['value__number'] + 1 AS n FROM Observation WHERE id = 'o1'",
-            "v,n\n70.10,71.100000000000000000\n",
+            "v,n\n70.1,71.100000000000000000\n",
         ),
         ("SELECT count(*) AS n FROM patient", "n\n3\n"),
         ("SELECT count(*) AS n FROM Encounter", "n\n0\n"),
