@@ -169,8 +169,9 @@ impl Lake {
         let picture = catalog::load(&reader, &self.0.folder, Some(&self.picture()))?;
         // After the picture: a file of a kind that the lake is no more is one that has been replaced since.
         let kind = catalog::kind(&reader)?;
-        drop(reader);
+        // While nobody else refreshes: an older kind must not take the place of a newer one.
         self.turn_to(kind)?;
+        drop(reader);
         self.advance_to(picture);
         Ok(self.picture())
     }

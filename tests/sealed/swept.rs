@@ -1,5 +1,7 @@
 //! Keys that a killed writer has left go with the next writer's start; keys of expired files wait for an erasure.
 
+use tabularium::lake::Conversion;
+
 use super::{Scene, people};
 
 /// A key was made and kept, and its process killed before the catalog named a file: the key stayed until somebody was
@@ -54,4 +56,24 @@ fn a_process_forgets_the_keys_that_another_one_has_destroyed() {
     let left = known.iter().filter(|id| lake.folder().keys().key(id).is_ok()).count();
     assert_eq!(left, 0, "all files of these tables were written anew");
     assert_eq!(super::resources(&lake, &lake.picture()).len(), 10);
+}
+
+/// Backups may have the files that a conversion has replaced: their keys stay until it has come to its end.
+#[test]
+fn keys_of_files_that_unseal_has_replaced_stay_while_it_is_under_way() {
+    let scene = Scene::with(&people(4));
+    let before = scene.keys().ids().unwrap();
+    assert!(!before.is_empty());
+    let mut unsealing = Conversion::to_open();
+    let lake = scene.lake();
+    assert!(
+        unsealing.step(&mut lake.writer().unwrap()).unwrap(),
+        "there is more to do"
+    );
+    drop(lake);
+    // Another writer, after that one was killed.
+    drop(scene.lake().writer().unwrap());
+    assert_eq!(scene.keys().ids().unwrap(), before);
+    scene.done("unseal", &[]);
+    assert!(!scene.data().join("keys.sqlite").exists());
 }

@@ -4,6 +4,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::attachment::{StoredAttachment, all_attachments, schedule_attachments};
 use super::erasure::{Exchange, count, exchange_files};
+use super::keys::expire_replaced_keys;
 use crate::lake::attachment::is_sealed_name;
 use crate::lake::error::LakeError;
 
@@ -63,6 +64,8 @@ pub(in crate::lake) fn exchange_converted(
     attachments: &[&ConvertedAttachment],
 ) -> Result<(), LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let data = files.iter().map(|file| file.id);
+    expire_replaced_keys(&transaction, data, attachments.iter().map(|one| one.id))?;
     let head = exchange_files(&transaction, files)?;
     for one in attachments {
         schedule_attachments(&transaction, "attachment_id = ?1", one.id, head.time)?;

@@ -121,3 +121,33 @@ pub(super) fn expire_keys(transaction: &Connection, oldest: u64) -> Result<(), L
     }
     Ok(())
 }
+
+/// Lists the keys of these data files, with those of their delete files, and of these attachments, which a conversion
+/// replaces in this transaction: backups may have the files.
+pub(super) fn expire_replaced_keys(
+    transaction: &Connection,
+    files: impl Iterator<Item = u64>,
+    attachments: impl Iterator<Item = u64>,
+) -> Result<(), LakeError> {
+    if !has_list(transaction)? {
+        return Ok(());
+    }
+    for file in files {
+        for table in ["ducklake_data_file", "ducklake_delete_file"] {
+            let sql = format!(
+                "INSERT OR IGNORE INTO tabularium_expired_key
+                 SELECT encryption_key FROM {table} WHERE data_file_id = ? AND encryption_key IS NOT NULL"
+            );
+            transaction.prepare_cached(&sql)?.execute([file])?;
+        }
+    }
+    for attachment in attachments {
+        transaction.execute(
+            "INSERT OR IGNORE INTO tabularium_expired_key
+             SELECT substr(path, instr(path, '-') + 1, 32) FROM tabularium_attachment
+             WHERE attachment_id = ? AND instr(path, '-') > 0",
+            [attachment],
+        )?;
+    }
+    Ok(())
+}

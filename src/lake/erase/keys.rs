@@ -24,7 +24,8 @@ impl LakeWriter {
             return Ok(());
         }
         let folder = self.lake().folder();
-        match folder.keys().kind() {
+        // By the catalog, which is this writer's: what the process knows may be older.
+        match catalog::kind(&self.connection)? {
             // It was a sealed lake, and no file of it is sealed any more.
             Kind::Open => remove_database(folder.path())?,
             _ => drop(folder.destroy_keys_but(&self.named_keys()?)?),
@@ -42,7 +43,7 @@ impl LakeWriter {
     /// Destroys the keys that killed writers have left: no file of any snapshot has them, and none had.
     pub(in crate::lake) fn sweep_keys(&self) -> Result<(), LakeError> {
         let folder = self.lake().folder();
-        if !folder.keys().kind().has_keys() {
+        if !catalog::kind(&self.connection)?.has_keys() {
             return Ok(());
         }
         let mut kept = self.named_keys()?;

@@ -113,15 +113,29 @@ impl Keys {
 
     /// Keeps keys durably, before anything names them.
     pub fn keep(&self, keys: &[FileKey]) -> Result<(), SealError> {
-        let Some(store) = self.store() else { return Ok(()) };
-        store.keep(keys)
+        match self.store() {
+            Some(store) => store.keep(keys),
+            None if keys.is_empty() => Ok(()),
+            // The catalog is about to name them.
+            None => Err(SealError::NoKek),
+        }
     }
 
     /// The key of this id.
     pub fn key(&self, id: &KeyId) -> Result<FileKey, SealError> {
-        let store = self.store().ok_or(SealError::Unopened(*id))?;
-        let lent = self.lent().get(id).and_then(LentKey::get);
-        lent.map_or_else(|| store.key(id), Ok)
+        if let Some(lent) = self.lent_key(id) {
+            return Ok(lent);
+        }
+        self.store().ok_or(SealError::Unopened(*id))?.key(id)
+    }
+
+    fn lent_key(&self, id: &KeyId) -> Option<FileKey> {
+        self.lent().get(id).and_then(LentKey::get)
+    }
+
+    /// Whether somebody holds the key of this id.
+    pub(super) fn is_lent(&self, id: &KeyId) -> bool {
+        self.lent_key(id).is_some()
     }
 
     /// Destroys keys; see [`KeyStore::destroy`].

@@ -42,10 +42,13 @@ pub(in crate::lake) fn open(file: &File, length: u64, keys: &Keys) -> Result<Opt
     let footer = match footer {
         None if keys.kind().takes_clear() => return Ok(None),
         None => return Err(damaged("it does not end as a sealed file does")),
-        Some(footer) if keys.open_sealed() => footer,
-        Some(_) => return Err(ParquetError::General("it is sealed, and the lake is not".to_owned())),
+        Some(footer) => footer,
     };
     let (id, unique) = announced(file, length, footer)?;
+    // An answer that holds the key goes on in a lake that is not sealed any more.
+    if !keys.open_sealed() && !keys.is_lent(&id) {
+        return Err(ParquetError::General("it is sealed, and the lake is not".to_owned()));
+    }
     let key = keys.key(&id).map_err(|error| ParquetError::External(Box::new(error)))?;
     let decryption = FileDecryptionProperties::builder(key.secret().to_vec()).build()?;
     let metadata = ParquetMetaDataReader::new()

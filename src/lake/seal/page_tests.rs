@@ -169,7 +169,11 @@ fn only_its_own_key_opens_it() {
     let open_lake = rows(&it.path(), &Keys::none(), None).unwrap_err().to_string();
     assert!(open_lake.ends_with("it is sealed, and the lake is not"), "{open_lake}");
     it.keys.destroy(&[it.key.id()]).unwrap();
-    assert!(rows(&it.path(), &it.keys, None).is_err());
+    // Found by who holds it, and by nobody afterwards.
+    assert!(rows(&it.path(), &it.keys, None).is_ok());
+    let path = it.path();
+    drop(it.key);
+    assert!(rows(&path, &it.keys, None).is_err());
 }
 
 #[test]
