@@ -15,7 +15,6 @@ use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::utils::{merge_schema, split_conjunction};
 use datafusion::logical_expr::{Expr, LogicalPlan, ScalarUDF, TableScanBuilder};
-use datafusion::prelude::ident;
 
 use super::function::{COLUMN, Called, OverColumns};
 use super::tables::{RowTable, Tables, is_nested, origin};
@@ -277,7 +276,8 @@ fn necessary(filter: &Expr) -> Result<Vec<Expr>> {
             if !functions.contains(&expression) {
                 functions.push(expression);
             }
-            Ok(Transformed::yes(ident(COLUMN)))
+            // A column of the statement may have the same name, but not the same relation.
+            Ok(Transformed::yes(Expr::Column(Column::new(Some("fhirpath()"), COLUMN))))
         })?;
         let is_alone = of_column.data.column_refs().len() == 1;
         if let [only] = functions.as_slice()

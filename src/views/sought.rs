@@ -119,6 +119,10 @@ fn condition(view: &View, filter: &Expr) -> Option<String> {
         }
         Expr::IsNotNull(inner) => {
             let at = column(view, inner)?;
+            // A list without values is no null.
+            if view.columns[at].collection {
+                return None;
+            }
             everywhere(view, at, &|cell| Some(format!("({}).exists()", text(cell)?)))
         }
         Expr::Column(_) | Expr::IsTrue(_) | Expr::Not(_) | Expr::IsFalse(_) => {

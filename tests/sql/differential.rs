@@ -140,3 +140,20 @@ fn all_columns_are_those_of_the_view() {
         .collect();
     assert_eq!(found, expected);
 }
+
+/// A column of a statement may have the name that the value of an expression has inside of its plan.
+#[test]
+fn a_column_beside_an_expression_is_its_own() {
+    let lake = Lake::of(&many());
+    let statement = "SELECT id FROM (SELECT id, resource, birthDate AS value FROM Patient) \
+        WHERE fhirpath('gender') = 'male' OR value = '1940-01-10'";
+    assert_eq!(answer(&lake, statement), [json!({"id": "p0"})]);
+}
+
+/// A list without values is no null, whatever else is stored beside it.
+#[test]
+fn a_list_without_values_is_not_null() {
+    let lake = Lake::of(&many());
+    let statement = "SELECT count(*) AS n FROM patients WHERE given IS NOT NULL";
+    assert_eq!(answer(&lake, statement), [json!({"n": 40})]);
+}

@@ -58,7 +58,7 @@ fn filters_reach_the_scan() {
         ),
         (
             "SELECT id FROM Observation WHERE code.text = 'pulse'",
-            "LakeScanExec: columns=[id], prune=[code.text = 'pulse'], predicates=[code.text = 'pulse']",
+            "LakeScanExec: columns=[id], prune=[code.text = 'pulse'], items=[code.text = 'pulse']",
         ),
         (
             "SELECT value FROM observations WHERE code = 'pulse'",
