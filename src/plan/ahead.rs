@@ -155,15 +155,13 @@ async fn work<T: Send, E: Send>(source: Shared<T, E>) {
 /// The next part, its results announced in its turn. When there is none, or nobody listens, there never will be.
 async fn next_part<T, E>(source: &Shared<T, E>) -> Option<(Part<T, E>, Sender<Message<T, E>>)> {
     let mut source = source.lock().await;
-    let open = source.as_mut()?;
-    if let Some(part) = open.parts.next() {
-        let (results, taken) = channel(WAITING);
-        if open.queue.send(taken).await.is_ok() {
-            return Some((part, results));
-        }
-    }
-    *source = None;
-    None
+    // Whoever dies here leaves none to the others: a part would be missing among theirs.
+    let mut open = source.take()?;
+    let part = open.parts.next()?;
+    let (results, taken) = channel(WAITING);
+    open.queue.send(taken).await.ok()?;
+    *source = Some(open);
+    Some((part, results))
 }
 
 impl<T, E: From<Died>> Running<T, E> {
@@ -338,10 +336,11 @@ mod tests {
             };
             let found: Vec<_> = results((0..2).map(dying), pace).collect();
             assert_eq!(found, [Err(Fault::Died)]);
-            let no_part = (0..2).map(|part| -> Part<usize, Fault> {
+            // Nor is anything given of what would follow it.
+            let no_part = (0..4).map(|part| -> Part<usize, Fault> {
                 match part {
-                    0 => Box::pin(iter([Ok(0)])),
-                    _ => panic!("there is no such part"),
+                    1 => panic!("there is no such part"),
+                    _ => Box::pin(iter([Ok(part)])),
                 }
             });
             let found: Vec<_> = results(no_part, pace).collect();

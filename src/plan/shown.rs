@@ -11,10 +11,30 @@ use super::planner::Planned;
 /// A physical plan, with the metrics of what has run.
 pub fn shown(plan: &dyn ExecutionPlan) -> String {
     let text = DisplayableExecutionPlan::with_metrics(plan).indent(false).to_string();
-    text.replace(", metrics=[]\n", "\n")
-        .split_inclusive('\n')
-        .map(without_keys)
-        .collect()
+    let text = text.replace(", metrics=[]\n", "\n");
+    operators(&text).map(without_keys).collect()
+}
+
+/// A plan's text, an operator at a time. A sort's filter may hold line breaks; its metrics end the operator.
+fn operators(mut text: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        let line = text.find('\n').map_or(text.len(), |at| at + 1);
+        let has_filter = is_sort(text) && text[..line].contains(FILTER);
+        let end = match text.find(METRICS).filter(|_| has_filter) {
+            Some(metrics) => text[metrics..].find('\n').map_or(text.len(), |at| metrics + at + 1),
+            None => line,
+        };
+        let operator;
+        (operator, text) = text.split_at(end);
+        (!operator.is_empty()).then_some(operator)
+    })
+}
+
+const FILTER: &str = ", filter=[";
+const METRICS: &str = "], metrics=[";
+
+fn is_sort(operator: &str) -> bool {
+    operator.trim_start().starts_with("SortExec: ")
 }
 
 impl fmt::Display for Planned {
@@ -27,12 +47,11 @@ impl fmt::Display for Planned {
 /// A line of a plan without the filter that a sort has learned while it ran: it holds keys of records, and whoever sees
 /// the plan need not see these.
 fn without_keys(line: &str) -> Cow<'_, str> {
-    let is_sort = line.trim_start().starts_with("SortExec: ");
-    let Some((plan, rest)) = line.split_once(", filter=[").filter(|_| is_sort) else {
+    let Some((plan, rest)) = line.split_once(FILTER).filter(|_| is_sort(line)) else {
         return Cow::Borrowed(line);
     };
     // Keys may hold any text, metrics hold none of it.
-    match rest.rsplit_once("], metrics=[") {
+    match rest.rsplit_once(METRICS) {
         Some((_, metrics)) => Cow::Owned(format!("{plan}, metrics=[{metrics}")),
         None => Cow::Owned(format!("{plan}\n")),
     }
@@ -40,7 +59,7 @@ fn without_keys(line: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::without_keys;
+    use super::{operators, without_keys};
 
     #[test]
     fn keys_of_records_are_in_no_plan() {
@@ -48,6 +67,13 @@ mod tests {
         assert_eq!(
             without_keys(line),
             "  SortExec: TopK(fetch=1), expr=[k ASC], metrics=[rows=1]\n"
+        );
+        let lines =
+            "GlobalLimitExec: skip=0\n  SortExec: expr=[k], filter=[k < a\nSecret], metrics=[rows=1]\n    Scan\n";
+        let shown: String = operators(lines).map(without_keys).collect();
+        assert_eq!(
+            shown,
+            "GlobalLimitExec: skip=0\n  SortExec: expr=[k], metrics=[rows=1]\n    Scan\n"
         );
         let scan = "LakeScanExec: filter=[code = 'x'], metrics=[]\n";
         assert_eq!(without_keys(scan), scan);
