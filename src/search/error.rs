@@ -127,7 +127,7 @@ pub enum SearchError {
     Scan(ScanError),
     /// The plan could not be made or run.
     #[error("the search plan failed: {0}")]
-    Plan(DataFusionError),
+    Plan(#[source] DataFusionError),
     /// Columns did not have the shape expected of them.
     #[error("the search met unexpected columns: {0}")]
     Arrow(#[from] arrow::error::ArrowError),

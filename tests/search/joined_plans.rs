@@ -22,7 +22,7 @@ fn records() -> Small {
     };
     let encounter = |at: usize| {
         json!({"resourceType": "Encounter", "id": format!("e{at}"), "status": "finished",
-            "class": {"code": ["AMB", "IMP"][at % 2]},
+            "class": {"code": (["AMB", "IMP"][at % 2])},
             "subject": reference("Patient", format!("p{}", at % 3)),
             "serviceProvider": reference("Organization", format!("c{}", at % 2))})
     };
@@ -88,10 +88,11 @@ fn what_a_reference_leads_to_is_found_by_the_same_plan() {
         ],
         &expect![[r#"
             Observation?encounter.class=AMB&_count=5
-              SemiJoinExec: on=[encounter.class=AMB]
-                LakeScanExec: columns=[__file, __row], items=[encounter.class=AMB], limit=6, rows=6
-                IdsExec: Encounter.id, rows=10
-                  LakeScanExec: columns=[id], items=[class=AMB], rows=10
+              OrderedLimitExec: take=6, rows=6
+                SemiJoinExec: on=[encounter.class=AMB]
+                  LakeScanExec: columns=[__file, __row], items=[encounter.class=AMB], limit=6, rows=6
+                  IdsExec: Encounter.id, rows=10
+                    LakeScanExec: columns=[id], items=[class=AMB], rows=10
             Observation?encounter.class=AMB&_summary=count
               Aggregate: groupBy=[[]], aggr=[[count(Int64(1)) AS count(*)]]
                 SemiJoin: encounter.class=AMB
@@ -105,22 +106,24 @@ fn what_a_reference_leads_to_is_found_by_the_same_plan() {
             Observation?encounter:Encounter.class=AMB&_sort=-date&_count=5
               SortExec: TopK(fetch=6), expr=[sort_date(effectiveDateTime__start@1, effectiveDateTime__end@2) DESC NULLS LAST, id@0 ASC NULLS LAST], preserve_partitioning=[false], rows=6
                 SemiJoinExec: on=[encounter:Encounter.class=AMB]
-                  LakeScanExec: columns=[id, effectiveDateTime__start, effectiveDateTime__end, __file, __row], items=[encounter:Encounter.class=AMB], order=best first, rows=30
+                  LakeScanExec: columns=[id, effectiveDateTime__start, effectiveDateTime__end, __file, __row], items=[encounter:Encounter.class=AMB], order=best first, among the first 6 by sort_date, rows=6
                   IdsExec: Encounter.id, rows=10
                     LakeScanExec: columns=[id], items=[class=AMB], rows=10
             Observation?encounter:Encounter.service-provider:Organization.name=Clinic 1&_count=5
-              SemiJoinExec: on=[encounter:Encounter.service-provider:Organization.name=Clinic 1]
-                LakeScanExec: columns=[__file, __row], items=[encounter:Encounter.service-provider:Organization.name=Clinic 1], limit=6, rows=6
-                IdsExec: Encounter.id, rows=10
-                  SemiJoinExec: on=[service-provider:Organization.name=Clinic 1]
-                    LakeScanExec: columns=[id], items=[service-provider:Organization.name=Clinic 1], rows=10
-                    IdsExec: Organization.id, rows=1
-                      LakeScanExec: columns=[id], predicates=[name=Clinic 1], rows=1
+              OrderedLimitExec: take=6, rows=6
+                SemiJoinExec: on=[encounter:Encounter.service-provider:Organization.name=Clinic 1]
+                  LakeScanExec: columns=[__file, __row], items=[encounter:Encounter.service-provider:Organization.name=Clinic 1], limit=6, rows=6
+                  IdsExec: Encounter.id, rows=10
+                    SemiJoinExec: on=[service-provider:Organization.name=Clinic 1]
+                      LakeScanExec: columns=[id], items=[service-provider:Organization.name=Clinic 1], rows=10
+                      IdsExec: Organization.id, rows=1
+                        LakeScanExec: columns=[id], predicates=[name=Clinic 1], rows=1
             Encounter?_has:Observation:encounter:code=1234-1&_count=5
-              SemiJoinExec: on=[_has:Observation:encounter:code=1234-1]
-                LakeScanExec: columns=[__file, __row], items=[_has:Observation:encounter:code=1234-1], limit=6, rows=5
-                IdsExec: Encounter of Observation.encounter, rows=5
-                  LakeScanExec: columns=[encounter.reference__type, encounter.reference__id], items=[code=1234-1], rows=15
+              OrderedLimitExec: take=6, rows=5
+                SemiJoinExec: on=[_has:Observation:encounter:code=1234-1]
+                  LakeScanExec: columns=[__file, __row], items=[_has:Observation:encounter:code=1234-1], limit=6, rows=5
+                  IdsExec: Encounter of Observation.encounter, rows=5
+                    LakeScanExec: columns=[encounter.reference__type, encounter.reference__id], items=[code=1234-1], rows=15
         "#]],
     );
 }
@@ -139,34 +142,38 @@ fn people_are_found_before_the_search_is_planned() {
         ],
         &expect![[r#"
             Observation?subject:Patient.gender=female&_count=5
-              SemiJoinExec: on=[subject:Patient.gender=female]
-                LakeScanExec: columns=[__file, __row], items=[subject:Patient.gender=female], limit=6, rows=6
-                IdsExec: Patient.id, rows=3
-                  LakeScanExec: columns=[id], items=[gender=female], rows=3
+              OrderedLimitExec: take=6, rows=6
+                SemiJoinExec: on=[subject:Patient.gender=female]
+                  LakeScanExec: columns=[__file, __row], items=[subject:Patient.gender=female], limit=6, rows=6
+                  IdsExec: Patient.id, rows=3
+                    LakeScanExec: columns=[id], items=[gender=female], rows=3
             Observation?subject:Patient._id=p1&_count=5
               IdsExec: Patient.id, rows=1
                 LookupExec: Patient of one person, predicates=[_id=p1], rows=1
             Patient?_has:Observation:subject:code=1234-1&_count=5
-              SemiJoinExec: on=[_has:Observation:subject:code=1234-1]
-                LakeScanExec: columns=[__file, __row], items=[_has:Observation:subject:code=1234-1], limit=6, rows=3
-                IdsExec: Patient of Observation.subject, rows=3
-                  LakeScanExec: columns=[subject.reference__type, subject.reference__id], items=[code=1234-1], rows=15
+              OrderedLimitExec: take=6, rows=3
+                SemiJoinExec: on=[_has:Observation:subject:code=1234-1]
+                  LakeScanExec: columns=[__file, __row], items=[_has:Observation:subject:code=1234-1], limit=6, rows=3
+                  IdsExec: Patient of Observation.subject, rows=3
+                    LakeScanExec: columns=[subject.reference__type, subject.reference__id], items=[code=1234-1], rows=15
             Observation?subject:Patient._has:Encounter:subject:class=IMP&_count=5
-              SemiJoinExec: on=[subject:Patient._has:Encounter:subject:class=IMP]
-                LakeScanExec: columns=[__file, __row], items=[subject:Patient._has:Encounter:subject:class=IMP], limit=6, rows=6
-                IdsExec: Patient.id, rows=3
-                  SemiJoinExec: on=[_has:Encounter:subject:class=IMP]
-                    LakeScanExec: columns=[id], items=[_has:Encounter:subject:class=IMP], rows=3
-                    IdsExec: Patient of Encounter.subject, rows=3
-                      LakeScanExec: columns=[subject.reference__type, subject.reference__id], items=[class=IMP], rows=10
+              OrderedLimitExec: take=6, rows=6
+                SemiJoinExec: on=[subject:Patient._has:Encounter:subject:class=IMP]
+                  LakeScanExec: columns=[__file, __row], items=[subject:Patient._has:Encounter:subject:class=IMP], limit=6, rows=6
+                  IdsExec: Patient.id, rows=3
+                    SemiJoinExec: on=[_has:Encounter:subject:class=IMP]
+                      LakeScanExec: columns=[id], items=[_has:Encounter:subject:class=IMP], rows=3
+                      IdsExec: Patient of Encounter.subject, rows=3
+                        LakeScanExec: columns=[subject.reference__type, subject.reference__id], items=[class=IMP], rows=10
             Observation?subject:Patient.general-practitioner:Practitioner.gender=male&_count=5
-              SemiJoinExec: on=[subject:Patient.general-practitioner:Practitioner.gender=male]
-                LakeScanExec: columns=[__file, __row], items=[subject:Patient.general-practitioner:Practitioner.gender=male], limit=6, rows=6
-                IdsExec: Patient.id, rows=3
-                  SemiJoinExec: on=[general-practitioner:Practitioner.gender=male]
-                    LakeScanExec: columns=[id], items=[general-practitioner:Practitioner.gender=male], rows=3
-                    IdsExec: Practitioner.id, rows=1
-                      LakeScanExec: columns=[id], items=[gender=male], rows=1
+              OrderedLimitExec: take=6, rows=6
+                SemiJoinExec: on=[subject:Patient.general-practitioner:Practitioner.gender=male]
+                  LakeScanExec: columns=[__file, __row], items=[subject:Patient.general-practitioner:Practitioner.gender=male], limit=6, rows=6
+                  IdsExec: Patient.id, rows=3
+                    SemiJoinExec: on=[general-practitioner:Practitioner.gender=male]
+                      LakeScanExec: columns=[id], items=[general-practitioner:Practitioner.gender=male], rows=3
+                      IdsExec: Practitioner.id, rows=1
+                        LakeScanExec: columns=[id], items=[gender=male], rows=1
         "#]],
     );
 }
@@ -182,32 +189,35 @@ fn the_side_that_leaves_fewer_rows_goes_first() {
         ],
         &expect![[r#"
             Observation?_id=o1,o2&encounter.class=AMB&_count=5
-              SemiJoinExec: on=[encounter.class=AMB]
-                LakeScanExec: columns=[__file, __row], items=[_id=o1,o2; encounter.class=AMB], limit=6, rows=1
-                IdsExec: Encounter.id, rows=1
-                  SemiJoinExec: on=[referred to by the rows searched]
-                    LakeScanExec: columns=[id], items=[referred to by the rows searched; class=AMB], rows=1
-                    IdsExec: Encounter of Observation.encounter, rows=2
-                      LakeScanExec: columns=[encounter.reference__type, encounter.reference__id], items=[_id=o1,o2], rows=2
+              OrderedLimitExec: take=6, rows=1
+                SemiJoinExec: on=[encounter.class=AMB]
+                  LakeScanExec: columns=[__file, __row], items=[_id=o1,o2; encounter.class=AMB], limit=6, rows=1
+                  IdsExec: Encounter.id, rows=1
+                    SemiJoinExec: on=[referred to by the rows searched]
+                      LakeScanExec: columns=[id], items=[referred to by the rows searched; class=AMB], rows=1
+                      IdsExec: Encounter of Observation.encounter, rows=2
+                        LakeScanExec: columns=[encounter.reference__type, encounter.reference__id], items=[_id=o1,o2], rows=2
             Encounter?_id=e1,e2&_has:Observation:encounter:code=1234-1&_count=5
-              SemiJoinExec: on=[_has:Observation:encounter:code=1234-1]
-                LakeScanExec: columns=[__file, __row], items=[_has:Observation:encounter:code=1234-1; _id=e1,e2], limit=6, rows=1
-                IdsExec: Encounter of Observation.encounter, rows=1
-                  SemiJoinExec: on=[refers to the rows searched]
-                    LakeScanExec: columns=[encounter.reference__type, encounter.reference__id], items=[code=1234-1; refers to the rows searched], rows=3
-                    IdsExec: Encounter.id, rows=2
-                      LakeScanExec: columns=[id], items=[_id=e1,e2], rows=2
+              OrderedLimitExec: take=6, rows=1
+                SemiJoinExec: on=[_has:Observation:encounter:code=1234-1]
+                  LakeScanExec: columns=[__file, __row], items=[_has:Observation:encounter:code=1234-1; _id=e1,e2], limit=6, rows=1
+                  IdsExec: Encounter of Observation.encounter, rows=1
+                    SemiJoinExec: on=[refers to the rows searched]
+                      LakeScanExec: columns=[encounter.reference__type, encounter.reference__id], items=[code=1234-1; refers to the rows searched], rows=3
+                      IdsExec: Encounter.id, rows=2
+                        LakeScanExec: columns=[id], items=[_id=e1,e2], rows=2
             Observation?_list=k0&encounter.class=IMP&_count=5
-              SemiJoinExec: on=[encounter.class=IMP]
-                SemiJoinExec: on=[_list=k0]
-                  LakeScanExec: columns=[__file, __row], items=[_list=k0; encounter.class=IMP], limit=6, rows=2
-                  IdsExec: Observation of List.item, rows=2
-                    LookupExec: entries of List/k0, rows=2
-                IdsExec: Encounter.id, rows=2
-                  SemiJoinExec: on=[referred to by the rows searched]
-                    LakeScanExec: columns=[id], items=[referred to by the rows searched; class=IMP], rows=2
-                    IdsExec: Encounter of Observation.encounter, rows=2
-                      LakeScanExec: columns=[encounter.reference__type, encounter.reference__id], items=[_list=k0], rows=2
+              OrderedLimitExec: take=6, rows=2
+                SemiJoinExec: on=[encounter.class=IMP]
+                  SemiJoinExec: on=[_list=k0]
+                    LakeScanExec: columns=[__file, __row], items=[_list=k0; encounter.class=IMP], limit=6, rows=2
+                    IdsExec: Observation of List.item, rows=2
+                      LookupExec: entries of List/k0, rows=2
+                  IdsExec: Encounter.id, rows=2
+                    SemiJoinExec: on=[referred to by the rows searched]
+                      LakeScanExec: columns=[id], items=[referred to by the rows searched; class=IMP], rows=2
+                      IdsExec: Encounter of Observation.encounter, rows=2
+                        LakeScanExec: columns=[encounter.reference__type, encounter.reference__id], items=[_list=k0], rows=2
         "#]],
     );
 }
@@ -222,21 +232,24 @@ fn lists_hierarchies_and_compartments() {
         ],
         &expect![[r#"
             Observation?_list=k0&_count=5
-              SemiJoinExec: on=[_list=k0]
-                LakeScanExec: columns=[__file, __row], items=[_list=k0], limit=6, rows=2
-                IdsExec: Observation of List.item, rows=2
-                  LookupExec: entries of List/k0, rows=2
+              OrderedLimitExec: take=6, rows=2
+                SemiJoinExec: on=[_list=k0]
+                  LakeScanExec: columns=[__file, __row], items=[_list=k0], limit=6, rows=2
+                  IdsExec: Observation of List.item, rows=2
+                    LookupExec: entries of List/k0, rows=2
             Location?partof:below=Location/l0&_count=5
-              SemiJoinExec: on=[partof:below=Location/l0]
-                LakeScanExec: columns=[__file, __row], items=[partof:below=Location/l0], limit=6, rows=2
-                IdsExec: Location.id, rows=1
-                  LakeScanExec: columns=[id], items=[under those found before], rows=1
-                IdsExec: Location.id, rows=1
-                  LakeScanExec: columns=[id], items=[under those found before], rows=1
-                IdsExec: Location.id, rows=0
-                  LakeScanExec: columns=[id], items=[under those found before], rows=0
+              OrderedLimitExec: take=6, rows=2
+                SemiJoinExec: on=[partof:below=Location/l0]
+                  LakeScanExec: columns=[__file, __row], items=[partof:below=Location/l0], limit=6, rows=2
+                  IdsExec: Location.id, rows=1
+                    LakeScanExec: columns=[id], items=[under those found before], rows=1
+                  IdsExec: Location.id, rows=1
+                    LakeScanExec: columns=[id], items=[under those found before], rows=1
+                  IdsExec: Location.id, rows=0
+                    LakeScanExec: columns=[id], items=[under those found before], rows=0
             Patient/p1/Observation?code=1234-1&_count=5
-              LakeScanExec: columns=[__file, __row], items=[code=1234-1; subject=Patient/p1 or performer=Patient/p1], limit=6, rows=5
+              OrderedLimitExec: take=6, rows=5
+                LakeScanExec: columns=[__file, __row], items=[code=1234-1; subject=Patient/p1 or performer=Patient/p1], limit=6, rows=5
         "#]],
     );
 }
@@ -250,13 +263,16 @@ fn includes_are_walked_in_stages() {
         ],
         &expect![[r#"
             Observation?_id=o1,o2&_include=Observation:encounter&_include:iterate=Encounter:service-provider
-              LakeScanExec: columns=[__file, __row], items=[_id=o1,o2], limit=21, rows=2
+              OrderedLimitExec: take=21, rows=2
+                LakeScanExec: columns=[__file, __row], items=[_id=o1,o2], limit=21, rows=2
               Include: Observation:encounter, round=1, of=2 Observation, found=2
               Include: Encounter:service-provider, round=2, of=2 Encounter, found=2
             Encounter?_id=e1,e2&_revinclude=Observation:encounter
-              LakeScanExec: columns=[__file, __row], items=[_id=e1,e2], limit=21, rows=2
+              OrderedLimitExec: take=21, rows=2
+                LakeScanExec: columns=[__file, __row], items=[_id=e1,e2], limit=21, rows=2
               Revinclude: Observation:encounter, round=1, of=2 Encounter, found=6
-                LakeScanExec: columns=[__file, __row], items=[encounter refers to 2 matches], limit=1000001, rows=6
+                OrderedLimitExec: take=1000001, rows=6
+                  LakeScanExec: columns=[__file, __row], items=[encounter refers to 2 matches], limit=1000001, rows=6
         "#]],
     );
 }

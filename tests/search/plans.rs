@@ -89,13 +89,13 @@ fn counts_and_pages_of_a_population() {
                 LakeScanExec: columns=[], prune=[(effectiveDateTime__end >= 1262304000000001 or effectivePeriod.start__start exists or effectivePeriod.end__end exists or effectiveTiming.event__start exists or effectiveTiming.event__end exists or effectiveTiming.repeat.boundsPeriod.start__start exists or effectiveTiming.repeat.boundsPeriod.end__end exists or effectiveInstant__end >= 1262304000000001)], items=[code=http://loinc.org|1234-1], predicates=[date=ge2010]
             Observation?code=1234-1&_count=5
               OrderedLimitExec: take=6
-                LakeScanExec: columns=[__file, __row], predicates=[code=1234-1], limit=6
+                LakeScanExec: columns=[__file, __row], items=[code=1234-1], limit=6
             Observation?_count=5&_offset=10
               OrderedLimitExec: skip=10, take=6
                 LakeScanExec: columns=[__file, __row], limit=16
             Observation?status=final,amended&_count=5
               OrderedLimitExec: take=6
-                LakeScanExec: columns=[__file, __row], predicates=[status=final,amended], limit=6
+                LakeScanExec: columns=[__file, __row], items=[status=final,amended], limit=6
             Observation?status:not=final&_count=5
               OrderedLimitExec: take=6
                 LakeScanExec: columns=[__file, __row], predicates=[status:not=final], limit=6
@@ -107,10 +107,10 @@ fn counts_and_pages_of_a_population() {
                 LakeScanExec: columns=[__file, __row], predicates=[method:missing=false], limit=6
             Observation?_id=o1,o2&_count=5
               OrderedLimitExec: take=6
-                LakeScanExec: columns=[__file, __row], predicates=[_id=o1,o2], limit=6
+                LakeScanExec: columns=[__file, __row], items=[_id=o1,o2], limit=6
             Patient?family=nautius1&gender=female&_count=5
               OrderedLimitExec: take=6
-                LakeScanExec: columns=[__file, __row], predicates=[gender=female; family=nautius1], limit=6
+                LakeScanExec: columns=[__file, __row], items=[gender=female], predicates=[family=nautius1], limit=6
             Patient?birthdate=lt1915&_count=5
               OrderedLimitExec: take=6
                 LakeScanExec: columns=[__file, __row], prune=[(birthDate__start <= -1735689600000001)], predicates=[birthdate=lt1915], limit=6
@@ -132,14 +132,14 @@ fn orders() {
         &expect![[r#"
             Observation?_sort=-date&_count=5
               SortExec: TopK(fetch=6), expr=[sort_date(effectiveDateTime__start@1, effectiveDateTime__end@2) DESC NULLS LAST, id@0 ASC NULLS LAST], preserve_partitioning=[false]
-                LakeScanExec: columns=[id, effectiveDateTime__start, effectiveDateTime__end, __file, __row], order=best first
+                LakeScanExec: columns=[id, effectiveDateTime__start, effectiveDateTime__end, __file, __row], order=best first, among the first 6 by sort_date
             Observation?code=1234-1&_sort=date,-code&_count=5&_offset=3
               GlobalLimitExec: skip=3, fetch=6
                 SortExec: TopK(fetch=9), expr=[sort_date(effectiveDateTime__start@2, effectiveDateTime__end@3) ASC NULLS LAST, sort_code(code@1) DESC NULLS LAST, id@0 ASC NULLS LAST], preserve_partitioning=[false]
-                  LakeScanExec: columns=[id, code.coding.system, code.coding.code, effectiveDateTime__start, effectiveDateTime__end, __file, __row], items=[code=1234-1], order=best first
+                  LakeScanExec: columns=[id, code.coding.system, code.coding.code, effectiveDateTime__start, effectiveDateTime__end, __file, __row], items=[code=1234-1], order=best first, among the first 9 by sort_date
             Patient?_sort=family&_count=2
               SortExec: TopK(fetch=3), expr=[sort_family(name@1) ASC NULLS LAST, id@0 ASC NULLS LAST], preserve_partitioning=[false]
-                LakeScanExec: columns=[id, name.family, __file, __row]
+                LakeScanExec: columns=[id, name.family, __file, __row], among the first 3 by sort_family
         "#]],
     );
 }
@@ -155,13 +155,19 @@ fn other_resources_are_asked_first() {
         &expect![[r#"
             Observation?subject:Patient.gender=female&_count=5
               OrderedLimitExec: take=6
-                LakeScanExec: columns=[__file, __row], predicates=[subject:Patient.gender=female], limit=6
+                SemiJoinExec: on=[subject:Patient.gender=female]
+                  LakeScanExec: columns=[__file, __row], items=[subject:Patient.gender=female], limit=6
+                  IdsExec: Patient.id
+                    LakeScanExec: columns=[id], items=[gender=female]
             Patient?_has:Observation:subject:code=1234-1&_count=5
               OrderedLimitExec: take=6
-                LakeScanExec: columns=[__file, __row], predicates=[_has:Observation:subject:code=1234-1], limit=6
+                SemiJoinExec: on=[_has:Observation:subject:code=1234-1]
+                  LakeScanExec: columns=[__file, __row], items=[_has:Observation:subject:code=1234-1], limit=6
+                  IdsExec: Patient of Observation.subject
+                    LakeScanExec: columns=[subject.reference__type, subject.reference__id], items=[code=1234-1]
             Observation?subject=Patient/p1,Patient/p2&code=1234-1&_count=5
               OrderedLimitExec: take=6
-                LakeScanExec: columns=[__file, __row], predicates=[subject=Patient/p1,Patient/p2; code=1234-1], limit=6
+                LakeScanExec: columns=[__file, __row], items=[subject=Patient/p1,Patient/p2; code=1234-1], limit=6
         "#]],
     );
 }
@@ -203,28 +209,16 @@ fn pages_are_walked_in_either_direction() {
     expect![[r#"
         Observation?code=1234-1&_count=5, next
           OrderedLimitExec: take=6
-            LakeScanExec: columns=[__file, __row], predicates=[code=1234-1], part=from a row on, limit=6
+            LakeScanExec: columns=[__file, __row], items=[code=1234-1], part=from a row on, limit=6
         Observation?code=1234-1&_count=5, next, previous
           OrderedLimitExec: take=5, backwards
-            LakeScanExec: columns=[__file, __row], predicates=[code=1234-1], part=up to a row
+            LakeScanExec: columns=[__file, __row], items=[code=1234-1], part=up to a row
         Observation?code=1234-1&_sort=-date&_count=5, next
-          Projection: Observation.__file, Observation.__row
-            Limit: skip=0, fetch=6
-              Sort: sort_date(Observation.effectiveDateTime__start, Observation.effectiveDateTime__end) DESC NULLS LAST, Observation.id ASC NULLS LAST, fetch=6
-                TableScan: Observation projection=[id, effectiveDateTime__start, effectiveDateTime__end, __file, __row], full_filters=[[code=1234-1](Observation.code), [on the page's side of a match](Observation.id, Observation.effectiveDateTime__start, Observation.effectiveDateTime__end)]
-          ProjectionExec: expr=[__file@3 as __file, __row@4 as __row]
-            GlobalLimitExec: skip=0, fetch=6
-              SortExec: TopK(fetch=6), expr=[sort_date(effectiveDateTime__start@1, effectiveDateTime__end@2) DESC NULLS LAST, id@0 ASC NULLS LAST], preserve_partitioning=[false]
-                LakeScanExec: columns=[id, effectiveDateTime__start, effectiveDateTime__end, __file, __row], predicates=[code=1234-1; on the page's side of a match], order=best first
+          SortExec: TopK(fetch=6), expr=[sort_date(effectiveDateTime__start@1, effectiveDateTime__end@2) DESC NULLS LAST, id@0 ASC NULLS LAST], preserve_partitioning=[false]
+            LakeScanExec: columns=[id, effectiveDateTime__start, effectiveDateTime__end, __file, __row], items=[code=1234-1], predicates=[on the page's side of a match], order=best first, among the first 6 by sort_date
         Observation?code=1234-1&_sort=-date&_count=5, next, previous
-          Projection: Observation.__file, Observation.__row
-            Limit: skip=0, fetch=5
-              Sort: sort_date(Observation.effectiveDateTime__start, Observation.effectiveDateTime__end) ASC NULLS FIRST, Observation.id DESC NULLS FIRST, fetch=5
-                TableScan: Observation projection=[id, effectiveDateTime__start, effectiveDateTime__end, __file, __row], full_filters=[[code=1234-1](Observation.code), [on the page's side of a match](Observation.id, Observation.effectiveDateTime__start, Observation.effectiveDateTime__end)]
-          ProjectionExec: expr=[__file@3 as __file, __row@4 as __row]
-            GlobalLimitExec: skip=0, fetch=5
-              SortExec: TopK(fetch=5), expr=[sort_date(effectiveDateTime__start@1, effectiveDateTime__end@2) ASC, id@0 DESC], preserve_partitioning=[false]
-                LakeScanExec: columns=[id, effectiveDateTime__start, effectiveDateTime__end, __file, __row], predicates=[code=1234-1; on the page's side of a match]
+          SortExec: TopK(fetch=5), expr=[sort_date(effectiveDateTime__start@1, effectiveDateTime__end@2) ASC, id@0 DESC], preserve_partitioning=[false]
+            LakeScanExec: columns=[id, effectiveDateTime__start, effectiveDateTime__end, __file, __row], items=[code=1234-1], predicates=[on the page's side of a match], among the first 5 by sort_date
     "#]].assert_eq(&shown);
 }
 
@@ -279,17 +273,21 @@ fn totals_and_includes_stand_beside_the_page() {
         &expect![[r#"
             Observation?code=1234-1&_count=2&_total=accurate
               OrderedLimitExec: take=3
-                LakeScanExec: columns=[__file, __row], predicates=[code=1234-1], limit=3
+                LakeScanExec: columns=[__file, __row], items=[code=1234-1], limit=3
               Aggregate: groupBy=[[]], aggr=[[count(Int64(1)) AS count(*)]]
                 TableScan: Observation projection=[], full_filters=[[code=1234-1](Observation.code)]
               AggregateExec: mode=Single, gby=[], aggr=[count(1) as count(*)]
-                LakeScanExec: columns=[], predicates=[code=1234-1]
+                LakeScanExec: columns=[], items=[code=1234-1]
             Observation?code=1234-1&_count=2&_include=Observation:subject
               OrderedLimitExec: take=3
-                LakeScanExec: columns=[__file, __row], predicates=[code=1234-1], limit=3
+                LakeScanExec: columns=[__file, __row], items=[code=1234-1], limit=3
+              Include: Observation:subject, round=1, of=2 Observation, found=1
             Patient?gender=female&_count=2&_revinclude=Observation:subject
               OrderedLimitExec: take=3
-                LakeScanExec: columns=[__file, __row], predicates=[gender=female], limit=3
+                LakeScanExec: columns=[__file, __row], items=[gender=female], limit=3
+              Revinclude: Observation:subject, round=1, of=2 Patient, found=40
+                OrderedLimitExec: take=1000001
+                  LakeScanExec: columns=[__file, __row], items=[subject refers to 2 matches], limit=1000001
         "#]],
     );
 }

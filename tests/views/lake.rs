@@ -166,7 +166,7 @@ fn the_plan_says_what_is_read() {
     expect![[r#"
         OrderedLimitExec: take=all
           ViewExec: columns=[id, code], leaves=[_id, code.coding, code.coding._code, code.coding.code, id]
-            LakeScanExec: columns=[id, code.coding.code], prune=[(patient = 'a' and last_updated >= 0 and status = 'final')], predicates=[patient = 'a'; item [status = 'final']; last_updated >= TimestampMicrosecond(0, Some("UTC")); where status = 'final']
+            LakeScanExec: columns=[id, code.coding.code], prune=[(patient = 'a' and last_updated >= 0 and status = 'final')], items=[patient = 'a'; item [status = 'final']], predicates=[last_updated >= TimestampMicrosecond(0, Some("UTC")); where status = 'final']
     "#]]
     .assert_eq(&explained(&resources));
     let page = Resources {

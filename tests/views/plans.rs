@@ -109,14 +109,14 @@ fn the_scan_takes_over_what_a_view_asks_of_resources() {
                 TableScan: Observation projection=[id], full_filters=[[where status = 'final'](Observation.status)]
             OrderedLimitExec: take=all
               ViewExec: columns=[id], leaves=[_id, id]
-                LakeScanExec: columns=[id], prune=[status = 'final'], predicates=[item [status = 'final']; where status = 'final']
+                LakeScanExec: columns=[id], prune=[status = 'final'], items=[item [status = 'final']], predicates=[where status = 'final']
 
             OrderedLimit: take=all
               View: one
                 TableScan: Observation projection=[id], full_filters=[[where code.coding.where(system = 's').code = 'c1'](Observation.code)]
             OrderedLimitExec: take=all
               ViewExec: columns=[id], leaves=[_id, id]
-                LakeScanExec: columns=[id], prune=[(code.coding.code = 'c1' and code.coding.system = 's')], predicates=[item [code.coding.code = 'c1']; item [code.coding.system = 's']; where code.coding.where(system = 's').code = 'c1']
+                LakeScanExec: columns=[id], prune=[(code.coding.code = 'c1' and code.coding.system = 's')], items=[item [code.coding.code = 'c1']; item [code.coding.system = 's']], predicates=[where code.coding.where(system = 's').code = 'c1']
 
             OrderedLimit: take=all
               View: asked
@@ -130,7 +130,7 @@ fn the_scan_takes_over_what_a_view_asks_of_resources() {
                 TableScan: Observation projection=[id, code], full_filters=[Observation.patient IN ([Utf8("p1")]), Observation.last_updated >= TimestampMicrosecond(0, Some("UTC")), [where status = 'final'](Observation.status)]
             OrderedLimitExec: take=all
               ViewExec: columns=[id, code], leaves=[_id, code.coding, code.coding._code, code.coding.code, id]
-                LakeScanExec: columns=[id, code.coding.code], prune=[(patient = 'p1' and last_updated >= 0 and status = 'final')], predicates=[patient = 'p1'; item [status = 'final']; last_updated >= TimestampMicrosecond(0, Some("UTC")); where status = 'final']
+                LakeScanExec: columns=[id, code.coding.code], prune=[(patient = 'p1' and last_updated >= 0 and status = 'final')], items=[patient = 'p1'; item [status = 'final']], predicates=[last_updated >= TimestampMicrosecond(0, Some("UTC")); where status = 'final']
 
         "#]],
     );

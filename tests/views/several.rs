@@ -148,7 +148,7 @@ fn the_plan_shows_the_scan_that_is_shared() {
             TableScan: Observation projection=[id, valueInteger], full_filters=[[where status = 'final'](Observation.status)]
         OrderedLimitExec: take=all
           ViewsExec: finals=[columns=[id, x], leaves=[_id, _valueInteger, id, valueInteger]]
-            LakeScanExec: columns=[id, valueInteger], prune=[status = 'final'], predicates=[item [status = 'final']; where status = 'final']
+            LakeScanExec: columns=[id, valueInteger], prune=[status = 'final'], items=[item [status = 'final']], predicates=[where status = 'final']
     "#]]
     .assert_eq(&explain(&[finals], &Resources::default()));
 }
