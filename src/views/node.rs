@@ -44,7 +44,7 @@ impl ViewNode {
     /// The rows of a view.
     pub(super) fn of_one(input: LogicalPlan, view: &Arc<View>, filters: bool, stop: &Stop) -> Result<LogicalPlan> {
         let schema = view.schema.clone();
-        ViewNode::new(input, Arc::new([view.clone()]), Shape::Columns, filters, stop, &schema)
+        ViewNode::plan(input, Arc::new([view.clone()]), Shape::Columns, filters, stop, &schema)
     }
 
     /// The rows of several views, at most so many of each.
@@ -55,10 +55,10 @@ impl ViewNode {
         limit: Option<usize>,
     ) -> Result<LogicalPlan> {
         let (schema, shape) = (several::schema(views), Shape::Lists { limit });
-        ViewNode::new(input, views.into(), shape, filters, &Stop::default(), &schema)
+        ViewNode::plan(input, views.into(), shape, filters, &Stop::default(), &schema)
     }
 
-    fn new(
+    fn plan(
         input: LogicalPlan,
         views: Arc<[Arc<View>]>,
         shape: Shape,
