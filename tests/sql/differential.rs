@@ -145,7 +145,7 @@ fn all_columns_are_those_of_the_view() {
 #[test]
 fn a_column_beside_an_expression_is_its_own() {
     let lake = Lake::of(&many());
-    let statement = "SELECT id FROM (SELECT id, resource, birthDate AS value FROM Patient) \
+    let statement = "SELECT id FROM (SELECT id, resource, gender, birthDate AS value FROM Patient) \
         WHERE fhirpath('gender') = 'male' OR value = '1940-01-10'";
     assert_eq!(answer(&lake, statement), [json!({"id": "p0"})]);
 }

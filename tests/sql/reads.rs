@@ -54,7 +54,7 @@ fn filters_reach_the_scan() {
     for (statement, expected) in [
         (
             "SELECT birthDate FROM Patient WHERE gender = 'male'",
-            "LakeScanExec: columns=[birthDate], prune=[gender = 'male'], predicates=[gender = 'male']",
+            "LakeScanExec: columns=[birthDate], prune=[gender = 'male'], items=[gender = 'male']",
         ),
         (
             "SELECT id FROM Observation WHERE code.text = 'pulse'",
