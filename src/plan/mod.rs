@@ -5,7 +5,6 @@
 //! and the planner takes them. What ids mean for a row is told by whoever builds a plan.
 
 mod ahead;
-mod foremost;
 mod ids;
 mod late;
 mod limit;
@@ -17,9 +16,9 @@ mod planner;
 mod semi_join;
 mod shown;
 mod threads;
+mod top_k;
 
 pub use ahead::{Ahead, Died, Pace, Part, Parts};
-pub use foremost::TellForemost;
 pub use ids::{IdsExec, Take};
 pub use late::{Late, Link};
 pub use limit::{Limit, OrderedLimit};
@@ -31,3 +30,4 @@ pub use planner::{Operator, Planned, Planner};
 pub use semi_join::{On, SemiJoinExec};
 pub use shown::shown;
 pub use threads::{Waiting, apart};
+pub use top_k::PushDownTopK;

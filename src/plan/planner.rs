@@ -24,9 +24,9 @@ use datafusion::physical_optimizer::output_requirements::OutputRequirements;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 
-use super::foremost::TellForemost;
 use super::limit::Ordered;
 use super::memory::runtime;
+use super::top_k::PushDownTopK;
 
 /// Makes the operators of logical nodes that DataFusion does not have.
 pub type Operator = Arc<dyn ExtensionPlanner + Send + Sync>;
@@ -68,7 +68,7 @@ impl Planner {
             Arc::new(EnsureRequirements::new()),
             Arc::new(CombinePartialFinalAggregate::new()),
             Arc::new(OutputRequirements::new_remove_mode()),
-            Arc::new(TellForemost),
+            Arc::new(PushDownTopK),
             // Takes what a sort has by now to the scan.
             Arc::new(FilterPushdown::new_post_optimization()),
         ];

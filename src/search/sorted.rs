@@ -17,7 +17,7 @@ use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMerge
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use super::SearchError;
-use crate::plan::{Planner, TellForemost};
+use crate::plan::{Planner, PushDownTopK};
 
 /// The rows in this order, less the first `skip`, at most `take` of them.
 pub(super) fn page(
@@ -53,6 +53,6 @@ pub(super) fn page(
         plan = Arc::new(GlobalLimitExec::new(plan, skip, Some(take)));
     }
     let options = planner.state().config_options();
-    let plan = TellForemost.optimize(plan, options)?;
+    let plan = PushDownTopK.optimize(plan, options)?;
     Ok(FilterPushdown::new_post_optimization().optimize(plan, options)?)
 }

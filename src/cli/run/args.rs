@@ -97,6 +97,31 @@ impl From<FormatArgument> for Format {
     }
 }
 
+/// How rows are written: as `--format` says, else as the name of the file does, else as CSV.
+pub(in crate::cli) fn format_of(named: Option<FormatArgument>, out: Option<&Path>, no_header: bool) -> Format {
+    let extension = out
+        .and_then(Path::extension)
+        .map(|extension| extension.to_string_lossy());
+    let named = match named {
+        Some(format) => Some(format.into()),
+        None => extension.and_then(|extension| Format::parse(&extension)),
+    };
+    match named.unwrap_or(Format::Csv { header: true }) {
+        Format::Csv { .. } => Format::Csv { header: !no_header },
+        other => other,
+    }
+}
+
+/// The format, unless it would write Parquet to a terminal. A plan is text.
+pub(in crate::cli) fn refuse_on_terminal(format: Format, out: Option<&Path>, explain: bool) -> Result<Format, Failure> {
+    if format == Format::Parquet && out.is_none() && std::io::stdout().is_terminal() && !explain {
+        return Err(Failure::input(
+            "Parquet is not for the terminal; name a file with --out",
+        ));
+    }
+    Ok(format)
+}
+
 fn since(text: &str) -> Result<i64, String> {
     let time = Temporal::date_time(text).or_else(|_| Temporal::instant(text));
     time.map(|time| time.start).map_err(|error| error.to_string())
@@ -116,26 +141,9 @@ impl Args {
 
     /// How rows are written.
     pub(super) fn format(&self) -> Result<Format, Failure> {
-        let extension = self.out.as_deref().filter(|_| !self.is_several());
-        let extension = extension
-            .and_then(Path::extension)
-            .map(|extension| extension.to_string_lossy());
-        let named = match self.format {
-            Some(format) => Some(format.into()),
-            None => extension.and_then(|extension| Format::parse(&extension)),
-        };
-        let format = match named.unwrap_or(Format::Csv { header: true }) {
-            Format::Csv { .. } => Format::Csv {
-                header: !self.no_header,
-            },
-            other => other,
-        };
-        if format == Format::Parquet && self.out.is_none() && std::io::stdout().is_terminal() && !self.explain {
-            return Err(Failure::input(
-                "Parquet is not for the terminal; name a file with --out",
-            ));
-        }
-        Ok(format)
+        let out = self.out.as_deref();
+        let format = format_of(self.format, out.filter(|_| !self.is_several()), self.no_header);
+        refuse_on_terminal(format, out, self.explain)
     }
 
     /// How the files of several views end.

@@ -16,7 +16,7 @@ use crate::fhir::TypeId;
 use crate::lake::{Lake, Scope};
 use crate::views::{Format, Resources, RunError, SharedRun};
 
-pub(super) use args::{Args, FormatArgument};
+pub(super) use args::{Args, FormatArgument, format_of, refuse_on_terminal};
 pub(super) use files::{Input, documents};
 use outputs::Outputs;
 use targets::Target;

@@ -1,11 +1,10 @@
 //! What `tabularium sql` is told.
 
-use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::cli::failure::Failure;
 use crate::cli::lake_scope::LakeScope;
-use crate::cli::run::FormatArgument;
+use crate::cli::run::{FormatArgument, format_of, refuse_on_terminal};
 use crate::cli::terminology::TerminologyArgument;
 use crate::views::Format;
 
@@ -78,23 +77,7 @@ impl Args {
 
     /// How rows are written.
     pub(super) fn format(&self) -> Result<Format, Failure> {
-        let extension = self.out.as_deref().and_then(Path::extension);
-        let extension = extension.map(|extension| extension.to_string_lossy());
-        let named = match self.format {
-            Some(format) => Some(format.into()),
-            None => extension.and_then(|extension| Format::parse(&extension)),
-        };
-        let format = match named.unwrap_or(Format::Csv { header: true }) {
-            Format::Csv { .. } => Format::Csv {
-                header: !self.no_header,
-            },
-            other => other,
-        };
-        if format == Format::Parquet && self.out.is_none() && std::io::stdout().is_terminal() && !self.explain {
-            return Err(Failure::input(
-                "Parquet is not for the terminal; name a file with --out",
-            ));
-        }
-        Ok(format)
+        let out = self.out.as_deref();
+        refuse_on_terminal(format_of(self.format, out, self.no_header), out, self.explain)
     }
 }

@@ -27,7 +27,6 @@ use datafusion::physical_plan::{
 };
 use futures::Stream;
 
-use super::foremost::{First, Foremost};
 use super::order::Sorted;
 use super::prune::Prune;
 use super::report::ScanReport;
@@ -35,6 +34,7 @@ use super::resolved::{Scan, Unsettled};
 use super::rows::{Rows, Step};
 use super::share::{Shares, processors};
 use super::stretch::Stretch;
+use super::top_k::{TopK, TopKFilter};
 
 /// Columns that a plan names at most.
 const COLUMNS_SHOWN: usize = 60;
@@ -48,7 +48,7 @@ pub struct LakeScanExec {
     shares: Shares,
     limit: Option<usize>,
     sorted: Option<Sorted>,
-    first: Option<First>,
+    top_k: Option<TopK>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -75,17 +75,17 @@ impl LakeScanExec {
             shares,
             limit,
             sorted: None,
-            first: None,
+            top_k: None,
             properties,
             metrics,
         }
     }
 
-    /// The same scan below a sort that keeps the `most` first rows by this key before all others.
-    pub fn foremost(&self, first: &PhysicalSortExpr, most: usize) -> LakeScanExec {
-        let key = first.clone();
+    /// The same scan below a sort whose first key is this, and which keeps the `fetch` first rows.
+    pub fn with_top_k(&self, key: &PhysicalSortExpr, fetch: usize) -> LakeScanExec {
+        let key = key.clone();
         LakeScanExec {
-            first: Some(First { key, most }),
+            top_k: Some(TopK { key, fetch }),
             ..self.clone()
         }
     }
@@ -134,8 +134,8 @@ impl DisplayAs for LakeScanExec {
         if self.sorted.is_some() {
             write!(f, ", order=best first")?;
         }
-        if let Some(first) = &self.first {
-            write!(f, ", {first}")?;
+        if let Some(top_k) = &self.top_k {
+            write!(f, ", {top_k}")?;
         }
         if let Some(limit) = self.limit {
             write!(f, ", limit={limit}")?;
@@ -237,7 +237,7 @@ impl ExecutionPlan for LakeScanExec {
             self.shares.share(partition),
             self.limit,
             self.sorted.clone(),
-            self.first.as_ref().and_then(|first| Foremost::of(scan, first)),
+            self.top_k.as_ref().and_then(|top_k| TopKFilter::of(scan, top_k)),
         );
         let batches = Batches {
             rows,

@@ -18,7 +18,6 @@ mod erased;
 mod error;
 mod exec;
 mod file;
-mod foremost;
 mod group;
 mod handles;
 mod held;
@@ -51,6 +50,7 @@ mod sieve;
 mod stretch;
 mod system_column;
 mod table;
+mod top_k;
 mod warm;
 mod watch;
 

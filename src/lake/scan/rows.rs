@@ -11,7 +11,6 @@ use super::account::Entries;
 use super::columns;
 use super::error::ScanError;
 use super::file::OpenFile;
-use super::foremost::{Foremost, Ranking};
 use super::group::{BATCH, Filtering, Group, Portion};
 use super::order::Sorted;
 use super::pruning::prune;
@@ -21,6 +20,7 @@ use super::resolved::Scan;
 use super::share::Share;
 use super::sieve::Sieve;
 use super::stretch::Ends;
+use super::top_k::{Ranking, TopKFilter};
 use crate::lake::picture::DataFile;
 
 /// Files of a share that are held open at once so that their row groups can be read in the order of a sort.
@@ -43,7 +43,7 @@ pub(super) struct Rows {
     files: std::vec::IntoIter<(Arc<DataFile>, u64)>,
     share: Share,
     sorted: Option<Sorted>,
-    foremost: Option<Foremost>,
+    top_k: Option<TopKFilter>,
     ranking: Ranking,
     /// All row groups of the share, the best last, where they are read by a sort's order.
     ranked: Option<Vec<Place>>,
@@ -76,7 +76,7 @@ impl Rows {
         share: Share,
         limit: Option<usize>,
         sorted: Option<Sorted>,
-        foremost: Option<Foremost>,
+        top_k: Option<TopKFilter>,
     ) -> Rows {
         let ends = scan.ends();
         let files = scan.files();
@@ -87,7 +87,7 @@ impl Rows {
             files: files.into_iter(),
             share,
             sorted,
-            foremost,
+            top_k,
             ranking: Ranking::default(),
             ranked: None,
             open: None,
@@ -260,12 +260,12 @@ impl Rows {
             ..
         } = filtered;
         let mut rest = &self.scan.rest;
-        if let Some(foremost) = self.foremost.as_ref().filter(|_| !rows.is_empty()) {
+        if let Some(top_k) = self.top_k.as_ref().filter(|_| !rows.is_empty()) {
             let (started, count) = (Instant::now(), rows.count());
-            (rows, early) = foremost.keep(&mut self.ranking, (&file, group), rows, early, &read)?;
+            (rows, early) = top_k.keep(&mut self.ranking, (&file, group), rows, early, &read)?;
             let report = &mut self.done.report;
-            report.filtered(foremost.label(), (count, rows.count()), started.elapsed());
-            rest = foremost.rest();
+            report.filtered(top_k.label(), (count, rows.count()), started.elapsed());
+            rest = top_k.rest();
         }
         rows.truncate(self.left);
         let leaves = rest.leaves(file.fields(), file.sizes());

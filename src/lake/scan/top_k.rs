@@ -20,14 +20,14 @@ use super::file::{OpenFile, ReadBytes};
 use super::ranges::Ranges;
 use super::resolved::Scan;
 
-/// What a sort above a scan takes.
+/// Leaves out the rows that the sort above a scan does not take.
 #[derive(Debug)]
-pub(super) struct Foremost {
+pub(super) struct TopKFilter {
     /// The first key, over `schema`.
     key: Arc<dyn PhysicalExpr>,
     options: SortOptions,
     /// The rows that the sort keeps.
-    most: usize,
+    fetch: usize,
     /// The columns that the key reads.
     schema: SchemaRef,
     /// Those of them that no predicate reads.
@@ -39,17 +39,17 @@ pub(super) struct Foremost {
 
 /// The first key of a sort above a scan, and how many rows that sort keeps.
 #[derive(Clone, Debug)]
-pub(super) struct First {
+pub(super) struct TopK {
     pub(super) key: PhysicalSortExpr,
-    pub(super) most: usize,
+    pub(super) fetch: usize,
 }
 
-impl fmt::Display for First {
+impl fmt::Display for TopK {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key.expr.to_string();
         // Without the columns that it reads.
         let name = key.split(['(', '@']).next().unwrap_or_default();
-        write!(f, "among the first {} by {name}", self.most)
+        write!(f, "among the first {} by {name}", self.fetch)
     }
 }
 
@@ -59,26 +59,26 @@ pub(super) struct Ranking {
     best: Option<ArrayRef>,
 }
 
-impl Foremost {
+impl TopKFilter {
     /// Nothing where the key reads all that there is to read.
-    pub(super) fn of(scan: &Scan, first: &First) -> Option<Foremost> {
-        let First { key, most } = first;
+    pub(super) fn of(scan: &Scan, top_k: &TopK) -> Option<TopKFilter> {
+        let TopK { key, fetch } = top_k;
         let read = collect_columns(&key.expr);
         let is_read = |name: &str| read.iter().any(|column| column.name() == name);
         let rest = scan.rest.retain(|name| !is_read(name));
-        if rest.schema().fields().is_empty() || read.is_empty() || *most == 0 {
+        if rest.schema().fields().is_empty() || read.is_empty() || *fetch == 0 {
             return None;
         }
         let fields = scan.schema.fields().iter().filter(|field| is_read(field.name()));
         let schema = Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()));
-        Some(Foremost {
+        Some(TopKFilter {
             key: reassign_expr_columns(key.expr.clone(), &schema).ok()?,
             options: key.options,
-            most: *most,
+            fetch: *fetch,
             schema,
             columns: scan.rest.retain(is_read),
             rest,
-            label: first.to_string().into(),
+            label: top_k.to_string().into(),
         })
     }
 
@@ -104,7 +104,7 @@ impl Foremost {
         let late = columns::read(file, group, &self.columns, &rows, read)?;
         let early = beside(&early, &late)?;
         let keys = self.keys(&early)?;
-        let mask = ranking.keep(&keys, self.options, self.most)?;
+        let mask = ranking.keep(&keys, self.options, self.fetch)?;
         Ok((rows.filter(&mask), filter_record_batch(&early, &mask)?))
     }
 

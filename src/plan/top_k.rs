@@ -15,16 +15,16 @@ use crate::lake::scan::LakeScanExec;
 
 /// Tells a scan how many rows the sort above it keeps, and by what.
 #[derive(Debug)]
-pub struct TellForemost;
+pub struct PushDownTopK;
 
-impl PhysicalOptimizerRule for TellForemost {
+impl PhysicalOptimizerRule for PushDownTopK {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
         let told = plan.transform_down(|plan| {
             let Some(sort) = plan.downcast_ref::<SortExec>() else {
                 return Ok(Transformed::no(plan));
             };
             let told = match sort.fetch() {
-                Some(most) => told(sort.input(), sort.expr().first(), most)?,
+                Some(fetch) => told(sort.input(), sort.expr().first(), fetch)?,
                 None => None,
             };
             Ok(match told {
@@ -36,7 +36,7 @@ impl PhysicalOptimizerRule for TellForemost {
     }
 
     fn name(&self) -> &str {
-        "TellForemost"
+        "PushDownTopK"
     }
 
     fn schema_check(&self) -> bool {
@@ -45,19 +45,15 @@ impl PhysicalOptimizerRule for TellForemost {
 }
 
 /// A scan that is told, by itself or as the left side of semi-joins, which leave all of its rows.
-fn told(
-    rows: &Arc<dyn ExecutionPlan>,
-    first: &PhysicalSortExpr,
-    most: usize,
-) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+fn told(rows: &Arc<dyn ExecutionPlan>, key: &PhysicalSortExpr, fetch: usize) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if let Some(scan) = rows.downcast_ref::<LakeScanExec>() {
-        return Ok(Some(Arc::new(scan.foremost(first, most))));
+        return Ok(Some(Arc::new(scan.with_top_k(key, fetch))));
     }
     if !rows.is::<SemiJoinExec>() {
         return Ok(None);
     }
     let mut sides: Vec<_> = rows.children().into_iter().cloned().collect();
-    let Some(left) = told(&sides[0], first, most)? else {
+    let Some(left) = told(&sides[0], key, fetch)? else {
         return Ok(None);
     };
     sides[0] = left;
