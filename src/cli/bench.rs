@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::failure::Failure;
-use super::lake_scope::LOCAL;
-use super::mode::Mode;
+use super::lake::lake_scope::LOCAL;
+use super::service::mode::Mode;
+use super::terminal::failure::Failure;
 use crate::bench::{Asked, Bench, BenchError, Copy, Mix, Report, Settings, Target, comparison, heading, page};
 use crate::lake::{Lake, Scope};
 

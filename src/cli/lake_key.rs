@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use super::failure::Failure;
+use super::terminal::failure::Failure;
 use crate::lake::KekSource;
 
 /// Where the key of a sealed lake comes from.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 
-use super::failure::Failure;
-use super::info::bytes;
-use super::wait::Wait;
+use super::lake::info::bytes;
+use super::lake::wait::Wait;
+use super::terminal::failure::Failure;
 use crate::lake::seal::Kind;
 use crate::lake::{Conversion, Converted, KekSource, Lake, LakeError, REFRESH};
 

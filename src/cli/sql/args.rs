@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::cli::failure::Failure;
-use crate::cli::lake_scope::LakeScope;
-use crate::cli::run::{FormatArgument, format_of, refuse_on_terminal};
-use crate::cli::terminology::TerminologyArgument;
+use crate::cli::lake::lake_scope::LakeScope;
+use crate::cli::query::run::{FormatArgument, format_of, refuse_on_terminal};
+use crate::cli::tables::terminology::TerminologyArgument;
+use crate::cli::terminal::failure::Failure;
 use crate::views::Format;
 
 /// Ask SQL of the lake: resource types and views are tables, fhirpath() is a function

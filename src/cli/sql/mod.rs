@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 
-use super::failure::Failure;
-use super::run::targets;
-use super::sink::{Sink, Stop};
+use super::query::run::targets;
+use super::terminal::failure::Failure;
+use super::terminal::sink::{Sink, Stop};
 use crate::lake::Lake;
 use crate::sql::{Options, Query, Session, SqlError, Writer};
 use crate::views::{Format, View};

@@ -1,0 +1,119 @@
+//! `tabularium backup`: a copy of a data folder while it is served, and earlier copies checked.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::super::tables::normalize::rules_in;
+use super::super::terminal::failure::{Failure, warn};
+use super::info::bytes;
+use crate::backup::{self, BackupError, Options};
+use crate::ingest::Normalization;
+
+/// Back up a data folder, while it is served, to another folder
+///
+/// Each backup is a snapshot: the lake with its catalog and attachments, the service's store, archived audit lines, and
+/// loaded terminology and plans. Snapshots in one folder share files, so a further one takes the room, and the time, of
+/// what has changed. New files are read and held against their checksums; what an earlier snapshot has is not read
+/// again. On the same file system a file gets a second name instead of a copy, unless --copy is given: that keeps it
+/// from being lost, but not from a broken disk.
+///
+/// The first backup makes the ledger of erasures: DIR.erasures beside the data folder, or the file that
+/// TABULARIUM_ERASURES names, for servers and commands alike. From then on every erasure is entered there, as hashes.
+/// Keep it apart from the backups and do not put it back with them: `tabularium restore` needs it as it is today. What
+/// was erased since the last backup leaves all snapshots with the next one.
+///
+/// Exit codes: 0 done; 2 there is no lake, or the folder is none for backups; 3 something is damaged, or bytes of
+/// erased people may be left in snapshots, which it names; 1 another failure. Whatever fails, earlier snapshots stay as
+/// they were.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The data folder
+    #[arg(long, value_name = "DIR", required_unless_present = "verify")]
+    data: Option<PathBuf>,
+    /// The folder of backups
+    #[arg(long, value_name = "BACKUPS")]
+    to: PathBuf,
+    /// Keep the newest N snapshots and remove older ones
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    keep: Option<u32>,
+    /// Copy every new file, on the same file system as well
+    #[arg(long)]
+    copy: bool,
+    /// Leave service.key out, which opens what the service's store has sealed
+    #[arg(long)]
+    without_key: bool,
+    /// Read all files of all snapshots and hold them against their SHA-256; without --data nothing else is done
+    #[arg(long)]
+    verify: bool,
+}
+
+/// Makes a backup, or checks those that are there, or both.
+pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
+    let mut failures = Vec::new();
+    if let Some(data) = &arguments.data {
+        let options = Options {
+            keep: arguments.keep.map(|keep| keep as usize),
+            copy: arguments.copy,
+            without_key: arguments.without_key,
+        };
+        failures.extend(make(data, &arguments.to, options)?);
+    }
+    if arguments.verify {
+        let begun = Instant::now();
+        let verified = backup::verify(&arguments.to).map_err(failed)?;
+        println!(
+            "{} snapshots, {} files of {} read in {:.1} s",
+            verified.snapshots,
+            verified.files,
+            bytes(verified.bytes),
+            begun.elapsed().as_secs_f64()
+        );
+        failures.extend(verified.problems.into_iter().map(Failure::partial));
+    }
+    Failure::all(failures)
+}
+
+fn make(data: &Path, to: &Path, options: Options) -> Result<Vec<Failure>, Failure> {
+    let done = backup::backup(data, to, options, &rules).map_err(failed)?;
+    println!(
+        "snapshot {}: {} files of {}, {} of them new ({})",
+        done.id,
+        done.files,
+        bytes(done.bytes),
+        done.added,
+        bytes(done.added_bytes)
+    );
+    if done.removed > 0 {
+        println!("{} older snapshots were removed", done.removed);
+    }
+    if done.cleaned.snapshots > 0 {
+        println!(
+            "what was erased since was taken out of {} snapshots",
+            done.cleaned.snapshots
+        );
+    }
+    for id in &done.cleaned.unknown {
+        warn(&format!(
+            "nobody knows what was erased since snapshot {id}, because its ledger of erasures is not the one that is there: it can only be restored with --accept-resurrection; --keep removes it in time"
+        ));
+    }
+    let left = done.cleaned.left.into_iter();
+    let left =
+        left.map(|left| format!("bytes of erased records may still stand in {left}; the next backup tries again"));
+    let failed = done.cleaned.damaged.into_iter().chain(left);
+    Ok(failed.map(Failure::partial).collect())
+}
+
+/// The rules of a data folder.
+pub(in crate::cli) fn rules(data: &Path) -> Result<Normalization, String> {
+    rules_in(data).map_err(|failure| failure.to_text())
+}
+
+/// What was asked for is at fault, a file is damaged, or something else.
+pub(in crate::cli) fn failed(error: BackupError) -> Failure {
+    match error {
+        error if error.is_of_input() => Failure::input(error.to_string()),
+        error if error.is_of_damage() => Failure::partial(error.to_string()),
+        error => Failure::other(error),
+    }
+}

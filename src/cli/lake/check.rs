@@ -1,0 +1,148 @@
+//! `tabularium check`: whether a lake is as its catalog says.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::super::terminal::failure::Failure;
+use super::info::bytes;
+use super::wait::Wait;
+use crate::consent::{STORE_FILE, check_store};
+use crate::lake::check::{Adopted, Depth, Finding, Problem, Report, adopt, check_to};
+use crate::plans::PlanTables;
+use crate::terminology::Terminology;
+
+/// How many findings are printed.
+const PRINTED: usize = 1_000;
+
+/// Check a lake: the catalog, every file that it names, and what lies beside
+///
+/// Says which files are missing, damaged, other than recorded, or unknown to the catalog, a line each. Every byte is
+/// read and held against the file's checksums, and what the catalog says of a file and of all files of a table against
+/// the files; with --rows each resource is held against its digest as well, which takes much longer. Changes nothing,
+/// and runs beside a server. The service's store, terminology and plans in the folder are opened and read as well.
+///
+/// With --adopt, where the catalog is missing or does not fit the files, a new one is made from the data files: of each
+/// resource the newest version, less what was deleted and erased. The old catalog stays in the folder as
+/// catalog.sqlite.damaged-TIME, and data files that cannot be read as data.damaged-TIME; remove them when they are not
+/// needed any more. Stop servers on the folder before. Where there is a backup, put that back instead: it may hold what
+/// is lost here.
+///
+/// Exit codes: 0 all is as it should be, or was adopted; 3 something is not; 2 there is no lake; 1 another failure.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Decode every row, too, and hold each resource against its digest
+    #[arg(long)]
+    rows: bool,
+    /// Make a new catalog from the data files, if the lake needs one
+    #[arg(long)]
+    adopt: bool,
+    #[command(flatten)]
+    wait: Wait,
+}
+
+/// Checks and says what is wrong.
+pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
+    let depth = if arguments.rows { Depth::Rows } else { Depth::Checksums };
+    let begun = Instant::now();
+    let report = check_to(&arguments.data, depth).map_err(Failure::from_lake)?;
+    let beside = beside(&arguments.data)?;
+    for (path, what) in &beside {
+        println!("{}: {what}", path.display());
+    }
+    print(&report, begun.elapsed());
+    let needs_catalog = |finding: &Finding| match finding.problem {
+        Problem::Catalog(_) | Problem::Missing => true,
+        // An interrupted writer has left it. What was not committed is not to become a part of the lake.
+        Problem::Unnamed => !report.is_as_marked,
+        _ => false,
+    };
+    if arguments.adopt && report.findings.iter().any(needs_catalog) {
+        let adopted = arguments.wait.until_free(|| adopt(&arguments.data))?;
+        return say(&adopted);
+    }
+    match report.findings.len() + beside.len() {
+        0 => Ok(()),
+        1 => Err(Failure::partial("the lake is damaged: 1 finding")),
+        more => Err(Failure::partial(format!("the lake is damaged: {more} findings"))),
+    }
+}
+
+/// What is wrong with what lies beside the lake.
+fn beside(data: &Path) -> Result<Vec<(PathBuf, String)>, Failure> {
+    let store = data.join(STORE_FILE);
+    let findings = check_store(data).map_err(Failure::other)?.into_iter();
+    let mut found: Vec<(PathBuf, String)> = findings.map(|what| (store.clone(), what)).collect();
+    let terminology = Terminology::open(data, None).and_then(|codes| codes.warm());
+    let plans = PlanTables::open(data).and_then(|plans| plans.warm());
+    // Each error names its file.
+    found.extend(
+        terminology
+            .err()
+            .map(|error| (data.join("terminology"), error.to_string())),
+    );
+    found.extend(plans.err().map(|error| (data.join("plans"), error.to_string())));
+    Ok(found)
+}
+
+/// Says what an adoption did.
+fn say(adopted: &Adopted) -> Result<(), Failure> {
+    println!(
+        "made a new catalog: {} resources in {} data files",
+        adopted.rows, adopted.files
+    );
+    if adopted.attachments > 0 {
+        println!("{} attachments are in it", adopted.attachments);
+    }
+    if let Some(path) = &adopted.old_catalog {
+        println!("the old one is kept as {}", path.display());
+    }
+    if adopted.moved_aside > 0 {
+        println!(
+            "{} files that are not needed were moved to data/.orphans",
+            adopted.moved_aside
+        );
+    }
+    if adopted.removed > 0 {
+        println!("{} files from before an erasure were removed", adopted.removed);
+    }
+    if adopted.erasures > 0 {
+        println!(
+            "{} erasures were not over: nobody is shown such records, and the next command that writes finishes them",
+            adopted.erasures
+        );
+    }
+    let Some(kept_in) = &adopted.kept_in else {
+        return Ok(());
+    };
+    for (path, why) in &adopted.unfit {
+        println!("{}: {why}", path.display());
+    }
+    Err(Failure::partial(format!(
+        "{} files could not be taken and are kept in {}",
+        adopted.unfit.len(),
+        kept_in.display()
+    )))
+}
+
+fn print(report: &Report, took: Duration) {
+    for finding in report.findings.iter().take(PRINTED) {
+        println!("{}: {}", finding.path.display(), finding.problem);
+    }
+    if let Some(more) = report.findings.len().checked_sub(PRINTED).filter(|more| *more > 0) {
+        println!("... and {more} more");
+    }
+    let (files, seconds) = (report.files, took.as_secs_f64());
+    println!("{files} files of {} checked in {seconds:.2} s", bytes(report.bytes));
+    if report.moved_aside > 0 {
+        println!(
+            "{} files of interrupted writers lie in data/.orphans and go after a day",
+            report.moved_aside
+        );
+    }
+    if report.being_written {
+        println!("not looked for files that the catalog does not name, because another process is writing");
+    }
+}

@@ -1,0 +1,67 @@
+//! `tabularium compact`: few large files instead of many small ones.
+
+use std::path::PathBuf;
+
+use indicatif::ProgressBar;
+
+use super::super::terminal::failure::Failure;
+use super::info::bytes;
+use super::wait::Wait;
+use crate::lake::Lake;
+use crate::lake::compact::{self, CompactOptions, Effort, Unreadable};
+
+/// Merge each table's files toward 128 MiB, so that each person's rows lie in one file
+///
+/// Readers are not disturbed: a running server goes on with the files it knows. Files that were replaced are removed an
+/// hour later, by the next compaction or import, because links to further pages may still need them. Interrupting it is
+/// safe; what is merged by then stays merged.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Do only what is overdue: merge small files, and overlapping ones where a person meets more than 8
+    #[arg(long)]
+    thrifty: bool,
+    #[command(flatten)]
+    wait: Wait,
+}
+
+/// Compacts and says what changed.
+pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
+    let effort = if arguments.thrifty {
+        Effort::Thrifty
+    } else {
+        Effort::Thorough
+    };
+    let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
+    let mut writer = arguments.wait.writer(&lake)?;
+    let bar = ProgressBar::new_spinner();
+    bar.enable_steady_tick(std::time::Duration::from_millis(100));
+    bar.set_message("looking for files to merge");
+    let done = compact::run(&mut writer, &CompactOptions::new(effort), |mode, table, done| {
+        bar.set_message(format!(
+            "{}.{table}: {} merged",
+            mode.schema(),
+            bytes(done.bytes_before)
+        ));
+    });
+    bar.finish_and_clear();
+    let (done, unreadable) = done.map_err(Failure::other)?;
+    if done.merges == 0 {
+        println!("nothing to merge");
+    } else {
+        println!(
+            "{} files of {} became {} of {}",
+            done.files_before,
+            bytes(done.bytes_before),
+            done.files_after,
+            bytes(done.bytes_after)
+        );
+    }
+    let damaged = |file: Unreadable| {
+        let (path, error) = (file.path.display(), &file.error);
+        Failure::partial(format!("{path} is left as it is, because it cannot be merged: {error}"))
+    };
+    Failure::all(unreadable.into_iter().map(damaged).collect())
+}

@@ -1,0 +1,48 @@
+//! `tabularium generate`: writes a synthetic population as NDJSON.
+
+use std::path::PathBuf;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::super::terminal::failure::Failure;
+use crate::sandbox::{FolderError, Population, write_ndjson};
+
+/// Write a synthetic population, one NDJSON file per resource type
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The same seed and number give the same bytes on every machine, and the first people of a larger \
+                        population are those of a smaller one.\n\nExample: tabularium generate --patients 50 --out population"
+)]
+pub(in crate::cli) struct Args {
+    /// How many people
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    patients: u64,
+    /// What the population is drawn from; another seed gives other people
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// The folder for the files, one per resource type; it must be absent or empty
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
+/// Writes the population and says how many resources of each type it holds.
+pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
+    let population = Population::new(arguments.seed, arguments.patients);
+    // Drawn on standard error, and only where that is a terminal.
+    let bar = ProgressBar::new(arguments.patients).with_style(style());
+    let written = write_ndjson(&population, &arguments.out, || bar.inc(1)).map_err(|error| match error {
+        FolderError::NotEmpty(_) | FolderError::NotAFolder(_) => Failure::input(error.to_string()),
+        FolderError::Io { .. } => Failure::other(error),
+    })?;
+    bar.finish_and_clear();
+    for (resource_type, count) in &written {
+        println!("{resource_type:<22} {count:>10}");
+    }
+    println!("{:<22} {:>10}", "total", written.values().sum::<u64>());
+    Ok(())
+}
+
+fn style() -> ProgressStyle {
+    ProgressStyle::with_template("{wide_bar} {human_pos}/{human_len} people, {eta} left")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+}

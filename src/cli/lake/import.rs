@@ -1,0 +1,253 @@
+//! `tabularium import`: records from files into the lake.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::super::tables::normalize::{knowledge, rules, table as rules_table};
+use super::super::terminal::failure::Failure;
+use super::wait::Wait;
+use crate::consent::{Clock, Store};
+use crate::ingest::{self, IngestError, LOCAL_APPLICATION, Options, REFUSALS_KEPT, Summary};
+use crate::lake::{LakeOptions, Mode};
+
+/// Import records: NDJSON (plain or gzip), Bundles, single resources, and folders of these
+///
+/// What kind of file it is shows in its content; of a folder, everything that looks like JSON and is not hidden is
+/// read, in the order of the paths. A Bundle of any type stands for its entries. Resources keep their ids; the same
+/// type and id seen again is the next version of one resource, and content that comes again unchanged is not written.
+/// References inside a Bundle (urn:uuid:...) and conditional ones (Practitioner?identifier=system|value) are resolved
+/// against the whole input and what was imported before.
+///
+/// All that is read becomes one snapshot: readers see the whole import, or, if it fails or is killed, none of it. A
+/// resource that is not JSON, has no resourceType or an unknown one, or an invalid id is refused and named on standard
+/// error; the rest goes on.
+///
+/// Exit codes: 0 all stored; 3 something was refused, the rest is stored; 2 a path cannot be read, or not to its end,
+/// nothing stored; 1 another failure, as when another process goes on writing the lake, nothing stored.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The data folder; made if there is none
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Store among live or test records
+    #[arg(long, value_enum, default_value_t = ModeArgument::Live)]
+    mode: ModeArgument,
+    /// The application that the records belong to
+    #[arg(long, value_name = "ID", default_value = LOCAL_APPLICATION, value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    application: String,
+    /// Give resources new ids (UUIDs that say whose they are), as a sync does, and rewrite references to match
+    ///
+    /// The input is read twice. Conditional references are resolved within the input only.
+    #[arg(long)]
+    rewrite_ids: bool,
+    /// Apply the rules of normalization, as a sync does: MedicationRequest, Encounter, Condition, Procedure and
+    /// InsurancePlan from claims, canonical systems, codes and displays, references, required elements
+    ///
+    /// The records of one patient are one unit. What does not fit into memory waits in a temporary file in the data
+    /// folder, until all of the input is read.
+    #[arg(long)]
+    normalize: bool,
+    /// Make the lake a sealed one: every file is encrypted under a key of its own
+    ///
+    /// That is fixed with the first import: a lake that has records already stays what it is, and an open one is
+    /// refused. The key that wraps the keys of files is taken as `docs/sealed.md` says.
+    #[arg(long)]
+    sealed: bool,
+    #[command(flatten)]
+    wait: Wait,
+    /// Files and folders
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum ModeArgument {
+    Live,
+    Test,
+}
+
+/// Imports, and prints a table of what became of which type.
+pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
+    let Args {
+        data,
+        mode,
+        application,
+        rewrite_ids,
+        normalize,
+        sealed,
+        wait,
+        paths,
+    } = arguments;
+    let missing = paths.iter().find(|path| !path.exists());
+    if let Some(missing) = missing {
+        return Err(Failure::input(format!("{}: no such file or folder", missing.display())));
+    }
+    let mode = match mode {
+        ModeArgument::Live => Mode::Live,
+        ModeArgument::Test => Mode::Test,
+    };
+    let options = LakeOptions {
+        sealed: sealed.then_some(true),
+        ..LakeOptions::default()
+    };
+    let lake = wait.open_or_create(&data, &options)?;
+    let normalize = normalize.then(|| knowledge(&data).map(rules)).transpose()?;
+    let mut writer = wait.writer(&lake)?;
+    let bar = progress_bar();
+    let progress = bar.clone().map(|bar| {
+        let advance: Arc<dyn Fn(u64) + Send + Sync> = Arc::new(move |bytes| bar.inc(bytes));
+        advance
+    });
+    if let Some(bar) = &bar {
+        bar.set_length(ingest::input_size(&paths));
+    }
+    let options = Options {
+        mode,
+        application: application.clone(),
+        rewrite_ids,
+        normalize,
+        progress,
+        ..Default::default()
+    };
+    let outcome = ingest::import(&mut writer, options, &paths);
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    let summary = outcome.map_err(|error| match error {
+        IngestError::Input { .. } | IngestError::Broken { .. } => Failure::input(error.to_string()),
+        error => Failure::other(error),
+    })?;
+    // So that tokens can be made for an application that nothing else has named yet.
+    let store = Store::open(&data, Clock::System).map_err(Failure::other)?;
+    store.register_application(&application).map_err(Failure::other)?;
+    report(&summary);
+    let total = summary.total();
+    let rest = match (total.stored, total.unchanged) {
+        (0, 0) => "nothing was stored",
+        (0, _) => "the rest is unchanged",
+        _ => "the rest is stored",
+    };
+    match summary.refused {
+        0 => Ok(()),
+        1 => Err(Failure::partial(format!("1 resource was refused; {rest}"))),
+        refused => Err(Failure::partial(format!("{refused} resources were refused; {rest}"))),
+    }
+}
+
+/// A bar on standard error, if somebody is there to see it.
+fn progress_bar() -> Option<ProgressBar> {
+    if !std::io::stderr().is_terminal() {
+        return None;
+    }
+    let bar = ProgressBar::new(0);
+    let template = "{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+    Some(ProgressStyle::with_template(template).map_or(bar.clone(), |style| bar.with_style(style)))
+}
+
+fn report(summary: &Summary) {
+    print!("{}", table(summary));
+    if summary.left_out > 0 {
+        println!(
+            "{} entries of Bundles had nothing to store (deletions, searches, outcomes)",
+            summary.left_out
+        );
+    }
+    if summary.unresolved > 0 {
+        println!(
+            "{} references could not be resolved and are stored as they were",
+            summary.unresolved
+        );
+    }
+    if !summary.rules.rules.is_empty() {
+        print!("{}", rules_table(&summary.rules));
+    }
+    println!("snapshot {}", summary.snapshot);
+    for refusal in &summary.refusals {
+        eprintln!("refused {refusal}");
+    }
+    if summary.refused > REFUSALS_KEPT as u64 {
+        eprintln!("... and {} more", summary.refused - REFUSALS_KEPT as u64);
+    }
+}
+
+fn table(summary: &Summary) -> String {
+    let mut rows = vec![["type", "read", "stored", "unchanged", "replaced", "refused"].map(str::to_owned)];
+    let line = |name: &str, counts: ingest::Counts| {
+        let ingest::Counts {
+            read,
+            stored,
+            unchanged,
+            replaced,
+            refused,
+        } = counts;
+        let numbers = [read, stored, unchanged, replaced, refused].map(|number| number.to_string());
+        let [read, stored, unchanged, replaced, refused] = numbers;
+        [name.to_owned(), read, stored, unchanged, replaced, refused]
+    };
+    rows.extend(summary.types.iter().map(|(name, counts)| line(name, *counts)));
+    if summary.untyped_refused > 0 {
+        let refused = summary.untyped_refused;
+        rows.push(line(
+            "(unknown)",
+            ingest::Counts {
+                read: refused,
+                refused,
+                ..Default::default()
+            },
+        ));
+    }
+    rows.push(line("total", summary.total()));
+    let widths: [usize; 6] = std::array::from_fn(|at| rows.iter().map(|row| row[at].len()).max().unwrap_or(0));
+    let mut text = String::new();
+    for row in &rows {
+        text.push_str(&format!("{:<1$}", row[0], widths[0]));
+        for (cell, width) in row.iter().zip(widths).skip(1) {
+            text.push_str(&format!("  {cell:>width$}"));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ingest::Counts;
+
+    #[test]
+    fn the_table_lines_up_and_adds_up() {
+        let mut summary = Summary {
+            untyped_refused: 2,
+            ..Summary::default()
+        };
+        summary.types.insert(
+            "Patient",
+            Counts {
+                read: 12,
+                stored: 10,
+                unchanged: 1,
+                replaced: 1,
+                refused: 0,
+            },
+        );
+        summary.types.insert(
+            "Observation",
+            Counts {
+                read: 1234,
+                stored: 1234,
+                ..Counts::default()
+            },
+        );
+        assert_eq!(
+            table(&summary),
+            "type         read  stored  unchanged  replaced  refused\n\
+             Observation  1234    1234          0         0        0\n\
+             Patient        12      10          1         1        0\n\
+             (unknown)       2       0          0         0        2\n\
+             total        1248    1244          1         1        2\n"
+        );
+    }
+}

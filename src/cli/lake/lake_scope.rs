@@ -1,0 +1,56 @@
+//! The options of commands that read a lake: where it is, and as whom to read it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::super::terminal::failure::Failure;
+use crate::lake::{Lake, Mode, PatientScope, Scope};
+
+/// The application that imported records belong to unless another is named.
+pub(in crate::cli) const LOCAL: &str = "local";
+
+/// Which lake to read, and as whom.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct LakeScope {
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    pub(in crate::cli) data: PathBuf,
+    /// Read the live or the test records
+    #[arg(long, value_name = "MODE", default_value = "live", value_parser = ["live", "test"])]
+    mode: String,
+    /// The application whose records to read
+    #[arg(long, value_name = "ID", default_value = LOCAL)]
+    application: String,
+    /// Read as this patient would: their records and what those refer to
+    #[arg(long, value_name = "ID")]
+    patient: Option<String>,
+}
+
+impl LakeScope {
+    /// Opens the lake.
+    pub(in crate::cli) fn open(&self) -> Result<Lake, Failure> {
+        Lake::open(&self.data).map_err(|error| Failure::input(error.to_string()))
+    }
+
+    /// What the reader may see.
+    pub(in crate::cli) fn scope(&self, lake: &Lake) -> Arc<Scope> {
+        let mode = if self.mode == "test" { Mode::Test } else { Mode::Live };
+        scope(lake, mode, &self.application, self.patient.as_deref())
+    }
+}
+
+/// What an application, or a patient of it, may see.
+pub(in crate::cli) fn scope(lake: &Lake, mode: Mode, application: &str, patient: Option<&str>) -> Arc<Scope> {
+    let patient = patient.map(|id| {
+        Arc::new(PatientScope {
+            patients: vec![id.to_owned()],
+            owners: lake.owners_of(application, id),
+            authorizations: Vec::new(),
+        })
+    });
+    Arc::new(Scope {
+        mode,
+        application: application.into(),
+        patient,
+    })
+}

@@ -1,0 +1,12 @@
+//! Commands over a data folder: records in and out, copies, checks, erasures.
+
+pub(super) mod backup;
+pub(super) mod check;
+pub(super) mod compact;
+pub(super) mod erase;
+pub(super) mod generate;
+pub(super) mod import;
+pub(super) mod info;
+pub(super) mod lake_scope;
+pub(super) mod restore;
+pub(super) mod wait;

@@ -1,0 +1,112 @@
+//! `tabularium restore`: a data folder from a backup.
+
+use std::path::PathBuf;
+
+use super::super::terminal::failure::{Failure, warn};
+use super::backup::{failed, rules};
+use super::info::bytes;
+use crate::backup::{self, Place, Restoring};
+
+/// Restore a backup into an empty folder
+///
+/// Every file is read and held against its SHA-256, and what was erased since the backup is erased, before there is a
+/// lake in the folder. What was erased is known from the ledger of erasures: --erasures, else the file that
+/// TABULARIUM_ERASURES names, else DIR.erasures beside the data folder. It has to be the ledger as it is today. Without
+/// it nothing is restored, unless --accept-resurrection is given. Consents whose records were erased are revoked in the
+/// restored service. Killed on the way, it leaves no lake; the same command begins anew.
+///
+/// A snapshot of a sealed lake needs the lake's keys: --keys. Files whose keys an erasure has destroyed since cannot be
+/// read any more, with whoever else is in them: then nothing is restored, unless --accept-loss is given.
+///
+/// Exit codes: 0 done; 2 the folder is not empty, there is no such snapshot, or the ledger or keys are missing; 3 the
+/// backup is damaged, nothing was restored; or it was restored, and bytes of erased people may be left where it says; 1
+/// another failure.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The folder of backups
+    #[arg(long, value_name = "BACKUPS")]
+    from: PathBuf,
+    /// The data folder, which is made or is empty
+    #[arg(long, value_name = "DIR", required_unless_present = "list")]
+    data: Option<PathBuf>,
+    /// The snapshot; the newest unless it is named
+    #[arg(long, value_name = "ID")]
+    snapshot: Option<String>,
+    /// The ledger of erasures
+    #[arg(long, value_name = "FILE")]
+    erasures: Option<PathBuf>,
+    /// Restore without the ledger: people who were erased since the backup come back
+    #[arg(long)]
+    accept_resurrection: bool,
+    /// The keys of a sealed lake: its keys.sqlite, or a copy of it, which stays as it is
+    ///
+    /// The restored lake gets the keys of its own files. The key that wraps them is given as for any sealed lake.
+    #[arg(long, value_name = "FILE")]
+    keys: Option<PathBuf>,
+    /// Restore the rest of a sealed lake where files cannot be read, because an erasure has destroyed their keys since
+    #[arg(long)]
+    accept_loss: bool,
+    /// Copy every file, on the same file system as well
+    #[arg(long)]
+    copy: bool,
+    /// Only say which snapshots there are
+    #[arg(long)]
+    list: bool,
+}
+
+/// Restores, or lists what could be.
+pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
+    let Some(data) = arguments.data.filter(|_| !arguments.list) else {
+        return list(&Place::open(&arguments.from).map_err(failed)?);
+    };
+    let options = Restoring {
+        snapshot: arguments.snapshot,
+        erasures: arguments.erasures,
+        accept_resurrection: arguments.accept_resurrection,
+        copy: arguments.copy,
+        keys: arguments.keys,
+        accept_loss: arguments.accept_loss,
+    };
+    let done = backup::restore(&arguments.from, &data, &options, &rules).map_err(failed)?;
+    println!(
+        "restored snapshot {}: {} files of {}",
+        done.id,
+        done.files,
+        bytes(done.bytes)
+    );
+    if done.owners + done.ended > 0 {
+        println!(
+            "erased again what was erased since: the records of {} people or consents, and access by {}",
+            done.owners, done.ended
+        );
+    }
+    if !done.lost.is_nothing() {
+        warn(&format!("left out {} because their keys were destroyed", done.lost));
+    }
+    if done.without_ledger {
+        warn("without the ledger of erasures, people who were erased since the backup may be back");
+    }
+    let left = done.left.into_iter();
+    let left = left.map(|left| {
+        Failure::partial(format!(
+            "the records are hidden, but bytes of them may still stand in {left}; the next command that writes tries again"
+        ))
+    });
+    Failure::all(left.collect())
+}
+
+fn list(place: &Place) -> Result<(), Failure> {
+    let mut failures = Vec::new();
+    for id in place.ids().map_err(failed)? {
+        match place.manifest(Some(&id)) {
+            Ok(manifest) => println!(
+                "{id}  {} files of {}, snapshot {} of the lake",
+                manifest.files.len(),
+                bytes(manifest.bytes()),
+                manifest.snapshot
+            ),
+            Err(error) => failures.push(failed(error)),
+        }
+    }
+    Failure::all(failures)
+}

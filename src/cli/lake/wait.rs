@@ -1,0 +1,59 @@
+//! The right to write a lake, for commands: they wait a while for another process that has it.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::super::terminal::failure::Failure;
+use crate::lake::{Lake, LakeError, LakeOptions, LakeWriter};
+
+/// How often it asks. A server lets go of the lake for longer than that between two merges.
+const ASK: Duration = Duration::from_millis(50);
+
+/// How long to wait.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(in crate::cli) struct Wait {
+    /// How long to wait for another process that writes the lake
+    #[arg(long = "wait", value_name = "SECONDS", default_value_t = 60)]
+    seconds: u64,
+}
+
+impl Default for Wait {
+    fn default() -> Wait {
+        Wait { seconds: 60 }
+    }
+}
+
+impl Wait {
+    /// The right to write a lake. Exit code 1 where another process goes on writing.
+    pub(in crate::cli) fn writer(self, lake: &Lake) -> Result<LakeWriter, Failure> {
+        self.until_free(|| lake.writer())
+    }
+
+    /// The lake in a folder, made if there is none, of the kind that is asked for.
+    pub(in crate::cli) fn open_or_create(self, data: &Path, options: &LakeOptions) -> Result<Lake, Failure> {
+        self.until_free(|| Lake::open_or_create_with(data, options.clone()))
+    }
+
+    /// Tries until the lake is not busy. Says once whom it waits for.
+    pub(in crate::cli) fn until_free<T>(self, mut attempt: impl FnMut() -> Result<T, LakeError>) -> Result<T, Failure> {
+        let begun = Instant::now();
+        let mut is_told = false;
+        loop {
+            let error = match attempt() {
+                Err(error @ LakeError::Busy { .. }) => error,
+                done => return done.map_err(Failure::from_lake),
+            };
+            if begun.elapsed() >= Duration::from_secs(self.seconds) {
+                return Err(Failure::other(format!(
+                    "nothing was done, because {error}; waited for {} seconds",
+                    self.seconds
+                )));
+            }
+            if !is_told {
+                eprintln!("tabularium: waiting up to {} seconds, because {error}", self.seconds);
+                is_told = true;
+            }
+            std::thread::sleep(ASK);
+        }
+    }
+}

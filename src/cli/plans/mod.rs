@@ -1,8 +1,0 @@
-//! `tabularium plans`: tables of Medicare Advantage plans beside the lake, as CMS publishes them.
-
-mod command;
-mod list;
-mod load;
-mod lookup;
-
-pub(super) use command::{Args, failure, open, run};

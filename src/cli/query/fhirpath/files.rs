@@ -1,0 +1,173 @@
+//! The expression over files: one resource, or one after the other.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::args::Args;
+use super::result::{Lines, rendered};
+use super::{advise, explain, resource_type, wrong};
+use crate::cli::query::run::{Input, documents};
+use crate::cli::terminal::failure::Failure;
+use crate::fhir::storage::{EVERYTHING, LeafSet, TEXT};
+use crate::fhir::{TypeId, facts};
+use crate::fhirpath::{CompileOptions, FhirPathError, Program, compile};
+use crate::lake::json::Tape;
+use crate::lake::shred::{Shredder, SystemValues};
+use crate::views::{Document, Reader};
+
+/// Evaluates the expression over what the files hold, or explains it.
+pub(super) fn run(arguments: &Args, options: &CompileOptions<'_>) -> Result<(), Failure> {
+    let wanted = arguments.ty.as_deref().map(resource_type).transpose()?;
+    if let Some(ty) = wanted.filter(|_| arguments.explain) {
+        return explain(arguments, ty, options);
+    }
+    let (mut documents, refusals) = documents(&arguments.input, |_| {})?;
+    let one_file = matches!(arguments.input.as_slice(), [path] if path.is_file());
+    let first = documents.next();
+    match first {
+        Some(document) if one_file && !document.is_lines() => {
+            if single(arguments, options, wanted, &document)? {
+                return Ok(());
+            }
+            many(arguments, options, wanted, std::iter::once(document))?.finish()?;
+        }
+        first if arguments.explain => {
+            let ty = first.as_ref().and_then(first_type);
+            let asked = "say with --type what type of resource to explain it for";
+            return explain(arguments, ty.ok_or_else(|| Failure::input(asked))?, options);
+        }
+        first => {
+            let lines = many(arguments, options, wanted, first.into_iter().chain(documents))?;
+            refusals.whole()?;
+            lines.finish()?;
+        }
+    }
+    refusals.whole()?;
+    refusals.report("the others are answered")
+}
+
+/// Everything below a complex item, since all of it is printed.
+pub(super) fn whole(ty: TypeId) -> Option<Vec<&'static str>> {
+    (!matches!(facts().get(ty).kind, crate::fhir::Kind::Primitive(_))).then(|| vec!["*"])
+}
+
+/// The columns to read, and the text of the resource where that may be printed.
+pub(super) fn leaves(program: &Program) -> LeafSet {
+    let mut leaves = program.leaves().clone();
+    if leaves.contains(EVERYTHING) {
+        leaves.insert(TEXT.to_owned());
+    }
+    leaves
+}
+
+/// The type of the resource that a text begins with.
+fn first_type(document: &Input) -> Option<TypeId> {
+    let text = document.text();
+    let line = if document.is_lines() {
+        text.split(|byte| *byte == b'\n').next()?
+    } else {
+        text
+    };
+    let mut tape = Tape::new();
+    let root = tape.parse(line.trim_ascii()).ok()?;
+    resource_type(&root.get_str("resourceType")?).ok()
+}
+
+/// A file that holds one document: says whether its resource is of the type wanted and so is what was meant.
+fn single(
+    arguments: &Args,
+    options: &CompileOptions<'_>,
+    wanted: Option<TypeId>,
+    document: &Input,
+) -> Result<bool, Failure> {
+    let path = document.file().display().to_string();
+    let mut tape = Tape::new();
+    let root = tape
+        .parse(document.text())
+        .map_err(|error| Failure::input(format!("{path} is no JSON: {error}")))?;
+    let name = root.get_str("resourceType").unwrap_or_default();
+    let ty = resource_type(&name)
+        .map_err(|_| Failure::input(format!("{path} holds no R4 resource: resourceType is '{name}'")))?;
+    if wanted.is_some_and(|wanted| wanted != ty) {
+        return Ok(false);
+    }
+    if arguments.explain {
+        return explain(arguments, ty, options).map(|()| true);
+    }
+    let program = compile(&arguments.expression, ty, options).map_err(|error| wrong(arguments, &error))?;
+    advise([&program]);
+    let id = root.get_str("id").unwrap_or_default();
+    let system = SystemValues::outside(&id, root.raw());
+    let mut shredder = Shredder::new(ty);
+    shredder
+        .push(&system, root)
+        .map_err(|error| Failure::input(format!("{path}: {error}")))?;
+    let batch = shredder.finish().map_err(Failure::other)?;
+    let collection = program
+        .evaluate(&batch)
+        .and_then(|evaluation| evaluation.strict())
+        .map_err(|error| wrong(arguments, &error))?;
+    println!("{}", rendered(&collection, 0, ",\n "));
+    Ok(true)
+}
+
+/// The resources of documents, one after the other.
+fn many(
+    arguments: &Args,
+    options: &CompileOptions<'_>,
+    wanted: Option<TypeId>,
+    documents: impl Iterator<Item = Input>,
+) -> Result<Lines, Failure> {
+    let options = CompileOptions {
+        extra: Some(&whole),
+        ..options.clone()
+    };
+    let programs = programs(arguments, &options, wanted).map_err(|error| wrong(arguments, &error))?;
+    advise(programs.values());
+    let wanted = programs.iter().map(|(ty, program)| (*ty, leaves(program)));
+    let reader = Arc::new(Reader::of_leaves(wanted.collect(), None));
+    let mut lines = Lines::new(arguments.limit);
+    for document in documents {
+        for batch in reader.clone().batches(vec![document]) {
+            let (ty, batch) = batch.map_err(Failure::other)?;
+            if lines.wants_more() {
+                lines
+                    .print(ty, &programs[&ty], &batch)
+                    .map_err(|error| wrong(arguments, &error))?;
+            }
+        }
+        if !lines.wants_more() {
+            break;
+        }
+    }
+    Ok(lines)
+}
+
+/// The expression compiled for the type wanted, or for each that has what it names.
+fn programs(
+    arguments: &Args,
+    options: &CompileOptions<'_>,
+    wanted: Option<TypeId>,
+) -> Result<HashMap<TypeId, Program>, FhirPathError> {
+    let text = &arguments.expression;
+    if let Some(ty) = wanted {
+        return Ok(HashMap::from([(ty, compile(text, ty, options)?)]));
+    }
+    let (mut programs, mut fault) = (HashMap::new(), None);
+    for ty in facts().resources().filter(|ty| !facts().get(*ty).is_abstract) {
+        match compile(text, ty, options) {
+            Ok(program) => {
+                programs.insert(ty, program);
+            }
+            // What is wrong for a type that lacks an element says less than what is wrong for all.
+            Err(error) if fault.is_none() || !matches!(error, FhirPathError::UnknownElement { .. }) => {
+                fault = Some(error);
+            }
+            Err(_) => {}
+        }
+    }
+    match fault {
+        Some(fault) if programs.is_empty() => Err(fault),
+        _ => Ok(programs),
+    }
+}

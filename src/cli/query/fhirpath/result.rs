@@ -1,0 +1,88 @@
+//! Results as text: a JSON array for one resource, a line for each of many.
+
+use arrow::array::{Array, AsArray, RecordBatch};
+
+use crate::cli::terminal::failure::Failure;
+use crate::fhir::{TypeId, facts};
+use crate::fhirpath::{Collection, FhirPathError, Focus, Program, Work, WorkBudget};
+
+/// The items of a row.
+pub(super) fn rendered(collection: &Collection, row: usize, between: &str) -> String {
+    let mut out = String::from("[");
+    for item in collection.range(row) {
+        let (items, item) = collection.item(item);
+        let comma = if out.len() > 1 { between } else { "" };
+        out.push_str(&format!("{comma}{{\"type\": \"{}\", \"value\": ", items.type_name()));
+        items.write_json(item, &mut out);
+        out.push('}');
+    }
+    out.push(']');
+    out
+}
+
+/// Prints a line for each resource.
+pub(super) struct Lines {
+    /// Resources still wanted.
+    left: usize,
+    /// Over how many the expression was in error.
+    failed: usize,
+    /// What all batches together may cost.
+    budget: WorkBudget,
+}
+
+impl Lines {
+    /// At most so many.
+    pub(super) fn new(limit: Option<usize>) -> Lines {
+        Lines {
+            left: limit.unwrap_or(usize::MAX),
+            failed: 0,
+            budget: WorkBudget::default(),
+        }
+    }
+
+    /// Whether there is room for more.
+    pub(super) fn wants_more(&self) -> bool {
+        self.left > 0
+    }
+
+    /// Evaluates the program over the resources of a batch and prints what comes of each.
+    pub(super) fn print(&mut self, ty: TypeId, program: &Program, batch: &RecordBatch) -> Result<(), FhirPathError> {
+        let batch = batch.slice(0, batch.num_rows().min(self.left));
+        self.left -= batch.num_rows();
+        let work = Work::over(&batch, program.parts(), &self.budget);
+        let evaluation = program.evaluate_on(&Focus::root(&batch, ty).within(&work))?;
+        let ids = batch
+            .column_by_name("id")
+            .and_then(|ids| ids.as_string_opt::<i32>().cloned());
+        let mut faults = evaluation.faults.iter().peekable();
+        let mut text = String::new();
+        for row in 0..batch.num_rows() {
+            let id = ids.as_ref().filter(|ids| ids.is_valid(row)).map(|ids| ids.value(row));
+            let ty = facts().get(ty).name;
+            let name = id.map_or_else(|| ty.to_owned(), |id| format!("{ty}/{id}"));
+            let name = serde_json::Value::from(name);
+            let fault = faults.next_if(|fault| fault.row as usize == row);
+            let result = match fault {
+                None => format!("\"result\": {}", rendered(&evaluation.collection, row, ", ")),
+                Some(fault) => {
+                    self.failed += 1;
+                    format!("\"error\": {}", serde_json::Value::from(fault.error.to_string()))
+                }
+            };
+            text.push_str(&format!("{{\"resource\": {name}, {result}}}\n"));
+        }
+        print!("{text}");
+        Ok(())
+    }
+
+    /// What is left to say.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        match self.failed {
+            0 => Ok(()),
+            1 => Err(Failure::partial("the expression was in error over 1 resource")),
+            failed => Err(Failure::partial(format!(
+                "the expression was in error over {failed} resources"
+            ))),
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Commands that ask: searches, views, expressions, a patient's whole record.
+
+pub(super) mod definition;
+pub(super) mod everything;
+pub(super) mod fhirpath;
+pub(super) mod pdf;
+pub(super) mod record;
+pub(super) mod run;
+pub(super) mod search;
+pub(super) mod summary;
+pub(super) mod validate_view;

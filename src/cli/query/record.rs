@@ -1,0 +1,145 @@
+//! What the commands on all of a patient's records share: their options, what they open, and where their output goes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::super::lake::lake_scope::LOCAL;
+use super::super::service::data_store;
+use super::super::service::mode::Mode;
+use super::super::service::serve;
+use super::super::service::token::DEFAULT_BASE_URL;
+use super::super::terminal::failure::Failure;
+use super::super::terminal::sink::{Sink, Stop};
+use crate::consent::Store;
+use crate::fhir::reference::is_id;
+use crate::lake::{Lake, Scope};
+use crate::patient::PatientError;
+use crate::search::Engine;
+use tokio::runtime::Runtime;
+
+/// Whose records, from where, and where to.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct RecordArgs {
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// The Patient's id
+    #[arg(long, value_name = "ID")]
+    pub(in crate::cli) patient: String,
+    /// File to write; it takes its name when it is whole. Without it the output goes to standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Read the live or the test records
+    #[arg(long, value_name = "MODE", value_enum, default_value_t)]
+    mode: Mode,
+    /// The application whose records to read
+    #[arg(long, value_name = "ID", default_value = LOCAL)]
+    application: String,
+}
+
+/// What a command reads from.
+pub(in crate::cli) struct Opened {
+    pub(in crate::cli) lake: Lake,
+    pub(in crate::cli) engine: Engine,
+    /// What the Patient may see.
+    pub(in crate::cli) scope: Arc<Scope>,
+    /// The Patient alone.
+    pub(in crate::cli) patients: Vec<String>,
+    /// In microseconds since 1970.
+    pub(in crate::cli) now: i64,
+    /// The address by which the folder was last served, without a trailing slash.
+    pub(in crate::cli) base_url: String,
+    /// A folder that nobody has served has no store, and none is made.
+    pub(in crate::cli) store: Option<Store>,
+    pub(in crate::cli) runtime: Runtime,
+}
+
+impl RecordArgs {
+    /// Opens the folder, as the Patient would see it.
+    pub(in crate::cli) fn open(&self, search_parameters: Option<&Path>) -> Result<Opened, Failure> {
+        if !is_id(&self.patient) {
+            return Err(failure(PatientError::NoPatient(self.patient.clone())));
+        }
+        let lake = Lake::open(&self.data).map_err(Failure::from_lake)?;
+        if let Some(out) = &self.out {
+            keep_out(&self.data, out)?;
+        }
+        let last = Store::last_base_url(&self.data);
+        let store = last.as_ref().map(|_| data_store::open(&self.data)).transpose()?;
+        let (application, mode) = (self.application.as_str(), self.mode.into());
+        let scope = match &store {
+            Some(store) => store.scope_of_patient(&lake, application, mode, &self.patient),
+            None => Ok(Scope::of_patient(&lake, application, mode, &self.patient)),
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let base_url = last.unwrap_or_else(|| DEFAULT_BASE_URL.to_owned());
+        Ok(Opened {
+            scope: Arc::new(scope.map_err(Failure::other)?),
+            patients: vec![self.patient.clone()],
+            now: lake.clock().now(),
+            engine: Engine::new(lake.clone(), serve::parameters(search_parameters)?),
+            lake,
+            base_url: base_url.trim_end_matches('/').to_owned(),
+            store,
+            runtime: runtime.map_err(Failure::other)?,
+        })
+    }
+
+    /// Writes the output, as the pieces of it come.
+    pub(in crate::cli) fn write<P: AsRef<[u8]>>(
+        &self,
+        pieces: impl IntoIterator<Item = Result<P, Failure>>,
+    ) -> Result<(), Failure> {
+        let mut sink = Sink::at(self.out.as_deref())?;
+        let mut ended = Ok(());
+        for piece in pieces {
+            ended = sink.write(piece?.as_ref());
+            if ended.is_err() {
+                break;
+            }
+        }
+        match ended.and_then(|()| sink.finish()) {
+            Ok(()) | Err(Stop::Quiet) => Ok(()),
+            Err(Stop::Failed(failure)) => Err(failure),
+        }
+    }
+
+    /// What ends a text: on standard output a line, so that a prompt stands on one of its own.
+    pub(in crate::cli) fn line_end(&self) -> &'static [u8] {
+        match self.out {
+            Some(_) => b"",
+            None => b"\n",
+        }
+    }
+}
+
+impl Opened {
+    /// The address under which the service has its resources, with a slash at its end.
+    pub(in crate::cli) fn fhir_base(&self) -> String {
+        format!("{}/fhir/", self.base_url)
+    }
+}
+
+/// The message of what could not be done.
+pub(in crate::cli) fn failure(error: PatientError) -> Failure {
+    match error.is_input() {
+        true => Failure::input(error.to_string()),
+        false => Failure::other(error),
+    }
+}
+
+/// Refuses to write into the data folder, whose files nothing may take the place of.
+fn keep_out(data: &Path, out: &Path) -> Result<(), Failure> {
+    let folder = match out.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let whole = |path: &Path| path.canonicalize().ok();
+    match whole(folder).zip(whole(data)) {
+        Some((folder, data)) if folder.starts_with(&data) => Err(Failure::input(format!(
+            "{} lies in the data folder; write the output elsewhere",
+            out.display()
+        ))),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,163 @@
+//! What `tabularium run` is told.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use crate::cli::lake::lake_scope::LOCAL;
+use crate::cli::service::mode::Mode;
+use crate::cli::tables::terminology::TerminologyArgument;
+use crate::cli::terminal::failure::Failure;
+use crate::fhir::temporal::Temporal;
+use crate::views::Format;
+
+/// Tabulate records by ViewDefinitions (SQL on FHIR)
+///
+/// Reads a lake, or, with --input, NDJSON (plain or gzip), Bundles, single resources and folders of these, leaving no
+/// lake behind. Rows come in the order of the resources and are written as they are computed. Values keep the form they
+/// were written in: decimals their digits, dates their precision and zone. A list is a JSON array, in CSV too.
+///
+/// Several views, given as files or with --views, go to the folder --out, one file each, named after the view's file:
+/// blood-pressure.view.json becomes blood-pressure.csv. Views of one resource type share one scan of the lake; files
+/// are read once for all of them. A file appears under its name when it is whole.
+///
+/// Exit codes: 0 done; 2 a view is faulty or a path cannot be read, or not to its end: faulty views are named before
+/// anything is written, and of a view that fails over the data nothing is left, while the others are written; 3
+/// written, but something in the input was refused, or a view costs more work, rows or text than one may, and nothing
+/// is left of it; 1 another failure.
+#[derive(Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("source").required(true).args(["data", "input"])))]
+#[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["view", "views"])))]
+pub(in crate::cli) struct Args {
+    /// ViewDefinitions, a JSON file each
+    #[arg(value_name = "VIEW.json")]
+    pub(super) view: Vec<PathBuf>,
+    /// A folder of ViewDefinitions: every .json file in it that is not hidden
+    #[arg(long, value_name = "DIR")]
+    pub(super) views: Option<PathBuf>,
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    pub(super) data: Option<PathBuf>,
+    /// A file or folder to read instead of a lake; may be given several times
+    #[arg(long, value_name = "FILE_OR_DIR")]
+    pub(super) input: Vec<PathBuf>,
+    /// Read the live or the test records
+    #[arg(long, value_enum, default_value_t = Mode::Live, conflicts_with = "input")]
+    pub(super) mode: Mode,
+    /// The application whose records to read
+    #[arg(long, value_name = "ID", default_value = LOCAL, conflicts_with = "input")]
+    pub(super) application: String,
+    /// Only resources filed under this Patient (by subject, patient or beneficiary); may be given several times
+    #[arg(long, value_name = "ID")]
+    patient: Vec<String>,
+    /// Only resources updated at this time or later: an instant, or a date and time as exact as need be
+    ///
+    /// Of files, meta.lastUpdated decides, and resources without it are left out.
+    #[arg(long, value_name = "INSTANT", value_parser = since)]
+    pub(super) since: Option<i64>,
+    /// How to write the rows; without it as the name of --out says, else as CSV
+    #[arg(long, value_enum)]
+    format: Option<FormatArgument>,
+    /// The file to write, without it standard output; of several views the folder
+    #[arg(long, value_name = "PATH")]
+    pub(super) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) terminology: TerminologyArgument,
+    /// Write so many rows at most, of each view
+    #[arg(long, value_name = "N")]
+    pub(super) limit: Option<usize>,
+    /// Leave out the line that names the columns (CSV)
+    #[arg(long)]
+    no_header: bool,
+    /// Refuse JSON's names (valueCoding, resourceType) where FHIRPath has others, which are taken and warned of
+    /// otherwise
+    #[arg(long)]
+    pub(super) strict: bool,
+    /// Print the plan over a lake instead of running it: what is read, and which views share a scan
+    #[arg(long)]
+    pub(super) explain: bool,
+}
+
+/// `--format`.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(in crate::cli) enum FormatArgument {
+    Csv,
+    Json,
+    Ndjson,
+    Parquet,
+}
+
+impl From<FormatArgument> for Format {
+    fn from(format: FormatArgument) -> Format {
+        match format {
+            FormatArgument::Csv => Format::Csv { header: true },
+            FormatArgument::Json => Format::Json,
+            FormatArgument::Ndjson => Format::Ndjson,
+            FormatArgument::Parquet => Format::Parquet,
+        }
+    }
+}
+
+/// How rows are written: as `--format` says, else as the name of the file does, else as CSV.
+pub(in crate::cli) fn format_of(named: Option<FormatArgument>, out: Option<&Path>, no_header: bool) -> Format {
+    let extension = out
+        .and_then(Path::extension)
+        .map(|extension| extension.to_string_lossy());
+    let named = match named {
+        Some(format) => Some(format.into()),
+        None => extension.and_then(|extension| Format::parse(&extension)),
+    };
+    match named.unwrap_or(Format::Csv { header: true }) {
+        Format::Csv { .. } => Format::Csv { header: !no_header },
+        other => other,
+    }
+}
+
+/// The format, unless it would write Parquet to a terminal. A plan is text.
+pub(in crate::cli) fn refuse_on_terminal(format: Format, out: Option<&Path>, explain: bool) -> Result<Format, Failure> {
+    if format == Format::Parquet && out.is_none() && std::io::stdout().is_terminal() && !explain {
+        return Err(Failure::input(
+            "Parquet is not for the terminal; name a file with --out",
+        ));
+    }
+    Ok(format)
+}
+
+fn since(text: &str) -> Result<i64, String> {
+    let time = Temporal::date_time(text).or_else(|_| Temporal::instant(text));
+    time.map(|time| time.start).map_err(|error| error.to_string())
+}
+
+impl Args {
+    /// Whether the rows go to a folder, a file for each view.
+    pub(super) fn is_several(&self) -> bool {
+        self.views.is_some() || self.view.len() > 1
+    }
+
+    /// The Patients asked for, by id.
+    pub(super) fn patients(&self) -> Option<Vec<String>> {
+        let id = |patient: &String| patient.strip_prefix("Patient/").unwrap_or(patient).to_owned();
+        (!self.patient.is_empty()).then(|| self.patient.iter().map(id).collect())
+    }
+
+    /// How rows are written.
+    pub(super) fn format(&self) -> Result<Format, Failure> {
+        let out = self.out.as_deref();
+        let format = format_of(self.format, out.filter(|_| !self.is_several()), self.no_header);
+        refuse_on_terminal(format, out, self.explain)
+    }
+
+    /// How the files of several views end.
+    pub(super) fn extension(&self) -> &'static str {
+        match self.format {
+            None | Some(FormatArgument::Csv) => "csv",
+            Some(FormatArgument::Json) => "json",
+            Some(FormatArgument::Ndjson) => "ndjson",
+            Some(FormatArgument::Parquet) => "parquet",
+        }
+    }
+
+    /// Whether somebody is there to see how far it is, and the rows go elsewhere.
+    pub(super) fn shows_progress(&self) -> bool {
+        std::io::stderr().is_terminal() && (self.out.is_some() || !std::io::stdout().is_terminal())
+    }
+}

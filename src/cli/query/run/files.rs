@@ -1,0 +1,206 @@
+//! The views over files: one pass over the input for all of them, and an account of what in it was refused.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use super::args::Args;
+use super::outputs::Outputs;
+use super::pick::pick;
+use super::targets::Target;
+use crate::cli::terminal::failure::Failure;
+use crate::cli::terminal::progress::Progress;
+use crate::ingest::{self, Fault, IngestError, Piece, Pieces, REFUSALS_KEPT, Reason, Refusal, Spare, Text};
+use crate::views::{Document, Format, Refused, SharedRows};
+
+/// The documents of files, and what is refused of them; `advance` is told of bytes that were read.
+pub(in crate::cli) fn documents<A: Fn(u64) + Send + 'static>(
+    paths: &[PathBuf],
+    advance: A,
+) -> Result<(impl Iterator<Item = Input> + Send + use<A>, Arc<Refusals>), Failure> {
+    let files = ingest::find(paths).map_err(|error| match error {
+        IngestError::Input { .. } => Failure::input(error.to_string()),
+        error => Failure::other(error),
+    })?;
+    let refused = Arc::new(Refusals::default());
+    let of_documents = refused.clone();
+    let mut pieces = Pieces::new(files);
+    let (spare, room) = (pieces.spare(), Arc::new(Room::default()));
+    let documents = std::iter::from_fn(move || {
+        loop {
+            room.wait();
+            match pieces.next()? {
+                Ok(piece) => {
+                    advance(piece.consumed);
+                    return Some(Input {
+                        room: Room::taken(&room, piece.text.len()),
+                        piece,
+                        refused: of_documents.clone(),
+                        spare: spare.clone(),
+                    });
+                }
+                Err(Fault::Refused(refusal)) => of_documents.add(refusal),
+                Err(Fault::Broken(error)) => of_documents.broken(error),
+            }
+        }
+    });
+    Ok((documents, refused))
+}
+
+/// Runs the views.
+pub(super) fn run(arguments: &Args, targets: &[Target], format: Format) -> Result<(), Failure> {
+    let progress = Progress::new(arguments.shows_progress(), Some(ingest::input_size(&arguments.input)));
+    let (documents, refused) = documents(&arguments.input, progress.advance())?;
+    let views = targets.iter().map(|target| target.view.clone()).collect();
+    let rows = SharedRows::of_documents(views, documents, pick(arguments), arguments.limit);
+    let mut outputs = Outputs::new(targets, (0..targets.len()).collect())?;
+    let failures = outputs.write(rows.events(format), &progress, || refused.whole())?;
+    progress.finish();
+    match failures.is_empty() {
+        true => refused.report(WRITTEN),
+        false => {
+            let _ = refused.report(WRITTEN);
+            Failure::all(failures)
+        }
+    }
+}
+
+/// A text of more bytes is alone in memory: what follows is read when it is done with.
+const LARGE: usize = 16 << 20;
+
+/// How many large texts there are.
+#[derive(Default)]
+struct Room {
+    large: Mutex<usize>,
+    freed: Condvar,
+}
+
+/// The place of a large text.
+struct Taken(Arc<Room>);
+
+impl Room {
+    /// Waits until there is no large text. Whoever holds one needs nothing of who waits here.
+    fn wait(&self) {
+        let large = self.large.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.freed.wait_while(large, |large| *large > 0));
+    }
+
+    fn taken(room: &Arc<Room>, bytes: usize) -> Option<Taken> {
+        (bytes > LARGE).then(|| {
+            *room.large.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+            Taken(room.clone())
+        })
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        *self.0.large.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.freed.notify_all();
+    }
+}
+
+/// What became of what was not refused.
+const WRITTEN: &str = "the others' rows are written";
+
+/// A piece of an input file.
+pub(in crate::cli) struct Input {
+    piece: Piece,
+    refused: Arc<Refusals>,
+    spare: Spare,
+    /// Held until the text is gone.
+    room: Option<Taken>,
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        match &mut self.piece.text {
+            Text::Lines(text) | Text::Document(text) => self.spare.give(std::mem::take(text)),
+        }
+        self.room = None;
+    }
+}
+
+impl Input {
+    /// The file.
+    pub(in crate::cli) fn file(&self) -> &Path {
+        &self.piece.file
+    }
+}
+
+impl Document for Input {
+    fn text(&self) -> &[u8] {
+        match &self.piece.text {
+            Text::Lines(text) | Text::Document(text) => text,
+        }
+    }
+
+    fn is_lines(&self) -> bool {
+        matches!(self.piece.text, Text::Lines(_))
+    }
+
+    fn refuse(&self, offset: usize, reason: Refused) {
+        let before = &self.text()[..offset.min(self.text().len())];
+        let line = self.piece.first_line + memchr::memchr_iter(b'\n', before).count() as u64;
+        let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+        let column = (before.len() - line_start) as u64 + 1;
+        let reason = match reason {
+            Refused::NotJson(error) => Reason::NotJson {
+                reason: error.reason,
+                column,
+            },
+            Refused::Shape(problem) => Reason::Shape(problem),
+        };
+        self.refused.add(Refusal {
+            file: self.piece.file.clone(),
+            line,
+            entry: None,
+            ty: None,
+            reason,
+        });
+    }
+}
+
+/// What was refused: the first of them, how many there are, and what ended the input early.
+#[derive(Default)]
+pub(in crate::cli) struct Refusals {
+    broken: Mutex<Option<IngestError>>,
+    kept: Mutex<Vec<Refusal>>,
+    count: AtomicU64,
+}
+
+impl Refusals {
+    fn add(&self, refusal: Refusal) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < REFUSALS_KEPT {
+            kept.push(refusal);
+        }
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn broken(&self, error: IngestError) {
+        *self.broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    }
+
+    /// Whether all of the input was read.
+    pub(in crate::cli) fn whole(&self) -> Result<(), Failure> {
+        match self.broken.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            None => Ok(()),
+            Some(error) => Err(Failure::input(error.to_string())),
+        }
+    }
+
+    /// Names what was refused; `rest` is what became of the others.
+    pub(in crate::cli) fn report(&self, rest: &str) -> Result<(), Failure> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));
+        for refusal in kept.iter() {
+            eprintln!("refused {refusal}");
+        }
+        match self.count.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            1 => Err(Failure::partial(format!("1 resource was refused; {rest}"))),
+            refused => Err(Failure::partial(format!("{refused} resources were refused; {rest}"))),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! `tabularium run`: ViewDefinitions over a lake or over files, as tables. Views of one resource type share one scan of
+//! the lake, and all views share one pass over files.
+
+mod args;
+mod files;
+mod outputs;
+mod pick;
+pub(in crate::cli) mod targets;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::super::terminal::failure::Failure;
+use super::super::terminal::progress::Progress;
+use crate::fhir::TypeId;
+use crate::lake::{Lake, Scope};
+use crate::views::{Format, Resources, RunError, SharedRun};
+
+pub(in crate::cli) use args::{Args, FormatArgument, format_of, refuse_on_terminal};
+pub(in crate::cli) use files::{Input, documents};
+use outputs::Outputs;
+use targets::Target;
+
+/// Runs the views.
+pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
+    if arguments.explain && arguments.data.is_none() {
+        return Err(Failure::input(
+            "--explain shows how a lake is read; name one with --data",
+        ));
+    }
+    let targets = targets::load(&arguments)?;
+    let format = arguments.format()?;
+    match &arguments.data {
+        Some(data) => over_lake(
+            &arguments,
+            &Lake::open(data).map_err(Failure::from_lake)?,
+            &targets,
+            format,
+        ),
+        None => files::run(&arguments, &targets, format),
+    }
+}
+
+fn over_lake(arguments: &Args, lake: &Lake, targets: &[Target], format: Format) -> Result<(), Failure> {
+    let scope = Arc::new(Scope {
+        mode: arguments.mode.into(),
+        application: arguments.application.as_str().into(),
+        patient: None,
+    });
+    let (picture, resources) = (lake.picture(), resources(arguments, lake));
+    let mut plans = Vec::new();
+    for (ty, places) in by_type(targets) {
+        let table = lake.table(&picture, ty, &scope);
+        let views = places.iter().map(|place| targets[*place].view.clone()).collect();
+        let run = SharedRun::new(&table, views, &resources, arguments.limit);
+        let run = futures::executor::block_on(run).map_err(|error| failure(&targets[places[0]], error))?;
+        plans.push((places, run));
+    }
+    if arguments.explain {
+        let plans: Vec<String> = plans.iter().map(|(_, run)| run.explain()).collect();
+        print!("{}", plans.join("\n"));
+        return Ok(());
+    }
+    let progress = Progress::new(arguments.shows_progress(), None);
+    let mut failures = Vec::new();
+    let mut read = 0;
+    for (places, run) in plans {
+        let mut outputs = Outputs::new(targets, places)?;
+        let events = run
+            .rows()
+            .events(format)
+            .inspect(|_| progress.read(|| read + run.report().bytes()));
+        failures.extend(outputs.write(events, &progress, || Ok(()))?);
+        read += run.report().bytes();
+    }
+    progress.finish();
+    Failure::all(failures)
+}
+
+/// The places of the targets of each type, in the order of the types' names.
+fn by_type(targets: &[Target]) -> Vec<(TypeId, Vec<usize>)> {
+    let mut by_type: BTreeMap<&str, (TypeId, Vec<usize>)> = BTreeMap::new();
+    for (place, target) in targets.iter().enumerate() {
+        let ty = target.view.resource();
+        let name = crate::fhir::facts().get(ty).name;
+        by_type.entry(name).or_insert((ty, Vec::new())).1.push(place);
+    }
+    by_type.into_values().collect()
+}
+
+fn resources(arguments: &Args, lake: &Lake) -> Resources {
+    let (since, patients) = (arguments.since, arguments.patients());
+    let owners = |patients: &Vec<String>| {
+        let of = |patient: &String| lake.owners_of(&arguments.application, patient);
+        patients.iter().flat_map(of).collect()
+    };
+    Resources {
+        owners: patients.as_ref().map(owners),
+        patients,
+        since,
+        page: None,
+    }
+}
+
+/// Why a view did not give its rows.
+fn failure(target: &Target, error: RunError) -> Failure {
+    let message = format!("{}: {error}", target.file.display());
+    match error {
+        error if error.is_too_costly() => Failure::partial(message),
+        error if error.is_of_view() => Failure::input(message),
+        _ => Failure::other(message),
+    }
+}

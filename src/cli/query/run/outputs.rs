@@ -1,0 +1,63 @@
+//! Where the rows of several views go.
+
+use super::failure;
+use super::targets::Target;
+use crate::cli::terminal::failure::Failure;
+use crate::cli::terminal::progress::Progress;
+use crate::cli::terminal::sink::{Sink, Stop};
+use crate::views::{Event, RunError};
+
+/// The outputs of some of the targets.
+pub(super) struct Outputs<'t> {
+    targets: &'t [Target],
+    /// The targets' places, in the order of the views.
+    places: Vec<usize>,
+    sinks: Vec<Sink>,
+}
+
+impl<'t> Outputs<'t> {
+    pub(super) fn new(targets: &'t [Target], places: Vec<usize>) -> Result<Outputs<'t>, Failure> {
+        let sink = |place: &usize| Sink::at(targets[*place].out.as_deref());
+        Ok(Outputs {
+            sinks: places.iter().map(sink).collect::<Result<_, _>>()?,
+            targets,
+            places,
+        })
+    }
+
+    /// Writes what comes. Files appear under their names once all views are through and `whole` agrees that nothing is
+    /// missing. Says which views failed; another failure ends all of them.
+    pub(super) fn write(
+        &mut self,
+        events: impl Iterator<Item = Result<Event, RunError>>,
+        progress: &Progress,
+        whole: impl FnOnce() -> Result<(), Failure>,
+    ) -> Result<Vec<Failure>, Failure> {
+        let mut failures = Vec::new();
+        for event in events {
+            match event.map_err(|error| failure(&self.targets[self.places[0]], error))? {
+                Event::Piece { view, bytes, rows } => {
+                    match self.sinks[view].write(&bytes) {
+                        // Whoever reads standard output has had enough.
+                        Err(Stop::Quiet) => return Ok(failures),
+                        Err(Stop::Failed(failure)) => return Err(failure),
+                        Ok(()) => progress.rows(rows as u64),
+                    }
+                }
+                Event::Failed { view, error } => {
+                    self.sinks[view] = Sink::Gone;
+                    failures.push(failure(&self.targets[self.places[view]], error));
+                }
+                Event::Done { .. } => {}
+            }
+        }
+        whole()?;
+        for sink in &mut self.sinks {
+            match sink.finish() {
+                Err(Stop::Failed(failure)) => return Err(failure),
+                Err(Stop::Quiet) | Ok(()) => {}
+            }
+        }
+        Ok(failures)
+    }
+}

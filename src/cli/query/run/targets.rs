@@ -1,0 +1,203 @@
+//! Which views are run, and where the rows of each go. All that can be told to be wrong before a row is read is found
+//! here.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::args::Args;
+use crate::cli::query::definition;
+use crate::cli::terminal::failure::{Failure, warn};
+use crate::ingest;
+use crate::terminology::Terminology;
+use crate::views::View;
+
+/// A view and where its rows go.
+pub(super) struct Target {
+    /// The file that defines it, for messages.
+    pub(super) file: PathBuf,
+    pub(super) view: Arc<View>,
+    /// The file to write; `None` for standard output.
+    pub(super) out: Option<PathBuf>,
+}
+
+/// The views that are asked for. Every faulty one is named.
+pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
+    let mut files = arguments.view.clone();
+    if let Some(folder) = &arguments.views {
+        files.extend(definitions(folder)?);
+    }
+    let (mut views, mut faulty) = (Vec::new(), Vec::new());
+    let terminology = arguments.terminology.load(arguments.data.as_deref())?;
+    for file in &files {
+        match read(file, terminology.clone(), arguments.strict) {
+            Ok(view) => views.push(Arc::new(view)),
+            Err(failure) => faulty.push(failure),
+        }
+    }
+    Failure::all(faulty)?;
+    let outs = match arguments.is_several() {
+        false => vec![arguments.out.clone()],
+        true => match &arguments.out {
+            Some(folder) => outs(folder, &files, arguments.extension())?,
+            None if arguments.explain => vec![None; files.len()],
+            None => {
+                return Err(Failure::input(
+                    "several views need a folder to go to; name it with --out",
+                ));
+            }
+        },
+    };
+    keep_apart(arguments.data.as_deref(), &arguments.input, &files, &outs)?;
+    if let Some(folder) = arguments
+        .out
+        .as_ref()
+        .filter(|_| arguments.is_several() && !arguments.explain)
+    {
+        std::fs::create_dir_all(folder).map_err(|error| Failure::input(format!("{}: {error}", folder.display())))?;
+    }
+    let targets = files.into_iter().zip(views).zip(outs);
+    Ok(targets.map(|((file, view), out)| Target { file, view, out }).collect())
+}
+
+/// The definitions in a folder, by name.
+pub(in crate::cli) fn definitions(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let failed = |error: std::io::Error| Failure::input(format!("{}: {error}", folder.display()));
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let named = name.is_some_and(|name| name.to_ascii_lowercase().ends_with(".json") && !name.starts_with('.'));
+        if named && path.is_file() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    match found.is_empty() {
+        true => Err(Failure::input(format!("{}: no .json file in it", folder.display()))),
+        false => Ok(found),
+    }
+}
+
+/// A file's view. JSON's names in it are warned of, or refused.
+pub(in crate::cli) fn read(file: &Path, terminology: Option<Arc<Terminology>>, strict: bool) -> Result<View, Failure> {
+    let text = definition::read(file)?;
+    let checked = match strict {
+        true => View::check_strictly(&text, terminology),
+        false => View::check_with(&text, terminology),
+    };
+    checked
+        .sound()
+        .map_err(|error| Failure::input(format!("{}: {error}", file.display())))?;
+    let names = checked.json_names().count();
+    if names > 0 {
+        let (names, verb) = if names == 1 {
+            ("1 name".to_owned(), "is")
+        } else {
+            (format!("{names} names"), "are")
+        };
+        let message = format!(
+            "{}: {names} in its expressions {verb} JSON's; validate-view shows what FHIRPath has",
+            file.display()
+        );
+        warn(&message);
+    }
+    checked
+        .into_view()
+        .map_err(|_| Failure::input(format!("{}: it cannot be run", file.display())))
+}
+
+/// A file in the folder for each view, named after the view's own.
+fn outs(folder: &Path, files: &[PathBuf], extension: &str) -> Result<Vec<Option<PathBuf>>, Failure> {
+    let mut taken: HashMap<String, &Path> = HashMap::new();
+    let mut outs = Vec::new();
+    for file in files {
+        let name = format!("{}.{extension}", stem(file));
+        // Some file systems do not tell cases apart.
+        if let Some(before) = taken.insert(name.to_lowercase(), file) {
+            return Err(Failure::input(format!(
+                "{} and {} would both be written to {}; rename one of them",
+                before.display(),
+                file.display(),
+                folder.join(name).display()
+            )));
+        }
+        outs.push(Some(folder.join(name)));
+    }
+    Ok(outs)
+}
+
+/// A definition's name: that of its file without `.json` and `.view`.
+pub(in crate::cli) fn stem(file: &Path) -> String {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let cut = |name: &str, end: &str| {
+        let at = name.len().checked_sub(end.len()).filter(|at| *at > 0)?;
+        let ends = name.get(at..).is_some_and(|tail| tail.eq_ignore_ascii_case(end));
+        ends.then(|| name[..at].to_owned())
+    };
+    let name = cut(&name, ".json").unwrap_or(name);
+    cut(&name, ".view").unwrap_or(name)
+}
+
+/// Rows must not take the place of a view, of what they are made of, or of anything in the lake.
+pub(in crate::cli) fn keep_apart(
+    data: Option<&Path>,
+    input: &[PathBuf],
+    files: &[PathBuf],
+    outs: &[Option<PathBuf>],
+) -> Result<(), Failure> {
+    let outs: Vec<&PathBuf> = outs.iter().flatten().collect();
+    for out in &outs {
+        if out.is_dir() || out.to_string_lossy().ends_with(std::path::is_separator) {
+            return Err(Failure::input(format!("{} is a folder; name a file", out.display())));
+        }
+    }
+    let there: Vec<(&PathBuf, PathBuf)> = outs
+        .iter()
+        .filter_map(|out| Some((*out, out.canonicalize().ok()?)))
+        .collect();
+    let refuse = |taken: &HashSet<PathBuf>, what: &str| match there.iter().find(|(_, path)| taken.contains(path)) {
+        Some((out, _)) => Err(Failure::input(format!("{} is {what}; write elsewhere", out.display()))),
+        None => Ok(()),
+    };
+    let known = |files: &[PathBuf]| files.iter().filter_map(|file| file.canonicalize().ok()).collect();
+    refuse(&known(files), "a view")?;
+    if !there.is_empty() && !input.is_empty() {
+        // What cannot be found is an error where the input is read.
+        refuse(&known(&ingest::find(input).unwrap_or_default()), "an input")?;
+    }
+    let Some(lake) = data.and_then(|data| data.canonicalize().ok()) else {
+        return Ok(());
+    };
+    let inside = |out: &&&PathBuf| {
+        let absolute = std::path::absolute(out).unwrap_or_else(|_| out.to_path_buf());
+        let above = absolute.ancestors().find_map(|above| above.canonicalize().ok());
+        above.is_some_and(|above| above.starts_with(&lake))
+    };
+    match outs.iter().find(inside) {
+        Some(out) => Err(Failure::input(format!(
+            "{} lies in the lake; write elsewhere",
+            out.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_view_is_named_after_its_file() {
+        for (file, expected) in [
+            ("views/blood-pressure.view.json", "blood-pressure"),
+            ("a.JSON", "a"),
+            ("a.b.json", "a.b"),
+            ("views/.view.json", ".view"),
+            ("a", "a"),
+            ("é.View.json", "é"),
+        ] {
+            assert_eq!(stem(Path::new(file)), expected, "{file}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! `tabularium search` and `tabularium explain`: a search as the server would run it, without the server.
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+
+use super::super::lake::lake_scope::LakeScope;
+use super::super::service::serve;
+use super::super::service::token::DEFAULT_BASE_URL;
+use super::super::tables::terminology;
+use super::super::terminal::failure::Failure;
+use crate::consent::Store;
+use crate::fhir::reference::is_id;
+use crate::fhir::{Kind, TypeId, facts};
+use crate::search::{Engine, Explanation, Form, Handling, Request, SearchError, SystemRequest, raw};
+
+/// What a query may look like.
+const FORMS: &str =
+    "Type?parameter=value, Patient/ID/Type?parameter=value (* for all types) or ?_type=Type,Type&parameter=value";
+
+/// Search a lake and print the Bundle
+///
+/// The query is what follows `/fhir/` in an address: 'Observation?code=http://loinc.org|8480-6&_sort=-date&_count=5',
+/// 'Patient/ID/Observation?date=ge2024', or '?_type=Condition,Procedure&_count=5' for several types.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct SearchArgs {
+    #[command(flatten)]
+    lake: LakeScope,
+    #[command(flatten)]
+    known: Known,
+    /// Resource type, or Patient/ID/Type, and parameters
+    query: String,
+}
+
+/// Run a search and say how it was run: files and row groups read and skipped and why, leaves and bytes, time per step
+///
+/// A server started with --allow-explain says the same to application tokens that send X-Explain: true.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ExplainArgs {
+    #[command(flatten)]
+    lake: LakeScope,
+    #[command(flatten)]
+    known: Known,
+    /// Resource type and parameters, as for `search`
+    query: String,
+    /// Print JSON; times are in microseconds
+    #[arg(long)]
+    json: bool,
+    /// Run it so often and explain the last time: the first finds nothing in memory
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: u32,
+}
+
+/// What a server may have been given besides the lake.
+#[derive(Debug, clap::Args)]
+struct Known {
+    /// Folder of further SearchParameter resources
+    #[arg(long, value_name = "DIR")]
+    search_parameters: Option<PathBuf>,
+    /// Further CodeSystems and ValueSets for :in, :not-in, :below and :above than `terminology load` has put beside the
+    /// lake: a JSON or NDJSON file, or a folder of them
+    #[arg(long, value_name = "FILE_OR_DIR")]
+    terminology: Option<PathBuf>,
+}
+
+/// A search of one type or of several.
+enum Asked<'a> {
+    Type(Request<'a>),
+    System(SystemRequest<'a>),
+}
+
+impl Asked<'_> {
+    async fn search(&self, engine: &Engine) -> Result<Bytes, SearchError> {
+        match self {
+            Asked::Type(request) => engine.search(request).await,
+            Asked::System(request) => engine.search_system(request).await,
+        }
+    }
+
+    async fn explain(&self, engine: &Engine) -> Result<Explanation, SearchError> {
+        let explained = match self {
+            Asked::Type(request) => engine.search_explained(request, Form::Text).await,
+            Asked::System(request) => engine.search_system_explained(request, Form::Text).await,
+        };
+        explained.map(|(_, explanation)| explanation)
+    }
+}
+
+/// Prints the page.
+pub(in crate::cli) fn search(arguments: SearchArgs) -> Result<(), Failure> {
+    let SearchArgs { lake, known, query } = &arguments;
+    let bundle = with_engine(lake, known, query, async |engine, asked| asked.search(engine).await)?;
+    println!("{}", String::from_utf8_lossy(&bundle));
+    Ok(())
+}
+
+/// Prints the explanation.
+pub(in crate::cli) fn explain(arguments: ExplainArgs) -> Result<(), Failure> {
+    let ExplainArgs { lake, known, query, .. } = &arguments;
+    let explanation = with_engine(lake, known, query, async |engine, asked| {
+        for _ in 1..arguments.runs {
+            asked.search(engine).await?;
+        }
+        asked.explain(engine).await
+    })?;
+    match arguments.json {
+        true => println!("{}", explanation.to_json()),
+        false => print!("{explanation}"),
+    }
+    Ok(())
+}
+
+fn with_engine<T>(
+    options: &LakeScope,
+    known: &Known,
+    query: &str,
+    run: impl AsyncFnOnce(&Engine, Asked<'_>) -> Result<T, SearchError>,
+) -> Result<T, Failure> {
+    let (path, parameters) = query.split_once('?').unwrap_or((query, ""));
+    let place = place(path)?;
+    let parameters = raw::parse_checked(parameters).map_err(|error| Failure::input(error.to_string()))?;
+    let lake = options.open()?;
+    let scope = options.scope(&lake);
+    let now = lake.clock().now();
+    let engine = Engine::new(lake, serve::parameters(known.search_parameters.as_deref())?)
+        .with_terminology(terminology::open(&options.data, known.terminology.as_deref())?);
+    let base = Store::last_base_url(&options.data).unwrap_or_else(|| DEFAULT_BASE_URL.to_owned());
+    let base = format!("{}/fhir/", base.trim_end_matches('/'));
+    let (scope, parameters, base, handling) = (&scope, parameters.as_slice(), base.as_str(), Handling::Strict);
+    let asked = match place {
+        (Some(ty), compartment) => Asked::Type(Request {
+            scope,
+            ty,
+            compartment,
+            parameters,
+            handling,
+            now,
+            base,
+        }),
+        (None, compartment) => Asked::System(SystemRequest {
+            scope,
+            compartment,
+            parameters,
+            handling,
+            now,
+            base,
+        }),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::other)?;
+    runtime.block_on(run(&engine, asked)).map_err(|error| {
+        if error.is_input() {
+            Failure::input(error.to_string())
+        } else {
+            Failure::other(error)
+        }
+    })
+}
+
+/// The type that a path names, `None` for all types, and the Patient whose compartment is searched if only that is.
+fn place(path: &str) -> Result<(Option<TypeId>, Option<&str>), Failure> {
+    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+    match parts.as_slice() {
+        [""] => Ok((None, None)),
+        [name] => Ok((Some(resource_type(name)?), None)),
+        ["Patient", id, "*"] if is_id(id) => Ok((None, Some(id))),
+        ["Patient", id, name] if is_id(id) => Ok((Some(resource_type(name)?), Some(id))),
+        _ => Err(Failure::input(format!(
+            "'{path}' is nothing to search; a query is of the form {FORMS}"
+        ))),
+    }
+}
+
+fn resource_type(name: &str) -> Result<TypeId, Failure> {
+    facts()
+        .lookup(name)
+        .filter(|ty| facts().get(*ty).kind == Kind::Resource && !facts().get(*ty).is_abstract)
+        .ok_or_else(|| {
+            Failure::input(format!(
+                "'{name}' is no R4 resource type; a query is of the form {FORMS}"
+            ))
+        })
+}

@@ -1,0 +1,65 @@
+//! `tabularium summary`: a patient's International Patient Summary, as the server's `$summary` gives it out.
+
+use super::super::terminal::failure::Failure;
+use super::record::{Opened, RecordArgs, failure};
+use crate::consent::Store;
+use crate::patient::pdf::rendering;
+use crate::patient::summary::{Asked, Directory, Subject, summary};
+use crate::search::Handling;
+use crate::search::raw::RawParameter;
+
+/// Write a patient's International Patient Summary
+///
+/// The summary is a FHIR document of what is clinically relevant: allergies, medication, problems, immunizations,
+/// procedures, results, vital signs and more, each as a table for people and as resources for programs, and all of it
+/// as a PDF.
+///
+/// Exit codes: 0 written; 2 there is no such Patient, or an option cannot be understood; 1 another failure.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    #[command(flatten)]
+    record: RecordArgs,
+    /// Only these sections, by alias (allergies) or code (48765-2); the others are withheld
+    #[arg(long = "section", value_name = "SECTION", value_delimiter = ',')]
+    sections: Vec<String>,
+}
+
+/// Writes the Bundle.
+pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
+    let sections = arguments
+        .sections
+        .iter()
+        .map(|name| RawParameter::named("_section", name));
+    let asked = Asked::parse(&sections.collect::<Vec<_>>(), Handling::Strict).map_err(failure)?;
+    let opened = arguments.record.open(None)?;
+    let Opened { engine, store, .. } = &opened;
+    let subject = Subject {
+        scope: &opened.scope,
+        patients: &opened.patients,
+        now: opened.now,
+        base_url: &opened.base_url,
+        directory: &Endpoints(store.as_ref()),
+    };
+    let made = opened.runtime.block_on(summary(engine, subject, asked.sections));
+    let made = made.map_err(failure)?;
+    let drawn = rendering(&made).map_err(Failure::other)?;
+    let bundle = made.bundle(Some(&drawn));
+    let end = arguments.record.line_end();
+    arguments.record.write([Ok(bundle.as_slice()), Ok(end)])
+}
+
+/// The endpoints of the folder's store, if it has one.
+struct Endpoints<'s>(Option<&'s Store>);
+
+impl std::fmt::Debug for Endpoints<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Endpoints(..)")
+    }
+}
+
+impl Directory for Endpoints<'_> {
+    fn name(&self, endpoint: &str) -> Option<String> {
+        let found = self.0?.endpoint(endpoint).ok()??;
+        found.label.into_iter().next()
+    }
+}

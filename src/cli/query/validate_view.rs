@@ -1,0 +1,142 @@
+//! `tabularium validate-view`: what there is to say about ViewDefinitions, without running them.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::super::tables::terminology::TerminologyArgument;
+use super::super::terminal::failure::Failure;
+use super::definition;
+use crate::fhir::facts;
+use crate::views::{Checked, Column, Finding, View};
+
+/// Check ViewDefinitions (SQL on FHIR) and show the columns they give
+///
+/// For each view its columns are shown: name, FHIR type, SQL type, and whether a row has a list of values; then what is
+/// doubtful about it, as warnings, or everything that is wrong with it, as errors, each with its place in the
+/// ViewDefinition.
+///
+/// Exit codes: 0 all views can be run, with warnings or not; 2 a view is faulty or cannot be read; each is named by a
+/// sentence on standard error.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// ViewDefinitions, JSON files
+    #[arg(value_name = "VIEW.json", required = true)]
+    views: Vec<PathBuf>,
+    /// Write a JSON array with an object for each view instead of text
+    #[arg(long)]
+    json: bool,
+    /// Refuse JSON's names (valueCoding, resourceType) where FHIRPath has others, as run --strict does
+    #[arg(long)]
+    strict: bool,
+    #[command(flatten)]
+    terminology: TerminologyArgument,
+}
+
+/// Checks the views.
+pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
+    let terminology = arguments.terminology.load(None)?;
+    let (mut faulty, mut objects) = (Vec::new(), Vec::new());
+    for (place, file) in arguments.views.iter().enumerate() {
+        let text = match definition::read(file) {
+            Ok(text) => text,
+            Err(failure) => {
+                faulty.push(failure);
+                continue;
+            }
+        };
+        let checked = match arguments.strict {
+            true => View::check_strictly(&text, terminology.clone()),
+            false => View::check_with(&text, terminology.clone()),
+        };
+        match arguments.json {
+            true => objects.push(object(file, &checked)),
+            false => {
+                if place > 0 {
+                    println!();
+                }
+                show(file, &checked);
+            }
+        }
+        if let Err(error) = checked.sound() {
+            faulty.push(Failure::input(format!("{}: {error}", file.display())));
+        }
+    }
+    if arguments.json {
+        println!("{:#}", Value::from(objects));
+    }
+    Failure::all(faulty)
+}
+
+/// A view for people to read.
+fn show(file: &Path, checked: &Checked) {
+    match checked.view() {
+        Some(view) => {
+            let name = view.name().map(|name| format!(" {name}")).unwrap_or_default();
+            let resource = facts().get(view.resource()).name;
+            println!("{}: view{name} of {resource}", file.display());
+            table(view.columns());
+        }
+        None => println!("{}: cannot be run", file.display()),
+    }
+    for finding in checked.findings() {
+        println!("{}: {finding}", finding.severity.as_str());
+    }
+}
+
+fn table(columns: &[Column]) {
+    let mut rows = vec![["column", "type", "SQL type", "collection"].map(str::to_owned)];
+    rows.extend(columns.iter().map(|column| {
+        [
+            column.name.clone(),
+            column.ty.clone().unwrap_or_else(|| "(several)".to_owned()),
+            column.sql_type(),
+            if column.collection { "yes" } else { "no" }.to_owned(),
+        ]
+    }));
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let [name, ty, sql] = [width(0), width(1), width(2)];
+    for [one, two, three, four] in &rows {
+        println!("  {one:name$}  {two:ty$}  {three:sql$}  {four}");
+    }
+}
+
+/// A view for programs to read.
+fn object(file: &Path, checked: &Checked) -> Value {
+    let view = checked.view();
+    json!({
+        "file": file.to_string_lossy(),
+        "valid": view.is_some(),
+        "name": view.and_then(View::name),
+        "resource": view.map(|view| facts().get(view.resource()).name),
+        "columns": checked.columns().iter().map(column).collect::<Vec<_>>(),
+        "findings": checked.findings().iter().map(finding).collect::<Vec<_>>(),
+    })
+}
+
+fn column(column: &Column) -> Value {
+    let tags = column
+        .tags
+        .iter()
+        .map(|tag| json!({"name": tag.name, "value": tag.value}));
+    json!({
+        "name": column.name,
+        "type": column.ty,
+        "sqlType": column.sql_type(),
+        "collection": column.collection,
+        "description": column.description,
+        "tag": tags.collect::<Vec<_>>(),
+    })
+}
+
+fn finding(finding: &Finding) -> Value {
+    let position = finding.position.map(|at| json!({"line": at.line, "column": at.column}));
+    json!({
+        "severity": finding.severity.as_str(),
+        "code": finding.code.as_str(),
+        "expression": finding.at,
+        "column": finding.column,
+        "position": position,
+        "problem": finding.problem,
+    })
+}

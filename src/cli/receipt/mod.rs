@@ -1,7 +1,0 @@
-//! `tabularium receipt`: the signed receipts of erasures, listed, printed and checked.
-
-mod command;
-mod kept;
-mod verify;
-
-pub(super) use command::{Args, run};

@@ -1,0 +1,61 @@
+//! `app applicants`: who applied for access.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+use crate::cli::service::data_store::open;
+use crate::cli::terminal::columns::{plain, time};
+use crate::cli::terminal::failure::Failure;
+
+/// List who applied for access by POST /apply, newest first
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// How many at most
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the list.
+pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
+    let store = open(&arguments.data)?;
+    let mut list = Vec::new();
+    for (id, at, body) in store.applicants(arguments.limit).map_err(Failure::other)? {
+        let fields: Map<String, Value> = serde_json::from_str(&body).map_err(Failure::other)?;
+        list.push((id, time(at), fields));
+    }
+    if arguments.json {
+        let list = list.into_iter().map(|(id, at, fields)| {
+            let mut object = json!({"id": id, "receivedAt": at});
+            if let Some(object) = object.as_object_mut() {
+                object.extend(fields);
+            }
+            object
+        });
+        println!("{:#}", Value::from_iter(list));
+        return Ok(());
+    }
+    let texts: Vec<String> = list.iter().map(|(id, at, fields)| text(id, at, fields)).collect();
+    print!("{}", texts.join("\n"));
+    Ok(())
+}
+
+/// One applicant: a line for each field, and for each line of a longer one.
+fn text(id: &str, at: &str, fields: &Map<String, Value>) -> String {
+    let mut text = format!("{id}, {at}\n");
+    for (name, value) in fields {
+        for (at, line) in value.as_str().unwrap_or_default().lines().enumerate() {
+            let name = if at == 0 { name } else { "" };
+            // Writing to a String does not fail.
+            let _ = writeln!(text, "  {name:<8}  {}", plain(line));
+        }
+    }
+    text
+}

@@ -1,0 +1,116 @@
+//! What of an application may be changed: redirect URIs, origins, the frequency of syncs.
+
+use std::path::PathBuf;
+
+use super::create::frequency;
+use crate::cli::service::data_store::{open, refused};
+use crate::cli::terminal::failure::Failure;
+use crate::consent::{Actor, SyncFrequency};
+
+/// Where the store is, and whose it is about.
+#[derive(Debug, clap::Args)]
+pub(super) struct Of {
+    /// The application's id
+    id: String,
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+}
+
+/// Register a redirect URI, to which authorization codes may be sent
+///
+/// It has to be the very letters that the application sends: https, http on a loopback address (whose port may then be
+/// any), or a scheme of its own with a dot, as com.example.app:/callback.
+#[derive(Debug, clap::Args)]
+pub(super) struct RedirectArgs {
+    #[command(flatten)]
+    of: Of,
+    /// The URI
+    uri: String,
+}
+
+/// Take a redirect URI away
+#[derive(Debug, clap::Args)]
+pub(super) struct RemoveRedirectArgs {
+    #[command(flatten)]
+    of: Of,
+    /// The URI
+    uri: String,
+}
+
+/// Register an origin, whose pages may hold the link component
+#[derive(Debug, clap::Args)]
+pub(super) struct OriginArgs {
+    #[command(flatten)]
+    of: Of,
+    /// Scheme, host and port, as https://app.example
+    origin: String,
+}
+
+/// Take an origin away
+#[derive(Debug, clap::Args)]
+pub(super) struct RemoveOriginArgs {
+    #[command(flatten)]
+    of: Of,
+    /// The origin
+    origin: String,
+}
+
+/// Say how often records that patients share for good are fetched anew
+#[derive(Debug, clap::Args)]
+pub(super) struct SyncArgs {
+    #[command(flatten)]
+    of: Of,
+    /// off, daily, weekly or monthly
+    #[arg(value_parser = frequency)]
+    frequency: SyncFrequency,
+}
+
+pub(super) fn add_redirect(RedirectArgs { of, uri }: &RedirectArgs) -> Result<(), Failure> {
+    let new = open(&of.data)?
+        .add_redirect_uri(&of.id, uri, Actor::Operator)
+        .map_err(refused)?;
+    println!("{uri} {}", if new { "is registered" } else { "was registered already" });
+    Ok(())
+}
+
+pub(super) fn remove_redirect(RemoveRedirectArgs { of, uri }: &RemoveRedirectArgs) -> Result<(), Failure> {
+    let was = open(&of.data)?
+        .remove_redirect_uri(&of.id, uri, Actor::Operator)
+        .map_err(refused)?;
+    removed(was, &of.id, "redirect URI", uri)
+}
+
+pub(super) fn add_origin(OriginArgs { of, origin }: &OriginArgs) -> Result<(), Failure> {
+    let new = open(&of.data)?
+        .add_origin(&of.id, origin, Actor::Operator)
+        .map_err(refused)?;
+    println!(
+        "{origin} {}",
+        if new { "is registered" } else { "was registered already" }
+    );
+    Ok(())
+}
+
+pub(super) fn remove_origin(RemoveOriginArgs { of, origin }: &RemoveOriginArgs) -> Result<(), Failure> {
+    let was = open(&of.data)?
+        .remove_origin(&of.id, origin, Actor::Operator)
+        .map_err(refused)?;
+    removed(was, &of.id, "origin", origin)
+}
+
+pub(super) fn set_sync(SyncArgs { of, frequency }: &SyncArgs) -> Result<(), Failure> {
+    open(&of.data)?
+        .set_sync_frequency(&of.id, *frequency, Actor::Operator)
+        .map_err(refused)?;
+    println!("{} syncs: {frequency}", of.id);
+    Ok(())
+}
+
+fn removed(was: bool, id: &str, what: &str, address: &str) -> Result<(), Failure> {
+    if was {
+        println!("{address} is not registered any more");
+        return Ok(());
+    }
+    Err(Failure::input(format!("{id} has no {what} {address:?}")))
+}

@@ -1,0 +1,46 @@
+//! Which subcommand does what.
+
+use clap::Subcommand;
+
+use super::{applicants, change, create, keys, list};
+use crate::cli::terminal::failure::Failure;
+
+/// Register applications, and say what is theirs: keys, redirect URIs, origins, how often their patients' records are
+/// fetched
+///
+/// A running server takes changes up within a second.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Create(create::Args),
+    List(list::Args),
+    RotateKeys(keys::Args),
+    AddRedirect(change::RedirectArgs),
+    RemoveRedirect(change::RemoveRedirectArgs),
+    AddOrigin(change::OriginArgs),
+    RemoveOrigin(change::RemoveOriginArgs),
+    SetSync(change::SyncArgs),
+    RegistrationToken(create::TokenArgs),
+    Applicants(applicants::Args),
+}
+
+/// Carries the subcommand out.
+pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
+    match arguments.command {
+        Command::Create(arguments) => create::run(arguments),
+        Command::List(arguments) => list::run(&arguments),
+        Command::RotateKeys(arguments) => keys::run(&arguments),
+        Command::AddRedirect(arguments) => change::add_redirect(&arguments),
+        Command::RemoveRedirect(arguments) => change::remove_redirect(&arguments),
+        Command::AddOrigin(arguments) => change::add_origin(&arguments),
+        Command::RemoveOrigin(arguments) => change::remove_origin(&arguments),
+        Command::SetSync(arguments) => change::set_sync(&arguments),
+        Command::RegistrationToken(arguments) => create::registration_token(&arguments),
+        Command::Applicants(arguments) => applicants::run(&arguments),
+    }
+}

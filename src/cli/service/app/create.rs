@@ -1,0 +1,108 @@
+//! `app create`: an application with its keys, whose secrets are shown this once; and tokens by which applications
+//! register themselves.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::keys::{SHOWN_ONCE, shown};
+use crate::cli::service::data_store::{open, open_or_create, refused};
+use crate::cli::terminal::columns::{plain, time};
+use crate::cli::terminal::failure::Failure;
+use crate::consent::{Actor, NewApplication, REGISTRATION_SECONDS, SyncFrequency};
+
+/// Register an application, and print its key pairs for test and live mode
+///
+/// The secret keys are shown this once only: the store keeps no more than their digests. The folder is made if there is
+/// none.
+///
+/// Exit codes: 0 registered; 2 an address may not be registered, or the id is taken; 1 another failure.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// What patients are shown
+    name: String,
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// By which commands name it [default: made from the name]
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Where authorization codes may be sent; may be repeated. https, http on loopback addresses, or a scheme of its
+    /// own with a dot
+    #[arg(long = "redirect-uri", value_name = "URI")]
+    redirect_uris: Vec<String>,
+    /// Whose pages may hold the link component, as https://app.example; may be repeated
+    #[arg(long = "origin", value_name = "ORIGIN")]
+    origins: Vec<String>,
+    /// How often records that patients share for good are fetched anew
+    #[arg(long, value_name = "FREQUENCY", value_parser = frequency, default_value = "off")]
+    sync: SyncFrequency,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Print an initial access token, by which one application may register itself for live mode
+///
+/// It is sent as `Authorization: Bearer ...` to /oauth/register, within a week, once. Without one applications may
+/// register for test mode only.
+#[derive(Debug, clap::Args)]
+pub(super) struct TokenArgs {
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// `off`, `daily`, `weekly` or `monthly`.
+pub(super) fn frequency(text: &str) -> Result<SyncFrequency, String> {
+    SyncFrequency::named(text).ok_or_else(|| "it is off, daily, weekly or monthly".to_owned())
+}
+
+/// Registers it and prints its keys.
+pub(super) fn run(arguments: Args) -> Result<(), Failure> {
+    let store = open_or_create(&arguments.data)?;
+    let new = NewApplication {
+        id: arguments.id.as_deref(),
+        name: &arguments.name,
+        redirect_uris: &arguments.redirect_uris,
+        origins: &arguments.origins,
+        sync_frequency: arguments.sync,
+        ..NewApplication::default()
+    };
+    let (made, keys) = store.create_application(&new, Actor::Operator).map_err(refused)?;
+    if arguments.json {
+        let keys: Vec<_> = keys.iter().map(super::keys::json).collect();
+        let object = json!({
+            "id": made.id, "name": made.name, "keys": keys, "redirectUris": made.redirect_uris,
+            "origins": made.origins, "syncFrequency": made.sync_frequency,
+        });
+        println!("{object:#}");
+        return Ok(());
+    }
+    println!("Registered {} ({})\n", made.id, plain(&made.name));
+    print!("{}", shown(&keys));
+    println!("\n{SHOWN_ONCE}");
+    if made.redirect_uris.is_empty() {
+        println!(
+            "It has no redirect URI yet: tabularium app add-redirect {} URI",
+            made.id
+        );
+    }
+    Ok(())
+}
+
+/// Makes an initial access token and prints it.
+pub(super) fn registration_token(arguments: &TokenArgs) -> Result<(), Failure> {
+    let store = open(&arguments.data)?;
+    let token = store.create_registration_token(Actor::Operator).map_err(refused)?;
+    if arguments.json {
+        let until = time(store.clock().now() + REGISTRATION_SECONDS);
+        println!("{:#}", json!({"token": token, "expiresAt": until}));
+    } else {
+        println!("{token}");
+    }
+    Ok(())
+}

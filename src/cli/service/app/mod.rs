@@ -1,0 +1,10 @@
+//! `tabularium app`: applications, their keys and the addresses that are theirs.
+
+mod applicants;
+mod change;
+mod command;
+mod create;
+mod keys;
+mod list;
+
+pub(in crate::cli) use command::{Args, run};

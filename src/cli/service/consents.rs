@@ -1,0 +1,105 @@
+//! `tabularium consents`: what patients have consented to.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::super::terminal::columns::{lined_up, time};
+use super::super::terminal::failure::Failure;
+use super::data_store::open;
+use super::mode::Mode;
+use crate::consent::{ConsentFilter, ConsentState, Standing};
+use crate::lake;
+
+/// List consents, newest first, with their states and sources
+///
+/// Consents that `token --patient` makes for imported records are among them, as those of the operator.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Of one application
+    #[arg(long, value_name = "ID")]
+    application: Option<String>,
+    /// Of one mode
+    #[arg(long, value_enum)]
+    mode: Option<Mode>,
+    /// In one state: CREATED, AUTHORIZED, EXCHANGED, ABANDONED or REVOKED
+    #[arg(long, value_name = "STATE", value_parser = state)]
+    state: Option<ConsentState>,
+    /// How many at most
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+fn state(text: &str) -> Result<ConsentState, String> {
+    let state = ConsentState::named(&text.to_ascii_uppercase());
+    state.ok_or_else(|| "it is CREATED, AUTHORIZED, EXCHANGED, ABANDONED or REVOKED".to_owned())
+}
+
+/// Prints the list.
+pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
+    let store = open(&arguments.data)?;
+    if let Some(id) = &arguments.application
+        && store.application(id).map_err(Failure::other)?.is_none()
+    {
+        return Err(Failure::input(format!("no application is called {id:?}")));
+    }
+    let filter = ConsentFilter {
+        application: arguments.application.as_deref(),
+        mode: arguments.mode.map(lake::Mode::from),
+        state: arguments.state,
+        after: None,
+        limit: arguments.limit,
+    };
+    let found = store.consents(&filter).map_err(Failure::other)?;
+    if arguments.json {
+        let list: Vec<Value> = found.iter().map(object).collect();
+        println!("{:#}", Value::from(list));
+        return Ok(());
+    }
+    let rows: Vec<[String; 6]> = found.iter().map(row).collect();
+    print!(
+        "{}",
+        lined_up(["consent", "application", "mode", "state", "made", "sources"], &rows)
+    );
+    Ok(())
+}
+
+fn row(standing: &Standing) -> [String; 6] {
+    let consent = &standing.consent;
+    let sources = standing.sources.iter().map(|source| {
+        let sync = source.sync.map(|state| format!(", sync {state}")).unwrap_or_default();
+        format!("{} ({}{sync})", source.endpoint.name, source.authorization.state)
+    });
+    [
+        consent.id.clone(),
+        consent.application.clone(),
+        consent.mode.schema().to_owned(),
+        consent.state.to_string(),
+        time(consent.created_at),
+        sources.collect::<Vec<_>>().join(", "),
+    ]
+}
+
+fn object(standing: &Standing) -> Value {
+    let consent = &standing.consent;
+    let sources = standing.sources.iter().map(|source| {
+        let authorization = &source.authorization;
+        json!({
+            "authorization": authorization.id, "type": authorization.ty, "state": authorization.state,
+            "usage": authorization.usage, "endpoint": source.endpoint.name, "sync": source.sync,
+            "lastSyncedAt": source.synced_at.map(time),
+        })
+    });
+    json!({
+        "id": consent.id, "application": consent.application, "mode": consent.mode.schema(),
+        "state": consent.state, "madeBy": consent.made_by, "externalId": consent.external_id,
+        "createdAt": time(consent.created_at), "updatedAt": consent.updated_at.map(time),
+        "sources": sources.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,252 @@
+//! `tabularium demo`: a served lake of made-up people, and organizations to connect to, from nothing, in one command.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::super::lake::wait::Wait;
+use super::super::tables::plans;
+use super::super::terminal::failure::Failure;
+use super::logging::{self, LogFormat};
+use super::playground::{self, Playground};
+use super::rates::RateArgs;
+use super::serve::{listen, newest, parameters, serve, sources};
+use super::token::issue;
+use crate::consent::{Clock, Store};
+use crate::fhir::facts;
+use crate::http::{Limits, Options};
+use crate::ingest::{self, LOCAL_APPLICATION};
+use crate::lake::{Lake, Mode, Scope};
+use crate::sandbox::{Population, write_ndjson};
+use crate::search::{Engine, Handling, Request, raw};
+use crate::sync::Settings;
+use crate::terminology::Terminology;
+
+/// Where the generated records are written before they are imported.
+const POPULATION: &str = "population";
+pub(in crate::cli) const SEED: u64 = 1;
+/// A blood pressure, which most people of the population have had taken.
+const BLOOD_PRESSURE: &str = "http://loinc.org|85354-9";
+
+/// Serve made-up people: generate them, import them, print tokens and curl lines to paste
+///
+/// Nobody in the records is real. The first run writes everything into the data folder; later ones start at once. A
+/// sandbox beside the service plays organizations that the same people connect, in test mode, and an application that
+/// asks them to.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// Address and port to listen on
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: String,
+    /// Address and port of the sandbox [default: 127.0.0.1:8081, or a free port where that is taken]
+    #[arg(long, value_name = "ADDRESS")]
+    sandbox_listen: Option<String>,
+    /// Folder for the records; made if there is none
+    #[arg(long, value_name = "DIR", default_value = "tabularium-demo")]
+    data: PathBuf,
+    /// How many people to make up, if the folder holds none yet
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    patients: u64,
+    #[command(flatten)]
+    rates: RateArgs,
+}
+
+/// Makes the lake when there is none, says how to ask it, and serves until told to stop.
+pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
+    let Args {
+        listen: address,
+        sandbox_listen,
+        data,
+        patients,
+        rates,
+    } = arguments;
+    let (listener, base_url) = listen(&address)?;
+    let (sandbox, sandbox_url) = playground::listen(sandbox_listen.as_deref())?;
+    let lake = Lake::open_or_create(&data).map_err(Failure::from_lake)?;
+    if people(&lake)? == 0 {
+        fill(&lake, &data, patients)?;
+    }
+    let store = Arc::new(Store::open(&data, Clock::System).map_err(Failure::other)?);
+    let parameters = parameters(None)?;
+    let engine = Engine::new(lake.clone(), parameters.clone());
+    let scope = Arc::new(Scope {
+        mode: Mode::Live,
+        application: LOCAL_APPLICATION.into(),
+        patient: None,
+    });
+    let person = somebody(&engine, &lake, &scope)?;
+    let people = people(&lake)?;
+    let guide = Guide {
+        base_url: &base_url,
+        data: &data,
+        people,
+        application: issue(&lake, &store, &base_url, &scope, None)?.token,
+        patient: issue(&lake, &store, &base_url, &scope, Some(&person))?.token,
+        person: &person,
+        playground: playground::open(&store, &base_url, sandbox, &sandbox_url, people)?,
+    };
+    println!("{guide}");
+    let terminology: Arc<Terminology> = Arc::default();
+    logging::start(LogFormat::Text);
+    serve(
+        listener,
+        Options {
+            lake,
+            store,
+            parameters,
+            terminology: terminology.clone(),
+            base_url: base_url.clone(),
+            limits: Limits {
+                rates: rates.rates(),
+                ..Limits::default()
+            },
+            explain: false,
+            // The sandbox's organizations lie on this machine.
+            sources: sources(true)?,
+        },
+        Settings {
+            knowledge: newest(terminology, plans::open(&data)?),
+            ..Settings::default()
+        },
+        false,
+    )
+}
+
+/// How many live Patients the lake holds.
+fn people(lake: &Lake) -> Result<u64, Failure> {
+    let info = lake.info().map_err(Failure::other)?;
+    let patients = info
+        .tables
+        .iter()
+        .find(|table| table.mode == Mode::Live.schema() && table.table == "Patient");
+    Ok(patients.map_or(0, |table| table.rows))
+}
+
+/// Generates a population and imports it.
+fn fill(lake: &Lake, data: &Path, patients: u64) -> Result<(), Failure> {
+    let folder = data.join(POPULATION);
+    if folder.exists() {
+        // Left by a run that did not get as far as the import.
+        std::fs::remove_dir_all(&folder).map_err(Failure::other)?;
+    }
+    let bar = bar("making people up", "{human_pos}/{human_len}", patients);
+    write_ndjson(&Population::new(SEED, patients), &folder, || bar.inc(1)).map_err(Failure::other)?;
+    bar.finish_and_clear();
+    let paths = [folder];
+    let bar = self::bar(
+        "importing",
+        "{bytes}/{total_bytes} {bytes_per_sec}",
+        ingest::input_size(&paths),
+    );
+    let mut writer = Wait::default().writer(lake)?;
+    let options = ingest::Options {
+        mode: Mode::Live,
+        application: LOCAL_APPLICATION.to_owned(),
+        rewrite_ids: false,
+        progress: Some(Arc::new({
+            let bar = bar.clone();
+            move |bytes| bar.inc(bytes)
+        })),
+        ..Default::default()
+    };
+    let summary = ingest::import(&mut writer, options, &paths).map_err(Failure::other)?;
+    bar.finish_and_clear();
+    match summary.refusals.first() {
+        Some(refusal) => Err(Failure::other(format!("the import refused {refusal}"))),
+        None => Ok(()),
+    }
+}
+
+/// Drawn on standard error, and only where that is a terminal.
+fn bar(what: &'static str, numbers: &str, length: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template(&format!("{{msg:17}} {{bar:40}} {numbers}"));
+    ProgressBar::new(length)
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        .with_message(what)
+}
+
+/// The person whose blood pressure was taken last.
+fn somebody(engine: &Engine, lake: &Lake, scope: &Arc<Scope>) -> Result<String, Failure> {
+    let ty = facts()
+        .lookup("Observation")
+        .ok_or_else(|| Failure::other("the R4 tables have no Observation"))?;
+    let parameters = raw::parse(&format!("code={BLOOD_PRESSURE}&_sort=-date&_count=1"));
+    let request = Request {
+        scope,
+        ty,
+        parameters: &parameters,
+        compartment: None,
+        handling: Handling::Strict,
+        now: lake.clock().now(),
+        base: "",
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::other)?;
+    let bundle = runtime.block_on(engine.search(&request)).map_err(Failure::other)?;
+    let bundle: serde_json::Value = serde_json::from_slice(&bundle).map_err(Failure::other)?;
+    let reference = bundle["entry"][0]["resource"]["subject"]["reference"].as_str();
+    let id = reference.and_then(|reference| reference.strip_prefix("Patient/"));
+    id.map(str::to_owned)
+        .ok_or_else(|| Failure::input("the folder holds other records than the demo's; serve it with tabularium serve"))
+}
+
+/// What the demo tells a newcomer.
+struct Guide<'a> {
+    base_url: &'a str,
+    data: &'a Path,
+    people: u64,
+    application: String,
+    patient: String,
+    person: &'a str,
+    playground: Playground,
+}
+
+impl std::fmt::Display for Guide<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Guide {
+            base_url,
+            data,
+            people,
+            application,
+            patient,
+            person,
+            playground,
+        } = self;
+        let data = data.display();
+        let curl = |token: &str| format!("curl -sS -H 'Authorization: Bearer {token}'");
+        let view = concat!(
+            r#"{"resourceType":"Parameters","parameter":[{"name":"_format","valueCode":"csv"},{"name":"_limit","valueInteger":10},"#,
+            r#"{"name":"viewResource","resource":{"resourceType":"ViewDefinition","name":"pressure","status":"active","#,
+            r#""resource":"Observation","where":[{"path":"code.coding.exists(code = '85354-9')"}],"#,
+            r#""select":[{"column":[{"name":"patient","path":"subject.getReferenceKey(Patient)"},"#,
+            r#"{"name":"taken","path":"effective.ofType(dateTime)"}]},{"forEach":"component","column":["#,
+            r#"{"name":"what","path":"code.coding.first().code"},{"name":"value","path":"value.ofType(Quantity).value"}]}]}}]}"#,
+        );
+        // A single quote ends a shell's quoted text, so it is written outside of it.
+        let view = view.replace('\'', r"'\''");
+        writeln!(f, "The lake in {data} holds {people} made-up people.")?;
+        writeln!(f, "Their records as NDJSON are in {data}/{POPULATION}.\n")?;
+        writeln!(f, "Application token (all records, 30 minutes):\n{application}\n")?;
+        writeln!(f, "Patient token (Patient/{person}, 24 hours):\n{patient}\n")?;
+        writeln!(f, "Paste these into another terminal:\n")?;
+        writeln!(
+            f,
+            "{} '{base_url}/fhir/Patient/$PATIENT_ID?_pretty=true'\n",
+            curl(patient)
+        )?;
+        let query = "patient=$PATIENT_ID&code=85354-9&_sort=-date&_count=2&_pretty=true";
+        writeln!(f, "{} '{base_url}/fhir/Observation?{query}'\n", curl(patient))?;
+        let typed = "-H 'Content-Type: application/fhir+json'";
+        writeln!(
+            f,
+            "{} {typed} -d '{view}' '{base_url}/fhir/ViewDefinition/$run'\n",
+            curl(application)
+        )?;
+        writeln!(f, "{playground}\n")?;
+        writeln!(f, "More tokens: tabularium token --data {data} [--patient ID]")?;
+        write!(f, "Serving at {base_url}/fhir (Ctrl-C stops)")
+    }
+}

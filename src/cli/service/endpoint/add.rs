@@ -1,0 +1,246 @@
+//! `endpoint add`: a source from the address of its SMART configuration, asked while it is added.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use url::Url;
+use uuid::Uuid;
+
+use super::findings::remember;
+use super::source::{Found, fhir_base, secret};
+use crate::cli::service::data_store::{open, open_or_create, refused};
+use crate::cli::service::mode::Mode;
+use crate::cli::service::token::DEFAULT_BASE_URL;
+use crate::cli::terminal::columns::plain;
+use crate::cli::terminal::failure::Failure;
+use crate::consent::{Actor, AuthorizationType, Endpoint, EndpointStatus, NewEndpoint, Organization, Store};
+use crate::sync::client::{Realm, Registration};
+
+/// Add a source from its SMART configuration, which is read while it is added; or change the one of its FHIR base
+///
+/// Prints the redirect URI that has to be registered at the source. The folder is made if there is none.
+///
+/// Exit codes: 0 added; 2 the source cannot be reached or is no FHIR R4 source with SMART, its token endpoint
+/// is at another origin and not agreed to, the name is taken, or a portal is to give lasting
+/// access; 1 another failure.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Address of the source's SMART configuration, or its FHIR base
+    url: String,
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// What the service is called at the source
+    #[arg(long, value_name = "ID")]
+    client_id: String,
+    /// File that holds the service's secret at the source, if it has one
+    #[arg(long, value_name = "FILE")]
+    client_secret_file: Option<PathBuf>,
+    /// Unique name for machines [default: the first label, or the source's host]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// What patients know it by, a payer or brand; may be repeated [default: the name]
+    #[arg(long = "label", value_name = "TEXT")]
+    labels: Vec<String>,
+    /// Name of the organization that runs it [default: the first label]
+    #[arg(long, value_name = "NAME")]
+    organization: Option<String>,
+    /// What the organization is
+    #[arg(long, value_name = "TYPE", default_value = "PAYER")]
+    organization_type: String,
+    /// Which plans the organization supports
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    note: String,
+    /// Whether it gives live or test records
+    #[arg(long, value_enum, default_value_t)]
+    mode: Mode,
+    /// How its patients authorize: oauth; credentials (a patient portal, which they sign in to each time); ial1 or ial2
+    /// (a place without such a page, found by a record locator)
+    #[arg(long = "type", value_name = "TYPE", value_parser = authorization_type, default_value = "oauth")]
+    ty: AuthorizationType,
+    /// Whether access lasts without the patient [default: what the source says; never at a portal]
+    #[arg(long, value_name = "true|false")]
+    refreshable: Option<bool>,
+    /// For how many seconds access can be refreshed; 0 without end [default: unknown]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(0..))]
+    refresh_valid_for: Option<i64>,
+    /// For how many seconds a patient stays authorized at most; 0 without end [default: unknown]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(0..))]
+    max_auth_period: Option<i64>,
+    /// Scopes to ask for [default: launch/patient patient/*.read, and offline_access where it is refreshable]
+    #[arg(long, value_name = "SCOPES")]
+    scope: Option<String>,
+    /// The system of the identifiers that its records get [default: its FHIR base]
+    #[arg(long, value_name = "URI")]
+    identifier_system: Option<String>,
+    /// Address beside its FHIR base under which its further pages are, where its pages lead out of the base; may be
+    /// repeated. The patient's access is shown there as well
+    #[arg(long = "pages-at", value_name = "URL")]
+    pages_at: Vec<String>,
+    /// Address of its token endpoint, where that is at another origin than its FHIR base: the service's secret is sent
+    /// there as well
+    #[arg(long, value_name = "URL")]
+    token_endpoint: Option<String>,
+    /// The source may be at a loopback or private address, and without TLS
+    #[arg(long)]
+    allow_private_sources: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+fn authorization_type(text: &str) -> Result<AuthorizationType, String> {
+    let ty = AuthorizationType::named(&text.to_ascii_uppercase());
+    ty.ok_or_else(|| "it is oauth, credentials, ial1 or ial2".to_owned())
+}
+
+/// A portal that is to give lasting access is no portal.
+fn portal_for_once(arguments: &Args) -> Result<(), Failure> {
+    if arguments.ty != AuthorizationType::Credentials {
+        return Ok(());
+    }
+    let scope = arguments.scope.as_deref().unwrap_or_default();
+    let problem = if arguments.refreshable == Some(true) {
+        "cannot be refreshable"
+    } else if scope.split_ascii_whitespace().any(|scope| scope == "offline_access") {
+        "cannot be asked for offline_access"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::input(format!(
+        "an endpoint of type CREDENTIALS {problem}: patients sign in there each time"
+    )))
+}
+
+/// Asks the source, and adds it.
+pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
+    portal_for_once(arguments)?;
+    let base = fhir_base(&arguments.url);
+    let client_secret = secret(arguments.client_secret_file.as_deref())?;
+    let agreed = agreed(arguments, base)?;
+    let registration = Registration {
+        client_id: arguments.client_id.clone(),
+        client_secret: client_secret.clone(),
+        scope: String::new(),
+        client_auth: None,
+        secret_at: Some(Realm::origins([base].into_iter().chain(agreed.as_deref()))),
+    };
+    let found = Found::at(base, arguments.allow_private_sources, &registration)
+        .map_err(|error| Failure::input(format!("{base} cannot be added: {error}")))?;
+    if found.statement.fhir_version.is_empty() {
+        return Err(Failure::input(format!(
+            "{base} cannot be added: it does not say which FHIR it speaks, and only R4 is read"
+        )));
+    }
+    let store = open_or_create(&arguments.data)?;
+    let host = Url::parse(base).ok().and_then(|url| url.host_str().map(str::to_owned));
+    let brand = arguments.labels.first();
+    let name = arguments.name.clone().or(brand.cloned()).or(host);
+    let name = name.unwrap_or_else(|| base.to_owned());
+    let title = arguments.organization.as_ref().or(brand);
+    let organization = organization(&store, arguments, title.unwrap_or(&name))?;
+    // A place that a record locator finds takes the service's own word at any time, and gives no refresh token.
+    let located = matches!(arguments.ty, AuthorizationType::Ial1 | AuthorizationType::Ial2);
+    let portal = arguments.ty == AuthorizationType::Credentials;
+    let says = || located || (!portal && found.grants_offline());
+    let refreshable = arguments.refreshable.unwrap_or_else(says);
+    let usual = found.scope(refreshable && !located);
+    let known = store
+        .endpoint_by_base(arguments.mode.into(), base)
+        .map_err(Failure::other)?;
+    let new = NewEndpoint {
+        id: known.as_ref().map(|endpoint| endpoint.id.as_str()),
+        organization: &organization.id,
+        name: &name,
+        mode: arguments.mode.into(),
+        label: &arguments.labels,
+        ty: arguments.ty,
+        refreshable,
+        refresh_valid_for: arguments.refresh_valid_for,
+        max_auth_period: arguments.max_auth_period,
+        status: known
+            .as_ref()
+            .map_or(EndpointStatus::Available, |endpoint| endpoint.status),
+        resources: &found.resources(),
+        fhir_base: base,
+        configuration: Some(&found.stored()?),
+        client_id: &arguments.client_id,
+        client_secret: client_secret.as_deref(),
+        scope: arguments.scope.as_deref().unwrap_or(&usual),
+        identifier_system: arguments.identifier_system.as_deref().unwrap_or(base),
+    };
+    let endpoint = store
+        .save_source(&organization, &new, Actor::Operator)
+        .map_err(refused)?;
+    store
+        .set_endpoint_pages(&endpoint.id, &arguments.pages_at, Actor::Operator)
+        .map_err(refused)?;
+    if let Some(address) = &arguments.token_endpoint {
+        store
+            .set_token_endpoint(&endpoint.id, address, Actor::Operator)
+            .map_err(refused)?;
+    }
+    let lines = remember(&store, &endpoint, &found)?;
+    report(&store, &endpoint, known.is_some(), &lines, arguments.json)
+}
+
+/// Where the secret may be sent beside the origin of the FHIR base: as is said now, else as was said before.
+fn agreed(arguments: &Args, base: &str) -> Result<Option<String>, Failure> {
+    if arguments.token_endpoint.is_some() || !arguments.data.join("service.sqlite").is_file() {
+        return Ok(arguments.token_endpoint.clone());
+    }
+    let store = open(&arguments.data)?;
+    let known = store
+        .endpoint_by_base(arguments.mode.into(), base)
+        .map_err(Failure::other)?;
+    let dialect = known.map(|known| store.dialect(&known.id)).transpose();
+    Ok(dialect
+        .map_err(Failure::other)?
+        .and_then(|dialect| dialect.token_endpoint))
+}
+
+/// The organization of this name as the arguments have it; a new one where there is none.
+fn organization(store: &Store, arguments: &Args, name: &str) -> Result<Organization, Failure> {
+    let all = store.organizations().map_err(Failure::other)?;
+    let known = all.into_iter().find(|organization| organization.name == name);
+    Ok(Organization {
+        id: known.map_or_else(|| Uuid::new_v4().to_string(), |known| known.id),
+        name: name.to_owned(),
+        note: arguments.note.clone(),
+        ty: arguments.organization_type.clone(),
+    })
+}
+
+fn report(store: &Store, endpoint: &Endpoint, changed: bool, lines: &[String], as_json: bool) -> Result<(), Failure> {
+    let base_url = store.base_url().map_err(Failure::other)?;
+    let redirect_uri = format!(
+        "{}/connect/callback/{}",
+        base_url.as_deref().unwrap_or(DEFAULT_BASE_URL),
+        endpoint.id
+    );
+    if as_json {
+        let object = json!({
+            "id": endpoint.id, "name": endpoint.name, "mode": endpoint.mode.schema(),
+            "refreshable": endpoint.refreshable, "resources": endpoint.resources, "redirectUri": redirect_uri,
+            "found": lines,
+        });
+        println!("{object:#}");
+        return Ok(());
+    }
+    let done = if changed { "Changed" } else { "Added" };
+    let lasting = if endpoint.refreshable {
+        "refreshable"
+    } else {
+        "not refreshable"
+    };
+    let (id, name, types) = (&endpoint.id, plain(&endpoint.name), endpoint.resources.len());
+    println!("{done} {name} as {id}: {lasting}, {types} resource types");
+    for line in lines {
+        println!("  {line}");
+    }
+    println!("Register this redirect URI at the source: {redirect_uri}");
+    if base_url.is_none() {
+        println!("(its beginning is the server's base address, which no serve on this folder has said yet)");
+    }
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! Who verifies identities, and where the facilities that hold a person's records are looked up.
+
+use std::path::PathBuf;
+
+use super::source::secret;
+use crate::cli::service::data_store::{open_or_create, refused};
+use crate::cli::service::mode::Mode;
+use crate::cli::terminal::columns::plain;
+use crate::cli::terminal::failure::Failure;
+use crate::consent::{Actor, IdentityProvider};
+
+/// Add an identity provider (OpenID Connect), or change the one of its code
+#[derive(Debug, clap::Args)]
+pub(super) struct ProviderArgs {
+    /// By which authorizations name it
+    code: String,
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// What patients know it by
+    #[arg(long, value_name = "NAME")]
+    name: String,
+    /// Its issuer, under which its OpenID configuration is found
+    #[arg(long, value_name = "URL")]
+    issuer: String,
+    /// What the service is called there
+    #[arg(long, value_name = "ID")]
+    client_id: String,
+    /// File that holds the service's secret there, if it has one
+    #[arg(long, value_name = "FILE")]
+    client_secret_file: Option<PathBuf>,
+    /// For live or test consents
+    #[arg(long, value_enum, default_value_t)]
+    mode: Mode,
+}
+
+/// Say where the facilities that hold a person's records are looked up
+#[derive(Debug, clap::Args)]
+pub(super) struct LocatorArgs {
+    /// Address of the record locator
+    url: String,
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// For live or test consents
+    #[arg(long, value_enum, default_value_t)]
+    mode: Mode,
+}
+
+/// Adds the provider.
+pub(super) fn save_provider(arguments: &ProviderArgs) -> Result<(), Failure> {
+    let client_secret = secret(arguments.client_secret_file.as_deref())?;
+    let provider = IdentityProvider {
+        code: arguments.code.clone(),
+        mode: arguments.mode.into(),
+        name: arguments.name.clone(),
+        issuer: arguments.issuer.clone(),
+        client_id: arguments.client_id.clone(),
+    };
+    open_or_create(&arguments.data)?
+        .save_identity_provider(&provider, client_secret.as_deref(), Actor::Operator)
+        .map_err(refused)?;
+    println!("{} verifies identities", plain(&provider.name));
+    Ok(())
+}
+
+/// Says where the locator is.
+pub(super) fn save_locator(arguments: &LocatorArgs) -> Result<(), Failure> {
+    open_or_create(&arguments.data)?
+        .set_record_locator(arguments.mode.into(), &arguments.url, Actor::Operator)
+        .map_err(refused)?;
+    println!("Facilities are looked up at {}", plain(&arguments.url));
+    Ok(())
+}

@@ -1,0 +1,11 @@
+//! `tabularium endpoint`: the directory of sources.
+
+mod add;
+mod check;
+mod command;
+mod findings;
+mod identity;
+mod list;
+mod source;
+
+pub(in crate::cli) use command::{Args, run};

@@ -1,0 +1,206 @@
+//! `tabularium keys`: the keys that sign access tokens, health cards and receipts, and the key of a sealed lake.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Subcommand, ValueEnum};
+use serde_json::{Value, json};
+
+use super::super::lake_key::source;
+use super::super::terminal::failure::Failure;
+use super::data_store::open;
+use crate::consent::{DiscardedKeys, KeyPurpose, Store};
+use crate::lake::seal::{KeyStore, Rotated};
+use crate::lake::{KekSource, Lake, SealError};
+
+/// List or rotate the keys that sign access tokens, health cards and receipts; rotate the key of a sealed lake
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(ListArgs),
+    Rotate(RotateArgs),
+}
+
+/// List the names of the keys that verify, the one that signs first
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// What the keys sign
+    #[arg(long, value_enum, default_value_t = Signed::AccessToken)]
+    of: Signed,
+    /// Print the JSON Web Key Set
+    #[arg(long)]
+    json: bool,
+}
+
+/// Make a new signing key, or give a sealed lake another key
+///
+/// A running server signs with it within a second. Earlier keys of access tokens go on verifying until the last token
+/// that they signed has expired, and stand in /.well-known/jwks.json until then. Earlier keys of health cards and
+/// receipts verify for good; the service replaces them itself when they have signed for a year.
+///
+/// With --lake the keys of a sealed lake's files are wrapped by another key-encryption key; the files stay as they
+/// are. A rotation that was interrupted goes on when the same command is given again. A server that has the earlier
+/// key reads files of which it knows the keys and fails at others: with --keep-earlier both keys are good until the
+/// command is given without, so that servers can be started with the new one in between.
+#[derive(Debug, clap::Args)]
+struct RotateArgs {
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// What the key is to sign
+    #[arg(long, value_enum, default_value_t = Signed::AccessToken)]
+    of: Signed,
+    /// Give the sealed lake another key-encryption key
+    #[arg(long, conflicts_with_all = ["of", "discard"])]
+    lake: bool,
+    /// File with the lake's new key, which only its owner may read
+    #[arg(long, requires = "lake", value_name = "FILE")]
+    new_key_file: Option<PathBuf>,
+    /// Command of the shell that prints the lake's new key
+    #[arg(long, requires = "lake", value_name = "COMMAND")]
+    new_key_command: Option<String>,
+    /// Have the lake's earlier key open it, too, for now
+    #[arg(long, requires = "lake")]
+    keep_earlier: bool,
+    /// Give up earlier keys that do not open because TABULARIUM_KEY or service.key is lost; what they signed is good
+    /// no longer
+    #[arg(long)]
+    discard: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What keys sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Signed {
+    AccessToken,
+    HealthCard,
+    Receipt,
+}
+
+impl Signed {
+    /// `None` for access tokens, which have RSA keys.
+    fn purpose(self) -> Option<KeyPurpose> {
+        match self {
+            Signed::AccessToken => None,
+            Signed::HealthCard => Some(KeyPurpose::HealthCard),
+            Signed::Receipt => Some(KeyPurpose::Receipt),
+        }
+    }
+}
+
+/// Carries the subcommand out.
+pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
+    match arguments.command {
+        Command::List(ListArgs { data, of, json }) => {
+            let keys = key_set(&open(&data)?, of)?;
+            if json {
+                println!("{keys:#}");
+                return Ok(());
+            }
+            for (at, kid) in names(&keys).into_iter().enumerate() {
+                println!("{kid}  {}", if at == 0 { "signs" } else { "verifies" });
+            }
+            Ok(())
+        }
+        Command::Rotate(arguments) if arguments.lake => rotate_lake_key(arguments),
+        Command::Rotate(arguments) => rotate(&arguments.data, arguments.of, arguments.discard, arguments.json),
+    }
+}
+
+/// Wraps the keys of a sealed lake's files by another key-encryption key.
+fn rotate_lake_key(arguments: RotateArgs) -> Result<(), Failure> {
+    let options = ["--new-key-file", "--new-key-command"];
+    let new = source(arguments.new_key_file, arguments.new_key_command, options)?;
+    let new = new.ok_or_else(|| Failure::input("give the new key with --new-key-file or --new-key-command"))?;
+    let (earlier, new) = (
+        KekSource::default().load().map_err(of_keys)?,
+        new.load().map_err(of_keys)?,
+    );
+    let rotated = KeyStore::rotate(&arguments.data, &earlier, &new, arguments.keep_earlier).map_err(of_keys)?;
+    let Rotated { keys, accepts_earlier } = rotated;
+    if arguments.json {
+        println!("{:#}", json!({"keys": keys, "acceptsEarlier": accepts_earlier}));
+    } else if accepts_earlier {
+        println!("The new key opens the {keys} keys of the lake's files, and so does the earlier one.");
+        println!("Start servers with the new key, then give this command without --keep-earlier.");
+    } else {
+        println!("The new key alone opens the {keys} keys of the lake's files.");
+    }
+    Ok(())
+}
+
+/// A key that is missing or wrong is the input's fault; what breaks is not.
+fn of_keys(error: SealError) -> Failure {
+    match error.is_of_input() {
+        true => Failure::input(error.to_string()),
+        false => Failure::other(error),
+    }
+}
+
+/// Makes a new key, and names the ones that go on verifying and the ones that were given up.
+fn rotate(data: &Path, of: Signed, discard: bool, as_json: bool) -> Result<(), Failure> {
+    let keys = if discard {
+        Lake::open(data).map_err(Failure::from_lake)?;
+        Some(Store::discard_unreadable_keys(data).map_err(Failure::other)?)
+    } else {
+        None
+    };
+    let store = open(data)?;
+    // Opening makes a key if none is left that signs. Such a key signed nothing yet and need not be replaced.
+    let signs = names(&key_set(&store, Signed::AccessToken)?).into_iter().next();
+    let is_new = |keys: &DiscardedKeys| signs.is_some_and(|kid| !keys.kept.contains(&kid));
+    match of.purpose() {
+        Some(purpose) => store.rotate_es256_key(purpose).map_err(Failure::other)?,
+        None if keys.as_ref().is_some_and(is_new) => {}
+        None => store.rotate_signing_key().map_err(Failure::other)?,
+    }
+    let discarded = keys.map(|keys| keys.discarded).unwrap_or_default();
+    let kids = names(&key_set(&store, of)?);
+    let (new, earlier) = kids
+        .split_first()
+        .ok_or_else(|| Failure::other("there is no signing key"))?;
+    if as_json {
+        let told: Value = json!({"kid": new, "verifying": earlier, "discarded": discarded});
+        println!("{told:#}");
+        return Ok(());
+    }
+    println!("{new} signs from now on.");
+    if !discarded.is_empty() {
+        println!(
+            "Discarded; what they signed is good no longer: {}",
+            discarded.join(", ")
+        );
+    } else if discard {
+        println!("No key was discarded: all of them open.");
+    }
+    if !earlier.is_empty() {
+        println!("Keys that verify what was signed before: {}", earlier.join(", "));
+    }
+    Ok(())
+}
+
+/// The public halves of some keys, the one that signs first.
+fn key_set(store: &Store, of: Signed) -> Result<Value, Failure> {
+    match of.purpose() {
+        None => serde_json::to_value(store.jwks()).map_err(Failure::other),
+        Some(purpose) => {
+            let keys = store.es256_keys(purpose).map_err(Failure::other)?;
+            let keys: Vec<Value> = keys.iter().map(|key| key.jwk()).collect();
+            Ok(json!({"keys": keys}))
+        }
+    }
+}
+
+fn names(keys: &Value) -> Vec<String> {
+    let keys = keys["keys"].as_array().into_iter().flatten();
+    keys.filter_map(|key| key["kid"].as_str().map(str::to_owned)).collect()
+}

@@ -1,0 +1,92 @@
+//! Log lines on their way to standard error. A line costs its request no system call: it is put by, and a thread writes
+//! what has gathered. Where standard error is slower than the log, lines are dropped and counted.
+
+use std::io::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tracing_subscriber::fmt::MakeWriter;
+
+/// Bytes put by at most.
+const MOST: usize = 1 << 20;
+/// How long a line waits at most.
+const DELAY: Duration = Duration::from_millis(50);
+
+static GATHERED: Mutex<Gathered> = Mutex::new(Gathered {
+    lines: Vec::new(),
+    dropped: 0,
+});
+
+struct Gathered {
+    lines: Vec<u8>,
+    dropped: u64,
+}
+
+/// Takes log lines.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::cli) struct LogWriter;
+
+impl LogWriter {
+    /// Starts the thread that writes.
+    pub(in crate::cli) fn start() -> LogWriter {
+        let writing = std::thread::Builder::new().name("log".to_owned()).spawn(|| {
+            loop {
+                std::thread::sleep(DELAY);
+                flush();
+            }
+        });
+        if let Err(error) = writing {
+            // The lines still come out at the end, as far as there is room for them.
+            eprintln!("log lines are delayed: {error}");
+        }
+        LogWriter
+    }
+}
+
+/// Writes what has gathered.
+pub(in crate::cli) fn flush() {
+    // Only one flush at a time, so that lines keep their order.
+    static WRITING: Mutex<()> = Mutex::new(());
+    let _turn = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+    let (lines, dropped) = {
+        let mut gathered = gathered();
+        (
+            std::mem::take(&mut gathered.lines),
+            std::mem::take(&mut gathered.dropped),
+        )
+    };
+    let mut stderr = std::io::stderr().lock();
+    // There is nowhere to say that standard error is gone.
+    let _ = stderr.write_all(&lines);
+    if dropped > 0 {
+        let _ = writeln!(stderr, "{dropped} log lines were dropped");
+    }
+}
+
+fn gathered() -> MutexGuard<'static, Gathered> {
+    GATHERED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a> MakeWriter<'a> for LogWriter {
+    type Writer = LogWriter;
+
+    fn make_writer(&'a self) -> LogWriter {
+        *self
+    }
+}
+
+impl Write for LogWriter {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        let mut gathered = gathered();
+        if gathered.lines.len() + line.len() > MOST {
+            gathered.dropped += 1;
+        } else {
+            gathered.lines.extend_from_slice(line);
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,35 @@
+//! Structured logs on standard error.
+
+use clap::ValueEnum;
+use tracing_subscriber::EnvFilter;
+
+use super::log_writer::LogWriter;
+
+/// What log lines look like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum LogFormat {
+    /// One line of text for each event
+    #[default]
+    Text,
+    /// One JSON object for each event
+    Json,
+}
+
+/// Starts logging; `RUST_LOG` says how much, `info` by default. A panic is logged by its place alone, since its message
+/// may hold contents.
+pub(in crate::cli) fn start(format: LogFormat) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(LogWriter::start())
+        .with_target(false);
+    // Logging that somebody else has started in this process stays as it is.
+    let _ = match format {
+        LogFormat::Text => lines.with_ansi(false).try_init(),
+        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+    };
+    std::panic::set_hook(Box::new(|panic| {
+        let (file, line) = panic.location().map_or(("", 0), |place| (place.file(), place.line()));
+        tracing::error!(file, line, "panicked");
+    }));
+}

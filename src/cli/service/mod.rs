@@ -1,0 +1,21 @@
+//! The server, and commands about what it keeps: applications, sources, consents, keys, tokens.
+
+pub(super) mod app;
+pub(super) mod audit;
+pub(super) mod base_url;
+pub(super) mod consents;
+pub(super) mod data_store;
+pub(super) mod demo;
+pub(super) mod endpoint;
+pub(super) mod keys;
+pub(super) mod log_writer;
+pub(super) mod logging;
+pub(super) mod mode;
+pub(super) mod playground;
+pub(super) mod rates;
+pub(super) mod receipt;
+pub(super) mod sandbox;
+pub(super) mod serve;
+pub(super) mod sync;
+pub(super) mod token;
+pub(super) mod upkeep;

@@ -1,0 +1,295 @@
+//! What makes the demo a playground: a sandbox on a port of its own, its organizations in the directory of test mode,
+//! and a sample application with keys of that mode. Done again, it leaves one of each, at the addresses of now.
+
+use std::net::TcpListener;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::super::terminal::failure::Failure;
+use super::serve;
+use crate::consent::{
+    Actor, AuthorizationType, EndpointStatus, IdentityProvider, NewApplication, NewEndpoint, Organization, Store,
+    SyncFrequency,
+};
+use crate::lake::Mode;
+use crate::sandbox::app::AppSettings;
+use crate::sandbox::payer::{self, CLIENT_ID, CLIENT_SECRET, Kind, ORGANIZATIONS, PASSWORD, Sandbox, Settings};
+
+/// The sample application's id.
+const SAMPLE: &str = "sample";
+/// The code of the sandbox's identity provider.
+const PROVIDER: &str = "TRUENAME";
+/// A year, in seconds: how long Lakeshore lets somebody stay connected.
+const YEAR: i64 = 365 * 86_400;
+
+/// Where the sandbox listens where nobody says.
+const ADDRESS: &str = "127.0.0.1:8081";
+/// The most people that a sandbox holds.
+const MOST: u64 = 100_000;
+
+/// What a newcomer is told.
+pub(in crate::cli) struct Playground {
+    sandbox: String,
+    user: String,
+    authorize: String,
+    exchange: String,
+    secret_key: String,
+}
+
+/// Takes the sandbox's port: the one asked for, or the usual one, or any where that is taken.
+pub(in crate::cli) fn listen(address: Option<&str>) -> Result<(TcpListener, String), Failure> {
+    match address {
+        Some(address) => serve::listen(address),
+        None => serve::listen(ADDRESS).or_else(|_| serve::listen("127.0.0.1:0")),
+    }
+}
+
+/// Registers everything and starts the sandbox, which runs as long as the process.
+pub(in crate::cli) fn open(
+    store: &Store,
+    service: &str,
+    listener: TcpListener,
+    address: &str,
+    people: u64,
+) -> Result<Playground, Failure> {
+    let app = register(store, service, address)?;
+    let playground = Playground::new(&app, address);
+    let settings = Settings {
+        patients: people.clamp(1, MOST),
+        seed: super::demo::SEED,
+        base_url: address.to_owned(),
+        redirect_uris: Vec::new(),
+        knobs: Vec::new(),
+    };
+    let sandbox = Sandbox::new(settings).map_err(Failure::other)?;
+    let user = sandbox.person(0).map(|person| person.user).unwrap_or_default();
+    let sandbox = sandbox.with_app(app).map_err(Failure::other)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::other)?;
+    std::thread::Builder::new()
+        .name("sandbox".to_owned())
+        .spawn(move || {
+            runtime.block_on(async {
+                let served = match tokio::net::TcpListener::from_std(listener) {
+                    Ok(listener) => sandbox.serve(listener, std::future::pending()).await,
+                    Err(error) => Err(error),
+                };
+                if let Err(error) = served {
+                    tracing::error!(%error, "the sandbox ended");
+                }
+            });
+        })
+        .map_err(Failure::other)?;
+    Ok(Playground { user, ..playground })
+}
+
+impl Playground {
+    fn new(app: &AppSettings, sandbox: &str) -> Playground {
+        let secret = || Uuid::new_v4().simple().to_string();
+        let verifier = format!("{}{}", secret(), secret());
+        let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier));
+        let redirect_uri = format!("{sandbox}/app/code");
+        let query = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs([
+                ("client_id", app.publishable_key.as_str()),
+                ("redirect_uri", &redirect_uri),
+                ("response_type", "code"),
+                ("code_challenge", &challenge),
+                ("code_challenge_method", "S256"),
+                ("scope", "launch/patient offline_access"),
+                ("svc_external_id", "somebody"),
+                ("state", &secret()),
+            ])
+            .finish();
+        let data = [
+            ("grant_type", "authorization_code"),
+            ("client_id", &app.publishable_key),
+            ("redirect_uri", &redirect_uri),
+            ("code_verifier", &verifier),
+        ];
+        let data: String = data
+            .iter()
+            .map(|(name, value)| format!(" -d '{name}={value}'"))
+            .collect();
+        let service = &app.service;
+        Playground {
+            sandbox: sandbox.to_owned(),
+            user: String::new(),
+            authorize: format!("{service}/oauth/authorize?{query}"),
+            exchange: format!("curl -sS{data} -d code=CODE {service}/oauth/token"),
+            secret_key: app.secret_key.clone(),
+        }
+    }
+}
+
+impl std::fmt::Display for Playground {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Playground {
+            sandbox,
+            user,
+            authorize,
+            exchange,
+            secret_key,
+        } = self;
+        writeln!(
+            f,
+            "To connect somebody's records in a browser, open the sample application:"
+        )?;
+        writeln!(f, "{sandbox}/app\n")?;
+        writeln!(
+            f,
+            "Log in as {user} with the password {PASSWORD}; {sandbox}/ lists everybody.\n"
+        )?;
+        writeln!(
+            f,
+            "Or open this, and exchange the code that it ends with:\n{authorize}\n"
+        )?;
+        writeln!(f, "{exchange}\n")?;
+        write!(f, "Secret key of that application, until the next start: {secret_key}")
+    }
+}
+
+/// Lists the organizations of the sandbox at `sandbox`, and registers the sample application that it serves; gives what
+/// the application needs to know.
+fn register(store: &Store, service: &str, sandbox: &str) -> Result<AppSettings, Failure> {
+    for organization in ORGANIZATIONS {
+        list(store, organization, sandbox)?;
+    }
+    let provider = IdentityProvider {
+        code: PROVIDER.to_owned(),
+        mode: Mode::Test,
+        name: "Truename Identity".to_owned(),
+        issuer: format!("{sandbox}/identity"),
+        client_id: CLIENT_ID.to_owned(),
+    };
+    store
+        .save_identity_provider(&provider, None, Actor::Operator)
+        .map_err(Failure::other)?;
+    let locator = format!("{sandbox}/locator/search");
+    store
+        .set_record_locator(Mode::Test, &locator, Actor::Operator)
+        .map_err(Failure::other)?;
+    sample(store, service, sandbox)
+}
+
+/// Puts an organization and its endpoint into the directory.
+fn list(store: &Store, organization: &payer::Organization, sandbox: &str) -> Result<(), Failure> {
+    let id = format!("sandbox-{}", organization.id);
+    let facility = organization.kind == Kind::Facility;
+    let listed = Organization {
+        id: id.clone(),
+        name: organization.name.to_owned(),
+        note: match organization.kind {
+            Kind::Payer => "All plans",
+            _ => "",
+        }
+        .to_owned(),
+        ty: match organization.kind {
+            Kind::Payer => "PAYER",
+            _ => "PROVIDER",
+        }
+        .to_owned(),
+    };
+    store
+        .save_organization(&listed, Actor::Operator)
+        .map_err(Failure::other)?;
+    let labels: Vec<String> = organization.labels.iter().map(|label| (*label).to_owned()).collect();
+    let types: Vec<String> = organization.types().iter().map(|ty| (*ty).to_owned()).collect();
+    let endpoint = NewEndpoint {
+        id: Some(&id),
+        organization: &id,
+        name: organization.name,
+        mode: Mode::Test,
+        label: &labels,
+        ty: match organization.kind {
+            Kind::Facility => AuthorizationType::Ial2,
+            Kind::Portal => AuthorizationType::Credentials,
+            _ => AuthorizationType::Oauth,
+        },
+        // A facility hands out no refresh token, but opens again to whoever was located there.
+        refreshable: organization.refreshable || facility,
+        refresh_valid_for: None,
+        max_auth_period: match organization.id {
+            "lakeshore" => Some(YEAR),
+            "riverbend" => Some(0),
+            _ => None,
+        },
+        status: EndpointStatus::Live,
+        resources: &types,
+        fhir_base: &format!("{sandbox}/{}/fhir", organization.id),
+        configuration: None,
+        client_id: CLIENT_ID,
+        client_secret: organization.secret.map(|_| CLIENT_SECRET),
+        scope: match organization.refreshable {
+            true => "launch/patient offline_access patient/*.read",
+            false => "launch/patient patient/*.read",
+        },
+        identifier_system: &format!("https://sandbox.example.org/{}/id", organization.id),
+    };
+    store
+        .save_endpoint(&endpoint, Actor::Operator)
+        .map_err(Failure::other)?;
+    Ok(())
+}
+
+/// Registers the sample application, or gives it new keys: what its old ones were is not known any more.
+fn sample(store: &Store, service: &str, sandbox: &str) -> Result<AppSettings, Failure> {
+    let redirect_uris = [format!("{sandbox}/app/callback"), format!("{sandbox}/app/code")];
+    let origins = [sandbox.to_owned()];
+    let keys = match store.application(SAMPLE).map_err(Failure::other)? {
+        None => {
+            let new = NewApplication {
+                id: Some(SAMPLE),
+                name: "Sample application",
+                modes: &[Mode::Test],
+                redirect_uris: &redirect_uris,
+                origins: &origins,
+                sync_frequency: SyncFrequency::Daily,
+                ..NewApplication::default()
+            };
+            let (_, mut keys) = store
+                .create_application(&new, Actor::Operator)
+                .map_err(Failure::other)?;
+            keys.pop()
+        }
+        Some(known) => {
+            for uri in known.redirect_uris.iter().filter(|uri| !redirect_uris.contains(uri)) {
+                store
+                    .remove_redirect_uri(SAMPLE, uri, Actor::Operator)
+                    .map_err(Failure::other)?;
+            }
+            for origin in known.origins.iter().filter(|origin| !origins.contains(origin)) {
+                store
+                    .remove_origin(SAMPLE, origin, Actor::Operator)
+                    .map_err(Failure::other)?;
+            }
+            for uri in &redirect_uris {
+                store
+                    .add_redirect_uri(SAMPLE, uri, Actor::Operator)
+                    .map_err(Failure::other)?;
+            }
+            store
+                .add_origin(SAMPLE, sandbox, Actor::Operator)
+                .map_err(Failure::other)?;
+            Some(
+                store
+                    .rotate_keys(SAMPLE, Mode::Test, 0, Actor::Operator)
+                    .map_err(Failure::other)?,
+            )
+        }
+    };
+    let keys = keys.and_then(|keys| Some((keys.publishable, keys.secret?)));
+    let (publishable_key, secret_key) =
+        keys.ok_or_else(|| Failure::other("the application \"sample\" in the folder is not the demo's"))?;
+    Ok(AppSettings {
+        service: service.to_owned(),
+        publishable_key,
+        secret_key,
+        base_url: sandbox.to_owned(),
+    })
+}

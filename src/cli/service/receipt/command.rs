@@ -1,0 +1,33 @@
+//! The subcommands.
+
+use clap::Subcommand;
+
+use super::{kept, verify};
+use crate::cli::terminal::failure::Failure;
+
+/// List, print or check the signed receipts of erasures
+///
+/// Every erasure ends with a receipt, whoever asked for it: $expunge, a revocation, the end of a window, `tabularium
+/// erase`. It says which files were rewritten, what was in them by number, and what a search for the erased ids found
+/// afterwards. It names nobody.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(kept::ListArgs),
+    Show(kept::ShowArgs),
+    Verify(verify::Args),
+}
+
+/// Carries the subcommand out.
+pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
+    match arguments.command {
+        Command::List(arguments) => kept::list(arguments),
+        Command::Show(arguments) => kept::show(arguments),
+        Command::Verify(arguments) => verify::run(arguments),
+    }
+}

@@ -1,0 +1,69 @@
+//! `tabularium receipt list` and `show`: what the store has kept.
+
+use std::path::PathBuf;
+
+use crate::cli::service::data_store::open;
+use crate::cli::terminal::columns::{lined_up, time};
+use crate::cli::terminal::failure::Failure;
+use crate::consent::{ErasureJob, receipt_digest};
+
+/// List erasures, newest first, with the digest that the audit log has of each receipt
+#[derive(Debug, clap::Args)]
+pub(super) struct ListArgs {
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Those of one consent only
+    #[arg(long, value_name = "ID")]
+    consent: Option<String>,
+    /// How many at most
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+}
+
+/// Print the receipt of an erasure, as it was signed
+///
+/// Exit codes: 0 printed; 2 there is no such erasure; 3 it is not over, and has no receipt yet; 1 another failure.
+#[derive(Debug, clap::Args)]
+pub(super) struct ShowArgs {
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// The erasure, as `list` and the status address name it
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+/// Prints the list.
+pub(super) fn list(arguments: ListArgs) -> Result<(), Failure> {
+    let store = open(&arguments.data)?;
+    let jobs = store.erasure_jobs(arguments.consent.as_deref(), arguments.limit);
+    let rows: Vec<[String; 5]> = jobs.map_err(Failure::other)?.iter().map(row).collect();
+    print!("{}", lined_up(["erasure", "asked", "how", "consent", "receipt"], &rows));
+    Ok(())
+}
+
+fn row(job: &ErasureJob) -> [String; 5] {
+    [
+        job.id.clone(),
+        time(job.asked_at),
+        job.cause.name().to_owned(),
+        job.consent.clone().unwrap_or_else(|| "-".to_owned()),
+        job.receipt
+            .as_deref()
+            .map_or_else(|| "not yet".to_owned(), receipt_digest),
+    ]
+}
+
+/// Prints a receipt.
+pub(super) fn show(arguments: ShowArgs) -> Result<(), Failure> {
+    let store = open(&arguments.data)?;
+    let Some(job) = store.erasure_job(&arguments.id).map_err(Failure::other)? else {
+        return Err(Failure::input(format!("there is no erasure {}", arguments.id)));
+    };
+    match job.receipt {
+        Some(receipt) => println!("{receipt}"),
+        None => return Err(Failure::partial("the erasure is not over, and has no receipt yet")),
+    }
+    Ok(())
+}

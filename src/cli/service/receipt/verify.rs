@@ -1,0 +1,188 @@
+//! `tabularium receipt verify`: whether a receipt is what was signed, and what it says.
+
+use std::fmt::Write as _;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::cli::terminal::failure::Failure;
+use crate::consent::{Clock, KeyPurpose, PublicKey, ReceiptFault, Store, is_about, receipt_digest, verify_receipt};
+
+/// No receipt is longer: a million files take less.
+const LONGEST: u64 = 1 << 30;
+
+/// Check a receipt: its signature, and what it says was found
+///
+/// The keys are those of a data folder, or of a JSON Web Key Set as a service publishes it at
+/// /receipts/.well-known/jwks.json. With --data it is also looked whether a file that was replaced is back.
+///
+/// Exit codes: 0 the receipt is good and the search found nothing; 3 it is good, but says that something was found,
+/// or a replaced file is back; 1 it is not good: changed, or signed by another key; 2 the file or the keys cannot be
+/// read, or are something else.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("keys").required(true).args(["data", "jwks"]))]
+pub(super) struct Args {
+    /// The receipt, a file; - for standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The data folder whose service signed it
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// The published keys, a file
+    #[arg(long, value_name = "FILE")]
+    jwks: Option<PathBuf>,
+    /// Also say whether it is about this Patient
+    #[arg(long, value_name = "ID")]
+    patient: Option<String>,
+}
+
+/// Checks and says.
+pub(super) fn run(arguments: Args) -> Result<(), Failure> {
+    let receipt = text_of(&arguments.file)?;
+    let keys = match (&arguments.data, &arguments.jwks) {
+        (Some(data), _) => keys_of_store(data)?,
+        (None, Some(file)) => keys_of_set(file)?,
+        (None, None) => Vec::new(),
+    };
+    let claims = verify_receipt(&receipt, &keys).map_err(|fault| match fault {
+        ReceiptFault::Form | ReceiptFault::Type => Failure::input(fault.to_string()),
+        ReceiptFault::Key | ReceiptFault::Signature => Failure::other(fault),
+    })?;
+    print!("{}", said(&claims, &receipt));
+    if let Some(patient) = &arguments.patient {
+        match is_about(&claims, patient) {
+            true => println!("It is about Patient/{patient}."),
+            false => {
+                return Err(Failure::partial(format!(
+                    "the receipt is good, but it is not about Patient/{patient}"
+                )));
+            }
+        }
+    }
+    let back = arguments
+        .data
+        .as_deref()
+        .map(|data| files_back(data, &claims))
+        .unwrap_or_default();
+    let found: u64 = ["files", "catalog", "attachments"]
+        .iter()
+        .map(|part| count(&claims["search"][part]["found"]))
+        .sum();
+    match (back.as_slice(), found) {
+        ([], 0) => Ok(()),
+        ([], found) => Err(Failure::partial(format!(
+            "the receipt is good, and says that {found} values of what stays still had an id of what was erased"
+        ))),
+        (back, _) => Err(Failure::partial(format!(
+            "the receipt is good, but files that were replaced are back: {}",
+            back.join(", ")
+        ))),
+    }
+}
+
+/// What the receipt says, a sentence each.
+fn said(claims: &Value, receipt: &str) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
+    let (asked, search) = (&claims["asked"], &claims["search"]);
+    let files = claims["files"].as_array().map_or(0, Vec::len);
+    let rewritten = claims["files"].as_array().into_iter().flatten();
+    let rewritten = rewritten.filter(|file| !file["replaced_by"].is_null()).count();
+    let mut out = String::new();
+    let mut line = |sentence: String| {
+        // Writing to a text never fails.
+        let _ = writeln!(out, "{sentence}");
+    };
+    line("The signature is good.".to_owned());
+    line(format!(
+        "Erasure {}, {}.",
+        text(&claims["jti"]),
+        receipt_digest(receipt)
+    ));
+    line(format!(
+        "Asked by the {} of {} ({} records) through {} at {}; signed at {}.",
+        text(&asked["by"]),
+        text(&asked["application"]),
+        text(&asked["mode"]),
+        text(&asked["how"]),
+        text(&asked["time"]),
+        text(&claims["time"]),
+    ));
+    line(format!(
+        "{} rows went, from {files} files: {rewritten} rewritten, {} removed; and {} attachments.",
+        count(&claims["rows"]),
+        files - rewritten,
+        claims["attachments"].as_array().map_or(0, Vec::len),
+    ));
+    line(format!(
+        "A search for {} ids found {} in {} values of the rewritten files, {} in {} values of the catalog, {} files of attachments.",
+        count(&search["ids"]),
+        count(&search["files"]["found"]),
+        count(&search["files"]["values"]),
+        count(&search["catalog"]["found"]),
+        count(&search["catalog"]["values"]),
+        count(&search["attachments"]["found"]),
+    ));
+    let places: Vec<String> = search["service_store"]["where"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(place, count)| format!("{place} ({count})"))
+        .collect();
+    line(match places.is_empty() {
+        true => format!(
+            "It found none in {} values of the service's store.",
+            count(&search["service_store"]["values"])
+        ),
+        false => format!(
+            "The service's store names the Patient's id where it records the consent: {}.",
+            places.join(", ")
+        ),
+    });
+    out
+}
+
+fn count(value: &Value) -> u64 {
+    value.as_u64().unwrap_or(0)
+}
+
+/// Files of the receipt that were replaced or removed and are in the folder again.
+fn files_back(data: &Path, claims: &Value) -> Vec<String> {
+    let files = claims["files"].as_array().into_iter().flatten();
+    let attachments = claims["attachments"].as_array().into_iter().flatten();
+    let paths = files.chain(attachments).filter_map(|file| file["path"].as_str());
+    let plain = paths.filter(|path| !path.split('/').any(|part| part == ".."));
+    let back = plain.filter(|path| data.join("data").join(path).exists());
+    back.map(str::to_owned).collect()
+}
+
+fn text_of(path: &Path) -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = match path == Path::new("-") {
+        true => std::io::stdin().lock().take(LONGEST).read_to_string(&mut text),
+        false => std::fs::File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text)),
+    };
+    read.map_err(|error| Failure::input(format!("cannot read {}: {error}", path.display())))?;
+    Ok(text)
+}
+
+/// The keys of a folder's store. A folder without one has signed nothing.
+fn keys_of_store(data: &Path) -> Result<Vec<PublicKey>, Failure> {
+    let store = Store::open_existing(data, Clock::System).map_err(Failure::other)?;
+    let Some(store) = store else {
+        return Err(Failure::input(format!(
+            "{} has no service.sqlite with keys",
+            data.display()
+        )));
+    };
+    store.es256_keys(KeyPurpose::Receipt).map_err(Failure::other)
+}
+
+fn keys_of_set(path: &Path) -> Result<Vec<PublicKey>, Failure> {
+    let set: Option<Value> = serde_json::from_str(&text_of(path)?).ok();
+    let keys = set.as_ref().and_then(|set| set["keys"].as_array());
+    let Some(keys) = keys else {
+        return Err(Failure::input(format!("{} is no JSON Web Key Set", path.display())));
+    };
+    Ok(keys.iter().filter_map(PublicKey::from_jwk).collect())
+}

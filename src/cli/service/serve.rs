@@ -1,0 +1,271 @@
+//! `tabularium serve`: the FHIR API over a lake.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::super::tables::plans;
+use super::super::tables::terminology;
+use super::super::terminal::failure::Failure;
+use super::base_url;
+use super::log_writer;
+use super::logging::{self, LogFormat};
+use super::rates::RateArgs;
+use super::upkeep::Upkeep;
+use crate::consent::{Application, Clock, Endpoint, EndpointStatus, Error, Key, Store};
+use crate::fhir::search_parameter::SearchParameters;
+use crate::http::{Limits, Options, Service};
+use crate::lake::{Lake, LakeError, LakeOptions, Mode};
+use crate::normalize::{Knowledge, NewestKnowledge};
+use crate::plans::PlanTables;
+use crate::sync::client::{Client, Guard, HttpLimits};
+use crate::sync::{Most, Settings, Worker};
+use crate::terminology::Terminology;
+
+/// Answer FHIR R4 reads, searches and views over HTTP
+///
+/// What another command imports into the folder while the server runs is served within a second. The server tidies the
+/// lake up in the background whenever nobody else is writing to it. SIGTERM or Ctrl-C lets requests in flight finish.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// Folder that holds the lake
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Serve a sealed lake; an empty one becomes sealed, an open one with records is refused (docs/sealed.md)
+    #[arg(long)]
+    sealed: bool,
+    /// Address and port to listen on
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: String,
+    /// Address that clients know the server by [default: http:// and what it listens on]
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// Folder of further SearchParameter resources
+    #[arg(long, value_name = "DIR")]
+    search_parameters: Option<PathBuf>,
+    /// Further CodeSystems and ValueSets for :in, :not-in, :below and :above than `terminology load` has put beside the
+    /// lake: a JSON or NDJSON file, or a folder of them
+    #[arg(long, value_name = "FILE_OR_DIR")]
+    terminology: Option<PathBuf>,
+    /// Let application tokens ask by `X-Explain: true` how the answer of a search came about; that tells how much the
+    /// lake holds
+    #[arg(long)]
+    allow_explain: bool,
+    /// Let sources of records lie at private and loopback addresses, and be reached without TLS
+    #[arg(long)]
+    allow_private_sources: bool,
+    /// How many patients' records are fetched at once
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
+    syncs: u16,
+    /// How many requests one source is sent at once
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
+    source_requests: u16,
+    /// MiB of one attachment that syncs fetch; a larger one stays at the source
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u16).range(0..=4096))]
+    attachment_size: u16,
+    /// Address under which sources keep documents that are open to who has the signed address of one; $pdf fetches
+    /// these without any access. May be repeated
+    #[arg(long, value_name = "URL")]
+    binary_host: Vec<String>,
+    #[command(flatten)]
+    rates: RateArgs,
+    /// What log lines look like; RUST_LOG says how many there are
+    #[arg(long, value_enum, default_value_t)]
+    log_format: LogFormat,
+    /// Stop when standard input ends, as it does when whoever started the server is gone
+    #[arg(long, hide = true)]
+    until_stdin_ends: bool,
+}
+
+/// Serves until told to stop.
+pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
+    let lake = opened(&args.data, args.sealed)?;
+    let parameters = parameters(args.search_parameters.as_deref())?;
+    let terminology = terminology::open(&args.data, args.terminology.as_deref())?;
+    terminology.warm().map_err(terminology::failure)?;
+    let plans = plans::open(&args.data)?;
+    plans.warm().map_err(plans::failure)?;
+    let store = Store::open(&args.data, Clock::System).map_err(Failure::other)?;
+    let (listener, local) = listen(&args.listen)?;
+    let signed = args.binary_host.iter().map(|address| base_url::checked(address));
+    let signed = signed.collect::<Result<Vec<String>, Failure>>()?;
+    let base_url = args.base_url.as_deref().map_or(Ok(local), base_url::checked)?;
+    logging::start(args.log_format);
+    // Whoever reads the line may make a token for the address at once.
+    store.set_base_url(&base_url).map_err(Failure::other)?;
+    println!("Serving {} at {base_url}/fhir", args.data.display());
+    warn_of_no_sources(&store).map_err(Failure::other)?;
+    serve(
+        listener,
+        Options {
+            lake,
+            store: Arc::new(store),
+            parameters,
+            terminology: terminology.clone(),
+            base_url,
+            limits: Limits {
+                rates: args.rates.rates(),
+                ..Limits::default()
+            },
+            explain: args.allow_explain,
+            sources: sources(args.allow_private_sources)?.with_signed_documents(signed.iter().map(String::as_str)),
+        },
+        Settings {
+            jobs: args.syncs.into(),
+            requests: args.source_requests.into(),
+            knowledge: newest(terminology, plans),
+            most: Most {
+                attachment: u64::from(args.attachment_size) << 20,
+                ..Most::default()
+            },
+            ..Settings::default()
+        },
+        args.until_stdin_ends,
+    )
+}
+
+/// The lake, which has to be there.
+fn opened(data: &Path, sealed: bool) -> Result<Lake, Failure> {
+    let options = LakeOptions {
+        sealed: sealed.then_some(true),
+        ..LakeOptions::default()
+    };
+    let opened = match Lake::open_with(data, options.clone()) {
+        Err(LakeError::OtherKind { .. }) => Lake::create_with(data, options),
+        opened => opened,
+    };
+    opened.map_err(Failure::from_lake)
+}
+
+/// What rules are asked by. Both parts take up what is loaded while the server runs.
+pub(in crate::cli) fn newest(codes: Arc<Terminology>, plans: Arc<PlanTables>) -> NewestKnowledge {
+    NewestKnowledge::new(move || Knowledge {
+        codes: codes.clone(),
+        plans: plans.clone(),
+    })
+}
+
+/// Says so where applications could send patients in live mode and there is nothing for these to connect.
+fn warn_of_no_sources(store: &Store) -> Result<(), Error> {
+    let may_send = |application: &Application| {
+        let live = |key: &Key| key.mode == Mode::Live && key.retired_at.is_none();
+        let somewhere = !application.redirect_uris.is_empty() || !application.origins.is_empty();
+        somewhere && application.keys.iter().any(live)
+    };
+    let sending: Vec<String> = store
+        .applications()?
+        .into_iter()
+        .filter(may_send)
+        .map(|application| application.id)
+        .collect();
+    let offered = |endpoint: &Endpoint| endpoint.status != EndpointStatus::Unavailable;
+    if !sending.is_empty() && !store.endpoints(Some(Mode::Live))?.iter().any(offered) {
+        tracing::warn!(
+            applications = sending.join(" "),
+            "the directory has no live source: patients whom applications send in live mode find nothing to connect; tabularium \
+             endpoint add adds one"
+        );
+    }
+    Ok(())
+}
+
+/// What calls sources; private addresses only where they are allowed.
+pub(in crate::cli) fn sources(private: bool) -> Result<Client, Failure> {
+    let guard = if private { Guard::Private } else { Guard::Public };
+    Client::new(guard, HttpLimits::default()).map_err(Failure::other)
+}
+
+/// HL7's search parameters and those of a folder.
+pub(in crate::cli) fn parameters(folder: Option<&Path>) -> Result<Arc<SearchParameters>, Failure> {
+    let builtin = SearchParameters::builtin();
+    match folder {
+        None => Ok(builtin),
+        Some(folder) => builtin
+            .with_folder(folder)
+            .map(Arc::new)
+            .map_err(|error| Failure::input(error.to_string())),
+    }
+}
+
+/// Takes the port, and says by what address this machine reaches it.
+pub(in crate::cli) fn listen(address: &str) -> Result<(TcpListener, String), Failure> {
+    let refused = |error: std::io::Error| Failure::input(format!("cannot listen on {address}: {error}"));
+    let listener = TcpListener::bind(address).map_err(refused)?;
+    listener.set_nonblocking(true).map_err(refused)?;
+    let local = base_url::local(listener.local_addr().map_err(refused)?);
+    Ok((listener, local))
+}
+
+/// Serves until SIGTERM, SIGINT or Ctrl-C, or until standard input ends.
+pub(in crate::cli) fn serve(
+    listener: TcpListener,
+    options: Options,
+    settings: Settings,
+    until_stdin_ends: bool,
+) -> Result<(), Failure> {
+    if let Err(error) = crate::http::raise_file_limit() {
+        tracing::warn!(%error, "the limit of open files could not be raised");
+    }
+    // `token` makes tokens for this address from now on.
+    options.store.set_base_url(&options.base_url).map_err(Failure::other)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::other)?;
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::from_std(listener).map_err(Failure::other)?;
+        let signal = stop()?;
+        let stop = async {
+            tokio::select! {
+                () = signal => {}
+                () = stdin_ends(), if until_stdin_ends => {}
+            }
+        };
+        let (store, lake, base_url) = (options.store.clone(), options.lake.clone(), options.base_url.clone());
+        tracing::info!(base_url = options.base_url, "serving");
+        let service = Service::new(options).map_err(Failure::other)?;
+        let worker = Worker::start(store, lake.clone(), service.sources().clone(), &base_url, settings);
+        let upkeep = Upkeep::start(lake, service.busy()).map_err(Failure::other)?;
+        let served = crate::http::serve(listener, service, stop).await;
+        worker.stop().await;
+        drop(upkeep);
+        tracing::info!("stopped");
+        log_writer::flush();
+        served.map_err(Failure::other)
+    })
+}
+
+/// Ready when standard input has ended. A thread of its own waits for that, since nothing else can.
+async fn stdin_ends() {
+    let (ended, end) = tokio::sync::oneshot::channel::<()>();
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        drop(ended);
+    });
+    let _ = end.await;
+}
+
+/// Ready when the process is told to end. The handlers are in place when this returns.
+#[cfg(unix)]
+pub(in crate::cli) fn stop() -> Result<impl Future<Output = ()>, Failure> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::other)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::other)?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+/// Ready when the process is told to end.
+#[cfg(not(unix))]
+pub(in crate::cli) fn stop() -> Result<impl Future<Output = ()>, Failure> {
+    Ok(async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            // Without a handler the system ends the process itself.
+            std::future::pending::<()>().await;
+        }
+    })
+}

@@ -1,0 +1,99 @@
+//! `tabularium token`: an access token for trying things out.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::super::terminal::failure::Failure;
+use super::mode::Mode;
+use crate::consent::{Clock, Issued, LOCAL_APPLICATION, Store, Tokens};
+use crate::fhir::facts;
+use crate::lake::{Lake, Scope};
+
+/// The base address when no server has run on the folder and none is given.
+pub(in crate::cli) const DEFAULT_BASE_URL: &str = "http://127.0.0.1:8080";
+
+const EXAMPLE: &str = r#"Example:
+  curl -H "Authorization: Bearer $(tabularium token --data DIR --patient ID)" \
+      http://127.0.0.1:8080/fhir/Patient/ID"#;
+
+/// Print an access token that the server on this folder accepts at once
+///
+/// With --patient the token sees that person's records and what they refer to, for 24 hours. Without, it sees all
+/// records of the application, for 30 minutes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(in crate::cli) struct Args {
+    /// Folder that holds the lake
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Id of the Patient whose records the token opens
+    #[arg(long, value_name = "ID")]
+    patient: Option<String>,
+    /// Application whose records the token opens
+    #[arg(long, value_name = "ID", default_value = LOCAL_APPLICATION)]
+    application: String,
+    /// Which records the token opens
+    #[arg(long, value_enum, default_value_t)]
+    mode: Mode,
+    /// Address that clients know the server by [default: that of the last serve on this folder]
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+}
+
+/// Prints the token.
+pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
+    let lake = Lake::open(&args.data).map_err(Failure::from_lake)?;
+    let store = Arc::new(Store::open(&args.data, Clock::System).map_err(Failure::other)?);
+    let base_url = match &args.base_url {
+        Some(url) => super::base_url::checked(url)?,
+        None => store
+            .base_url()
+            .map_err(Failure::other)?
+            .unwrap_or_else(|| DEFAULT_BASE_URL.to_owned()),
+    };
+    let scope = Arc::new(Scope {
+        mode: args.mode.into(),
+        application: args.application.as_str().into(),
+        patient: None,
+    });
+    let issued = issue(&lake, &store, &base_url, &scope, args.patient.as_deref())?;
+    println!("{}", issued.token);
+    Ok(())
+}
+
+/// A token for one person within `scope`, or for all of it.
+pub(in crate::cli) fn issue(
+    lake: &Lake,
+    store: &Arc<Store>,
+    base_url: &str,
+    scope: &Arc<Scope>,
+    patient: Option<&str>,
+) -> Result<Issued, Failure> {
+    if let Some(id) = patient {
+        let ty = facts()
+            .lookup("Patient")
+            .ok_or_else(|| Failure::other("the R4 tables have no Patient"))?;
+        if lake
+            .table(&lake.picture(), ty, scope)
+            .read(id)
+            .map_err(Failure::other)?
+            .is_none()
+        {
+            let (mode, application) = (scope.mode.schema(), &scope.application);
+            return Err(Failure::input(format!(
+                "there is no Patient {id:?} among the {mode} records of {application:?}"
+            )));
+        }
+        // Records of the application are there, so it exists, whoever imported them.
+        store.register_application(&scope.application).map_err(Failure::other)?;
+    }
+    let tokens = Tokens::new(store.clone(), lake.clone(), base_url);
+    let issued = match patient {
+        Some(id) => tokens.for_patient(&scope.application, scope.mode, id),
+        None => tokens.for_application(&scope.application, scope.mode),
+    };
+    issued.map_err(|error| match error {
+        crate::consent::Error::UnknownApplication(_) => Failure::input(error.to_string()),
+        error => Failure::other(error),
+    })
+}

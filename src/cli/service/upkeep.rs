@@ -1,0 +1,153 @@
+//! What a server does for its lake in the background: files are opened before somebody asks for them, small ones are
+//! merged, those that no page link needs any more go, and so does what is kept in memory of replaced ones.
+//!
+//! The lake is locked only while files are changed, so that imports can go on beside a running server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::lake::compact::{CompactOptions, Compaction, Effort};
+use crate::lake::{Lake, LakeError};
+
+/// How often it is asked whether anything was committed.
+const LOOK: Duration = Duration::from_secs(20);
+/// Without commits there may still be expired files to remove.
+const AT_LEAST: Duration = Duration::from_secs(600);
+/// How long others who wait for the lake's lock have the chance to take it between two merges.
+const YIELD: Duration = Duration::from_millis(200);
+/// How long a step of reading ahead waits while requests keep every processor busy.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// How often it looks whether they still do.
+const MOMENT: Duration = Duration::from_millis(2);
+/// How files are merged.
+const OPTIONS: CompactOptions = CompactOptions::new(Effort::Thrifty);
+
+/// The running upkeep. It begins nothing new once dropped.
+pub(in crate::cli) struct Upkeep {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Upkeep {
+    /// Starts a thread of low urgency; `busy` says when it is best left waiting.
+    pub(in crate::cli) fn start(lake: Lake, busy: impl Fn() -> bool + Send + 'static) -> std::io::Result<Upkeep> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let thread = std::thread::Builder::new()
+            .name("upkeep".to_owned())
+            .spawn(move || run(&lake, &busy, &stopped))?;
+        Ok(Upkeep { stop, thread })
+    }
+}
+
+impl Drop for Upkeep {
+    fn drop(&mut self) {
+        // What is half merged is not waited for: the next writer removes it.
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.thread().unpark();
+    }
+}
+
+fn run(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
+    let mut seen = None;
+    let mut last = Instant::now();
+    let mut failures = 0;
+    // What cannot be read is tried again, and told of, now and then: somebody may have put it in order.
+    let (mut compaction, mut begun) = (Compaction::new(OPTIONS), Instant::now());
+    while !stop.load(Ordering::Relaxed) {
+        let state = |lake: &Lake| {
+            let picture = lake.picture();
+            (picture.snapshot, picture.erasures())
+        };
+        let due = seen != Some(state(lake)) && last.elapsed() >= delay(failures);
+        if due || last.elapsed() > AT_LEAST {
+            warm(lake, busy, stop);
+            if begun.elapsed() > AT_LEAST {
+                (compaction, begun) = (Compaction::new(OPTIONS), Instant::now());
+            }
+            match tidy(lake, &mut compaction, stop) {
+                Ok(()) => (seen, failures) = (Some(state(lake)), 0),
+                Err(LakeError::Busy { .. }) => tracing::debug!("another process is writing; upkeep waits"),
+                Err(error) => {
+                    failures += 1;
+                    tracing::warn!(%error, "upkeep of the lake failed");
+                }
+            }
+            release(lake);
+            last = Instant::now();
+        }
+        std::thread::park_timeout(LOOK);
+    }
+}
+
+/// How long it waits after so many failures on end: what is broken may stay so until somebody mends it.
+fn delay(failures: u32) -> Duration {
+    match failures {
+        0 => Duration::ZERO,
+        failures => AT_LEAST.min(LOOK * 2u32.saturating_pow(failures)),
+    }
+}
+
+/// Reads ahead what the first requests would have to wait for.
+fn warm(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
+    let begun = Instant::now();
+    let go_on = || {
+        let asked = Instant::now();
+        while busy() && asked.elapsed() < PATIENCE && !stop.load(Ordering::Relaxed) {
+            std::thread::park_timeout(MOMENT);
+        }
+        !stop.load(Ordering::Relaxed)
+    };
+    let erasures = lake.picture().erasures();
+    match lake.warm(go_on) {
+        Ok(done) => {
+            let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+            tracing::debug!(files = done.files, row_groups = done.row_groups, millis, "files opened");
+        }
+        // Their rows were erased meanwhile; the next request opens what took their place.
+        Err(_) if lake.erased_since(erasures) => {}
+        Err(error) => tracing::warn!(%error, "a file of the lake could not be opened"),
+    }
+}
+
+/// Lets go of what is kept in memory of files and snapshots that newer ones have replaced.
+fn release(lake: &Lake) {
+    lake.release();
+    let kept = lake.memory();
+    let (bytes, files, people, rows) = (kept.bytes, kept.files, kept.people, kept.rows);
+    tracing::debug!(bytes, files, people, rows, "kept in memory");
+}
+
+/// One pass: merges what is overdue, then lets go of what has expired.
+fn tidy(lake: &Lake, compaction: &mut Compaction, stop: &AtomicBool) -> Result<(), LakeError> {
+    loop {
+        let mut writer = lake.writer()?;
+        let merged = match stop.load(Ordering::Relaxed) {
+            true => None,
+            false => compaction.step(&mut writer)?,
+        };
+        let Some((mode, ty, done)) = merged else {
+            writer.expire()?;
+            return Ok(());
+        };
+        drop(writer);
+        let table = crate::fhir::facts().get(ty).name;
+        let (before, after) = (done.files_before, done.files_after);
+        tracing::info!(mode = mode.schema(), table, before, after, "files merged");
+        std::thread::park_timeout(YIELD);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_waits_longer_after_each_failure() {
+        let waits: Vec<u64> = (0..8).map(|failures| delay(failures).as_secs()).collect();
+        assert_eq!(waits, [0, 40, 80, 160, 320, 600, 600, 600]);
+        assert_eq!(delay(u32::MAX), AT_LEAST);
+    }
+}

@@ -1,0 +1,5 @@
+//! Rules of normalization and the tables that they use.
+
+pub(super) mod normalize;
+pub(super) mod plans;
+pub(super) mod terminology;

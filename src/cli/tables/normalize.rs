@@ -1,0 +1,228 @@
+//! `tabularium normalize`: what the rules of normalization do to records, and doing it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+use similar::TextDiff;
+
+use super::super::lake::wait::Wait;
+use super::super::service::data_store::open;
+use super::super::terminal::columns::lined_up;
+use super::super::terminal::failure::Failure;
+use super::{plans, terminology};
+use crate::consent::{Clock, Store};
+use crate::fhir::facts;
+use crate::ingest::{self, Change, IngestError, Normalization, Observer, Options, Summary};
+use crate::lake::Lake;
+use crate::normalize::{Counts, Day, Knowledge, Report};
+
+/// What the systems of tags begin with where no server has an address.
+const TAG_SYSTEM_BASE: &str = "urn:tabularium:tags";
+const SECONDS_OF_A_DAY: i64 = 86_400;
+/// Lines of JSON around a difference.
+const CONTEXT: usize = 2;
+
+/// Normalize records: resources made from claims, codes and displays, references, required elements
+///
+/// Of files and folders it shows what `import --normalize` would do, and needs --dry-run. Of consents it applies the
+/// rules anew to what the lake has, as after a new terminology was loaded; with --dry-run nothing is stored.
+///
+/// For each rule: resources made, elements changed, elements left as they are, references that lead nowhere. --diff
+/// prints each resource that is made, changed or deleted. It prints records' contents.
+///
+/// Exit codes: 0 done; 2 bad input; 1 another failure, nothing stored.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// Store nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print what is made, changed and deleted
+    #[arg(long)]
+    diff: bool,
+    /// The data folder
+    #[arg(long, value_name = "DIR", requires = "consent")]
+    data: Option<PathBuf>,
+    /// The consents whose records are normalized
+    #[arg(long, value_name = "ID", requires = "data", conflicts_with = "paths")]
+    consent: Vec<String>,
+    #[command(flatten)]
+    wait: Wait,
+    /// Files and folders
+    #[arg(value_name = "PATH", required_unless_present = "consent")]
+    paths: Vec<PathBuf>,
+}
+
+/// The rules as of today, for records that no server serves.
+pub(in crate::cli) fn rules(knowledge: Knowledge) -> Normalization {
+    rules_of(TAG_SYSTEM_BASE.to_owned(), knowledge)
+}
+
+/// The rules of the server of a data folder.
+pub(in crate::cli) fn rules_in(data: &Path) -> Result<Normalization, Failure> {
+    let base = Store::last_base_url(data);
+    let base = base.map_or_else(|| TAG_SYSTEM_BASE.to_owned(), |base| format!("{base}/tags"));
+    Ok(rules_of(base, knowledge(data)?))
+}
+
+/// What a data folder knows: the terminology and the plans that were loaded beside its lake, and HL7's own terminology.
+pub(in crate::cli) fn knowledge(data: &Path) -> Result<Knowledge, Failure> {
+    Ok(Knowledge {
+        codes: terminology::open(data, None)?,
+        plans: plans::open(data)?,
+    })
+}
+
+fn rules_of(tag_system_base: String, knowledge: Knowledge) -> Normalization {
+    let days = Clock::System.now().div_euclid(SECONDS_OF_A_DAY);
+    Normalization {
+        knowledge,
+        today: Day(i32::try_from(days).unwrap_or_default()),
+        tag_system_base,
+        observer: None,
+        dangling: BTreeMap::new(),
+    }
+}
+
+/// Normalizes, and prints counts.
+pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
+    let diffs = Diffs::default();
+    let observer = arguments.diff.then(|| diffs.observer());
+    let report = match &arguments.data {
+        Some(data) => {
+            let (store, lake) = (open(data)?, Lake::open(data).map_err(Failure::from_lake)?);
+            consents(&arguments, &store, &lake, observer)?
+        }
+        None => files(&arguments, observer)?,
+    };
+    diffs.print();
+    print!("{}", table(&report));
+    Ok(())
+}
+
+/// What an import of files would do.
+fn files(arguments: &Args, observer: Option<Observer>) -> Result<Report, Failure> {
+    if !arguments.dry_run {
+        return Err(Failure::input(
+            "files are normalized by `tabularium import --normalize`; here they need --dry-run",
+        ));
+    }
+    if let Some(missing) = arguments.paths.iter().find(|path| !path.exists()) {
+        return Err(Failure::input(format!("{}: no such file or folder", missing.display())));
+    }
+    let folder = tempfile::tempdir().map_err(Failure::other)?;
+    let lake = Lake::open_or_create(folder.path()).map_err(Failure::from_lake)?;
+    let mut writer = lake.writer().map_err(Failure::from_lake)?;
+    let options = Options {
+        normalize: Some(Normalization {
+            observer,
+            ..rules(knowledge(folder.path())?)
+        }),
+        dry_run: true,
+        ..Options::default()
+    };
+    let summary = ingest::import(&mut writer, options, &arguments.paths).map_err(failed)?;
+    Ok(summary.rules)
+}
+
+/// Applies the rules to consents' records, each in a snapshot of its own.
+fn consents(arguments: &Args, store: &Store, lake: &Lake, observer: Option<Observer>) -> Result<Report, Failure> {
+    let data = arguments.data.as_deref().unwrap_or(Path::new("."));
+    let rules = Normalization {
+        observer,
+        ..rules_in(data)?
+    };
+    let mut writer = arguments.wait.writer(lake)?;
+    let mut report = Report::default();
+    for id in &arguments.consent {
+        let consent = store.consent(id).map_err(Failure::other)?;
+        let consent = consent.ok_or_else(|| Failure::input(format!("there is no consent {id:?}")))?;
+        let Some(owner) = consent.owner else { continue };
+        let options = Options {
+            mode: consent.mode,
+            application: consent.application,
+            normalize: Some(rules.clone()),
+            dry_run: arguments.dry_run,
+            ..Options::default()
+        };
+        let Summary { rules, .. } = ingest::normalize_again(&mut writer, options, owner).map_err(failed)?;
+        report.add(&rules);
+    }
+    Ok(report)
+}
+
+fn failed(error: IngestError) -> Failure {
+    match error {
+        IngestError::Input { .. } | IngestError::Broken { .. } => Failure::input(error.to_string()),
+        error => Failure::other(error),
+    }
+}
+
+/// Counts for each rule that did something.
+pub(in crate::cli) fn table(report: &Report) -> String {
+    rules_table(report.rules.iter().map(|(rule, counts)| (rule.name(), counts)))
+}
+
+/// Counts by the names of rules.
+pub(in crate::cli) fn rules_table<'a>(rules: impl Iterator<Item = (&'a str, &'a Counts)>) -> String {
+    let rows: Vec<[String; 5]> = rules
+        .map(|(rule, counts)| {
+            let count = |count: u64| count.to_string();
+            [
+                rule.to_owned(),
+                count(counts.made),
+                count(counts.changed),
+                count(counts.left),
+                count(counts.dangling),
+            ]
+        })
+        .collect();
+    lined_up(["rule", "made", "changed", "left", "dangling"], &rows)
+}
+
+/// Differences by type and id, so that they are printed in one order however many threads worked.
+#[derive(Clone, Debug, Default)]
+struct Diffs(Arc<Mutex<BTreeMap<String, String>>>);
+
+impl Diffs {
+    fn observer(&self) -> Observer {
+        let diffs = self.clone();
+        Observer::new(move |change| {
+            let mut known = diffs.0.lock().unwrap_or_else(PoisonError::into_inner);
+            known.insert(name(change), diff(change));
+        })
+    }
+
+    fn print(&self) {
+        for diff in self.0.lock().unwrap_or_else(PoisonError::into_inner).values() {
+            print!("{diff}");
+        }
+    }
+}
+
+fn name(change: &Change<'_>) -> String {
+    format!("{}/{}", facts().get(change.resource_type).name, change.id)
+}
+
+/// A unified difference of two resources, an element a line.
+fn diff(change: &Change<'_>) -> String {
+    let name = name(change);
+    let lines = |text: Option<&str>| {
+        let json = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
+        json.map_or_else(String::new, |json| format!("{json:#}\n"))
+    };
+    let (before, after) = (lines(change.before), lines(change.after));
+    let side = |text: &str| {
+        if text.is_empty() {
+            "/dev/null".to_owned()
+        } else {
+            name.clone()
+        }
+    };
+    TextDiff::from_lines(&before, &after)
+        .unified_diff()
+        .context_radius(CONTEXT)
+        .header(&side(&before), &side(&after))
+        .to_string()
+}

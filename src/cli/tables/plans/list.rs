@@ -1,0 +1,48 @@
+//! `tabularium plans list`: which tables of plans lie beside the lake.
+
+use std::path::PathBuf;
+
+use super::failure;
+use crate::cli::lake::info::bytes;
+use crate::cli::terminal::columns::lined_up;
+use crate::cli::terminal::failure::Failure;
+use crate::plans::Folder;
+
+/// List the tables of plans beside the lake
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the list.
+pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
+    let list = Folder::new(&arguments.data).list().map_err(failure)?;
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&list).map_err(Failure::other)?);
+        return Ok(());
+    }
+    let rows: Vec<[String; 6]> = list
+        .tables
+        .iter()
+        .map(|entry| {
+            [
+                entry.year.to_string(),
+                entry.publication.to_string(),
+                entry.plans.to_string(),
+                entry.areas.to_string(),
+                bytes(entry.bytes),
+                entry.loaded.clone(),
+            ]
+        })
+        .collect();
+    print!(
+        "{}",
+        lined_up(["year", "publication", "plans", "areas", "bytes", "loaded"], &rows)
+    );
+    Ok(())
+}

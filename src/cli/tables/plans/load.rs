@@ -1,0 +1,62 @@
+//! `tabularium plans load`: CMS's files become tables beside the lake.
+
+use std::path::PathBuf;
+
+use super::failure;
+use crate::cli::terminal::failure::Failure;
+use crate::plans::{Folder, load};
+use crate::published::Shrink;
+
+/// Put tables of Medicare Advantage plans beside the lake
+///
+/// Takes CSV files as CMS publishes them and recognises them by their headings: the Landscape (of all plans from 2025
+/// on; before, of Medicare Advantage, of special needs plans and of plans with Part D), CPSC_Contract_Info,
+/// MA_Contract_directory and MA_Cnty_SA; and folders and ZIP archives of these. Files that are parts of one Landscape,
+/// such as A to M and N to W, are given together.
+///
+/// Each publication of a year replaces the one that is there, as a whole. One that lacks more than a tenth of its plans
+/// is refused: a file may be cut off or missing. A running server takes new tables within a second or two.
+///
+/// Exit codes: 0 loaded; 2 bad input, nothing loaded; 1 another failure.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// The calendar year of the plans, if neither the files nor their names tell it
+    #[arg(long, value_name = "YEAR", value_parser = clap::value_parser!(i32).range(2000..2100))]
+    year: Option<i32>,
+    /// Replace a table by one that lacks more than a tenth of its plans
+    #[arg(long)]
+    replace: bool,
+    /// Files, folders or ZIP archives
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+/// Loads and says what was loaded.
+pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
+    let loaded = load(&arguments.files, arguments.year).map_err(failure)?;
+    let shrink = if arguments.replace {
+        Shrink::Taken
+    } else {
+        Shrink::Refused
+    };
+    let stored = Folder::new(&arguments.data).store(&loaded, shrink).map_err(failure)?;
+    for entry in &stored {
+        let rows = entry.publication.rows();
+        let rows = if entry.plans == 1 {
+            rows.trim_end_matches('s')
+        } else {
+            rows
+        };
+        println!(
+            "{} {}: {} {rows} from {}",
+            entry.year,
+            entry.publication,
+            entry.plans,
+            entry.sources.join(", ")
+        );
+    }
+    Ok(())
+}

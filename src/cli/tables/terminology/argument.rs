@@ -1,0 +1,42 @@
+//! `--terminology`: the value sets and code systems that expressions ask, besides those beside the lake.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::cli::terminal::failure::Failure;
+use crate::terminology::{Terminology, TerminologyError};
+
+#[derive(Debug, Default, clap::Args)]
+pub(in crate::cli) struct TerminologyArgument {
+    /// A file or folder of ValueSets and CodeSystems (JSON, NDJSON, Bundles) for memberOf(), subsumes() and
+    /// subsumedBy()
+    #[arg(long, value_name = "FILE_OR_DIR")]
+    terminology: Option<PathBuf>,
+}
+
+impl TerminologyArgument {
+    /// What the files hold, and what lies beside the lake in `data`; `None` if neither is there.
+    pub(in crate::cli) fn load(&self, data: Option<&Path>) -> Result<Option<Arc<Terminology>>, Failure> {
+        let data = data.filter(|data| data.join("terminology").is_dir());
+        let path = self.terminology.as_deref();
+        let loaded = match (data, path) {
+            (Some(data), path) => Terminology::open(data, path).map(Some),
+            (None, Some(path)) => Terminology::load(path).map(Some),
+            (None, None) => Ok(None),
+        };
+        loaded.map(|loaded| loaded.map(Arc::new)).map_err(failure)
+    }
+}
+
+/// What lies beside the lake in `data`, and what files hold.
+pub(in crate::cli) fn open(data: &Path, path: Option<&Path>) -> Result<Arc<Terminology>, Failure> {
+    Terminology::open(data, path).map(Arc::new).map_err(failure)
+}
+
+/// A file that is given is the input's fault; one beside the lake is not.
+pub(in crate::cli) fn failure(error: TerminologyError) -> Failure {
+    match error.is_of_input() {
+        true => Failure::input(error.to_string()),
+        false => Failure::other(error),
+    }
+}

@@ -1,0 +1,70 @@
+//! `tabularium terminology load`: publishers' files become tables beside the lake.
+
+use std::path::PathBuf;
+
+use super::failure;
+use crate::cli::terminal::failure::{Failure, warn};
+use crate::published::Shrink;
+use crate::terminology::{Folder, load};
+
+/// Put code systems and value sets beside the lake
+///
+/// Takes files as their publishers ship them and recognises them by what is in them: ICD-10-CM and ICD-10-PCS order
+/// files, the HCPCS annual file, CDC's CVX and MVX tables, FDA's NDC directory (product.txt, package.txt), RxNorm RRF
+/// (RXNCONSO, with RXNSAT for NDCs and RXNREL for ingredients), LOINC CSV, SNOMED CT RF2 snapshots, NUCC CSV, CMS's
+/// place-of-service table, FHIR CodeSystems, ValueSets, Bundles and packages; and folders and ZIP archives of these.
+/// Files that belong together are given together.
+///
+/// A code system replaces the one of the same URL that is there, as a whole. One with less than nine tenths of the
+/// concepts, displays, places in the hierarchy, properties or National Drug Codes is refused: its file may be cut off.
+/// A running server takes it within a second or two.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// The version of the code system, if neither the files nor their names tell it
+    #[arg(long, value_name = "VERSION")]
+    version: Option<String>,
+    /// Replace a code system by one that has less than nine tenths of it
+    #[arg(long)]
+    replace: bool,
+    /// Files, folders or ZIP archives
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+/// Loads and says what was loaded.
+pub(super) fn run(arguments: Args) -> Result<(), Failure> {
+    let loaded = load::load(&arguments.files, arguments.version.as_deref()).map_err(failure)?;
+    let shrink = if arguments.replace {
+        Shrink::Taken
+    } else {
+        Shrink::Refused
+    };
+    let stored = Folder::new(&arguments.data).store(&loaded, shrink).map_err(failure)?;
+    for entry in &stored {
+        println!(
+            "{} {}: {} concepts from {}",
+            entry.system,
+            entry.version.as_deref().unwrap_or("without a version"),
+            entry.concepts,
+            entry.source
+        );
+    }
+    for one in &loaded.systems {
+        if stored.iter().all(|entry| entry.system != one.system.url()) {
+            warn(&format!(
+                "{}: {} has only a part of it; the whole one that is loaded is kept",
+                one.system.url(),
+                one.source
+            ));
+        }
+    }
+    match loaded.value_sets() {
+        0 => {}
+        1 => println!("1 value set"),
+        count => println!("{count} value sets"),
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! Lists for people: columns that line up, times that can be read, and nothing that a terminal would take for a
+//! command.
+
+use chrono::{DateTime, SecondsFormat};
+
+/// Rows under a heading, each column as wide as its widest cell.
+pub(in crate::cli) fn lined_up<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
+    let heading = heading.map(str::to_owned);
+    let all: Vec<[String; N]> = std::iter::once(&heading)
+        .chain(rows)
+        .map(|row| std::array::from_fn(|at| plain(&row[at])))
+        .collect();
+    let widths: [usize; N] = std::array::from_fn(|at| all.iter().map(|row| row[at].chars().count()).max().unwrap_or(0));
+    let mut text = String::new();
+    for row in &all {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+        let line = cells.collect::<Vec<_>>().join("  ");
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// A text without what would move a cursor or turn the line around.
+pub(in crate::cli) fn plain(text: &str) -> String {
+    let harmful = |letter: char| {
+        letter.is_control()
+            || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars()
+        .map(|letter| if harmful(letter) { '\u{fffd}' } else { letter })
+        .collect()
+}
+
+/// Seconds since the Unix epoch as ISO 8601, in UTC.
+pub(in crate::cli) fn time(seconds: i64) -> String {
+    DateTime::from_timestamp(seconds, 0)
+        .map_or_else(String::new, |time| time.to_rfc3339_opts(SecondsFormat::Secs, true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_and_tell_terminals_nothing() {
+        let row = |one: &str, other: &str| [one.to_owned(), other.to_owned()];
+        let rows = [row("längste", "x"), row("a\u{1b}[31m\nb", "\u{202e}y")];
+        expect_test::expect![[r#"
+            one       other
+            längste   x
+            a�[31m�b  �y
+        "#]]
+        .assert_eq(&lined_up(["one", "other"], &rows));
+    }
+
+    #[test]
+    fn times_are_those_of_utc() {
+        assert_eq!(time(1_800_000_000), "2027-01-15T08:00:00Z");
+        assert_eq!(time(i64::MAX), "");
+    }
+}

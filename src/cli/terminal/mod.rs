@@ -1,0 +1,7 @@
+//! What commands share: how they print, fail, and show how far they have come.
+
+pub(super) mod columns;
+pub(super) mod failure;
+pub(super) mod output;
+pub(super) mod progress;
+pub(super) mod sink;

@@ -1,0 +1,14 @@
+//! Standard output that somebody may stop reading: `tabularium info | head -3` ends quietly.
+
+use std::fmt::Arguments;
+use std::io::{ErrorKind, Write};
+
+/// Writes a text and whatever ends it. A reader that has gone ends the program, for nobody is left to talk to.
+pub(in crate::cli) fn write(text: Arguments<'_>, end: &str) {
+    let mut out = std::io::stdout().lock();
+    let written = out.write_fmt(text).and_then(|()| out.write_all(end.as_bytes()));
+    if let Err(error) = written.and_then(|()| out.flush()) {
+        let code = if error.kind() == ErrorKind::BrokenPipe { 0 } else { 1 };
+        std::process::exit(code);
+    }
+}

@@ -1,0 +1,108 @@
+//! How far a command that writes rows has come, as a line on standard error: rows, megabytes read in a second, and,
+//! where it is known how much there is, a bar.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+
+/// How often the line is looked after.
+const TURN: Duration = Duration::from_millis(100);
+
+/// The line; nothing at all where nobody would see it.
+pub(in crate::cli) struct Progress(Option<Line>);
+
+struct Line {
+    bar: ProgressBar,
+    rows: Arc<AtomicU64>,
+    /// When the bytes are to be counted again.
+    due: Mutex<Instant>,
+}
+
+impl Progress {
+    /// A line, if somebody is there to see it; `bytes` is how much will be read, where it is known.
+    pub(in crate::cli) fn new(shown: bool, bytes: Option<u64>) -> Progress {
+        Progress(shown.then(|| {
+            let rows = Arc::new(AtomicU64::new(0));
+            let bar = match bytes {
+                Some(bytes) => ProgressBar::new(bytes),
+                None => ProgressBar::no_length(),
+            };
+            bar.set_style(style(bytes.is_some(), rows.clone()));
+            Line {
+                bar,
+                rows,
+                due: Mutex::new(Instant::now()),
+            }
+        }))
+    }
+
+    /// Notes rows that were written.
+    pub(in crate::cli) fn rows(&self, rows: u64) {
+        if let Some(line) = &self.0 {
+            line.rows.fetch_add(rows, Ordering::Relaxed);
+        }
+    }
+
+    /// What to call with bytes that were read.
+    pub(in crate::cli) fn advance(&self) -> impl Fn(u64) + Send + Sync + use<> {
+        let bar = self.0.as_ref().map(|line| line.bar.clone());
+        move |bytes| {
+            if let Some(bar) = &bar {
+                bar.inc(bytes);
+            }
+        }
+    }
+
+    /// Sets how many bytes were read in all. They are only counted when the line is due for a change.
+    pub(in crate::cli) fn read(&self, bytes: impl FnOnce() -> u64) {
+        if let Some(line) = &self.0 {
+            let now = Instant::now();
+            let mut due = line.due.lock().unwrap_or_else(PoisonError::into_inner);
+            if *due <= now {
+                *due = now + TURN;
+                line.bar.set_position(bytes());
+            }
+        }
+    }
+
+    /// Takes the line away.
+    pub(in crate::cli) fn finish(&self) {
+        if let Some(line) = &self.0 {
+            line.bar.finish_and_clear();
+        }
+    }
+}
+
+/// The line's form.
+fn style(bounded: bool, rows: Arc<AtomicU64>) -> ProgressStyle {
+    let template = match bounded {
+        true => "{bar:30} {percent:>3}%  {rows} rows  {rate} MB/s  {eta} left",
+        false => "{spinner} {rows} rows  {rate} MB/s  {elapsed}",
+    };
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let rows = move |_: &ProgressState, out: &mut dyn Write| {
+        // Writing to a text cannot fail.
+        let _ = out.write_str(&grouped(rows.load(Ordering::Relaxed)));
+    };
+    let rate = |state: &ProgressState, out: &mut dyn Write| {
+        let seconds = state.elapsed().as_secs_f64().max(1e-3);
+        let _ = write!(out, "{:.1}", state.pos() as f64 / 1e6 / seconds);
+    };
+    style.with_key("rows", rows).with_key("rate", rate)
+}
+
+/// A number with its thousands apart.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,134 @@
+//! Where a command's output goes: standard output, a file that appears under its name when it is whole, or what else
+//! stands under a name: a device or a pipe.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, ErrorKind, StdoutLock, Write};
+use std::path::{Path, PathBuf};
+
+use super::failure::Failure;
+
+/// A place for output.
+pub(in crate::cli) enum Sink {
+    /// Standard output.
+    Stdout(StdoutLock<'static>),
+    /// A device or a pipe, which no file may take the place of.
+    Stream(BufWriter<File>),
+    /// A file.
+    File(Part),
+    /// It failed, and what was written is gone.
+    Gone,
+}
+
+/// A file under way. What is half written is of no use to anybody, so it goes where the work ends early.
+pub(in crate::cli) struct Part {
+    path: PathBuf,
+    part: PathBuf,
+    writer: Option<BufWriter<File>>,
+}
+
+/// Why no more is written.
+pub(in crate::cli) enum Stop {
+    /// Whoever reads has had enough.
+    Quiet,
+    /// It went wrong.
+    Failed(Failure),
+}
+
+impl Sink {
+    /// The file of this path, or standard output without one.
+    pub(in crate::cli) fn at(path: Option<&Path>) -> Result<Sink, Failure> {
+        match path {
+            None => Ok(Sink::Stdout(std::io::stdout().lock())),
+            Some(path) => Sink::named(path),
+        }
+    }
+
+    fn named(path: &Path) -> Result<Sink, Failure> {
+        let failed = |error: std::io::Error| Failure::input(format!("{}: {error}", path.display()));
+        if path == Path::new("/dev/stdout") {
+            return Ok(Sink::Stdout(std::io::stdout().lock()));
+        }
+        match std::fs::metadata(path) {
+            // Where a link leads to a file, that is written and the link stays.
+            Ok(found) if found.is_file() => Part::new(&path.canonicalize().map_err(failed)?).map(Sink::File),
+            Ok(_) => {
+                let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+                Ok(Sink::Stream(BufWriter::new(file)))
+            }
+            Err(_) => Part::new(path).map(Sink::File),
+        }
+    }
+
+    pub(in crate::cli) fn write(&mut self, bytes: &[u8]) -> Result<(), Stop> {
+        match self {
+            Sink::Gone => Ok(()),
+            Sink::Stdout(sink) => sink.write_all(bytes).map_err(stopped),
+            Sink::Stream(sink) => sink.write_all(bytes).map_err(stopped),
+            Sink::File(part) => part.write(bytes).map_err(Stop::Failed),
+        }
+    }
+
+    /// Ends it: a file takes its name.
+    pub(in crate::cli) fn finish(&mut self) -> Result<(), Stop> {
+        match self {
+            Sink::Gone => Ok(()),
+            Sink::Stdout(sink) => sink.flush().map_err(stopped),
+            Sink::Stream(sink) => sink.flush().map_err(stopped),
+            Sink::File(part) => part.finish().map_err(Stop::Failed),
+        }
+    }
+}
+
+fn stopped(error: std::io::Error) -> Stop {
+    match error.kind() {
+        ErrorKind::BrokenPipe => Stop::Quiet,
+        _ => Stop::Failed(Failure::other(format!("the output could not be written: {error}"))),
+    }
+}
+
+impl Part {
+    fn new(path: &Path) -> Result<Part, Failure> {
+        let name = path
+            .file_name()
+            .ok_or_else(|| Failure::input(format!("{} is no file name", path.display())))?;
+        let part = path.with_file_name(format!(".{}.part", name.to_string_lossy()));
+        let file = File::create(&part).map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
+        Ok(Part {
+            path: path.to_owned(),
+            part,
+            writer: Some(BufWriter::new(file)),
+        })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let written = match &mut self.writer {
+            Some(writer) => writer.write_all(bytes),
+            None => Ok(()),
+        };
+        written.map_err(|error| self.failed(error))
+    }
+
+    fn finish(&mut self) -> Result<(), Failure> {
+        let Some(mut writer) = self.writer.take() else {
+            return Ok(());
+        };
+        let written = writer.flush().and_then(|()| std::fs::rename(&self.part, &self.path));
+        if written.is_err() {
+            self.writer = Some(writer);
+        }
+        written.map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: std::io::Error) -> Failure {
+        Failure::other(format!("{}: {error}", self.path.display()))
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if self.writer.take().is_some() {
+            // That it stays is no reason for another message.
+            let _ = std::fs::remove_file(&self.part);
+        }
+    }
+}
