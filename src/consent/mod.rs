@@ -4,84 +4,61 @@
 //! This room decides which [`crate::lake::Scope`] a bearer token stands for. It holds no records and reads none.
 
 mod access;
-mod address;
-mod applicant;
-mod application;
-mod audit;
-mod audit_archive;
-mod cards;
 mod clock;
-mod credential;
-mod dangling;
-mod dialect;
-mod endpoint;
-mod endpoint_search;
-mod erased_since;
-mod erasure_jobs;
-mod erasures;
+mod directory;
+mod erasure;
 mod error;
-mod es256;
 mod flow;
-mod forget;
-mod given_out;
-mod grant;
-mod health_link;
-mod identity;
-mod jobs;
-mod key_rows;
-mod keys;
 mod listing;
+mod log;
 mod migrations;
-mod missing;
 mod moves;
-mod readiness;
-mod receipt;
 mod record;
-mod seal;
-mod secret;
 mod standing;
 mod states;
 mod store;
 mod sweep;
-mod token;
+mod syncs;
 mod unbegun;
 
 pub use crate::ingest::LOCAL_APPLICATION;
-pub use access::Access;
-pub use application::{Application, Key, NewApplication, NewKeys, REGISTRATION_SECONDS, SyncFrequency};
-pub use audit::{Actor, AuditEntry};
-pub use audit_archive::ARCHIVED_AFTER;
-pub use cards::{Card, CardKey, NoCard, RevocationList};
+pub use access::cards::{Card, CardKey, NoCard, RevocationList};
+pub use access::credential::Credential;
+pub use access::es256::{KeyPurpose, PublicKey};
+pub use access::grant::{Caller, GrantError, Granted, NewCode, REFRESH_SECONDS, Resync, Revoked};
+pub use access::health_link::{
+    Guess, HealthLink, LINKS_AT_ONCE, LinkContent, LinkFile, LinkRefusal, LinkTerms, NewHealthLink, PASSCODE_ATTEMPTS,
+};
+pub use access::key_rows::DiscardedKeys;
+pub use access::seal::{KEY_FILE, has_key_variable};
+pub use access::token::{Claims, Inspected, Issued, Tokens, issuer};
+pub use access::verified::Access;
 pub use clock::Clock;
-pub use credential::Credential;
-pub use dialect::{ClientAuth, Dialect};
-pub use endpoint::{Endpoint, EndpointStatus, NewEndpoint, Organization};
-pub use erased_since::{ErasedElsewhere, end_erased};
-pub use erasure_jobs::{ErasureCause, ErasureJob, ErasureProgress, Expunge, Expunged};
-pub use erasures::AskedErasure;
+pub use directory::application::{Application, Key, NewApplication, NewKeys, REGISTRATION_SECONDS, SyncFrequency};
+pub use directory::dialect::{ClientAuth, Dialect};
+pub use directory::endpoint::{Endpoint, EndpointStatus, NewEndpoint, Organization};
+pub use directory::identity::IdentityProvider;
+pub use erasure::erased_since::{ErasedElsewhere, end_erased};
+pub use erasure::erasure_jobs::{ErasureCause, ErasureJob, ErasureProgress, Expunge, Expunged};
+pub use erasure::erasures::AskedErasure;
+pub use erasure::forget::Forgotten;
+pub use erasure::receipt::{
+    Proof, RECEIPT_TYPE, ReceiptFault, StoreSearched, is_about, receipt_digest, verify_receipt,
+};
 pub use error::{Error, Refusal};
-pub use es256::{KeyPurpose, PublicKey};
 pub use flow::{
     Asked, Attempt, Begun, Departure, Details, Display, Door, Ended, Flow, FlowError, FlowRequest, Hints, Holder,
     Place, Progress, Returned, SessionKey, SourceGrant, Step, Trouble, Verified, Way,
 };
-pub use forget::Forgotten;
-pub use grant::{Caller, GrantError, Granted, NewCode, REFRESH_SECONDS, Resync, Revoked};
-pub use health_link::{
-    Guess, HealthLink, LINKS_AT_ONCE, LinkContent, LinkFile, LinkRefusal, LinkTerms, NewHealthLink, PASSCODE_ATTEMPTS,
-};
-pub use identity::IdentityProvider;
-pub use jobs::{Due, Errand, JobFailure, JobSuccess};
-pub use key_rows::DiscardedKeys;
 pub use listing::ConsentFilter;
-pub use missing::{AttachmentCounts, JobReport, LastSync, ListedJob, Missing, MissingReason};
+pub use log::audit::{Actor, AuditEntry};
+pub use log::audit_archive::ARCHIVED_AFTER;
 pub use moves::{Grant, IDLE_SECONDS, NewAuthorization, NewConsent, ONE_TIME_SECONDS};
-pub use readiness::{Presence, Readiness};
-pub use receipt::{Proof, RECEIPT_TYPE, ReceiptFault, StoreSearched, is_about, receipt_digest, verify_receipt};
 pub use record::{Authorization, AuthorizationType, Consent, Job, Origin, Usage};
-pub use seal::{KEY_FILE, has_key_variable};
 pub use standing::{ChosenEndpoint, MaxAuth, Source, Standing};
 pub use states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState, IllegalMove, JobEvent, JobState};
 pub use store::{Client, STORE_FILE, Store, check_store, copy_store};
 pub use sweep::Swept;
-pub use token::{Claims, Inspected, Issued, Tokens, issuer};
+pub use syncs::jobs::{Due, Errand, JobFailure, JobSuccess};
+pub use syncs::missing::{AttachmentCounts, JobReport, LastSync, ListedJob, Missing, MissingReason};
+pub use syncs::readiness::{Presence, Readiness};

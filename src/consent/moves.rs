@@ -7,10 +7,10 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
-use super::audit::{About, Actor, note};
-use super::erasure_jobs::{ErasureCause, ErasureJob};
+use super::access::given_out::end_what_was_given_out;
+use super::erasure::erasure_jobs::{ErasureCause, ErasureJob};
 use super::error::Error;
-use super::given_out::end_what_was_given_out;
+use super::log::audit::{About, Actor, note};
 use super::record::{Authorization, AuthorizationType, Consent, Job, Origin, Usage};
 use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState, JobEvent, JobState};
 use super::store::Store;

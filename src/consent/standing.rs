@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::access::grant::REFRESH_SECONDS;
 use super::error::Error;
-use super::grant::REFRESH_SECONDS;
-use super::missing::Missing;
 use super::record::{Authorization, AuthorizationType, Consent, Usage};
 use super::states::{AuthorizationState, JobState};
 use super::store::Store;
+use super::syncs::missing::Missing;
 use crate::lake::{Lake, Mode, PatientScope, Scope};
 
 /// The scope that asks for lasting access, of applications and of sources.

@@ -15,17 +15,18 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, Transactio
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::audit::{About, Actor, note};
+use super::access::health_link::Guesses;
+use super::access::key_rows;
+use super::access::key_rows::DiscardedKeys;
+use super::access::keys::SigningKey;
+use super::access::seal::Sealer;
+use super::access::secret;
+use super::access::token::PATIENT_SECONDS;
 use super::clock::Clock;
 use super::error::Error;
-use super::health_link::Guesses;
-use super::key_rows::{self, DiscardedKeys};
-use super::keys::SigningKey;
+use super::log::audit::{About, Actor, note};
 use super::migrations::migrate;
-use super::readiness::Presence;
-use super::seal::Sealer;
-use super::secret;
-use super::token::PATIENT_SECONDS;
+use super::syncs::readiness::Presence;
 use crate::ingest::LOCAL_APPLICATION;
 use crate::lake::{LakeError, Mode, private};
 

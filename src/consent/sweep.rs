@@ -7,18 +7,18 @@ use std::sync::atomic::Ordering;
 
 use rusqlite::{Connection, params};
 
-use super::audit::Actor;
-use super::cards;
-use super::erasure_jobs::{ErasureCause, ErasureJob};
+use super::access::cards;
+use super::access::es256;
+use super::access::health_link;
+use super::access::token::PATIENT_SECONDS;
+use super::erasure::erasure_jobs::{ErasureCause, ErasureJob};
 use super::error::Error;
-use super::es256;
 use super::flow::KEPT;
-use super::health_link;
+use super::log::audit::Actor;
 use super::moves::{IDLE_SECONDS, ask_to_erase, end, forget_access, kill_tokens, stop_jobs};
 use super::record::{Authorization, Consent};
 use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
 use super::store::Store;
-use super::token::PATIENT_SECONDS;
 use super::unbegun;
 
 /// How many consents one transaction looks at, so that others need not wait long.

@@ -4,9 +4,9 @@
 
 use rusqlite::{Connection, Transaction, params};
 
-use super::audit::{About, Actor, note};
 use super::error::Error;
 use super::flow::SessionKey;
+use super::log::audit::{About, Actor, note};
 use super::record::Consent;
 
 const DAY: i64 = 86_400;

@@ -6,8 +6,8 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use super::progress::{Asked, Step};
 use super::session::{Flow, FlowError, SessionKey};
 use super::steps::{PATIENCE, authorizing};
+use crate::consent::access::secret;
 use crate::consent::error::Error;
-use crate::consent::secret;
 use crate::consent::store::Store;
 
 /// Where a patient was sent, or comes back from.

@@ -7,10 +7,11 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::progress::Progress;
 use super::request::{Door, FlowRequest};
+use crate::consent::access::secret;
+use crate::consent::access::secret::Digest;
 use crate::consent::error::Error;
 use crate::consent::moves::{IDLE_SECONDS, NewConsent};
 use crate::consent::record::{Authorization, Consent, Origin};
-use crate::consent::secret::{self, Digest};
 use crate::consent::states::{AuthorizationState, ConsentState};
 use crate::consent::store::{Client, Store};
 use crate::consent::unbegun;

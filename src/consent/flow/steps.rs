@@ -7,12 +7,13 @@ use super::attempt::{Returned, keep};
 use super::progress::{Asked, Details, Place, Step, Trouble, Verified};
 use super::request::{Display, Way};
 use super::session::{Flow, FlowError, SessionKey};
-use crate::consent::audit::Actor;
-use crate::consent::credential::{self, Credential};
+use crate::consent::access::credential;
+use crate::consent::access::credential::Credential;
+use crate::consent::access::secret;
 use crate::consent::error::Error;
+use crate::consent::log::audit::Actor;
 use crate::consent::moves::{Grant, NewAuthorization, end};
 use crate::consent::record::{Authorization, AuthorizationType, Usage};
-use crate::consent::secret;
 use crate::consent::states::{AuthorizationEvent, AuthorizationState};
 use crate::consent::store::Store;
 

@@ -1,0 +1,276 @@
+//! Which health cards were issued, and which of them are revoked. Nothing of what a card says is kept.
+//!
+//! A card is noted before its records are read, so that whatever ends its records afterwards revokes it, and signed
+//! only if nothing has. Those that were never signed are forgotten after an hour.
+
+use aws_lc_rs::rand;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::{Map, json};
+
+use super::super::error::Error;
+use super::super::log::audit::{About, Actor, note};
+use super::super::record::Consent;
+use super::super::states::ConsentState;
+use super::super::store::Store;
+use super::es256::{KeyPurpose, PublicKey, signer};
+
+/// Random bytes of a card's name: 16 letters, of 24 that the framework admits.
+const NAME: usize = 12;
+/// How long a card may be in the making, in seconds.
+const UNSIGNED: i64 = 3_600;
+
+/// A card in the making.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// The name by which it is revoked. It says nothing about anybody.
+    pub rid: String,
+    /// When it is issued, in seconds since the Unix epoch.
+    pub issued_at: i64,
+}
+
+/// Why a consent gets no card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoCard {
+    /// The consent has ended, or what its records were there for.
+    Ended,
+    /// Some of its records are about to leave the lake. It can have a card of the others once they are gone.
+    Leaving,
+}
+
+/// A key that cards were signed with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CardKey {
+    /// What verifies.
+    pub key: PublicKey,
+    /// How often its revocation list was changed, from 1.
+    pub version: u64,
+}
+
+/// The cards of a key that are revoked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RevocationList {
+    /// How often the list was changed, from 1. The names may be newer, never older.
+    pub version: u64,
+    /// The names of the cards, in the order of their revocation.
+    pub rids: Vec<String>,
+}
+
+impl Store {
+    /// Notes a card for a consent, before its records are read.
+    pub fn begin_card(&self, consent: &str) -> Result<Result<Card, NoCard>, Error> {
+        let issued_at = self.clock().now();
+        let mut bytes = [0; NAME];
+        rand::fill(&mut bytes).map_err(|_| Error::Key("the system gave no random numbers"))?;
+        let rid = URL_SAFE_NO_PAD.encode(bytes);
+        self.write(|transaction| {
+            let found = Consent::get(transaction, consent)?;
+            if found.is_none_or(|consent| consent.state != ConsentState::Exchanged) {
+                return Ok(Err(NoCard::Ended));
+            }
+            // Such rows may still be seen for a moment.
+            let sql =
+                "SELECT EXISTS (SELECT 1 FROM erasure WHERE consent = ?1 AND done_at IS NULL AND gone_at IS NULL)";
+            if transaction.query_row(sql, [consent], |row| row.get(0))? {
+                return Ok(Err(NoCard::Leaving));
+            }
+            let sql = "INSERT INTO health_card (rid, consent, issued_at) VALUES (?1, ?2, ?3)";
+            transaction.execute(sql, params![rid, consent, issued_at])?;
+            Ok(Ok(Card { rid, issued_at }))
+        })
+    }
+
+    /// Signs a card, unless it was revoked while it was made.
+    pub fn sign_card(&self, card: &Card, payload: &[u8]) -> Result<Result<String, NoCard>, Error> {
+        let now = self.clock().now();
+        let signer = self.write(|transaction| {
+            let sql = "SELECT consent FROM health_card WHERE rid = ?1 AND revoked_at IS NULL";
+            let consent: Option<String> = transaction.query_row(sql, [&card.rid], |row| row.get(0)).optional()?;
+            let Some(consent) = consent else {
+                return Ok(None);
+            };
+            let signer = signer(transaction, self.sealer(), KeyPurpose::HealthCard, now)?;
+            let sql = "UPDATE health_card SET kid = ?2 WHERE rid = ?1";
+            transaction.execute(sql, params![card.rid, signer.public.kid])?;
+            let about = About {
+                consent: Some(&consent),
+                ..About::default()
+            };
+            let detail = format!("{} by {}", card.rid, signer.public.kid);
+            note(transaction, now, Actor::Patient, "health-card.issued", about, &detail)?;
+            Ok(Some(signer))
+        })?;
+        let Some(signer) = signer else {
+            return Ok(Err(NoCard::Ended));
+        };
+        let header = Map::from_iter([("zip".to_owned(), json!("DEF"))]);
+        signer.sign(header, payload).map(Ok)
+    }
+
+    /// Revokes all cards of a consent, and says how many there were that are not revoked already.
+    pub fn revoke_cards(&self, consent: &str) -> Result<usize, Error> {
+        let now = self.clock().now();
+        self.write(|transaction| revoke_cards(transaction, now, consent))
+    }
+
+    /// The keys of all cards, the one that signs first: there is one at least.
+    pub fn card_keys(&self) -> Result<Vec<CardKey>, Error> {
+        let keys = self.es256_keys(KeyPurpose::HealthCard)?;
+        if keys.is_empty() {
+            let now = self.clock().now();
+            self.write(|transaction| signer(transaction, self.sealer(), KeyPurpose::HealthCard, now).map(|_| ()))?;
+            return self.card_keys();
+        }
+        self.read(|connection| {
+            let with_version = |key: PublicKey| {
+                let version = version(connection, &key.kid)?.unwrap_or(1);
+                Ok(CardKey { key, version })
+            };
+            keys.into_iter().map(with_version).collect()
+        })
+    }
+
+    /// The revocation list of a key of cards; `None` if there is no such key.
+    pub fn revoked_cards(&self, kid: &str) -> Result<Option<RevocationList>, Error> {
+        self.read(|connection| {
+            // The version first: verifiers that know it already do not look at the list again.
+            let Some(version) = version(connection, kid)? else {
+                return Ok(None);
+            };
+            let sql = "SELECT rid FROM health_card WHERE kid = ?1 AND revoked_at IS NOT NULL ORDER BY revoked_at, rid";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rids = statement
+                .query_map([kid], |row| row.get(0))?
+                .collect::<Result<_, _>>()?;
+            Ok(Some(RevocationList { version, rids }))
+        })
+    }
+}
+
+/// Revokes all cards of a consent within the caller's transaction: some of what they say is to be gone.
+pub(in crate::consent) fn revoke_cards(connection: &Connection, now: i64, consent: &str) -> Result<usize, Error> {
+    let sql = "UPDATE es256_key SET crl_version = crl_version + 1
+               WHERE kid IN (SELECT kid FROM health_card WHERE consent = ?1 AND revoked_at IS NULL)";
+    connection.prepare_cached(sql)?.execute([consent])?;
+    let sql = "UPDATE health_card SET revoked_at = ?2 WHERE consent = ?1 AND revoked_at IS NULL";
+    let revoked = connection.prepare_cached(sql)?.execute(params![consent, now])?;
+    if revoked > 0 {
+        let about = About {
+            consent: Some(consent),
+            ..About::default()
+        };
+        note(
+            connection,
+            now,
+            Actor::Service,
+            "health-cards.revoked",
+            about,
+            &revoked.to_string(),
+        )?;
+    }
+    Ok(revoked)
+}
+
+/// Forgets cards that were never signed.
+pub(in crate::consent) fn forget_unsigned(connection: &Connection, now: i64) -> Result<(), Error> {
+    let sql = "DELETE FROM health_card WHERE kid IS NULL AND issued_at < ?1";
+    connection.execute(sql, [now - UNSIGNED])?;
+    Ok(())
+}
+
+fn version(connection: &Connection, kid: &str) -> Result<Option<u64>, Error> {
+    let sql = "SELECT crl_version FROM es256_key WHERE kid = ?1 AND purpose = ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let found = statement.query_row(params![kid, KeyPurpose::HealthCard], |row| row.get(0));
+    Ok(found.optional()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::consent::clock::Clock;
+    use crate::lake::Mode;
+
+    fn store() -> (tempfile::TempDir, Store, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
+        let consent = store.consent_for("local", Mode::Live, "p").unwrap();
+        (folder, store, consent)
+    }
+
+    fn issue(store: &Store, consent: &str) -> (Card, String) {
+        let card = store.begin_card(consent).unwrap().unwrap();
+        let jws = store.sign_card(&card, b"payload").unwrap().unwrap();
+        (card, jws)
+    }
+
+    fn kid(jws: &str) -> String {
+        jsonwebtoken::decode_header(jws).unwrap().kid.unwrap()
+    }
+
+    fn rids(store: &Store, kid: &str) -> (u64, Vec<String>) {
+        let list = store.revoked_cards(kid).unwrap().unwrap();
+        (list.version, list.rids)
+    }
+
+    #[test]
+    fn a_list_names_the_revoked_cards_of_its_key() {
+        let (_folder, store, consent) = store();
+        let other = store.consent_for("local", Mode::Live, "q").unwrap();
+        let (first, before) = issue(&store, &consent);
+        let (_, others) = issue(&store, &other);
+        assert_eq!(kid(&before), kid(&others));
+        store.rotate_es256_key(KeyPurpose::HealthCard).unwrap();
+        let (second, after) = issue(&store, &consent);
+        let (old, new) = (kid(&before), kid(&after));
+        assert_eq!((rids(&store, &old), rids(&store, &new)), ((1, vec![]), (1, vec![])));
+        assert_eq!(store.revoke_cards(&consent).unwrap(), 2);
+        assert_eq!(rids(&store, &old), (2, vec![first.rid.clone()]));
+        assert_eq!(rids(&store, &new), (2, vec![second.rid.clone()]));
+        assert_eq!(store.revoke_cards(&consent).unwrap(), 0, "revoked once");
+        assert_eq!(rids(&store, &old).0, 2, "a list that did not change keeps its version");
+        let versions: Vec<(String, u64)> = store
+            .card_keys()
+            .unwrap()
+            .into_iter()
+            .map(|key| (key.key.kid, key.version))
+            .collect();
+        assert_eq!(versions, [(new, 2), (old, 2)]);
+        assert_eq!(store.revoked_cards("unknown").unwrap(), None);
+        assert!(first.rid.len() <= 24 && first.rid != second.rid);
+    }
+
+    #[test]
+    fn a_card_that_is_revoked_in_the_making_is_not_signed() {
+        let (_folder, store, consent) = store();
+        let card = store.begin_card(&consent).unwrap().unwrap();
+        store.revoke_cards(&consent).unwrap();
+        assert_eq!(store.sign_card(&card, b"payload").unwrap(), Err(NoCard::Ended));
+        let kid = store.card_keys().unwrap().remove(0).key.kid;
+        assert_eq!(rids(&store, &kid), (1, vec![]), "nobody has it");
+    }
+
+    #[test]
+    fn erasing_imported_records_revokes_and_ends_cards() {
+        let (_folder, store, consent) = store();
+        let (card, jws) = issue(&store, &consent);
+        let begun = store.begin_card(&consent).unwrap().unwrap();
+        store.forget_imported("local", Mode::Live, "p").unwrap();
+        assert_eq!(rids(&store, &kid(&jws)), (2, vec![card.rid]));
+        assert_eq!(store.sign_card(&begun, b"payload").unwrap(), Err(NoCard::Ended));
+        assert_eq!(store.begin_card(&consent).unwrap(), Err(NoCard::Ended));
+    }
+
+    #[test]
+    fn what_was_never_signed_is_forgotten() {
+        let (_folder, store, consent) = store();
+        let abandoned = store.begin_card(&consent).unwrap().unwrap();
+        let (signed, jws) = issue(&store, &consent);
+        store.clock().advance(UNSIGNED + 1);
+        store.sweep().unwrap();
+        assert_eq!(store.sign_card(&abandoned, b"payload").unwrap(), Err(NoCard::Ended));
+        store.revoke_cards(&consent).unwrap();
+        assert_eq!(rids(&store, &kid(&jws)).1, [signed.rid]);
+    }
+}

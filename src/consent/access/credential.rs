@@ -1,0 +1,115 @@
+//! What the service presents to a source for an authorization: the source's tokens, sealed. They go with the
+//! authorization's end.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+
+use super::super::error::Error;
+use super::super::record::{Authorization, AuthorizationType};
+use super::super::store::Store;
+
+/// The tokens of a source.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Credential {
+    /// The access token.
+    pub access_token: String,
+    /// When it ends, where the source said so.
+    #[serde(default)]
+    pub expires_at: Option<i64>,
+    /// What renews it.
+    #[serde(default)]
+    pub refresh_token: Option<String>,
+    /// Who the patient is, said by an identity provider: what access is asked for with where nobody signs in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assertion: Option<String>,
+}
+
+impl std::fmt::Debug for Credential {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credential")
+            .field("expires_at", &self.expires_at)
+            .field("refreshable", &self.refresh_token.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Credential {
+    /// Whether it opens the source at a time, or can be renewed; `located` if the source takes the service's own word.
+    fn is_good(&self, now: i64, located: bool) -> bool {
+        let holds = self.expires_at.is_none_or(|ends| ends > now);
+        holds || located || self.refresh_token.is_some() || self.assertion.is_some()
+    }
+}
+
+impl Store {
+    /// What an authorization's source is to be shown; `None` once it has ended.
+    pub fn credential(&self, authorization: &str) -> Result<Option<Credential>, Error> {
+        self.read(|connection| self.opened_credential(connection, authorization))
+    }
+
+    /// Whether the source of an authorization can be asked, within a transaction.
+    pub(in crate::consent) fn has_access(
+        &self,
+        connection: &Connection,
+        now: i64,
+        authorization: &Authorization,
+    ) -> Result<bool, Error> {
+        let located = authorization.ty == AuthorizationType::Ial1;
+        let credential = self.opened_credential(connection, &authorization.id)?;
+        Ok(credential.is_some_and(|credential| credential.is_good(now, located)))
+    }
+
+    fn opened_credential(&self, connection: &Connection, authorization: &str) -> Result<Option<Credential>, Error> {
+        let sql = "SELECT sealed FROM credential WHERE authorization = ?1";
+        let mut statement = connection.prepare_cached(sql)?;
+        let sealed: Option<Vec<u8>> = statement.query_row([authorization], |row| row.get(0)).optional()?;
+        let Some(sealed) = sealed else { return Ok(None) };
+        let plain = self.unseal(&purpose(authorization), &sealed)?;
+        serde_json::from_slice(&plain)
+            .map(Some)
+            .map_err(|_| Error::Lost("credential"))
+    }
+
+    /// Takes down renewed tokens; `false` where the authorization has ended meanwhile, and they are of no use.
+    pub fn renew_credential(&self, authorization: &str, credential: &Credential) -> Result<bool, Error> {
+        let (now, sealed) = (self.clock().now(), self.seal_credential(authorization, credential)?);
+        self.write(|transaction| {
+            let sql = "UPDATE credential SET sealed = ?2, updated_at = ?3 WHERE authorization = ?1";
+            Ok(transaction.execute(sql, params![authorization, sealed, now])? == 1)
+        })
+    }
+
+    /// Takes down the first tokens of an authorization.
+    pub fn save_credential(&self, authorization: &str, credential: &Credential) -> Result<(), Error> {
+        let (now, sealed) = (self.clock().now(), self.seal_credential(authorization, credential)?);
+        self.write(|transaction| keep(transaction, now, authorization, &sealed))
+    }
+
+    pub(in crate::consent) fn seal_credential(
+        &self,
+        authorization: &str,
+        credential: &Credential,
+    ) -> Result<Vec<u8>, Error> {
+        let plain = serde_json::to_vec(credential).map_err(|_| Error::Lost("credential"))?;
+        self.seal(&purpose(authorization), &plain)
+    }
+}
+
+/// Keeps sealed credentials, within the transaction in which the source granted access.
+pub(in crate::consent) fn keep(
+    connection: &Connection,
+    now: i64,
+    authorization: &str,
+    sealed: &[u8],
+) -> Result<(), Error> {
+    let sql = "INSERT INTO credential (authorization, sealed, updated_at) VALUES (?1, ?2, ?3)
+               ON CONFLICT DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at";
+    connection
+        .prepare_cached(sql)?
+        .execute(params![authorization, sealed, now])?;
+    Ok(())
+}
+
+fn purpose(authorization: &str) -> String {
+    format!("credential/{authorization}")
+}

@@ -1,0 +1,15 @@
+//! Client credentials: a token for the application itself, in the mode of the keys that ask.
+
+use super::caller::Caller;
+use super::error::GrantError;
+use crate::consent::access::token::{Issued, Tokens};
+
+impl Tokens {
+    /// An access token for the client itself, which must have proved who it is.
+    pub fn client_credentials(&self, caller: &Caller) -> Result<Issued, GrantError> {
+        match caller.proven {
+            true => Ok(self.for_client(&caller.client)?),
+            false => Err(GrantError::NeedsSecret),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Which client calls, and whether it has proved it.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::error::GrantError;
+use crate::consent::access::secret;
+use crate::consent::error::Error;
+use crate::consent::store::{Client, Store, mode_of};
+use crate::lake::Mode;
+
+/// A client of the service that asks for a grant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The client.
+    pub client: Client,
+    /// Whether it showed its secret key.
+    pub proven: bool,
+}
+
+impl Caller {
+    /// The client of this publishable key, which must be in use, as one that showed no secret key.
+    pub(super) fn unproven(connection: &Connection, now: i64, client: &str) -> Result<Caller, GrantError> {
+        let (client, _) = in_use(connection, now, client)?.ok_or(GrantError::Client)?;
+        Ok(Caller { client, proven: false })
+    }
+
+    /// The publishable key, if the client showed no secret key.
+    pub(super) fn public_key(&self) -> Option<&str> {
+        Some(&*self.client.id).filter(|_| !self.proven)
+    }
+}
+
+impl Store {
+    /// The client of this publishable key, which must be in use, and of this secret key where one came.
+    pub fn authenticate(&self, client: &str, secret: Option<&str>) -> Result<Caller, GrantError> {
+        let now = self.clock().now();
+        let found = self.read(|connection| in_use(connection, now, client))?;
+        let (client, kept) = found.ok_or(GrantError::Client)?;
+        let proven = match (secret, kept) {
+            (None, _) => false,
+            (Some(shown), Some(kept)) if secret::matches(shown, &kept) => true,
+            (Some(_), _) => return Err(GrantError::Client),
+        };
+        Ok(Caller { client, proven })
+    }
+
+    /// The client whose secret key this is.
+    pub fn client_of_secret(&self, shown: &str) -> Result<Option<Client>, Error> {
+        let now = self.clock().now();
+        self.read(|connection| {
+            let sql = "SELECT id, application, mode FROM client
+                       WHERE secret = ?1 AND (retired_at IS NULL OR retired_at > ?2)";
+            let mut statement = connection.prepare_cached(sql)?;
+            let row = statement.query_row(params![secret::digest(shown), now], of_row);
+            Ok(row.optional()?)
+        })
+    }
+
+    /// Whether this is a secret key of the application in this mode.
+    pub fn is_secret_of(&self, application: &str, mode: Mode, shown: &str) -> Result<bool, Error> {
+        let client = self.client_of_secret(shown)?;
+        Ok(client.is_some_and(|client| *client.application == *application && client.mode == mode))
+    }
+}
+
+/// A client, and the digest of its secret key if it has one.
+type Keys = (Client, Option<Vec<u8>>);
+
+/// The client of a publishable key that is in use.
+fn in_use(connection: &Connection, now: i64, client: &str) -> Result<Option<Keys>, Error> {
+    let sql = "SELECT id, application, mode, secret FROM client
+               WHERE id = ?1 AND (retired_at IS NULL OR retired_at > ?2)";
+    let mut statement = connection.prepare_cached(sql)?;
+    let row = statement.query_row(params![client, now], |row| Ok((of_row(row)?, row.get(3)?)));
+    Ok(row.optional()?)
+}
+
+fn of_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Client> {
+    Ok(Client {
+        id: row.get(0)?,
+        application: row.get(1)?,
+        mode: mode_of(&row.get::<_, String>(2)?),
+    })
+}

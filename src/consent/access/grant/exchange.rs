@@ -1,0 +1,229 @@
+//! The exchange of a code or public token for the first tokens of a family: the consent and its sources become
+//! EXCHANGED, and each source gets a sync job.
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rusqlite::{Connection, params};
+use uuid::Uuid;
+
+use super::RETRY_SECONDS;
+use super::caller::Caller;
+use super::code::{Code, Kind};
+use super::error::GrantError;
+use super::family::{Surface, add_access_token, add_refresh_token, end_family};
+use crate::consent::access::secret;
+use crate::consent::access::token::{Claims, Issued, Tokens};
+use crate::consent::error::Error;
+use crate::consent::log::audit::Actor;
+use crate::consent::moves::ONE_TIME_SECONDS;
+use crate::consent::record::{Authorization, Consent, Job, Usage};
+use crate::consent::standing::Standing;
+use crate::consent::states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState};
+use crate::consent::store::Client;
+
+/// What an application got.
+#[derive(Clone, Debug)]
+pub struct Granted {
+    /// The access token.
+    pub access: Issued,
+    /// The refresh token with the seconds it lives; `None` where a link is for one time only.
+    pub refresh: Option<(String, i64)>,
+    /// How things stand with the consent after it.
+    pub standing: Standing,
+    /// Whether the family began with a public token, for which the link API has answers of its own.
+    pub by_link: bool,
+}
+
+/// What a transaction has decided, to be made known once it has ended.
+pub(super) struct Drafted {
+    pub(super) claims: Claims,
+    pub(super) refresh: Option<(String, i64)>,
+    pub(super) standing: Standing,
+    pub(super) surface: Surface,
+}
+
+/// What a transaction came to.
+pub(super) enum Outcome {
+    Granted(Box<Drafted>),
+    /// Refused, and tokens were ended for it; what is refused without that is an error.
+    Refused(GrantError),
+}
+
+impl Tokens {
+    /// Exchanges an authorization code. A code that comes again is refused, and after a moment ends the tokens that it
+    /// gave.
+    pub fn exchange_code(
+        &self,
+        caller: &Caller,
+        code: &str,
+        redirect_uri: &str,
+        verifier: &str,
+    ) -> Result<Granted, GrantError> {
+        self.grant(|connection, now| {
+            let code = Code::find(connection, Kind::Code, code)?.ok_or(GrantError::Code)?;
+            if code.client != *caller.client.id {
+                return Err(GrantError::OtherClient);
+            }
+            if code.redirect_uri.as_deref() != Some(redirect_uri) {
+                return Err(GrantError::RedirectUri);
+            }
+            if !code
+                .challenge
+                .as_deref()
+                .is_some_and(|challenge| is_answered(challenge, verifier))
+            {
+                return Err(GrantError::Verifier);
+            }
+            self.exchange(connection, now, &code, caller, Surface::Oauth)
+        })
+    }
+
+    /// Exchanges a public token for the client that showed its secret key.
+    pub fn exchange_public_token(&self, client: &Client, token: &str) -> Result<Granted, GrantError> {
+        self.grant(|connection, now| {
+            let code = Code::find(connection, Kind::PublicToken, token)?.ok_or(GrantError::PublicToken)?;
+            let consent = Consent::get(connection, &code.consent)?.ok_or(Error::Lost("consent"))?;
+            // The keys may have been rotated since; the application and the mode stay.
+            if consent.application != *client.application || consent.mode != client.mode {
+                return Err(GrantError::PublicToken);
+            }
+            let caller = Caller {
+                client: client.clone(),
+                proven: true,
+            };
+            self.exchange(connection, now, &code, &caller, Surface::Link)
+        })
+    }
+
+    /// Carries out a grant in one transaction and signs what it gives.
+    pub(super) fn grant(
+        &self,
+        work: impl FnOnce(&Connection, i64) -> Result<Outcome, GrantError>,
+    ) -> Result<Granted, GrantError> {
+        let now = self.store().clock().now();
+        let mut refused = None;
+        let outcome = self.store().write(|transaction| match work(transaction, now) {
+            Ok(outcome) => Ok(Some(outcome)),
+            Err(GrantError::Store(error)) => Err(error),
+            Err(error) => {
+                refused = Some(error);
+                Ok(None)
+            }
+        })?;
+        match outcome {
+            Some(Outcome::Granted(drafted)) => {
+                let Drafted {
+                    claims,
+                    refresh,
+                    standing,
+                    surface,
+                } = *drafted;
+                self.store().jobs_changed();
+                Ok(Granted {
+                    access: self.sign(&claims)?,
+                    refresh,
+                    standing,
+                    by_link: surface == Surface::Link,
+                })
+            }
+            Some(Outcome::Refused(error)) => {
+                self.store().take_up_revocations()?;
+                Err(error)
+            }
+            None => Err(refused.unwrap_or(GrantError::Code)),
+        }
+    }
+
+    /// The part that codes and public tokens share, once the client has shown that it is its own.
+    fn exchange(
+        &self,
+        connection: &Connection,
+        now: i64,
+        code: &Code,
+        caller: &Caller,
+        surface: Surface,
+    ) -> Result<Outcome, GrantError> {
+        let mut consent = Consent::get(connection, &code.consent)?.ok_or(Error::Lost("consent"))?;
+        let refused = match surface {
+            Surface::Oauth => GrantError::Code,
+            Surface::Link => GrantError::PublicToken,
+        };
+        if let (Some(used_at), Some(family)) = (code.used_at, &code.family)
+            && now - used_at > RETRY_SECONDS
+        {
+            end_family(connection, now, family, &consent, "a code came again")?;
+            return Ok(Outcome::Refused(refused));
+        }
+        let family = Uuid::new_v4().to_string();
+        let over = code.expires_at <= now || consent.state != ConsentState::Authorized;
+        if over || !code.spend(connection, now, &family)? {
+            return Err(refused);
+        }
+        consent.step(connection, now, Actor::Application, ConsentEvent::Exchanged)?;
+        let mut multiple = false;
+        for mut authorization in Authorization::of(connection, &consent.id)? {
+            if authorization.state == AuthorizationState::Authorized {
+                begin(connection, now, &mut authorization)?;
+                multiple |= authorization.usage == Usage::Multiple;
+            }
+        }
+        let standing = Standing::of(connection, consent)?;
+        // A link that is for one time has no right to come back; a code's tokens can always be refreshed.
+        let refresh = match surface == Surface::Oauth || multiple {
+            true => Some(add_refresh_token(
+                connection,
+                now,
+                &family,
+                &standing,
+                surface,
+                caller.public_key(),
+            )?),
+            false => None,
+        };
+        let standing = standing.again(connection)?;
+        let claims = self.draft(&standing.consent, &caller.client)?;
+        let id = &standing.consent.id;
+        add_access_token(connection, now, &family, id, &claims.jti, claims.exp)?;
+        Ok(Outcome::Granted(Box::new(Drafted {
+            claims,
+            refresh,
+            standing,
+            surface,
+        })))
+    }
+}
+
+/// A source becomes the application's: its first sync is asked for, and where it is for one time, its day begins.
+fn begin(connection: &Connection, now: i64, authorization: &mut Authorization) -> Result<(), Error> {
+    authorization.step(connection, now, Actor::Application, AuthorizationEvent::Exchanged)?;
+    if authorization.usage == Usage::OneTime {
+        let sql = "UPDATE patient_authorization SET data_until = ?2 WHERE id = ?1";
+        let until = now + ONE_TIME_SECONDS;
+        connection
+            .prepare_cached(sql)?
+            .execute(params![authorization.id, until])?;
+    }
+    Job::create(connection, now, &authorization.id, "exchange")?;
+    Ok(())
+}
+
+/// Whether the verifier is the one behind an S256 challenge (RFC 7636, section 4.6).
+fn is_answered(challenge: &str, verifier: &str) -> bool {
+    let answer = URL_SAFE_NO_PAD.encode(secret::digest(verifier));
+    verify_slices_are_equal(answer.as_bytes(), challenge.as_bytes()).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_of_rfc_7636_is_answered() {
+        let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+        let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+        assert!(is_answered(challenge, verifier));
+        assert!(!is_answered(challenge, &verifier.to_lowercase()));
+        assert!(!is_answered(verifier, verifier), "a plain challenge is none");
+    }
+}

@@ -1,0 +1,148 @@
+//! Families: the access and refresh tokens that descend from one exchange. Of a family one refresh token is good at a
+//! time, and what ends the family ends every token in it.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::consent::access::secret;
+use crate::consent::access::secret::Digest;
+use crate::consent::error::Error;
+use crate::consent::log::audit::{Actor, note};
+use crate::consent::record::Consent;
+use crate::consent::standing::Standing;
+use crate::consent::store::Store;
+
+/// Which API began a family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Surface {
+    /// By an authorization code.
+    Oauth,
+    /// By a public token: its refresh tokens are for clients that prove who they are.
+    Link,
+}
+
+/// A refresh token as the store keeps it.
+#[derive(Clone, Debug)]
+pub(super) struct RefreshToken {
+    digest: Digest,
+    pub(super) family: String,
+    pub(super) consent: String,
+    pub(super) surface: Surface,
+    /// The publishable key of the client that got it, if that showed no secret key.
+    pub(super) public_client: Option<String>,
+    pub(super) expires_at: i64,
+    pub(super) used_at: Option<i64>,
+    pub(super) revoked_at: Option<i64>,
+}
+
+impl Surface {
+    fn name(self) -> &'static str {
+        match self {
+            Surface::Oauth => "oauth",
+            Surface::Link => "link",
+        }
+    }
+}
+
+impl RefreshToken {
+    /// The refresh token whose text this is.
+    pub(super) fn find(connection: &Connection, text: &str) -> Result<Option<RefreshToken>, Error> {
+        let sql = "SELECT family, consent, surface, public_client, expires_at, used_at, revoked_at FROM refresh_token
+                   WHERE digest = ?1";
+        let digest = secret::digest(text);
+        let mut statement = connection.prepare_cached(sql)?;
+        let token = statement.query_row([digest], |row| {
+            // The schema admits two spellings only.
+            let link = row.get::<_, String>(2)? == Surface::Link.name();
+            Ok(RefreshToken {
+                digest,
+                family: row.get(0)?,
+                consent: row.get(1)?,
+                surface: if link { Surface::Link } else { Surface::Oauth },
+                public_client: row.get(3)?,
+                expires_at: row.get(4)?,
+                used_at: row.get(5)?,
+                revoked_at: row.get(6)?,
+            })
+        });
+        Ok(token.optional()?)
+    }
+
+    /// Marks it used; `false` where it was used before.
+    pub(super) fn spend(&self, connection: &Connection, now: i64) -> Result<bool, Error> {
+        let sql = "UPDATE refresh_token SET used_at = ?2 WHERE digest = ?1 AND used_at IS NULL";
+        Ok(connection.prepare_cached(sql)?.execute(params![self.digest, now])? == 1)
+    }
+}
+
+/// Adds the next refresh token of a family, and with it moves the end of the consent's refresh window. Gives the token
+/// with the seconds it lives. A public client is one that showed no secret key.
+pub(super) fn add_refresh_token(
+    connection: &Connection,
+    now: i64,
+    family: &str,
+    standing: &Standing,
+    surface: Surface,
+    public_client: Option<&str>,
+) -> Result<(String, i64), Error> {
+    let text = secret::random("rt_")?;
+    let (consent, until) = (&standing.consent.id, standing.refresh_until(now));
+    let sql = "INSERT INTO refresh_token (digest, family, consent, surface, public_client, created_at, expires_at)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let digest = secret::digest(&text);
+    let surface = surface.name();
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.execute(params![digest, family, consent, surface, public_client, now, until])?;
+    let sql = "UPDATE consent SET refresh_until = max(COALESCE(refresh_until, 0), ?2) WHERE id = ?1";
+    connection.prepare_cached(sql)?.execute(params![consent, until])?;
+    Ok((text, until - now))
+}
+
+/// Remembers an access token, so that a revocation reaches it, and forgets those of the consent that are over.
+pub(super) fn add_access_token(
+    connection: &Connection,
+    now: i64,
+    family: &str,
+    consent: &str,
+    jti: &str,
+    expires_at: i64,
+) -> Result<(), Error> {
+    let sql = "DELETE FROM access_token WHERE consent = ?1 AND expires_at <= ?2";
+    connection.prepare_cached(sql)?.execute(params![consent, now])?;
+    let sql = "INSERT INTO access_token (jti, consent, family, expires_at) VALUES (?1, ?2, ?3, ?4)";
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.execute(params![jti, consent, family, expires_at])?;
+    Ok(())
+}
+
+impl Store {
+    /// Whether an access token of a consent was given out, and neither revoked nor forgotten since.
+    pub(in crate::consent) fn knows_access_token(&self, jti: &str, consent: &str) -> Result<bool, Error> {
+        self.read(|connection| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM access_token WHERE jti = ?1 AND consent = ?2)";
+            let mut statement = connection.prepare_cached(sql)?;
+            Ok(statement.query_row(params![jti, consent], |row| row.get(0))?)
+        })
+    }
+}
+
+/// Ends every token of a family, because a secret of it came from two sides.
+pub(super) fn end_family(
+    connection: &Connection,
+    now: i64,
+    family: &str,
+    consent: &Consent,
+    why: &str,
+) -> Result<(), Error> {
+    let sql = "INSERT OR IGNORE INTO revoked_token (jti, expires_at)
+               SELECT jti, expires_at FROM access_token WHERE family = ?1 AND expires_at > ?2";
+    let revoked = connection.prepare_cached(sql)?.execute(params![family, now])?;
+    connection
+        .prepare_cached("DELETE FROM access_token WHERE family = ?1")?
+        .execute([family])?;
+    let sql = "UPDATE refresh_token SET revoked_at = ?2 WHERE family = ?1 AND revoked_at IS NULL";
+    let ended = connection.prepare_cached(sql)?.execute(params![family, now])?;
+    if revoked + ended > 0 {
+        note(connection, now, Actor::Service, "tokens.revoked", consent.about(), why)?;
+    }
+    Ok(())
+}

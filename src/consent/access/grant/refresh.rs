@@ -1,0 +1,141 @@
+//! Refreshing: a refresh token is used once and gives an access token and the next refresh token of its family.
+
+use rusqlite::{Connection, params};
+
+use super::RETRY_SECONDS;
+use super::caller::Caller;
+use super::error::GrantError;
+use super::exchange::{Drafted, Granted, Outcome};
+use super::family::{RefreshToken, Surface, add_access_token, add_refresh_token, end_family};
+use crate::consent::access::token::Tokens;
+use crate::consent::error::Error;
+use crate::consent::log::audit::Actor;
+use crate::consent::moves::forget_outcomes;
+use crate::consent::record::{Authorization, Consent, Job, Usage};
+use crate::consent::standing::{Source, Standing};
+use crate::consent::states::{AuthorizationEvent, AuthorizationState, ConsentState};
+
+/// Whether a refresh asks for fresh records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resync {
+    /// It only gives tokens.
+    Never,
+    /// Sources that may be used many times are synced again, and those whose first records did not come are tried
+    /// again.
+    Multiple,
+}
+
+impl Tokens {
+    /// Uses a refresh token. One that comes again is refused, and after a moment ends its family. Without a caller it
+    /// must be a public client's own, which RFC 6749 (section 6) lets refresh without naming itself.
+    pub fn refresh(&self, caller: Option<&Caller>, token: &str, resync: Resync) -> Result<Granted, GrantError> {
+        self.grant(|connection, now| {
+            let token = RefreshToken::find(connection, token)?.ok_or(GrantError::RefreshToken)?;
+            let consent = Consent::get(connection, &token.consent)?.ok_or(Error::Lost("consent"))?;
+            let caller = match caller {
+                Some(caller) => caller.clone(),
+                None => {
+                    let client = token.public_client.as_deref().ok_or(GrantError::Unnamed)?;
+                    Caller::unproven(connection, now, client)?
+                }
+            };
+            // Bound to application and mode rather than to a key, so that keys may be rotated.
+            if consent.application != *caller.client.application || consent.mode != caller.client.mode {
+                return Err(GrantError::OtherClient);
+            }
+            if token.surface == Surface::Link && !caller.proven {
+                return Err(GrantError::NeedsSecret);
+            }
+            self.refreshed(connection, now, &token, consent, &caller, resync)
+        })
+    }
+
+    fn refreshed(
+        &self,
+        connection: &Connection,
+        now: i64,
+        token: &RefreshToken,
+        consent: Consent,
+        caller: &Caller,
+        resync: Resync,
+    ) -> Result<Outcome, GrantError> {
+        if token.used_at.is_some_and(|used_at| now - used_at > RETRY_SECONDS) {
+            end_family(connection, now, &token.family, &consent, "a refresh token came again")?;
+            return Ok(Outcome::Refused(GrantError::RefreshToken));
+        }
+        let standing = Standing::of(connection, consent)?;
+        let stands =
+            standing.consent.state == ConsentState::Exchanged && standing.sources.iter().any(|one| one.may_refresh());
+        if token.revoked_at.is_some() || token.expires_at <= now || !stands {
+            return Err(GrantError::RefreshToken);
+        }
+        // Checked before the token is spent: it stays good for a refresh that syncs nothing.
+        if resync == Resync::Multiple && self.is_in_vain(connection, now, &standing)? {
+            return Err(GrantError::AccessEnded);
+        }
+        if !token.spend(connection, now)? {
+            return Err(GrantError::RefreshToken);
+        }
+        for source in &standing.sources {
+            again(connection, now, &source.authorization, resync)?;
+            if resync == Resync::Multiple && self.may_retry(connection, now, source)? {
+                let mut authorization = source.authorization.clone();
+                authorization.step(connection, now, Actor::Application, AuthorizationEvent::Retried)?;
+                forget_outcomes(connection, &authorization.id)?;
+                Job::create(connection, now, &authorization.id, "refresh")?;
+            }
+        }
+        let (family, id) = (&token.family, &standing.consent.id);
+        // A family that began with the secret key, or showed it once, does without it no more.
+        let public = caller.public_key().filter(|_| token.public_client.is_some());
+        let refresh = add_refresh_token(connection, now, family, &standing, token.surface, public)?;
+        let standing = standing.again(connection)?;
+        let claims = self.draft(&standing.consent, &caller.client)?;
+        add_access_token(connection, now, family, id, &claims.jti, claims.exp)?;
+        Ok(Outcome::Granted(Box::new(Drafted {
+            claims,
+            refresh: Some(refresh),
+            standing,
+            surface: token.surface,
+        })))
+    }
+
+    /// Whether every source of a consent failed at its first records and none can be asked again.
+    fn is_in_vain(&self, connection: &Connection, now: i64, standing: &Standing) -> Result<bool, GrantError> {
+        for source in standing.sources.iter().filter(|source| source.may_refresh()) {
+            let errored = source.authorization.state == AuthorizationState::Errored;
+            if !errored || self.may_retry(connection, now, source)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a source's first records failed to come, and the source can be asked again.
+    fn may_retry(&self, connection: &Connection, now: i64, source: &Source) -> Result<bool, GrantError> {
+        let authorization = &source.authorization;
+        let failed = authorization.state == AuthorizationState::Errored && authorization.exchanged_at.is_some();
+        Ok(failed && !authorization.is_over(now) && self.store().has_access(connection, now, authorization)?)
+    }
+}
+
+/// A source that may be used many times was refreshed; where its records are wanted anew, and none are on their way, a
+/// job is made.
+fn again(connection: &Connection, now: i64, authorization: &Authorization, resync: Resync) -> Result<(), Error> {
+    if authorization.usage != Usage::Multiple || authorization.state != AuthorizationState::Exchanged {
+        return Ok(());
+    }
+    let sql = "UPDATE patient_authorization SET refreshed_at = ?2 WHERE id = ?1";
+    connection
+        .prepare_cached(sql)?
+        .execute(params![authorization.id, now])?;
+    // What was expunged comes back by a new authorization only.
+    if resync == Resync::Never || authorization.data_erased_at.is_some() {
+        return Ok(());
+    }
+    let open = "WHERE authorization = ?1 AND state IN ('CREATED', 'WAITING', 'ACTIVE') LIMIT 1";
+    if Job::select(connection, open, [&authorization.id])?.is_empty() {
+        Job::create(connection, now, &authorization.id, "refresh")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! Revoking over the link API, where one call ends every link of the same user to the same endpoints. Revoking one
+//! consent is a move.
+
+use rusqlite::{Connection, params};
+
+use crate::consent::error::Error;
+use crate::consent::log::audit::Actor;
+use crate::consent::moves::{end, kill_tokens};
+use crate::consent::record::{Authorization, Consent};
+use crate::consent::states::{AuthorizationEvent, ConsentEvent};
+use crate::consent::store::Store;
+
+/// What a revocation ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Revoked {
+    /// How many authorizations.
+    pub count: u64,
+    /// The consents they belonged to.
+    pub consents: Vec<String>,
+}
+
+impl Store {
+    /// Revokes a consent, and of the same user's other consents to the same application in the same mode what is of the
+    /// same endpoints. A consent without anything left is revoked with it.
+    pub fn revoke_links(&self, consent: &str) -> Result<Revoked, Error> {
+        let now = self.clock().now();
+        let revoked = self.write(|transaction| {
+            let own = Consent::get(transaction, consent)?.ok_or(Error::Lost("consent"))?;
+            let mut revoked = Revoked::default();
+            let authorizations = Authorization::of(transaction, &own.id)?;
+            let endpoints: Vec<String> = authorizations.iter().map(|one| one.endpoint.clone()).collect();
+            for other in others(transaction, &own)? {
+                let mut linked = Authorization::of(transaction, &other.id)?;
+                linked.retain(|one| one.authorized_at.is_some() && endpoints.contains(&one.endpoint));
+                end_these(transaction, now, other, linked, &mut revoked)?;
+            }
+            end_these(transaction, now, own, authorizations, &mut revoked)?;
+            Ok(revoked)
+        })?;
+        self.take_up_revocations()?;
+        self.jobs_changed();
+        Ok(revoked)
+    }
+}
+
+/// The user's other consents. Whom the application did not name has none.
+fn others(connection: &Connection, own: &Consent) -> Result<Vec<Consent>, Error> {
+    let Some(user) = &own.external_id else {
+        return Ok(Vec::new());
+    };
+    let condition = "WHERE application = ?1 AND mode = ?2 AND external_id = ?3 AND id <> ?4
+                     AND state IN ('AUTHORIZED', 'EXCHANGED') ORDER BY created_at, id";
+    Consent::select(
+        connection,
+        condition,
+        params![own.application, own.mode.schema(), user, own.id],
+    )
+}
+
+/// Ends authorizations of a consent, and the consent if nothing is left of it.
+fn end_these(
+    connection: &Connection,
+    now: i64,
+    mut consent: Consent,
+    authorizations: Vec<Authorization>,
+    revoked: &mut Revoked,
+) -> Result<(), Error> {
+    let before = revoked.count;
+    for mut authorization in authorizations {
+        let event = AuthorizationEvent::Revoked;
+        if authorization.state.after(event).is_ok() {
+            end(connection, now, Actor::Application, &consent, &mut authorization, event)?;
+            revoked.count += 1;
+        }
+    }
+    let may_end = |one: &Authorization| one.state.after(AuthorizationEvent::Revoked).is_ok();
+    let is_left = Authorization::of(connection, &consent.id)?.iter().any(may_end);
+    if !is_left && consent.state.after(ConsentEvent::Revoked).is_ok() {
+        consent.step(connection, now, Actor::Application, ConsentEvent::Revoked)?;
+        let ending = (Actor::Application, ConsentEvent::Revoked.name());
+        kill_tokens(connection, now, ending, &consent.id)?;
+    }
+    if revoked.count > before {
+        revoked.consents.push(consent.id);
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Making a link.
+
+use rusqlite::{Connection, params};
+use uuid::Uuid;
+
+use super::row::{HealthLink, LinkContent};
+use super::{LINKS_AT_ONCE, PASSCODE_ATTEMPTS, passcode};
+use crate::consent::access::secret;
+use crate::consent::error::Error;
+use crate::consent::log::audit::{Actor, note};
+use crate::consent::record::{Authorization, Consent, Origin};
+use crate::consent::states::ConsentState;
+use crate::consent::store::Store;
+
+/// How long a link may last that is made now, and what its file would be made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkTerms {
+    /// When the consent or the records of one of its sources end; `None` where that is open.
+    pub until: Option<i64>,
+    /// The authorizations whose records are there.
+    sources: Vec<String>,
+}
+
+/// A link that is to be made.
+#[derive(Clone, Debug)]
+pub struct NewHealthLink<'a> {
+    /// Whose records it shows.
+    pub consent: &'a str,
+    /// The terms from before the records were read.
+    pub terms: &'a LinkTerms,
+    /// What it leads to.
+    pub content: LinkContent,
+    /// The patient's words for it.
+    pub label: Option<&'a str>,
+    /// What a recipient has to know to have the file.
+    pub passcode: Option<&'a str>,
+    /// Whether its address is the file itself.
+    pub is_direct: bool,
+    /// When it ends.
+    pub expires_at: i64,
+    /// The file, encrypted.
+    pub file: &'a str,
+}
+
+/// Why a link is not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LinkRefusal {
+    /// There are as many as there may be.
+    #[error("there are {LINKS_AT_ONCE} links already, and no more at a time; revoke one first")]
+    TooMany,
+    /// What the file was made from has changed while it was being made.
+    #[error("the records have changed meanwhile; try again")]
+    Changed,
+}
+
+impl Store {
+    /// The terms of a link that would be made now; `None` where there is no such consent any more, or none of its
+    /// records.
+    pub fn link_terms(&self, consent: &str) -> Result<Option<LinkTerms>, Error> {
+        let now = self.clock().now();
+        self.read(|connection| terms(connection, consent, now))
+    }
+
+    /// Makes a link, and gives it with the random part of its address, which the store does not keep.
+    pub fn create_health_link(
+        &self,
+        new: &NewHealthLink<'_>,
+    ) -> Result<Result<(HealthLink, String), LinkRefusal>, Error> {
+        let now = self.clock().now();
+        let (id, address) = (Uuid::new_v4().to_string(), secret::random("")?);
+        // Takes long by design, so it is done before others have to wait.
+        let passcode = new.passcode.map(passcode::kept).transpose()?;
+        self.write(|transaction| {
+            if terms(transaction, new.consent, now)?.as_ref() != Some(new.terms) {
+                return Ok(Err(LinkRefusal::Changed));
+            }
+            let sql = "SELECT COUNT(*) FROM health_link WHERE consent = ?1 AND expires_at > ?2";
+            let known: u32 = transaction.query_row(sql, params![new.consent, now], |row| row.get(0))?;
+            if known >= LINKS_AT_ONCE {
+                return Ok(Err(LinkRefusal::TooMany));
+            }
+            let sql =
+                "INSERT INTO health_link (id, consent, address, content, label, direct, passcode, attempts, created_at,
+                                                expires_at)
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+            transaction.execute(
+                sql,
+                params![
+                    id,
+                    new.consent,
+                    secret::digest(&address),
+                    new.content,
+                    new.label,
+                    new.is_direct,
+                    passcode,
+                    PASSCODE_ATTEMPTS,
+                    now,
+                    new.expires_at
+                ],
+            )?;
+            let sql = "INSERT INTO health_link_file (link, jwe) VALUES (?1, ?2)";
+            transaction.execute(sql, params![id, new.file])?;
+            let link = HealthLink::get(transaction, &id)?.ok_or(Error::Lost("health link"))?;
+            let about = link.about();
+            note(transaction, now, Actor::Patient, "health-link.created", about, &id)?;
+            Ok(Ok((link, address)))
+        })
+    }
+}
+
+fn terms(connection: &Connection, consent: &str, now: i64) -> Result<Option<LinkTerms>, Error> {
+    let Some(consent) = Consent::get(connection, consent)? else {
+        return Ok(None);
+    };
+    if consent.state == ConsentState::Revoked || consent.expunged_at.is_some() {
+        return Ok(None);
+    }
+    let mut terms = LinkTerms {
+        until: None,
+        sources: Vec::new(),
+    };
+    if consent.made_by == Origin::Operator {
+        return Ok(Some(terms));
+    }
+    let mut ends = vec![consent.refresh_until];
+    for authorization in Authorization::of(connection, &consent.id)? {
+        if authorization.is_active(now) && authorization.data_erased_at.is_none() {
+            ends.push(authorization.data_until);
+            terms.sources.push(authorization.id);
+        }
+    }
+    terms.until = ends.into_iter().flatten().min();
+    Ok(Some(terms))
+}

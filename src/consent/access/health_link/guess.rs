@@ -1,0 +1,96 @@
+//! Trying a passcode. Wrong ones are counted for the link's whole life, however many come at once: a try is counted
+//! before it is checked, and given back if it was right. One link's tries are checked one after the other.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use rusqlite::{OptionalExtension, params};
+
+use super::end::end_one;
+use super::passcode;
+use super::row::HealthLink;
+use crate::consent::error::Error;
+use crate::consent::log::audit::{Actor, note};
+use crate::consent::store::Store;
+
+/// What came of a try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guess {
+    /// The link takes it.
+    Right,
+    /// The link does not take it, and stands so many more. With none left it is over.
+    Wrong {
+        /// How many more.
+        remaining: u32,
+    },
+    /// Another try at the same link is being checked.
+    Busy,
+    /// There is no such link, or it is over.
+    Over,
+}
+
+/// The links whose passcodes are being checked.
+#[derive(Debug, Default)]
+pub(in crate::consent) struct Guesses(Mutex<HashSet<String>>);
+
+/// A check under way.
+struct Check<'g> {
+    guesses: &'g Guesses,
+    link: &'g str,
+}
+
+impl Guesses {
+    fn begin<'g>(&'g self, link: &'g str) -> Option<Check<'g>> {
+        let is_first = {
+            let mut checked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            checked.insert(link.to_owned())
+        };
+        is_first.then(|| Check { guesses: self, link })
+    }
+}
+
+impl Drop for Check<'_> {
+    fn drop(&mut self) {
+        let mut checked = self.guesses.0.lock().unwrap_or_else(PoisonError::into_inner);
+        checked.remove(self.link);
+    }
+}
+
+impl Store {
+    /// Tries a passcode at a link that has one. It takes a while, and waits for the store.
+    pub fn guess_passcode(&self, link: &HealthLink, passcode: &str) -> Result<Guess, Error> {
+        let now = self.clock().now();
+        let Some(_check) = self.guesses().begin(&link.id) else {
+            return Ok(Guess::Busy);
+        };
+        let sql = "UPDATE health_link SET attempts = attempts - 1
+                   WHERE id = ?1 AND expires_at > ?2 AND attempts > 0 AND passcode IS NOT NULL
+                   RETURNING passcode, attempts";
+        let counted: Option<(Vec<u8>, u32)> = self.write(|transaction| {
+            let counted = transaction.query_row(sql, params![link.id, now], |row| Ok((row.get(0)?, row.get(1)?)));
+            Ok(counted.optional()?)
+        })?;
+        let Some((kept, remaining)) = counted else {
+            return Ok(Guess::Over);
+        };
+        if passcode::matches(passcode, &kept) {
+            let sql = "UPDATE health_link SET attempts = attempts + 1 WHERE id = ?1";
+            let given_back = self.write(|transaction| Ok(transaction.execute(sql, [&link.id])?))?;
+            // It may have been revoked meanwhile.
+            return Ok(if given_back > 0 { Guess::Right } else { Guess::Over });
+        }
+        self.write(|transaction| {
+            let detail = format!("{} {remaining} left", link.id);
+            let about = link.about();
+            note(transaction, now, Actor::Service, "health-link.refused", about, &detail)?;
+            match remaining {
+                0 => end_one(transaction, now, Actor::Service, "health-link.guessed", link),
+                _ => Ok(()),
+            }
+        })?;
+        if remaining == 0 {
+            self.wipe_ended_links()?;
+        }
+        Ok(Guess::Wrong { remaining })
+    }
+}

@@ -1,0 +1,138 @@
+//! A link as the store holds it, without its file.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::consent::access::secret;
+use crate::consent::error::Error;
+use crate::consent::log::audit::About;
+use crate::consent::states::named;
+use crate::consent::store::Store;
+
+named! {
+    /// What a link leads to.
+    LinkContent {
+        /// The patient's International Patient Summary.
+        Summary = "summary",
+        /// All of the patient's records as a SMART Health Card.
+        Card = "health-card",
+    }
+}
+
+impl LinkContent {
+    /// The media type of the file, once it is decrypted.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            LinkContent::Summary => "application/fhir+json",
+            LinkContent::Card => "application/smart-health-card",
+        }
+    }
+
+    /// The version of FHIR that the file is of, where it is FHIR.
+    pub fn fhir_version(self) -> Option<&'static str> {
+        match self {
+            LinkContent::Summary => Some("4.0.1"),
+            LinkContent::Card => None,
+        }
+    }
+}
+
+/// A link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HealthLink {
+    /// By which its patient manages it; says nothing of its address.
+    pub id: String,
+    /// The consent whose records it shows.
+    pub consent: String,
+    /// What it leads to.
+    pub content: LinkContent,
+    /// The patient's words for it.
+    pub label: Option<String>,
+    /// Whether its address is the file itself (flag `U`).
+    pub is_direct: bool,
+    /// Whether it asks for a passcode (flag `P`).
+    pub has_passcode: bool,
+    /// How many wrong passcodes it stands before it ends.
+    pub attempts: u32,
+    /// Seconds since the Unix epoch, as all times are.
+    pub created_at: i64,
+    /// When it ends.
+    pub expires_at: i64,
+    /// How often its file was given out.
+    pub uses: u64,
+    /// When that was last.
+    pub used_at: Option<i64>,
+    /// To whom, in the recipient's own words.
+    pub recipient: Option<String>,
+}
+
+const LINK: &str =
+    "SELECT id, consent, content, label, direct, passcode IS NOT NULL, attempts, created_at, expires_at, uses,
+                    used_at, recipient FROM health_link";
+
+impl HealthLink {
+    /// Its flags, in alphabetical order.
+    pub fn flag(&self) -> &'static str {
+        match (self.has_passcode, self.is_direct) {
+            (true, _) => "P",
+            (false, true) => "U",
+            (false, false) => "",
+        }
+    }
+
+    fn read(row: &Row<'_>) -> rusqlite::Result<HealthLink> {
+        Ok(HealthLink {
+            id: row.get(0)?,
+            consent: row.get(1)?,
+            content: row.get(2)?,
+            label: row.get(3)?,
+            is_direct: row.get(4)?,
+            has_passcode: row.get(5)?,
+            attempts: row.get(6)?,
+            created_at: row.get(7)?,
+            expires_at: row.get(8)?,
+            uses: row.get(9)?,
+            used_at: row.get(10)?,
+            recipient: row.get(11)?,
+        })
+    }
+
+    /// The link of this id, whether it has expired or not.
+    pub(super) fn get(connection: &Connection, id: &str) -> Result<Option<HealthLink>, Error> {
+        let mut statement = connection.prepare_cached(&format!("{LINK} WHERE id = ?1"))?;
+        Ok(statement.query_row([id], HealthLink::read).optional()?)
+    }
+
+    /// The link at this address, unless it is over.
+    pub(super) fn at(connection: &Connection, address: &str, now: i64) -> Result<Option<HealthLink>, Error> {
+        let sql = format!("{LINK} WHERE address = ?1 AND expires_at > ?2");
+        let mut statement = connection.prepare_cached(&sql)?;
+        let found = statement.query_row(params![secret::digest(address), now], HealthLink::read);
+        Ok(found.optional()?)
+    }
+
+    pub(super) fn about(&self) -> About<'_> {
+        About {
+            consent: Some(&self.consent),
+            ..About::default()
+        }
+    }
+}
+
+impl Store {
+    /// The links of a consent that are not over, newest first.
+    pub fn health_links(&self, consent: &str) -> Result<Vec<HealthLink>, Error> {
+        let now = self.clock().now();
+        self.read(|connection| {
+            let sql = format!("{LINK} WHERE consent = ?1 AND expires_at > ?2 ORDER BY created_at DESC, id");
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement.query_map(params![consent, now], HealthLink::read)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// The link at this address; `None` for one that was never there and for one that is over.
+    pub fn health_link_at(&self, address: &str) -> Result<Option<HealthLink>, Error> {
+        let now = self.clock().now();
+        self.read(|connection| HealthLink::at(connection, address, now))
+    }
+}

@@ -1,0 +1,57 @@
+//! Giving out the file of a link, and who had it.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::row::{HealthLink, LinkContent};
+use crate::consent::error::Error;
+use crate::consent::log::audit::{Actor, note};
+use crate::consent::store::Store;
+
+/// The file of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkFile {
+    /// What it is, once it is decrypted.
+    pub content: LinkContent,
+    /// When it was made.
+    pub created_at: i64,
+    /// A compact JWE under the link's key.
+    pub jwe: String,
+}
+
+impl Store {
+    /// The file of the link at this address, given out to whoever calls themselves so: that is noted. `None` if the
+    /// link is over.
+    pub fn use_health_link(&self, address: &str, recipient: &str) -> Result<Option<LinkFile>, Error> {
+        let now = self.clock().now();
+        self.write(|transaction| {
+            let Some(link) = HealthLink::at(transaction, address, now)? else {
+                return Ok(None);
+            };
+            let sql = "UPDATE health_link SET uses = uses + 1, used_at = ?2, recipient = ?3 WHERE id = ?1";
+            transaction.execute(sql, params![link.id, now, recipient])?;
+            let detail = format!("{} {recipient}", link.id);
+            let about = link.about();
+            note(transaction, now, Actor::Service, "health-link.used", about, &detail)?;
+            file(transaction, &link)
+        })
+    }
+
+    /// The file of the link at this address, for whom it was given out already.
+    pub fn health_link_file(&self, address: &str) -> Result<Option<LinkFile>, Error> {
+        let now = self.clock().now();
+        self.read(|connection| match HealthLink::at(connection, address, now)? {
+            Some(link) => file(connection, &link),
+            None => Ok(None),
+        })
+    }
+}
+
+fn file(connection: &Connection, link: &HealthLink) -> Result<Option<LinkFile>, Error> {
+    let mut statement = connection.prepare_cached("SELECT jwe FROM health_link_file WHERE link = ?1")?;
+    let jwe: Option<String> = statement.query_row([&link.id], |row| row.get(0)).optional()?;
+    Ok(jwe.map(|jwe| LinkFile {
+        content: link.content,
+        created_at: link.created_at,
+        jwe,
+    }))
+}

@@ -1,0 +1,276 @@
+//! The signing keys in the store: sealed, as every other secret. A clear key of an earlier release is sealed when the
+//! store is opened, and its bytes leave the files.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, TransactionBehavior, params};
+
+use super::super::error::Error;
+use super::es256;
+use super::keys::{self, SigningKey};
+use super::seal::Sealer;
+
+/// The setting that stands as long as the files may still have the bytes of a key that an earlier release wrote in the
+/// clear.
+const CLEAR_KEYS: &str = "clear_keys";
+/// The first byte of a clear PKCS #8 key: a DER sequence. Sealed keys begin with a version.
+const DER_SEQUENCE: u8 = 0x30;
+
+/// Makes the first key where there is none.
+pub(in crate::consent) fn first_key(connection: &mut Connection, sealer: &Sealer, now: i64) -> Result<(), Error> {
+    let any = |connection: &Connection| {
+        let sql = "SELECT EXISTS (SELECT 1 FROM signing_key WHERE retired_at IS NULL)";
+        connection.query_row(sql, [], |row| row.get::<_, bool>(0))
+    };
+    if any(connection)? {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if !any(&transaction)? {
+        insert_new(&transaction, sealer, now)?;
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Makes a key and stores it; gives its name.
+pub(in crate::consent) fn insert_new(connection: &Connection, sealer: &Sealer, now: i64) -> Result<String, Error> {
+    let made = keys::generate()?;
+    let kid = SigningKey::from_pkcs8(&made)?.kid;
+    let sealed = sealer.seal(&purpose(&kid), &made)?;
+    let sql = "INSERT INTO signing_key (kid, sealed, created_at) VALUES (?1, ?2, ?3)";
+    connection.execute(sql, params![kid, sealed, now])?;
+    Ok(kid)
+}
+
+/// The keys that were not retired before a time, the one that signs first.
+pub(in crate::consent) fn load(
+    connection: &Connection,
+    sealer: &Sealer,
+    since: i64,
+) -> Result<Vec<Arc<SigningKey>>, Error> {
+    let sql = "SELECT kid, sealed, retired_at FROM signing_key WHERE retired_at IS NULL OR retired_at >= ?1
+               ORDER BY retired_at IS NULL DESC, created_at DESC, rowid DESC";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([since], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?, row.get(2)?))
+    })?;
+    let mut keys = Vec::new();
+    for row in rows {
+        let (kid, sealed, retired_at) = row?;
+        let pkcs8 = sealer
+            .unseal(&purpose(&kid), &sealed)
+            .map_err(|_| Error::Key("it does not open with this TABULARIUM_KEY or service.key: put the former one back, or give the key up by `tabularium keys rotate --discard`"))?;
+        keys.push(Arc::new(SigningKey {
+            retired_at,
+            ..SigningKey::from_pkcs8(&pkcs8)?
+        }));
+    }
+    Ok(keys)
+}
+
+/// The names of signing keys after those that do not open were given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiscardedKeys {
+    /// The keys that are gone.
+    pub discarded: Vec<String>,
+    /// The keys that open.
+    pub kept: Vec<String>,
+}
+
+/// Gives up the keys that do not open: the key that sealed them is lost.
+pub(in crate::consent) fn discard_unreadable(
+    connection: &mut Connection,
+    sealer: &Sealer,
+) -> Result<DiscardedKeys, Error> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let (mut discarded, mut kept) = (Vec::new(), Vec::new());
+    for (kid, sealed) in rows(&transaction)? {
+        if sealer.unseal(&purpose(&kid), &sealed).is_err() {
+            transaction.execute("DELETE FROM signing_key WHERE kid = ?1", [&kid])?;
+            discarded.push(kid);
+        } else {
+            kept.push(kid);
+        }
+    }
+    let mut keys = DiscardedKeys { discarded, kept };
+    es256::discard_unreadable(&transaction, sealer, &mut keys)?;
+    transaction.commit()?;
+    Ok(keys)
+}
+
+/// Seals the keys that an earlier release left in the clear, and takes their bytes out of the store's file and its log.
+/// What cannot be taken out now, because another process reads the store or the disk is full, is taken out at a later
+/// opening.
+pub(in crate::consent) fn seal_clear_keys(connection: &mut Connection, sealer: &Sealer) -> Result<(), Error> {
+    if !is_set(connection)? {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for (kid, pkcs8) in rows(&transaction)? {
+        if pkcs8.first() == Some(&DER_SEQUENCE) {
+            let sealed = sealer.seal(&purpose(&kid), &pkcs8)?;
+            transaction.execute(
+                "UPDATE signing_key SET sealed = ?2 WHERE kid = ?1",
+                params![kid, sealed],
+            )?;
+        }
+    }
+    transaction.commit()?;
+    match wipe(connection) {
+        Ok(true) => {}
+        Ok(false) => tracing::warn!(
+            "the store is in use: a signing key that lay there in the clear is wiped at the next opening"
+        ),
+        Err(error) => {
+            tracing::warn!(%error, "a signing key that lay in the store in the clear is wiped at the next opening")
+        }
+    }
+    Ok(())
+}
+
+/// Writes the whole file anew and empties the log; whether nobody stood in the way. A later opening may do it, so
+/// readers are not waited for.
+fn wipe(connection: &Connection) -> Result<bool, rusqlite::Error> {
+    connection.execute_batch("VACUUM")?;
+    let usual: i64 = connection.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;
+    connection.pragma_update(None, "busy_timeout", 0)?;
+    let checkpoint = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+    connection.pragma_update(None, "busy_timeout", usual)?;
+    if checkpoint? != 0 {
+        return Ok(false);
+    }
+    connection.execute("DELETE FROM setting WHERE name = ?1", [CLEAR_KEYS])?;
+    Ok(true)
+}
+
+fn is_set(connection: &Connection) -> Result<bool, rusqlite::Error> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM setting WHERE name = ?1)";
+    connection.query_row(sql, [CLEAR_KEYS], |row| row.get(0))
+}
+
+fn rows(connection: &Connection) -> Result<Vec<(String, Vec<u8>)>, rusqlite::Error> {
+    let mut statement = connection.prepare("SELECT kid, sealed FROM signing_key")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
+}
+
+fn purpose(kid: &str) -> String {
+    format!("signing-key/{kid}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::consent::clock::Clock;
+    use crate::consent::migrations;
+    use crate::consent::store::Store;
+
+    /// A store as an earlier release left it, with a clear key in its file and another one in its log.
+    fn earlier_store(folder: &Path) -> (Connection, [Vec<u8>; 2]) {
+        let path = folder.join("service.sqlite");
+        let connection = Connection::open(&path).unwrap();
+        connection.pragma_update(None, "journal_mode", "wal").unwrap();
+        connection.pragma_update(None, "wal_autocheckpoint", 0).unwrap();
+        migrations::migrate_before_sealed_keys(&connection);
+        let insert = |pkcs8: &[u8], created_at: i64, retired_at: Option<i64>| {
+            let kid = SigningKey::from_pkcs8(pkcs8).unwrap().kid;
+            let sql = "INSERT INTO signing_key (kid, pkcs8, created_at, retired_at) VALUES (?1, ?2, ?3, ?4)";
+            connection
+                .execute(sql, params![kid, pkcs8, created_at, retired_at])
+                .unwrap();
+        };
+        let keys = [keys::generate().unwrap(), keys::generate().unwrap()];
+        insert(&keys[0], 1, Some(900));
+        connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        insert(&keys[1], 2, None);
+        (connection, keys)
+    }
+
+    /// Whether a file of the folder has any part of a key.
+    fn is_in_files(folder: &Path, key: &[u8]) -> bool {
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let contents: Vec<Vec<u8>> = files
+            .filter(|path| path.is_file())
+            .map(|path| std::fs::read(path).unwrap())
+            .collect();
+        // The first bytes of a PKCS #8 key are the same in all of them.
+        let mut parts = key[64..].chunks_exact(32);
+        parts.any(|part| contents.iter().any(|file| memchr::memmem::find(file, part).is_some()))
+    }
+
+    #[test]
+    fn a_clear_key_of_an_earlier_release_is_sealed_and_its_bytes_are_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (connection, keys) = earlier_store(folder.path());
+        assert!(keys.iter().all(|key| is_in_files(folder.path(), key)));
+        drop(connection);
+        let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
+        // They are gone while the store is open, not only after its log was folded in at the end.
+        assert!(!keys.iter().any(|key| is_in_files(folder.path(), key)));
+        let names = keys.map(|key| SigningKey::from_pkcs8(&key).unwrap().kid);
+        let kept: Vec<_> = store
+            .jwks()
+            .keys
+            .into_iter()
+            .filter_map(|key| key.common.key_id)
+            .collect();
+        assert_eq!(kept, [names[1].clone(), names[0].clone()], "both go on verifying");
+        drop(store);
+        Store::open(folder.path(), Clock::at(1_000)).unwrap();
+    }
+
+    #[test]
+    fn a_clear_key_is_wiped_later_where_somebody_reads_the_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let (reader, keys) = earlier_store(folder.path());
+        reader.execute_batch("BEGIN; SELECT count(*) FROM signing_key").unwrap();
+        drop(Store::open(folder.path(), Clock::at(1_000)).unwrap());
+        assert!(keys.iter().any(|key| is_in_files(folder.path(), key)));
+        reader.execute_batch("COMMIT").unwrap();
+        drop(reader);
+        let _store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
+        assert!(!keys.iter().any(|key| is_in_files(folder.path(), key)));
+    }
+
+    #[test]
+    fn a_new_key_is_nowhere_in_the_clear() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
+        store.rotate_signing_key().unwrap();
+        let connection = Connection::open(folder.path().join("service.sqlite")).unwrap();
+        let rows = rows(&connection).unwrap();
+        assert_eq!(rows.len(), 2);
+        for (kid, sealed) in rows {
+            let pkcs8 = store.unseal(&purpose(&kid), &sealed).unwrap();
+            assert_eq!(SigningKey::from_pkcs8(&pkcs8).unwrap().kid, kid);
+            assert!(!is_in_files(folder.path(), &pkcs8));
+        }
+    }
+
+    #[test]
+    fn a_lost_sealing_key_is_said_and_the_signing_keys_can_be_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let kid = Store::open(folder.path(), Clock::at(1_000))
+            .unwrap()
+            .signing_key()
+            .unwrap()
+            .kid
+            .clone();
+        std::fs::remove_file(folder.path().join("service.key")).unwrap();
+        let refused = Store::open(folder.path(), Clock::at(1_000)).unwrap_err().to_string();
+        assert!(
+            refused.contains("service.key") && refused.contains("--discard"),
+            "{refused}"
+        );
+        let keys = Store::discard_unreadable_keys(folder.path()).unwrap();
+        assert_eq!((keys.discarded, keys.kept), (vec![kid.clone()], Vec::new()));
+        let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
+        assert_ne!(store.signing_key().unwrap().kid, kid);
+        drop(store);
+        let keys = Store::discard_unreadable_keys(folder.path()).unwrap();
+        assert_eq!((keys.discarded.len(), keys.kept.len()), (0, 1));
+    }
+}

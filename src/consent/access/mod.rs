@@ -1,0 +1,14 @@
+//! What opens something: tokens and the keys that sign them, codes, sealed secrets, health cards and links.
+
+pub(super) mod cards;
+pub(super) mod credential;
+pub(super) mod es256;
+pub(super) mod given_out;
+pub(super) mod grant;
+pub(super) mod health_link;
+pub(super) mod key_rows;
+pub(super) mod keys;
+pub(super) mod seal;
+pub(super) mod secret;
+pub(super) mod token;
+pub(super) mod verified;

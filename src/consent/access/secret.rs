@@ -1,0 +1,42 @@
+//! Secrets that the service gives out: 256 random bits behind a prefix, kept as their SHA-256 only.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::super::error::Error;
+
+/// What the store keeps of a secret.
+pub(crate) type Digest = [u8; 32];
+
+/// A new secret: `prefix` and 43 letters.
+pub(crate) fn random(prefix: &str) -> Result<String, Error> {
+    let mut bytes = [0u8; 32];
+    aws_lc_rs::rand::fill(&mut bytes).map_err(|_| Error::Key("the system gave no random numbers"))?;
+    Ok(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bytes)))
+}
+
+/// The SHA-256 by which a secret is found again. Secrets have enough entropy of their own to need no salt.
+pub(crate) fn digest(secret: &str) -> Digest {
+    let mut digest = [0u8; 32];
+    digest.copy_from_slice(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, secret.as_bytes()).as_ref());
+    digest
+}
+
+/// Whether `secret` is the one of this digest, in a time that does not tell how much of it was right.
+pub(crate) fn matches(secret: &str, kept: &[u8]) -> bool {
+    aws_lc_rs::constant_time::verify_slices_are_equal(&digest(secret), kept).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_matches_its_own_digest_only() {
+        let (one, other) = (random("sk_test_").unwrap(), random("sk_test_").unwrap());
+        assert!(one.starts_with("sk_test_") && one.len() == "sk_test_".len() + 43);
+        assert!(matches(&one, &digest(&one)));
+        assert!(!matches(&one, &digest(&other)));
+        assert!(!matches(&one, &digest(&one)[..31]));
+    }
+}

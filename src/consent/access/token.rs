@@ -1,0 +1,334 @@
+//! Access tokens: RS256 JWTs of the JOSE type `at+jwt`, made and verified here.
+//!
+//! A verified token is remembered by the SHA-256 of its text until it expires, since checking a signature costs more
+//! than answering a read does; revocation is asked for at every use. The token's text itself is kept nowhere.
+
+use std::sync::Arc;
+
+use jsonwebtoken::{Algorithm, Header, Validation};
+use quick_cache::sync::Cache;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::super::error::{Error, Refusal};
+use super::super::record::Consent;
+use super::super::states::ConsentState;
+use super::super::store::{Client, Store};
+use super::secret::{self, Digest};
+use super::verified::Access;
+use crate::lake::{Lake, Mode, PatientScope, Scope};
+
+/// How long a patient token lives.
+pub(in crate::consent) const PATIENT_SECONDS: i64 = 86_400;
+/// How long an application token lives.
+const APPLICATION_SECONDS: i64 = 1_800;
+/// How many verified tokens are remembered.
+const REMEMBERED: usize = 16_384;
+/// A token of ours has under 1,200 letters; what is much longer is not looked at.
+const LONGEST: usize = 8_192;
+const TYPE: &str = "at+jwt";
+
+/// The `iss` and `aud` of tokens for a service at this base address: the address with a trailing slash.
+pub fn issuer(base_url: &str) -> String {
+    format!("{}/", base_url.trim_end_matches('/'))
+}
+
+/// A token just made.
+#[derive(Clone, Debug)]
+pub struct Issued {
+    /// The text to send as `Authorization: Bearer ...`.
+    pub token: String,
+    /// Its identifier.
+    pub jti: String,
+    /// When it was made, in seconds since the Unix epoch.
+    pub issued_at: i64,
+    /// When it ends.
+    pub expires_at: i64,
+}
+
+/// The claims as they stand in the token; a patient token has `patient`, an application token has not.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Claims {
+    /// The token's own identifier.
+    pub jti: String,
+    /// The consent, of an application token the client.
+    pub sub: String,
+    /// `Patient/` and the id of the consent's primary Patient.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patient: Option<String>,
+    /// The publishable key.
+    pub client_id: String,
+    /// When it was made, in seconds since the Unix epoch.
+    pub iat: i64,
+    /// When it ends.
+    pub exp: i64,
+    /// The service's base address with a trailing slash.
+    pub iss: String,
+    /// The same.
+    pub aud: String,
+}
+
+/// A token that this service signed, be it good still or not.
+#[derive(Clone, Debug)]
+pub struct Inspected {
+    /// What stands in it.
+    pub claims: Claims,
+    /// Whether it is accepted: neither expired nor revoked.
+    pub active: bool,
+}
+
+/// Makes and verifies the tokens of the service at one base address.
+#[derive(Debug)]
+pub struct Tokens {
+    store: Arc<Store>,
+    lake: Lake,
+    issuer: String,
+    verified: Cache<Digest, Arc<Access>>,
+}
+
+impl Tokens {
+    /// Tokens of the service at `base_url` over `lake`, which is only asked whose rows a patient's are.
+    pub fn new(store: Arc<Store>, lake: Lake, base_url: &str) -> Tokens {
+        Tokens {
+            store,
+            lake,
+            issuer: issuer(base_url),
+            verified: Cache::new(REMEMBERED),
+        }
+    }
+
+    /// A token for a whole application in one mode.
+    pub fn for_application(&self, application: &str, mode: Mode) -> Result<Issued, Error> {
+        let client = self.store.client_of(application, mode)?;
+        self.issue(client.id.to_string(), None, &client, APPLICATION_SECONDS)
+    }
+
+    /// A token for one person's imported records. Whether there is such a person is the caller's to know.
+    pub fn for_patient(&self, application: &str, mode: Mode, patient: &str) -> Result<Issued, Error> {
+        let client = self.store.client_of(application, mode)?;
+        let consent = self.store.consent_for(application, mode, patient)?;
+        self.issue(consent, Some(format!("Patient/{patient}")), &client, PATIENT_SECONDS)
+    }
+
+    /// What the token stands for, or why it is refused.
+    pub fn verify(&self, token: &str) -> Result<Arc<Access>, Refusal> {
+        if token.len() > LONGEST {
+            return Err(Refusal::Malformed);
+        }
+        let key = secret::digest(token);
+        let access = match self.verified.get(&key) {
+            Some(access) => access,
+            None => {
+                let access = Arc::new(self.check(token)?);
+                self.verified.insert(key, access.clone());
+                access
+            }
+        };
+        if access.expires_at <= self.store.clock().now() {
+            self.verified.remove(&key);
+            return Err(Refusal::Expired);
+        }
+        if self.store.is_revoked(&access.jti) || self.store.is_revoked(&access.subject) {
+            return Err(Refusal::Revoked);
+        }
+        Ok(access)
+    }
+
+    /// Ends a token before its time.
+    pub fn revoke(&self, access: &Access) -> Result<(), Error> {
+        self.store.revoke(&access.jti, access.expires_at)
+    }
+
+    /// A token for this client itself.
+    pub(in crate::consent) fn for_client(&self, client: &Client) -> Result<Issued, Error> {
+        self.issue(client.id.to_string(), None, client, APPLICATION_SECONDS)
+    }
+
+    /// The claims of a patient token, to be signed once the store knows of it.
+    pub(in crate::consent) fn draft(&self, consent: &Consent, client: &Client) -> Result<Claims, Error> {
+        let primary = consent.patients.first().ok_or(Error::Lost("consent's Patient"))?;
+        let patient = Some(format!("Patient/{primary}"));
+        Ok(self.claims(consent.id.clone(), patient, client, PATIENT_SECONDS))
+    }
+
+    /// Signs a token with the newest key.
+    pub(in crate::consent) fn sign(&self, claims: &Claims) -> Result<Issued, Error> {
+        let key = self.store.signing_key()?;
+        let mut header = Header::new(Algorithm::RS256);
+        header.typ = Some(TYPE.to_owned());
+        header.kid = Some(key.kid.clone());
+        let token = jsonwebtoken::encode(&header, claims, &key.private).map_err(|_| Error::Sign)?;
+        Ok(Issued {
+            token,
+            jti: claims.jti.clone(),
+            issued_at: claims.iat,
+            expires_at: claims.exp,
+        })
+    }
+
+    /// What stands in a token of ours, also when it is over: only what we never signed is refused.
+    pub fn inspect(&self, token: &str) -> Result<Inspected, Refusal> {
+        let active = match self.verify(token) {
+            Ok(_) => true,
+            Err(Refusal::Expired | Refusal::Revoked) => false,
+            Err(refusal) => return Err(refusal),
+        };
+        Ok(Inspected {
+            claims: self.signed(token)?,
+            active,
+        })
+    }
+
+    pub(in crate::consent) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    fn issue(&self, sub: String, patient: Option<String>, client: &Client, seconds: i64) -> Result<Issued, Error> {
+        self.sign(&self.claims(sub, patient, client, seconds))
+    }
+
+    fn claims(&self, sub: String, patient: Option<String>, client: &Client, seconds: i64) -> Claims {
+        let iat = self.store.clock().now();
+        Claims {
+            jti: Uuid::new_v4().to_string(),
+            sub,
+            patient,
+            client_id: client.id.to_string(),
+            iat,
+            exp: iat + seconds,
+            iss: self.issuer.clone(),
+            aud: self.issuer.clone(),
+        }
+    }
+
+    /// The whole check, from the text on.
+    fn check(&self, token: &str) -> Result<Access, Refusal> {
+        let claims = self.signed(token)?;
+        if claims.exp <= self.store.clock().now() {
+            return Err(Refusal::Expired);
+        }
+        self.resolve(claims)
+    }
+
+    /// The claims of a token whose form, signature and issuer are ours.
+    fn signed(&self, token: &str) -> Result<Claims, Refusal> {
+        let header = jsonwebtoken::decode_header(token).map_err(|_| Refusal::Malformed)?;
+        let typed = header.typ.as_deref().is_some_and(|typ| {
+            // RFC 7515 lets the `application/` prefix be written out; media types ignore case.
+            let short = typ
+                .get(..12)
+                .filter(|prefix| prefix.eq_ignore_ascii_case("application/"))
+                .map_or(typ, |_| &typ[12..]);
+            short.eq_ignore_ascii_case(TYPE)
+        });
+        if header.alg != Algorithm::RS256 || !typed {
+            return Err(Refusal::Foreign);
+        }
+        let kid = header.kid.ok_or(Refusal::Signature)?;
+        let key = self
+            .store
+            .key(&kid)
+            .map_err(|_| Refusal::Unavailable)?
+            .ok_or(Refusal::Signature)?;
+        let signed = jsonwebtoken::decode::<Claims>(token, &key.public, &validation(&self.issuer)).map_err(refusal)?;
+        let claims = signed.claims;
+        // No token of ours lives longer, so a stolen key is of no use once the last token of its time is over.
+        let longest = claims.iat.saturating_add(PATIENT_SECONDS);
+        match key.may_have_signed(claims.iat) && claims.exp <= longest {
+            true => Ok(claims),
+            false => Err(Refusal::Signature),
+        }
+    }
+
+    /// What correctly signed claims stand for in the store.
+    fn resolve(&self, claims: Claims) -> Result<Access, Refusal> {
+        let client = self
+            .store
+            .client(&claims.client_id)
+            .map_err(|_| Refusal::Unavailable)?
+            .ok_or(Refusal::Revoked)?;
+        let patient = match &claims.patient {
+            None if claims.sub == claims.client_id => None,
+            None => return Err(Refusal::Malformed),
+            Some(primary) => Some(Arc::new(self.person(&claims, primary, &client)?)),
+        };
+        Ok(Access {
+            jti: claims.jti.into(),
+            subject: claims.sub.into(),
+            client: client.id,
+            expires_at: claims.exp,
+            scope: Arc::new(Scope {
+                mode: client.mode,
+                application: client.application,
+                patient,
+            }),
+        })
+    }
+
+    fn person(&self, claims: &Claims, primary: &str, client: &Client) -> Result<PatientScope, Refusal> {
+        let consent = self
+            .store
+            .consent(&claims.sub)
+            .map_err(|_| Refusal::Unavailable)?
+            .ok_or(Refusal::Revoked)?;
+        let ours = consent.application == *client.application && consent.mode == client.mode;
+        // Another of its Patients may have become the primary one since the token was made.
+        let named = primary
+            .strip_prefix("Patient/")
+            .is_some_and(|id| consent.patients.iter().any(|patient| patient == id));
+        if !ours || !named || consent.state != ConsentState::Exchanged {
+            return Err(Refusal::Revoked);
+        }
+        if let Some(owner) = consent.owner {
+            // Every token of a consent that the flow made is on record until it is over or revoked.
+            let known = self.store.knows_access_token(&claims.jti, &consent.id);
+            if !known.map_err(|_| Refusal::Unavailable)? {
+                return Err(Refusal::Revoked);
+            }
+            return self.connected(consent, owner);
+        }
+        let owners = consent
+            .patients
+            .iter()
+            .flat_map(|id| self.lake.owners_of(&consent.application, id))
+            .collect();
+        Ok(PatientScope {
+            patients: consent.patients,
+            owners,
+            authorizations: Vec::new(),
+        })
+    }
+
+    /// The person of a consent that the flow made: the rows that its own syncs brought.
+    fn connected(&self, consent: Consent, owner: i64) -> Result<PatientScope, Refusal> {
+        let authorizations = self
+            .store
+            .authorizations(&consent.id)
+            .map_err(|_| Refusal::Unavailable)?;
+        Ok(PatientScope {
+            patients: consent.patients,
+            owners: vec![owner],
+            authorizations: authorizations.into_iter().map(|one| one.id).collect(),
+        })
+    }
+}
+
+/// The time is checked apart, by the store's own clock.
+fn validation(issuer: &str) -> Validation {
+    let mut validation = Validation::new(Algorithm::RS256);
+    validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+    validation.set_issuer(&[issuer]);
+    validation.set_audience(&[issuer]);
+    validation.validate_exp = false;
+    validation
+}
+
+fn refusal(error: jsonwebtoken::errors::Error) -> Refusal {
+    use jsonwebtoken::errors::ErrorKind;
+    match error.kind() {
+        ErrorKind::InvalidIssuer | ErrorKind::InvalidAudience => Refusal::Issuer,
+        ErrorKind::InvalidSignature => Refusal::Signature,
+        ErrorKind::InvalidAlgorithm | ErrorKind::InvalidAlgorithmName => Refusal::Foreign,
+        _ => Refusal::Malformed,
+    }
+}

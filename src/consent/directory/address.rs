@@ -1,0 +1,181 @@
+//! Which addresses an application may register: redirect URIs as RFC 6749, RFC 8252 and RFC 9700 have them, and the
+//! origins of pages that hold the link component. Whether a request names a registered one is not decided here.
+
+use std::net::IpAddr;
+
+use url::{Host, Url};
+
+/// The longest address that is kept, in bytes.
+const LONGEST: usize = 2_048;
+/// Schemes that lead into a browser itself, into a file or nowhere, and never to an application.
+const NO_APPLICATION: [&str; 12] = [
+    "about",
+    "blob",
+    "chrome",
+    "data",
+    "file",
+    "filesystem",
+    "ftp",
+    "javascript",
+    "vbscript",
+    "view-source",
+    "ws",
+    "wss",
+];
+
+/// Checks a redirect URI; what is wrong is said as the end of a sentence about it.
+pub(in crate::consent) fn check_redirect_uri(uri: &str) -> Result<(), &'static str> {
+    check_letters(uri)?;
+    let url = Url::parse(uri).map_err(|_| "is no absolute URI")?;
+    if uri.contains('#') {
+        return Err("has a fragment");
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("has a user name or password");
+    }
+    match url.scheme() {
+        "https" if written_out(&url, uri) => Ok(()),
+        "http" if !is_loopback(&url) => Err("is plain http, which only addresses of the same machine may be"),
+        "http" if written_out(&url, uri) => Ok(()),
+        "http" | "https" => Err("is not written as browsers write it, in lower case and without . or .. in its path"),
+        scheme if NO_APPLICATION.contains(&scheme) => Err("has a scheme that leads to no application"),
+        // A name that the application's maker owns, turned around, keeps others from taking it (RFC 8252, section 7.1).
+        scheme if scheme.contains('.') => Ok(()),
+        _ => Err("has a scheme without a dot; one looks like com.example.app:/callback"),
+    }
+}
+
+/// Checks the origin of a page and gives it as browsers send it: scheme, host and port, without a slash behind.
+pub(in crate::consent) fn check_origin(origin: &str) -> Result<String, &'static str> {
+    check_letters(origin)?;
+    let url = Url::parse(origin).map_err(|_| "is no absolute URI")?;
+    if origin.contains('*') {
+        return Err("has an asterisk; every origin is registered by itself");
+    }
+    // Origins stand in the policies of pages, where these separate.
+    if origin.contains([';', ',', '\'']) {
+        return Err("has letters that no host has");
+    }
+    if url.path() != "/" || url.query().is_some() || url.fragment().is_some() || origin.ends_with("//") {
+        return Err("is more than scheme, host and port");
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("has a user name or password");
+    }
+    match url.scheme() {
+        "https" => {}
+        "http" if is_loopback(&url) => {}
+        "http" => return Err("is plain http, which only addresses of the same machine may be"),
+        _ => return Err("is neither https nor http"),
+    }
+    Ok(url.origin().ascii_serialization())
+}
+
+/// Whether a browser would send the very letters: two spellings of an address would not match each other.
+fn written_out(url: &Url, text: &str) -> bool {
+    url.as_str() == text || url.as_str().strip_suffix('/') == Some(text)
+}
+
+/// The machine that the browser runs on.
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => IpAddr::V4(address).is_loopback(),
+        Some(Host::Ipv6(address)) => IpAddr::V6(address).is_loopback(),
+        None => false,
+    }
+}
+
+fn check_letters(text: &str) -> Result<(), &'static str> {
+    if text.is_empty() {
+        return Err("is empty");
+    }
+    if text.len() > LONGEST {
+        return Err("is longer than 2048 letters");
+    }
+    // What URL parsers pass over or repair is not repaired here.
+    let plain =
+        |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'}');
+    if !text.bytes().all(|byte| plain(byte) && byte != b'|') {
+        return Err("has letters that a URI has only percent-encoded");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirect_uris_are_those_of_web_and_native_applications() {
+        for good in [
+            "https://app.example/callback",
+            "https://app.example",
+            "https://app.example:8443/cb?tenant=1",
+            "http://127.0.0.1/cb",
+            "http://127.0.0.1:51004/cb",
+            "http://[::1]:9/",
+            "http://localhost:3000/callback",
+            "com.example.app:/callback",
+            "com.example.app://callback",
+        ] {
+            assert_eq!(check_redirect_uri(good), Ok(()), "{good}");
+        }
+    }
+
+    #[test]
+    fn other_redirect_uris_are_refused_for_a_reason() {
+        for (bad, reason) in [
+            ("", "empty"),
+            ("/callback", "absolute"),
+            ("https://app.example/cb#x", "fragment"),
+            ("https://app.example/cb#", "fragment"),
+            ("http://app.example/cb", "plain http"),
+            ("http://192.0.2.1/cb", "plain http"),
+            ("http://127.0.0.1.example/cb", "plain http"),
+            ("https://me@app.example/cb", "user name"),
+            ("https://App.example/cb", "written"),
+            ("https://app.example/a/../cb", "written"),
+            ("javascript:alert(1)", "scheme"),
+            ("data:text/html,x", "scheme"),
+            ("myapp:/cb", "dot"),
+            ("https://app.example/<script>", "letters"),
+            ("https://app.example/a b", "letters"),
+            ("https://app.example/\r\nSet-Cookie:x", "letters"),
+        ] {
+            let problem = check_redirect_uri(bad).unwrap_err();
+            assert!(problem.contains(reason), "{bad}: {problem}");
+        }
+        assert!(check_redirect_uri(&format!("https://x.example/{}", "y".repeat(3_000))).is_err());
+    }
+
+    #[test]
+    fn origins_are_kept_as_browsers_send_them() {
+        for (given, kept) in [
+            ("https://app.example", "https://app.example"),
+            ("https://APP.example/", "https://app.example"),
+            ("https://app.example:443", "https://app.example"),
+            ("http://localhost:3000", "http://localhost:3000"),
+        ] {
+            assert_eq!(check_origin(given).as_deref(), Ok(kept));
+        }
+        for bad in [
+            "",
+            "*",
+            "null",
+            "app.example",
+            "https://app.example/page",
+            "https://app.example?x",
+            "https://app.example/#",
+            "http://app.example",
+            "ftp://app.example",
+            "https://*.example",
+            "https://a;script-src-elem",
+            "https://a,b.example",
+            "https://a@app.example",
+            "com.example.app:/x",
+        ] {
+            assert!(check_origin(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The addresses that are an application's: where codes may be sent, and whose pages may hold the link component.
+
+use rusqlite::{Connection, params};
+
+use crate::consent::directory::address::{check_origin, check_redirect_uri};
+use crate::consent::error::Error;
+use crate::consent::log::audit::Actor;
+use crate::consent::store::Store;
+
+impl Store {
+    /// Registers where codes may be sent; whether it was not registered before.
+    pub fn add_redirect_uri(&self, application: &str, uri: &str, actor: Actor) -> Result<bool, Error> {
+        self.change(
+            application,
+            actor,
+            "application.redirect-uri-added",
+            uri,
+            |connection, now| add_redirect_uri(connection, now, application, uri),
+        )
+    }
+
+    /// Takes a redirect URI away; whether it was there.
+    pub fn remove_redirect_uri(&self, application: &str, uri: &str, actor: Actor) -> Result<bool, Error> {
+        self.change(
+            application,
+            actor,
+            "application.redirect-uri-removed",
+            uri,
+            |connection, _| {
+                let sql = "DELETE FROM redirect_uri WHERE application = ?1 AND uri = ?2";
+                Ok(connection.execute(sql, [application, uri])? > 0)
+            },
+        )
+    }
+
+    /// Registers an origin whose pages may hold the link component; whether it was not registered before.
+    pub fn add_origin(&self, application: &str, origin: &str, actor: Actor) -> Result<bool, Error> {
+        self.change(
+            application,
+            actor,
+            "application.origin-added",
+            origin,
+            |connection, now| add_origin(connection, now, application, origin),
+        )
+    }
+
+    /// Takes an origin away; whether it was there.
+    pub fn remove_origin(&self, application: &str, origin: &str, actor: Actor) -> Result<bool, Error> {
+        let kept = check_origin(origin).unwrap_or_else(|_| origin.to_owned());
+        self.change(
+            application,
+            actor,
+            "application.origin-removed",
+            origin,
+            |connection, _| {
+                let sql = "DELETE FROM origin WHERE application = ?1 AND origin = ?2";
+                Ok(connection.execute(sql, [application, &kept])? > 0)
+            },
+        )
+    }
+}
+
+pub(super) fn add_redirect_uri(connection: &Connection, now: i64, application: &str, uri: &str) -> Result<bool, Error> {
+    check_redirect_uri(uri).map_err(|problem| Error::RedirectUri {
+        uri: uri.to_owned(),
+        problem,
+    })?;
+    let sql = "INSERT INTO redirect_uri (application, uri, created_at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+    Ok(connection.execute(sql, params![application, uri, now])? > 0)
+}
+
+pub(super) fn add_origin(connection: &Connection, now: i64, application: &str, origin: &str) -> Result<bool, Error> {
+    let origin = check_origin(origin).map_err(|problem| Error::Invalid {
+        what: format!("the origin {origin:?}"),
+        problem,
+    })?;
+    let sql = "INSERT INTO origin (application, origin, created_at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+    Ok(connection.execute(sql, params![application, origin, now])? > 0)
+}

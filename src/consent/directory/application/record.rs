@@ -1,0 +1,253 @@
+//! Applications as they are registered: made, read, listed, and the one way in which something of theirs is changed.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::addresses::{add_origin, add_redirect_uri};
+use super::keys::{Key, NewKeys, make_keys};
+use super::names::{checked_id, checked_name, free_id};
+use super::registration::use_registration_token;
+use crate::consent::error::Error;
+use crate::consent::log::audit::{About, Actor, note};
+use crate::consent::states::named;
+use crate::consent::store::{Store, mode_of};
+use crate::lake::Mode;
+
+named! {
+    /// How often the records of MULTIPLE authorizations are fetched anew without anybody asking.
+    SyncFrequency {
+        /// Never.
+        Off = "off",
+        /// Every 24 hours.
+        Daily = "daily",
+        /// Every 7 days.
+        Weekly = "weekly",
+        /// Every 30 days.
+        Monthly = "monthly",
+    }
+}
+
+impl SyncFrequency {
+    /// Seconds from one sync to the next; `None` for never.
+    pub fn seconds(self) -> Option<i64> {
+        match self {
+            SyncFrequency::Off => None,
+            SyncFrequency::Daily => Some(86_400),
+            SyncFrequency::Weekly => Some(7 * 86_400),
+            SyncFrequency::Monthly => Some(30 * 86_400),
+        }
+    }
+}
+
+/// An application as it is registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Application {
+    /// By which commands and records name it.
+    pub id: String,
+    /// What patients are shown.
+    pub name: String,
+    /// Seconds since the Unix epoch.
+    pub created_at: i64,
+    /// How often records are fetched anew.
+    pub sync_frequency: SyncFrequency,
+    /// What it told at dynamic registration, JSON; `None` for the operator's.
+    pub registration: Option<String>,
+    /// Where codes may be sent.
+    pub redirect_uris: Vec<String>,
+    /// Whose pages may hold the link component.
+    pub origins: Vec<String>,
+    /// Its keys that are in use or were, newest first.
+    pub keys: Vec<Key>,
+}
+
+/// An application to be registered.
+#[derive(Clone, Debug)]
+pub struct NewApplication<'a> {
+    /// The id wished for; one is made from the name where it is `None`.
+    pub id: Option<&'a str>,
+    /// What patients are shown.
+    pub name: &'a str,
+    /// The modes it gets keys for.
+    pub modes: &'a [Mode],
+    /// Whether it gets secret keys.
+    pub confidential: bool,
+    /// Where codes may be sent.
+    pub redirect_uris: &'a [String],
+    /// Whose pages may hold the link component.
+    pub origins: &'a [String],
+    /// How often records are fetched anew.
+    pub sync_frequency: SyncFrequency,
+    /// What it told at dynamic registration, JSON.
+    pub registration: Option<&'a str>,
+    /// The initial access token that it registers by, which is used up.
+    pub initial_access_token: Option<&'a str>,
+}
+
+impl Default for NewApplication<'_> {
+    fn default() -> Self {
+        NewApplication {
+            id: None,
+            name: "",
+            modes: &[Mode::Test, Mode::Live],
+            confidential: true,
+            redirect_uris: &[],
+            origins: &[],
+            sync_frequency: SyncFrequency::Off,
+            registration: None,
+            initial_access_token: None,
+        }
+    }
+}
+
+impl Store {
+    /// Registers an application with keys for its modes.
+    pub fn create_application(
+        &self,
+        new: &NewApplication<'_>,
+        actor: Actor,
+    ) -> Result<(Application, Vec<NewKeys>), Error> {
+        let now = self.clock().now();
+        let name = checked_name(new.name)?;
+        self.write(|transaction| {
+            if let Some(token) = new.initial_access_token {
+                use_registration_token(transaction, now, token)?;
+            }
+            let id = match new.id {
+                Some(id) => checked_id(id)?.to_owned(),
+                None => free_id(transaction, name)?,
+            };
+            if exists(transaction, &id)? {
+                return Err(Error::ApplicationExists(id));
+            }
+            let sql = "INSERT INTO application (id, name, created_at, sync_frequency, registration)
+                       VALUES (?1, ?2, ?3, ?4, ?5)";
+            transaction.execute(sql, params![id, name, now, new.sync_frequency, new.registration])?;
+            note(transaction, now, actor, "application.created", about(&id), "")?;
+            for uri in new.redirect_uris {
+                add_redirect_uri(transaction, now, &id, uri)?;
+            }
+            for origin in new.origins {
+                add_origin(transaction, now, &id, origin)?;
+            }
+            let mut keys = Vec::new();
+            for mode in new.modes {
+                keys.push(make_keys(transaction, now, &id, *mode, new.confidential)?);
+            }
+            let made = get(transaction, &id)?.ok_or(Error::Lost("application"))?;
+            Ok((made, keys))
+        })
+    }
+
+    /// The application of this id.
+    pub fn application(&self, id: &str) -> Result<Option<Application>, Error> {
+        self.read(|connection| get(connection, id))
+    }
+
+    /// All applications, in the order of their making.
+    pub fn applications(&self) -> Result<Vec<Application>, Error> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached("SELECT id FROM application ORDER BY created_at, id")?;
+            let ids: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            let found = ids.iter().filter_map(|id| get(connection, id).transpose());
+            found.collect()
+        })
+    }
+
+    /// Says how often the application's MULTIPLE authorizations are fetched anew.
+    pub fn set_sync_frequency(&self, application: &str, frequency: SyncFrequency, actor: Actor) -> Result<(), Error> {
+        let name = frequency.name();
+        self.change(
+            application,
+            actor,
+            "application.sync-frequency-set",
+            name,
+            |connection, _| {
+                let sql = "UPDATE application SET sync_frequency = ?2 WHERE id = ?1";
+                Ok(connection.execute(sql, params![application, frequency])? > 0)
+            },
+        )?;
+        self.jobs_changed();
+        Ok(())
+    }
+
+    /// One change of a known application, with its line in the audit log where something did change.
+    pub(super) fn change(
+        &self,
+        application: &str,
+        actor: Actor,
+        action: &str,
+        detail: &str,
+        work: impl FnOnce(&Connection, i64) -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
+        let now = self.clock().now();
+        self.write(|transaction| {
+            known(transaction, application)?;
+            let changed = work(transaction, now)?;
+            if changed {
+                note(transaction, now, actor, action, about(application), detail)?;
+            }
+            Ok(changed)
+        })
+    }
+}
+
+pub(super) fn about(application: &str) -> About<'_> {
+    About {
+        application: Some(application),
+        ..About::default()
+    }
+}
+
+fn get(connection: &Connection, id: &str) -> Result<Option<Application>, Error> {
+    let sql = "SELECT id, name, created_at, sync_frequency, registration FROM application WHERE id = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let Some(mut found) = statement.query_row([id], read).optional()? else {
+        return Ok(None);
+    };
+    let list = |sql: &str| -> Result<Vec<String>, Error> {
+        let mut statement = connection.prepare_cached(sql)?;
+        let rows = statement.query_map([id], |row| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    };
+    found.redirect_uris = list("SELECT uri FROM redirect_uri WHERE application = ?1 ORDER BY created_at, uri")?;
+    found.origins = list("SELECT origin FROM origin WHERE application = ?1 ORDER BY created_at, origin")?;
+    let sql = "SELECT id, mode, secret IS NOT NULL, created_at, retired_at FROM client WHERE application = ?1
+               ORDER BY retired_at IS NOT NULL, mode, created_at DESC, id";
+    let mut statement = connection.prepare_cached(sql)?;
+    let keys = statement.query_map([id], |row| {
+        Ok(Key {
+            publishable: row.get(0)?,
+            mode: mode_of(&row.get::<_, String>(1)?),
+            confidential: row.get(2)?,
+            created_at: row.get(3)?,
+            retired_at: row.get(4)?,
+        })
+    })?;
+    found.keys = keys.collect::<Result<_, _>>()?;
+    Ok(Some(found))
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Application> {
+    Ok(Application {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        created_at: row.get(2)?,
+        sync_frequency: row.get(3)?,
+        registration: row.get(4)?,
+        redirect_uris: Vec::new(),
+        origins: Vec::new(),
+        keys: Vec::new(),
+    })
+}
+
+pub(super) fn exists(connection: &Connection, id: &str) -> Result<bool, Error> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM application WHERE id = ?1)";
+    Ok(connection.query_row(sql, [id], |row| row.get(0))?)
+}
+
+pub(super) fn known(connection: &Connection, id: &str) -> Result<(), Error> {
+    if exists(connection, id)? {
+        Ok(())
+    } else {
+        Err(Error::UnknownApplication(id.to_owned()))
+    }
+}

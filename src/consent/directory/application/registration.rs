@@ -1,0 +1,52 @@
+//! Initial access tokens (RFC 7591), by which an application registers itself for live mode, once.
+
+use rusqlite::{Connection, params};
+
+use crate::consent::access::secret;
+use crate::consent::error::Error;
+use crate::consent::log::audit::{About, Actor, note};
+use crate::consent::store::Store;
+
+/// How long an initial access token may be used.
+pub const REGISTRATION_SECONDS: i64 = 7 * 86_400;
+
+impl Store {
+    /// A new initial access token, by which one application may register itself for live mode.
+    pub fn create_registration_token(&self, actor: Actor) -> Result<String, Error> {
+        let now = self.clock().now();
+        let token = secret::random("iat_")?;
+        self.write(|transaction| {
+            transaction.execute("DELETE FROM registration_token WHERE expires_at <= ?1", [now])?;
+            let sql = "INSERT INTO registration_token (digest, created_at, expires_at) VALUES (?1, ?2, ?3)";
+            transaction.execute(sql, params![secret::digest(&token), now, now + REGISTRATION_SECONDS])?;
+            note(
+                transaction,
+                now,
+                actor,
+                "registration-token.created",
+                About::default(),
+                "",
+            )
+        })?;
+        Ok(token)
+    }
+
+    /// Whether an initial access token could be used now. It is used up by [`Store::create_application`].
+    pub fn is_registration_token(&self, token: &str) -> Result<bool, Error> {
+        let now = self.clock().now();
+        self.read(|connection| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM registration_token
+                       WHERE digest = ?1 AND used_at IS NULL AND expires_at > ?2)";
+            Ok(connection.query_row(sql, params![secret::digest(token), now], |row| row.get(0))?)
+        })
+    }
+}
+
+/// Marks an initial access token used; two that come with the same one do not both get through.
+pub(super) fn use_registration_token(connection: &Connection, now: i64, token: &str) -> Result<(), Error> {
+    let sql = "UPDATE registration_token SET used_at = ?2 WHERE digest = ?1 AND used_at IS NULL AND expires_at > ?2";
+    match connection.execute(sql, params![secret::digest(token), now])? {
+        0 => Err(Error::InitialAccessToken),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,130 @@
+//! How an endpoint wants to be asked, as it was found out by asking it: what is remembered, so that no job finds it out
+//! again.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::super::error::Error;
+use super::super::log::audit::{Actor, note};
+use super::super::record::Authorization;
+use super::super::states::named;
+use super::super::store::Store;
+
+/// Letters of an OAuth error that are kept.
+const LONGEST: usize = 64;
+
+named! {
+    /// How the service proves itself at a token endpoint.
+    ClientAuth {
+        /// HTTP Basic, both halves encoded as RFC 6749 says.
+        Basic = "basic",
+        /// HTTP Basic, both halves as they are.
+        PlainBasic = "plain-basic",
+        /// In the body.
+        Post = "post",
+    }
+}
+
+/// What is remembered of an endpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dialect {
+    /// The `_count` that it takes; 0 where it takes none.
+    pub page_size: Option<u32>,
+    /// How it takes the service's secret.
+    pub client_auth: Option<ClientAuth>,
+    /// What its CapabilityStatement says, JSON. What is in it is the sync's to decide.
+    pub statement: Option<String>,
+    /// When that was read.
+    pub statement_at: Option<i64>,
+    /// The scheme, host and port of a next page that was not followed, since it is not under an address of the
+    /// endpoint's.
+    pub elsewhere: Option<String>,
+    /// Where the service's secret may be sent beside the origin of its FHIR base, as the operator said.
+    pub token_endpoint: Option<String>,
+    /// The error that it last sent a patient back with, and when.
+    pub last_error: Option<(String, i64)>,
+}
+
+impl Store {
+    /// What is remembered of an endpoint; nothing of an unknown one.
+    pub fn dialect(&self, endpoint: &str) -> Result<Dialect, Error> {
+        let sql = "SELECT page_size, client_auth, statement, statement_at, elsewhere, last_error, last_error_at, token_endpoint
+                   FROM endpoint WHERE id = ?1";
+        let found = self.read(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let row = statement.query_row([endpoint], |row| {
+                Ok(Dialect {
+                    page_size: row.get(0)?,
+                    client_auth: row.get(1)?,
+                    statement: row.get(2)?,
+                    statement_at: row.get(3)?,
+                    elsewhere: row.get(4)?,
+                    last_error: row.get::<_, Option<String>>(5)?.zip(row.get(6)?),
+                    token_endpoint: row.get(7)?,
+                })
+            });
+            Ok(row.optional()?)
+        })?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// Remembers which `_count` an endpoint takes; 0 where it takes none.
+    pub fn set_page_size(&self, endpoint: &str, size: u32) -> Result<(), Error> {
+        self.remember(
+            "UPDATE endpoint SET page_size = ?2 WHERE id = ?1 AND page_size IS NOT ?2",
+            params![endpoint, size],
+        )
+    }
+
+    /// Remembers how an endpoint takes the service's secret.
+    pub fn set_client_auth(&self, endpoint: &str, how: ClientAuth) -> Result<(), Error> {
+        self.remember(
+            "UPDATE endpoint SET client_auth = ?2 WHERE id = ?1 AND client_auth IS NOT ?2",
+            params![endpoint, how],
+        )
+    }
+
+    /// Remembers what an endpoint's CapabilityStatement says.
+    pub fn set_statement(&self, endpoint: &str, statement: &str) -> Result<(), Error> {
+        let now = self.clock().now();
+        self.remember(
+            "UPDATE endpoint SET statement = ?2, statement_at = ?3 WHERE id = ?1",
+            params![endpoint, statement, now],
+        )
+    }
+
+    /// Remembers where a next page was that was not followed.
+    pub fn set_elsewhere(&self, endpoint: &str, origin: &str) -> Result<(), Error> {
+        self.remember(
+            "UPDATE endpoint SET elsewhere = ?2 WHERE id = ?1 AND elsewhere IS NOT ?2",
+            params![endpoint, origin],
+        )
+    }
+
+    /// Remembers with which OAuth error an endpoint sent a patient back, and notes it in the audit log.
+    pub fn note_source_error(&self, authorization: &Authorization, code: &str) -> Result<(), Error> {
+        let now = self.clock().now();
+        let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
+        let code: String = code.chars().filter(is_plain).take(LONGEST).collect();
+        let endpoint = &authorization.endpoint;
+        self.write(|transaction| {
+            let sql = "UPDATE endpoint SET last_error = ?2, last_error_at = ?3 WHERE id = ?1";
+            transaction.execute(sql, params![endpoint, code, now])?;
+            let detail = format!("{endpoint} {code}");
+            note(
+                transaction,
+                now,
+                Actor::Service,
+                "source.refused",
+                authorization.about(),
+                &detail,
+            )
+        })
+    }
+
+    fn remember(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<(), Error> {
+        self.write(|transaction| {
+            transaction.execute(sql, parameters)?;
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,534 @@
+//! The directory: organizations and their endpoints.
+//!
+//! What a source asks the service to present (a client secret) is sealed. Nothing here speaks to a source.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use url::Url;
+use uuid::Uuid;
+
+use super::super::error::Error;
+use super::super::log::audit::{About, Actor, note};
+use super::super::record::{AuthorizationType, Usage};
+use super::super::standing::OFFLINE;
+use super::super::states::named;
+use super::super::store::{Store, mode_of};
+use crate::lake::Mode;
+
+/// The longest name or label, in letters, and what is said of a longer one.
+const LONGEST: (usize, &str) = (200, "is longer than 200 letters");
+/// The same of a list of scopes.
+const LONGEST_SCOPE: (usize, &str) = (4_000, "is longer than 4000 letters");
+
+named! {
+    /// How far an endpoint is known to work.
+    EndpointStatus {
+        /// Available, not yet validated by user testing.
+        Available = "AVAILABLE",
+        /// Live and validated by a user.
+        UserValidated = "USER_VALIDATED",
+        /// Live and validated by related tests.
+        Live = "LIVE",
+        /// Not live because of an issue found in testing.
+        Unavailable = "UNAVAILABLE",
+    }
+}
+
+/// Who runs endpoints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Organization {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Which plans it supports.
+    pub note: String,
+    /// `PAYER`, or what else it is.
+    pub ty: String,
+}
+
+/// A source of records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Its id.
+    pub id: String,
+    /// Who runs it.
+    pub organization: Organization,
+    /// Unique among endpoints; may change.
+    pub name: String,
+    /// Live or test.
+    pub mode: Mode,
+    /// Display names: payer or brand.
+    pub label: Vec<String>,
+    /// How its patients authorize.
+    pub ty: AuthorizationType,
+    /// Whether it can be refreshed without the user.
+    pub refreshable: bool,
+    /// For how many seconds access can be refreshed; 0 without end, `None` unknown.
+    pub refresh_valid_for: Option<i64>,
+    /// For how many seconds a user stays authorized at most; 0 without end, `None` unknown.
+    pub max_auth_period: Option<i64>,
+    /// How far it is known to work.
+    pub status: EndpointStatus,
+    /// The FHIR resource types it supports.
+    pub resources: Vec<String>,
+    /// Its FHIR base, without a trailing slash.
+    pub fhir_base: String,
+    /// Its SMART configuration as it was last read, JSON.
+    pub configuration: Option<String>,
+    /// What the service calls itself there.
+    pub client_id: String,
+    /// Whether the service has a secret there; see [`Store::endpoint_secret`].
+    pub confidential: bool,
+    /// The scopes it is asked for, separated by spaces.
+    pub scope: String,
+    /// The `system` of the identifiers that its resources get.
+    pub identifier_system: String,
+    /// Seconds since the Unix epoch.
+    pub created_at: i64,
+    /// When its SMART configuration was last read.
+    pub checked_at: Option<i64>,
+}
+
+/// An endpoint to be added, or changed where its id is known.
+#[derive(Clone, Debug)]
+pub struct NewEndpoint<'a> {
+    /// Its id; a random one where it is `None`.
+    pub id: Option<&'a str>,
+    /// The organization's id.
+    pub organization: &'a str,
+    /// As the fields of [`Endpoint`] of the same names.
+    pub name: &'a str,
+    /// See above.
+    pub mode: Mode,
+    /// See above; the name where it is empty.
+    pub label: &'a [String],
+    /// See above.
+    pub ty: AuthorizationType,
+    /// See above.
+    pub refreshable: bool,
+    /// See above.
+    pub refresh_valid_for: Option<i64>,
+    /// See above.
+    pub max_auth_period: Option<i64>,
+    /// See above.
+    pub status: EndpointStatus,
+    /// See above.
+    pub resources: &'a [String],
+    /// See above.
+    pub fhir_base: &'a str,
+    /// See above.
+    pub configuration: Option<&'a str>,
+    /// See above.
+    pub client_id: &'a str,
+    /// What the service proves itself with there.
+    pub client_secret: Option<&'a str>,
+    /// See above.
+    pub scope: &'a str,
+    /// See above.
+    pub identifier_system: &'a str,
+}
+
+const ENDPOINT: &str = "SELECT endpoint.id, organization.id, organization.name, organization.note, organization.type,
+        endpoint.name, endpoint.mode, label, endpoint.type, refreshable, refresh_valid_for, max_auth_period, status,
+        resources, fhir_base, configuration, client_id, client_secret IS NOT NULL, scope, identifier_system,
+        endpoint.created_at, checked_at
+    FROM endpoint JOIN organization ON organization.id = endpoint.organization";
+
+/// A patient's records came through an endpoint: from then on it is one that a user has validated, where nothing else
+/// is known of it.
+pub(in crate::consent) fn validated_by_user(
+    connection: &Connection,
+    now: i64,
+    endpoint: &str,
+    about: About<'_>,
+) -> Result<(), Error> {
+    let sql = "UPDATE endpoint SET status = ?2 WHERE id = ?1 AND status = ?3";
+    let (from, to) = (EndpointStatus::Available, EndpointStatus::UserValidated);
+    if connection.prepare_cached(sql)?.execute(params![endpoint, to, from])? > 0 {
+        let detail = format!("{endpoint} {to}");
+        note(connection, now, Actor::Service, "endpoint.status-set", about, &detail)?;
+    }
+    Ok(())
+}
+
+impl Endpoint {
+    /// The scopes that the source is asked for: lasting access only for MULTIPLE usage, and never of a portal.
+    pub fn scope_for(&self, usage: Usage) -> String {
+        let words = self.scope.split_ascii_whitespace();
+        let may_last = usage == Usage::Multiple && self.ty != AuthorizationType::Credentials;
+        let lasting = |word: &str| matches!(word, OFFLINE | "online_access");
+        let asked = words.filter(|word| may_last || !lasting(word));
+        asked.collect::<Vec<_>>().join(" ")
+    }
+
+    fn read(row: &Row<'_>) -> rusqlite::Result<Endpoint> {
+        Ok(Endpoint {
+            id: row.get(0)?,
+            organization: Organization {
+                id: row.get(1)?,
+                name: row.get(2)?,
+                note: row.get(3)?,
+                ty: row.get(4)?,
+            },
+            name: row.get(5)?,
+            mode: mode_of(&row.get::<_, String>(6)?),
+            label: texts(row, 7)?,
+            ty: row.get(8)?,
+            // Patients of a portal sign in each time, whatever was said of it.
+            refreshable: row.get::<_, bool>(9)?
+                && row.get::<_, AuthorizationType>(8)? != AuthorizationType::Credentials,
+            refresh_valid_for: row.get(10)?,
+            max_auth_period: row.get(11)?,
+            status: row.get(12)?,
+            resources: texts(row, 13)?,
+            fhir_base: row.get(14)?,
+            configuration: row.get(15)?,
+            client_id: row.get(16)?,
+            confidential: row.get(17)?,
+            scope: row.get(18)?,
+            identifier_system: row.get(19)?,
+            created_at: row.get(20)?,
+            checked_at: row.get(21)?,
+        })
+    }
+
+    /// Those that a condition selects; the condition may order and limit.
+    pub(in crate::consent) fn select(
+        connection: &Connection,
+        condition: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<Vec<Endpoint>, Error> {
+        let mut statement = connection.prepare_cached(&format!("{ENDPOINT} {condition}"))?;
+        let rows = statement.query_map(parameters, Endpoint::read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+/// A JSON array of strings.
+fn texts(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<String>> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
+    })
+}
+
+impl Store {
+    /// Adds an organization, or changes the one of its id.
+    pub fn save_organization(&self, organization: &Organization, actor: Actor) -> Result<(), Error> {
+        let now = self.clock().now();
+        checked_organization(organization)?;
+        self.write(|transaction| put_organization(transaction, now, organization, actor))
+    }
+
+    /// All organizations, by name.
+    pub fn organizations(&self) -> Result<Vec<Organization>, Error> {
+        self.read(|connection| {
+            let sql = "SELECT id, name, note, type FROM organization ORDER BY name, id";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map([], |row| {
+                Ok(Organization {
+                    id: row.get(0)?,
+                    name: row.get(1)?,
+                    note: row.get(2)?,
+                    ty: row.get(3)?,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Adds an endpoint, or changes the one of its id; a secret that is not given again stays.
+    pub fn save_endpoint(&self, new: &NewEndpoint<'_>, actor: Actor) -> Result<Endpoint, Error> {
+        self.save(new, None, actor)
+    }
+
+    /// The same together with the organization that runs it: both, or neither.
+    pub fn save_source(
+        &self,
+        organization: &Organization,
+        new: &NewEndpoint<'_>,
+        actor: Actor,
+    ) -> Result<Endpoint, Error> {
+        checked_organization(organization)?;
+        self.save(new, Some(organization), actor)
+    }
+
+    fn save(
+        &self,
+        new: &NewEndpoint<'_>,
+        organization: Option<&Organization>,
+        actor: Actor,
+    ) -> Result<Endpoint, Error> {
+        let now = self.clock().now();
+        checked("the endpoint's name", new.name)?;
+        for label in new.label {
+            checked("the endpoint's label", label)?;
+        }
+        checked("the endpoint's client id", new.client_id)?;
+        checked("the endpoint's identifier system", new.identifier_system)?;
+        checked_line("the endpoint's scope", new.scope, LONGEST_SCOPE)?;
+        let base = checked_base(new.fhir_base)?;
+        let id = new.id.map_or_else(|| Uuid::new_v4().to_string(), str::to_owned);
+        let secret = new
+            .client_secret
+            .map(|secret| self.seal(&purpose(&id), secret.as_bytes()))
+            .transpose()?;
+        self.write(|transaction| {
+            if let Some(organization) = organization {
+                put_organization(transaction, now, organization, actor)?;
+            }
+            put_endpoint(transaction, now, &id, base, new, secret)?;
+            note(transaction, now, actor, "endpoint.saved", About::default(), &id)?;
+            one(transaction, &id)?.ok_or(Error::Lost("endpoint"))
+        })
+    }
+
+    /// The endpoint of this id.
+    pub fn endpoint(&self, id: &str) -> Result<Option<Endpoint>, Error> {
+        self.read(|connection| one(connection, id))
+    }
+
+    /// The endpoint of a mode with this FHIR base.
+    pub fn endpoint_by_base(&self, mode: Mode, fhir_base: &str) -> Result<Option<Endpoint>, Error> {
+        let base = fhir_base.trim_end_matches('/');
+        self.read(|connection| {
+            let condition = "WHERE endpoint.mode = ?1 AND fhir_base = ?2";
+            Ok(Endpoint::select(connection, condition, [mode.schema(), base])?.pop())
+        })
+    }
+
+    /// All endpoints, or those of a mode, by name.
+    pub fn endpoints(&self, mode: Option<Mode>) -> Result<Vec<Endpoint>, Error> {
+        self.read(|connection| {
+            let condition = "WHERE ?1 IS NULL OR endpoint.mode = ?1 ORDER BY endpoint.name";
+            Endpoint::select(connection, condition, [mode.map(Mode::schema)])
+        })
+    }
+
+    /// What the service proves itself with at an endpoint; `None` where it is a public client.
+    pub fn endpoint_secret(&self, id: &str) -> Result<Option<String>, Error> {
+        let sql = "SELECT client_secret FROM endpoint WHERE id = ?1";
+        let sealed = self.read(|connection| Ok(connection.query_row(sql, [id], |row| row.get(0)).optional()?))?;
+        self.opened(sealed.flatten(), &purpose(id))
+    }
+
+    /// The addresses beside its FHIR base under which an endpoint has its further pages.
+    pub fn endpoint_pages(&self, id: &str) -> Result<Vec<String>, Error> {
+        self.read(|connection| {
+            let sql = "SELECT address FROM endpoint_page WHERE endpoint = ?1 ORDER BY address";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map([id], |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Says anew under which addresses beside its FHIR base an endpoint has its further pages. Access is shown there,
+    /// too.
+    pub fn set_endpoint_pages(&self, id: &str, addresses: &[String], actor: Actor) -> Result<(), Error> {
+        let now = self.clock().now();
+        let addresses = addresses.iter().map(|address| checked_base(address));
+        let addresses = addresses.collect::<Result<Vec<&str>, Error>>()?;
+        self.write(|transaction| {
+            transaction.execute("DELETE FROM endpoint_page WHERE endpoint = ?1", [id])?;
+            transaction.execute("UPDATE endpoint SET elsewhere = NULL WHERE id = ?1", [id])?;
+            for address in addresses {
+                let sql = "INSERT OR IGNORE INTO endpoint_page (endpoint, address) VALUES (?1, ?2)";
+                transaction.execute(sql, params![id, address])?;
+            }
+            note(transaction, now, actor, "endpoint.pages-set", About::default(), id)
+        })
+    }
+
+    /// Says that an endpoint's secret may be sent to the origin of this address, too: its token endpoint is not where
+    /// its FHIR base is.
+    pub fn set_token_endpoint(&self, id: &str, address: &str, actor: Actor) -> Result<(), Error> {
+        let now = self.clock().now();
+        let address = checked_base(address)?;
+        self.write(|transaction| {
+            let sql = "UPDATE endpoint SET token_endpoint = ?2 WHERE id = ?1";
+            transaction.execute(sql, params![id, address])?;
+            note(
+                transaction,
+                now,
+                actor,
+                "endpoint.token-endpoint-set",
+                About::default(),
+                id,
+            )
+        })
+    }
+
+    /// Takes down an endpoint's SMART configuration as it was just read.
+    pub fn endpoint_checked(&self, id: &str, configuration: &str) -> Result<(), Error> {
+        let now = self.clock().now();
+        let sql = "UPDATE endpoint SET configuration = ?2, checked_at = ?3 WHERE id = ?1";
+        self.write(
+            |transaction| match transaction.execute(sql, params![id, configuration, now])? {
+                0 => Err(Error::Lost("endpoint")),
+                _ => Ok(()),
+            },
+        )
+    }
+
+    /// Says how far an endpoint is known to work.
+    pub fn set_endpoint_status(&self, id: &str, status: EndpointStatus, actor: Actor) -> Result<(), Error> {
+        let now = self.clock().now();
+        self.write(|transaction| {
+            let sql = "UPDATE endpoint SET status = ?2 WHERE id = ?1 AND status <> ?2";
+            if transaction.execute(sql, params![id, status])? > 0 {
+                let detail = format!("{id} {status}");
+                note(
+                    transaction,
+                    now,
+                    actor,
+                    "endpoint.status-set",
+                    About::default(),
+                    &detail,
+                )?;
+            }
+            Ok(())
+        })
+    }
+
+    /// A secret that was sealed for a purpose.
+    pub(in crate::consent) fn opened(&self, sealed: Option<Vec<u8>>, purpose: &str) -> Result<Option<String>, Error> {
+        let Some(sealed) = sealed else { return Ok(None) };
+        let plain = self.unseal(purpose, &sealed)?;
+        String::from_utf8(plain)
+            .map(Some)
+            .map_err(|_| Error::Key("it sealed something else than a text"))
+    }
+}
+
+fn put_organization(connection: &Connection, now: i64, organization: &Organization, actor: Actor) -> Result<(), Error> {
+    let sql = "INSERT INTO organization (id, name, note, type, created_at) VALUES (?1, ?2, ?3, ?4, ?5)
+               ON CONFLICT (id) DO UPDATE SET name = excluded.name, note = excluded.note, type = excluded.type";
+    let Organization { id, name, note, ty } = organization;
+    connection.execute(sql, params![id, name, note, ty, now])?;
+    self::note(connection, now, actor, "organization.saved", About::default(), id)
+}
+
+fn put_endpoint(
+    connection: &Connection,
+    now: i64,
+    id: &str,
+    base: &str,
+    new: &NewEndpoint<'_>,
+    secret: Option<Vec<u8>>,
+) -> Result<(), Error> {
+    let own_name = [new.name.to_owned()];
+    let label = if new.label.is_empty() { &own_name } else { new.label };
+    let sql = "INSERT INTO endpoint (id, organization, name, mode, label, type, refreshable, refresh_valid_for,
+                   max_auth_period, status, resources, fhir_base, configuration, client_id, client_secret, scope,
+                   identifier_system, created_at, checked_at)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
+               ON CONFLICT (id) DO UPDATE SET organization = excluded.organization, name = excluded.name,
+                   mode = excluded.mode, label = excluded.label, type = excluded.type,
+                   refreshable = excluded.refreshable, refresh_valid_for = excluded.refresh_valid_for,
+                   max_auth_period = excluded.max_auth_period, status = excluded.status,
+                   resources = excluded.resources, fhir_base = excluded.fhir_base,
+                   configuration = coalesce(excluded.configuration, configuration),
+                   client_id = excluded.client_id,
+                   client_secret = coalesce(excluded.client_secret, client_secret), scope = excluded.scope,
+                   identifier_system = excluded.identifier_system,
+                   page_size = NULL, client_auth = NULL, statement = NULL, statement_at = NULL, last_error = NULL,
+                   last_error_at = NULL, checked_at = coalesce(excluded.checked_at, checked_at)";
+    let saved = connection.execute(
+        sql,
+        params![
+            id,
+            new.organization,
+            new.name,
+            new.mode.schema(),
+            list(label),
+            new.ty,
+            new.refreshable,
+            new.refresh_valid_for,
+            new.max_auth_period,
+            new.status,
+            list(new.resources),
+            base,
+            new.configuration,
+            new.client_id,
+            secret,
+            new.scope,
+            new.identifier_system,
+            now,
+            new.configuration.map(|_| now),
+        ],
+    );
+    saved.map(|_| ()).map_err(|error| conflict(error, new))
+}
+
+fn checked_organization(organization: &Organization) -> Result<(), Error> {
+    checked("the organization's name", &organization.name)?;
+    checked("the organization's id", &organization.id)?;
+    checked("the organization's type", &organization.ty)?;
+    checked_line("the organization's note", &organization.note, LONGEST)
+}
+
+fn purpose(endpoint: &str) -> String {
+    format!("endpoint/{endpoint}")
+}
+
+fn one(connection: &Connection, id: &str) -> Result<Option<Endpoint>, Error> {
+    Ok(Endpoint::select(connection, "WHERE endpoint.id = ?1", [id])?.pop())
+}
+
+fn list(texts: &[String]) -> String {
+    serde_json::Value::from(texts).to_string()
+}
+
+/// What the schema refused, in the directory's terms.
+fn conflict(error: rusqlite::Error, new: &NewEndpoint<'_>) -> Error {
+    let text = error.to_string();
+    if text.contains("endpoint.name") {
+        return Error::EndpointExists(format!("is called {:?}", new.name));
+    }
+    if text.contains("endpoint.mode") {
+        return Error::EndpointExists(format!("has the FHIR base {:?}", new.fhir_base));
+    }
+    if text.contains("FOREIGN KEY") {
+        return Error::UnknownOrganization(new.organization.to_owned());
+    }
+    error.into()
+}
+
+/// A text that people and programs are shown.
+pub(in crate::consent) fn checked(what: &str, text: &str) -> Result<(), Error> {
+    if text.trim().is_empty() {
+        return Err(Error::Invalid {
+            what: what.to_owned(),
+            problem: "is empty",
+        });
+    }
+    checked_line(what, text, LONGEST)
+}
+
+/// A line of so many letters at most, which may be empty.
+fn checked_line(what: &str, text: &str, (longest, long): (usize, &'static str)) -> Result<(), Error> {
+    let problem = match text {
+        text if text.chars().count() > longest => long,
+        text if text.chars().any(char::is_control) => "has control characters",
+        _ => return Ok(()),
+    };
+    Err(Error::Invalid {
+        what: what.to_owned(),
+        problem,
+    })
+}
+
+/// An `http` or `https` address without query and fragment, its trailing slash taken off.
+pub(in crate::consent) fn checked_base(text: &str) -> Result<&str, Error> {
+    let sound = Url::parse(text).is_ok_and(|url| {
+        let plain = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
+        matches!(url.scheme(), "http" | "https") && url.host().is_some() && plain
+    });
+    if sound && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(text.trim_end_matches('/'));
+    }
+    Err(Error::Invalid {
+        what: format!("the address {text:?}"),
+        problem: "is no http or https address without query and fragment",
+    })
+}

@@ -1,0 +1,250 @@
+//! Finding an endpoint by what a patient knows of it: a brand, an organization, a part of a name.
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use super::super::error::Error;
+use super::super::record::AuthorizationType;
+use super::super::store::Store;
+use super::endpoint::{Endpoint, EndpointStatus};
+use crate::lake::Mode;
+
+/// Words of a search that are looked at.
+const WORDS: usize = 10;
+
+impl Store {
+    /// Endpoints of a mode that patients may choose, of these types (all where there are none): those of which every
+    /// word of `text` begins a word of a label, the organization's name or the name; the closest first, at most
+    /// `limit`. All match no words.
+    pub fn search_endpoints(
+        &self,
+        mode: Mode,
+        text: &str,
+        types: &[AuthorizationType],
+        limit: usize,
+    ) -> Result<Vec<Endpoint>, Error> {
+        let folded = fold(text);
+        let words: Vec<&str> = words(&folded).take(WORDS).collect();
+        let all = self.endpoints(Some(mode))?.into_iter();
+        let offered = all.filter(|endpoint| {
+            endpoint.status != EndpointStatus::Unavailable && (types.is_empty() || types.contains(&endpoint.ty))
+        });
+        let mut found: Vec<((usize, String), Endpoint)> = offered
+            .filter_map(|endpoint| Some((rank(&endpoint, &words)?, endpoint)))
+            .collect();
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(found.into_iter().take(limit).map(|(_, endpoint)| endpoint).collect())
+    }
+}
+
+/// How close an endpoint comes, smaller is closer, and what orders those that are as close; `None` for no match.
+fn rank(endpoint: &Endpoint, sought: &[&str]) -> Option<(usize, String)> {
+    let shown = endpoint
+        .label
+        .iter()
+        .chain([&endpoint.organization.name, &endpoint.name]);
+    let shown: Vec<String> = shown.map(|text| fold(text)).collect();
+    let begins = |word: &str| shown.iter().any(|text| words(text).any(|own| own.starts_with(word)));
+    if !sought.iter().all(|word| begins(word)) {
+        return None;
+    }
+    let whole = sought.join(" ");
+    let spaced = |text: &String| words(text).collect::<Vec<_>>().join(" ");
+    let closeness = match shown
+        .iter()
+        .map(spaced)
+        .map(|text| (text == whole, text.starts_with(&whole)))
+        .max()
+    {
+        Some((true, _)) => 0,
+        Some((_, true)) => 1,
+        _ => 2,
+    };
+    Some((closeness, shown.join("\n")))
+}
+
+/// Lower case without marks.
+fn fold(text: &str) -> String {
+    let plain = text.nfkd().filter(|letter| !is_combining_mark(*letter));
+    plain.flat_map(char::to_lowercase).collect()
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::consent::{Actor, Clock, NewEndpoint, Organization};
+
+    fn save(store: &Store, name: &str, labels: &[&str], organization: &str) -> Result<Endpoint, Error> {
+        let ty = "PAYER".to_owned();
+        let saved = Organization {
+            id: organization.to_lowercase(),
+            name: organization.to_owned(),
+            note: String::new(),
+            ty,
+        };
+        store.save_organization(&saved, Actor::Operator)?;
+        let labels: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
+        let base = format!("https://{}.example/fhir/", name.len());
+        store.save_endpoint(&new(name, &labels, &saved.id, &base), Actor::Operator)
+    }
+
+    fn new<'a>(name: &'a str, label: &'a [String], organization: &'a str, fhir_base: &'a str) -> NewEndpoint<'a> {
+        NewEndpoint {
+            id: None,
+            organization,
+            name,
+            mode: Mode::Test,
+            label,
+            ty: AuthorizationType::Oauth,
+            refreshable: true,
+            refresh_valid_for: Some(0),
+            max_auth_period: None,
+            status: EndpointStatus::Available,
+            resources: &[],
+            fhir_base,
+            configuration: None,
+            client_id: "c",
+            client_secret: None,
+            scope: "launch/patient",
+            identifier_system: "urn:x",
+        }
+    }
+
+    fn names(found: Vec<Endpoint>) -> Vec<String> {
+        found.into_iter().map(|endpoint| endpoint.name).collect()
+    }
+
+    #[test]
+    fn every_word_begins_a_word_and_the_closest_comes_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
+        save(&store, "aa", &["Santé Plus"], "Blue Sky").unwrap();
+        save(&store, "bbb", &["Blue"], "Harbor").unwrap();
+        let gone = save(&store, "cccc", &["Bluebird"], "Nest").unwrap();
+        store
+            .set_endpoint_status(&gone.id, EndpointStatus::Unavailable, Actor::Operator)
+            .unwrap();
+        let find = |text: &str| names(store.search_endpoints(Mode::Test, text, &[], 10).unwrap());
+        assert_eq!(find("blue"), ["bbb", "aa"]);
+        assert_eq!(find("  SANTE pl"), ["aa"]);
+        assert_eq!(find("sky sante"), ["aa"]);
+        assert_eq!(find("lue"), Vec::<String>::new());
+        assert_eq!(find("blue nest"), Vec::<String>::new());
+        assert_eq!(find("' OR 1=1 --"), Vec::<String>::new());
+        assert_eq!(find("%").len(), 2, "no words match all");
+        assert_eq!(store.search_endpoints(Mode::Live, "", &[], 10).unwrap(), []);
+        assert_eq!(
+            store
+                .search_endpoints(Mode::Test, "", &[AuthorizationType::Ial2], 10)
+                .unwrap(),
+            []
+        );
+        assert_eq!(store.search_endpoints(Mode::Test, "", &[], 1).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn an_endpoint_is_added_changed_and_found_by_its_base() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
+        let made = save(&store, "aa", &[], "Blue").unwrap();
+        assert_eq!(
+            (made.fhir_base.as_str(), &made.label),
+            ("https://2.example/fhir", &vec!["aa".to_owned()])
+        );
+        assert_eq!(
+            store
+                .endpoint_by_base(Mode::Test, "https://2.example/fhir/")
+                .unwrap()
+                .as_ref(),
+            Some(&made)
+        );
+        assert_eq!(
+            store.endpoint_by_base(Mode::Live, "https://2.example/fhir").unwrap(),
+            None
+        );
+        let changed = NewEndpoint {
+            id: Some(&made.id),
+            client_secret: Some("hush"),
+            ..new("zz", &[], "blue", "https://z.example/fhir")
+        };
+        let changed = store.save_endpoint(&changed, Actor::Operator).unwrap();
+        assert_eq!(
+            (&changed.id, changed.name.as_str(), changed.confidential),
+            (&made.id, "zz", true)
+        );
+        assert_eq!(store.endpoint_secret(&made.id).unwrap().as_deref(), Some("hush"));
+        let again = NewEndpoint {
+            id: Some(&made.id),
+            ..new("zz", &[], "blue", "https://z.example/fhir")
+        };
+        store.save_endpoint(&again, Actor::Operator).unwrap();
+        assert_eq!(
+            store.endpoint_secret(&made.id).unwrap().as_deref(),
+            Some("hush"),
+            "it stays"
+        );
+        store.endpoint_checked(&made.id, "{}").unwrap();
+        assert_eq!(store.endpoint(&made.id).unwrap().unwrap().checked_at, Some(1_000));
+    }
+
+    #[test]
+    fn what_the_directory_does_not_admit_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
+        save(&store, "aa", &[], "Blue").unwrap();
+        let refused = |new: NewEndpoint<'_>| store.save_endpoint(&new, Actor::Operator).unwrap_err().to_string();
+        assert!(refused(new("aa", &[], "blue", "https://x.example/fhir")).contains("called \"aa\""));
+        assert!(refused(new("bb", &[], "blue", "https://2.example/fhir")).contains("FHIR base"));
+        assert!(refused(new("bb", &[], "nobody", "https://x.example/fhir")).contains("\"nobody\""));
+        for base in [
+            "",
+            "x",
+            "ftp://x",
+            "https://",
+            "https://x/?y",
+            "https://x/#y",
+            "https://x/ y",
+            "https://a@x/",
+        ] {
+            assert!(refused(new("bb", &[], "blue", base)).contains("address"), "{base}");
+        }
+        assert!(refused(new("", &[], "blue", "https://x.example/fhir")).contains("name is empty"));
+    }
+
+    #[test]
+    fn identity_providers_and_locators_are_those_of_their_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
+        let provider = crate::consent::IdentityProvider {
+            code: "verify".to_owned(),
+            mode: Mode::Test,
+            name: "Verify".to_owned(),
+            issuer: "https://id.example".to_owned(),
+            client_id: "c".to_owned(),
+        };
+        store
+            .save_identity_provider(&provider, Some("hush"), Actor::Operator)
+            .unwrap();
+        store.save_identity_provider(&provider, None, Actor::Operator).unwrap();
+        assert_eq!(store.identity_providers(Mode::Test).unwrap(), [provider]);
+        assert_eq!(store.identity_providers(Mode::Live).unwrap(), []);
+        let secret = |mode| store.identity_provider_secret(mode, "verify").unwrap();
+        assert_eq!(
+            (secret(Mode::Test).as_deref(), secret(Mode::Live)),
+            (Some("hush"), None)
+        );
+        store
+            .set_record_locator(Mode::Test, "https://l.example/locator/", Actor::Operator)
+            .unwrap();
+        assert_eq!(
+            store.record_locator(Mode::Test).unwrap().as_deref(),
+            Some("https://l.example/locator")
+        );
+        assert_eq!(store.record_locator(Mode::Live).unwrap(), None);
+    }
+}

@@ -1,0 +1,130 @@
+//! Who verifies identities (IAL2), and where the facilities that hold a person's records are looked up.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::super::error::Error;
+use super::super::log::audit::{About, Actor, note};
+use super::super::store::{Store, mode_of};
+use super::endpoint::{checked, checked_base};
+use crate::lake::Mode;
+
+/// Who verifies identities, by OpenID Connect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdentityProvider {
+    /// The code that authorizations show.
+    pub code: String,
+    /// Live or test.
+    pub mode: Mode,
+    /// What patients are shown.
+    pub name: String,
+    /// Its issuer.
+    pub issuer: String,
+    /// What the service calls itself there.
+    pub client_id: String,
+}
+
+impl Store {
+    /// Adds an identity provider, or changes the one of its code and mode; a secret that is not given again stays.
+    pub fn save_identity_provider(
+        &self,
+        provider: &IdentityProvider,
+        client_secret: Option<&str>,
+        actor: Actor,
+    ) -> Result<(), Error> {
+        let now = self.clock().now();
+        checked("the identity provider's code", &provider.code)?;
+        checked("the identity provider's name", &provider.name)?;
+        checked("the identity provider's client id", &provider.client_id)?;
+        // As it is, for the tokens of the provider have to name it by the same letters.
+        checked_base(&provider.issuer)?;
+        let purpose = provider_purpose(provider.mode, &provider.code);
+        let secret = client_secret
+            .map(|secret| self.seal(&purpose, secret.as_bytes()))
+            .transpose()?;
+        self.write(|transaction| {
+            let sql = "INSERT INTO identity_provider (code, mode, name, issuer, client_id, client_secret, created_at)
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                       ON CONFLICT (code, mode) DO UPDATE SET name = excluded.name, issuer = excluded.issuer,
+                           client_id = excluded.client_id,
+                           client_secret = coalesce(excluded.client_secret, client_secret)";
+            let IdentityProvider {
+                code,
+                mode,
+                name,
+                issuer,
+                client_id,
+            } = provider;
+            transaction.execute(sql, params![code, mode.schema(), name, issuer, client_id, secret, now])?;
+            note(
+                transaction,
+                now,
+                actor,
+                "identity-provider.saved",
+                About::default(),
+                code,
+            )
+        })
+    }
+
+    /// The identity providers of a mode, by name.
+    pub fn identity_providers(&self, mode: Mode) -> Result<Vec<IdentityProvider>, Error> {
+        self.read(|connection| {
+            let sql =
+                "SELECT code, mode, name, issuer, client_id FROM identity_provider WHERE mode = ?1 ORDER BY name, code";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map([mode.schema()], |row| {
+                Ok(IdentityProvider {
+                    code: row.get(0)?,
+                    mode: mode_of(&row.get::<_, String>(1)?),
+                    name: row.get(2)?,
+                    issuer: row.get(3)?,
+                    client_id: row.get(4)?,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// What the service proves itself with at an identity provider.
+    pub fn identity_provider_secret(&self, mode: Mode, code: &str) -> Result<Option<String>, Error> {
+        let sql = "SELECT client_secret FROM identity_provider WHERE mode = ?1 AND code = ?2";
+        let sealed = self.read(|connection| {
+            let row = connection.query_row(sql, [mode.schema(), code], |row| row.get(0));
+            Ok(row.optional()?)
+        })?;
+        self.opened(sealed.flatten(), &provider_purpose(mode, code))
+    }
+
+    /// Where the facilities that hold a person's records are looked up.
+    pub fn record_locator(&self, mode: Mode) -> Result<Option<String>, Error> {
+        let sql = "SELECT url FROM record_locator WHERE mode = ?1";
+        self.read(|connection| {
+            Ok(connection
+                .query_row(sql, [mode.schema()], |row| row.get(0))
+                .optional()?)
+        })
+    }
+
+    /// Says where the facilities that hold a person's records are looked up.
+    pub fn set_record_locator(&self, mode: Mode, url: &str, actor: Actor) -> Result<(), Error> {
+        let now = self.clock().now();
+        let url = checked_base(url)?;
+        self.write(|transaction| {
+            let sql = "INSERT INTO record_locator (mode, url, created_at) VALUES (?1, ?2, ?3)
+                       ON CONFLICT (mode) DO UPDATE SET url = excluded.url";
+            transaction.execute(sql, params![mode.schema(), url, now])?;
+            note(
+                transaction,
+                now,
+                actor,
+                "record-locator.set",
+                About::default(),
+                mode.schema(),
+            )
+        })
+    }
+}
+
+fn provider_purpose(mode: Mode, code: &str) -> String {
+    format!("identity-provider/{}/{code}", mode.schema())
+}

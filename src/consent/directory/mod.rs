@@ -1,0 +1,9 @@
+//! Who may connect, and to what: applications, organizations and their endpoints, identity providers.
+
+pub(super) mod address;
+pub(super) mod applicant;
+pub(super) mod application;
+pub(super) mod dialect;
+pub(super) mod endpoint;
+pub(super) mod endpoint_search;
+pub(super) mod identity;

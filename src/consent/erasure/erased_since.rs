@@ -1,0 +1,132 @@
+//! A copy of the store that is older than some erasures: whose rows were erased since has no access, no token and no
+//! name in the copy any more. Otherwise the copy's server would fetch again what was erased.
+//!
+//! The copy need not have its key beside it: nothing that is sealed is opened.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+
+use super::super::clock::Clock;
+use super::super::error::Error;
+use super::super::log::audit::Actor;
+use super::super::migrations::migrate;
+use super::super::moves::{ask_to_erase, end, forget_access, kill_tokens, stop_jobs};
+use super::super::record::{Authorization, Consent, Origin};
+use super::super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
+use super::super::store::FILE;
+use super::erasure_jobs::{ErasureCause, ErasureJob};
+use super::forget::forget_person;
+use crate::lake::Mode;
+use crate::lake::ledger::Whose;
+
+/// What was erased since the copy was taken.
+pub trait ErasedElsewhere {
+    /// Whether such rows of an owner were.
+    fn has(&self, mode: Mode, application: &str, owner: i64, whose: Whose<'_>) -> bool;
+    /// Every owner that rows filed under a patient of an application may have.
+    fn owners_of(&self, application: &str, patient: &str) -> Vec<i64>;
+}
+
+/// Ends in the store of a folder what was erased since; gives how many consents and authorizations ended. A folder
+/// without a store has none.
+pub fn end_erased(folder: &Path, clock: &Clock, erased: &dyn ErasedElsewhere) -> Result<u64, Error> {
+    let path = folder.join(FILE);
+    if !path.exists() {
+        return Ok(0);
+    }
+    end_in(&path, clock.now(), erased).map_err(|error| error.at(&path))
+}
+
+fn end_in(path: &Path, now: i64, erased: &dyn ErasedElsewhere) -> Result<u64, Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(Duration::from_secs(10))?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "secure_delete", true)?;
+    migrate(&mut connection)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut ended = 0;
+    for mut consent in Consent::select(&transaction, "ORDER BY created_at, id", [])? {
+        ended += match consent.made_by {
+            Origin::Operator => end_imported(&transaction, now, &consent, erased)?,
+            Origin::Oauth | Origin::Link => end_synced(&transaction, now, &mut consent, erased)?,
+        };
+    }
+    transaction.commit()?;
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    Ok(ended)
+}
+
+fn end_imported(
+    transaction: &Transaction<'_>,
+    now: i64,
+    consent: &Consent,
+    erased: &dyn ErasedElsewhere,
+) -> Result<u64, Error> {
+    let (mode, application) = (consent.mode, consent.application.as_str());
+    let is_erased = |patient: &str| {
+        let owners = erased.owners_of(application, patient).into_iter();
+        let mut rows = owners.map(|owner| erased.has(mode, application, owner, Whose::Patient(patient)));
+        rows.any(|erased| erased)
+    };
+    let mut ended = 0;
+    for patient in consent.patients.iter().filter(|patient| is_erased(patient)) {
+        ended += forget_person(transaction, now, application, mode, patient)?;
+    }
+    Ok(ended)
+}
+
+fn end_synced(
+    transaction: &Transaction<'_>,
+    now: i64,
+    consent: &mut Consent,
+    erased: &dyn ErasedElsewhere,
+) -> Result<u64, Error> {
+    let Some(owner) = consent.owner else { return Ok(0) };
+    let (mut ended, mut is_revoked) = (0, false);
+    let mut authorizations = Authorization::of(transaction, &consent.id)?;
+    for authorization in &mut authorizations {
+        let whose = Whose::Authorization(&authorization.id);
+        if authorization.data_erased_at.is_some() || !erased.has(consent.mode, &consent.application, owner, whose) {
+            continue;
+        }
+        let is_over = authorization.data_until.is_some_and(|until| until <= now);
+        let has_elapsed = consent.refresh_until.is_some_and(|until| until <= now);
+        let event = match has_elapsed || is_over {
+            true => AuthorizationEvent::WindowElapsed,
+            false => AuthorizationEvent::Revoked,
+        };
+        // One-time data of the OAuth API goes with its day, and the authorization stays until the refresh window is
+        // over.
+        let stays = is_over && !has_elapsed && consent.made_by == Origin::Oauth;
+        if !stays && authorization.state.after(event).is_ok() {
+            end(transaction, now, Actor::Service, consent, authorization, event)?;
+        } else {
+            let why = "erased after the backup was taken";
+            stop_jobs(transaction, now, &authorization.id, why)?;
+            forget_access(transaction, &authorization.id)?;
+            let job = ErasureJob::of(transaction, now, consent, ErasureCause::Restore, Actor::Operator)?;
+            ask_to_erase(transaction, now, consent, authorization, (why, &job))?;
+        }
+        is_revoked |= event == AuthorizationEvent::Revoked;
+        ended += 1;
+    }
+    let is_open = |one: &Authorization| {
+        use AuthorizationState::{Authorized, Authorizing, Created, Errored, Exchanged};
+        matches!(one.state, Created | Authorizing | Authorized | Exchanged | Errored)
+    };
+    if ended > 0 && !authorizations.iter().any(is_open) {
+        if is_revoked && consent.state.after(ConsentEvent::Revoked).is_ok() {
+            consent.step(transaction, now, Actor::Service, ConsentEvent::Revoked)?;
+        }
+        kill_tokens(
+            transaction,
+            now,
+            (Actor::Operator, ErasureCause::Restore.name()),
+            &consent.id,
+        )?;
+    }
+    Ok(ended)
+}

@@ -1,0 +1,329 @@
+//! Who asked that records be erased, and what came of it: one job for all rows of a consent that are asked for
+//! together. A job is over once none of its rows is left and the receipt of it is signed; it is kept then, since it
+//! names nobody.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use uuid::Uuid;
+
+use super::super::access::given_out::end_what_was_given_out;
+use super::super::error::Error;
+use super::super::log::audit::{About, Actor, note};
+use super::super::moves::{ask_to_erase, forget_access, stop_jobs};
+use super::super::record::{Authorization, Consent};
+use super::super::standing::Standing;
+use super::super::states::{ConsentState, named};
+use super::super::store::{Store, mode_of};
+use super::super::syncs::readiness::Readiness;
+use crate::lake::Mode;
+
+named! {
+    /// By what somebody asked.
+    ErasureCause {
+        /// `Patient/[id]/$expunge`.
+        Expunge = "$expunge",
+        /// `/oauth/revoke` or `/link/revoke`, or the patient's own withdrawal.
+        Revoke = "revoke",
+        /// The time for which the records were shared is over.
+        Expiry = "expiry",
+        /// `tabularium erase`.
+        Command = "tabularium erase",
+        /// `tabularium restore`, of what was erased after the backup was taken.
+        Restore = "tabularium restore",
+    }
+}
+
+/// All rows of a consent that were asked for together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErasureJob {
+    /// Its id: the last part of the status address.
+    pub id: String,
+    /// The consent whose records they are; the operator's command has none.
+    pub consent: Option<String>,
+    /// Whose records.
+    pub application: String,
+    /// Live or test.
+    pub mode: Mode,
+    /// By what it was asked for.
+    pub cause: ErasureCause,
+    /// Who asked.
+    pub actor: Actor,
+    /// The request that asked, where it was one.
+    pub request: Option<String>,
+    /// When.
+    pub asked_at: i64,
+    /// When the receipt was signed.
+    pub done_at: Option<i64>,
+    /// The receipt: a JWS in its compact form.
+    pub receipt: Option<String>,
+}
+
+/// How far a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErasureProgress {
+    /// Parts whose rows are out of the lake.
+    pub gone: u32,
+    /// All parts: the sources of a consent, or its Patients where their records were imported.
+    pub all: u32,
+}
+
+/// A patient's request to have all records erased.
+#[derive(Clone, Copy, Debug)]
+pub struct Expunge<'a> {
+    /// The consent of the token that asks.
+    pub consent: &'a str,
+    /// The request's id.
+    pub request: &'a str,
+    /// Of imported records: the Patients, each with the owners of the rows that are filed under it.
+    pub imported: &'a [(String, Vec<i64>)],
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expunged {
+    /// The records are to go. Who asks again is told of the first time.
+    Accepted(ErasureJob),
+    /// The records are not there, or not yet.
+    NotNow(Readiness),
+}
+
+const JOB: &str =
+    "SELECT id, consent, application, mode, cause, actor, request, asked_at, done_at, receipt FROM erasure_job";
+
+impl ErasureJob {
+    /// The job of the operator's command, which is over when it is kept.
+    pub fn of_command(application: &str, mode: Mode, asked_at: i64) -> ErasureJob {
+        ErasureJob {
+            id: Uuid::new_v4().to_string(),
+            consent: None,
+            application: application.to_owned(),
+            mode,
+            cause: ErasureCause::Command,
+            actor: Actor::Operator,
+            request: None,
+            asked_at,
+            done_at: None,
+            receipt: None,
+        }
+    }
+
+    fn read(row: &Row<'_>) -> rusqlite::Result<ErasureJob> {
+        Ok(ErasureJob {
+            id: row.get(0)?,
+            consent: row.get(1)?,
+            application: row.get(2)?,
+            mode: mode_of(&row.get::<_, String>(3)?),
+            cause: row.get(4)?,
+            actor: row.get(5)?,
+            request: row.get(6)?,
+            asked_at: row.get(7)?,
+            done_at: row.get(8)?,
+            receipt: row.get(9)?,
+        })
+    }
+
+    /// Those that a condition on the table `erasure_job` selects; the condition may order and limit.
+    fn select(
+        connection: &Connection,
+        condition: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<Vec<ErasureJob>, Error> {
+        let mut statement = connection.prepare_cached(&format!("{JOB} {condition}"))?;
+        let rows = statement.query_map(parameters, ErasureJob::read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The job of a consent that is made at this moment for this cause: one transaction may end several authorizations.
+    pub(in crate::consent) fn of(
+        connection: &Connection,
+        now: i64,
+        consent: &Consent,
+        cause: ErasureCause,
+        actor: Actor,
+    ) -> Result<String, Error> {
+        let sql = "SELECT id FROM erasure_job WHERE consent = ?1 AND cause = ?2 AND actor = ?3 AND asked_at = ?4
+                   AND done_at IS NULL AND NOT EXISTS (SELECT 1 FROM erasure WHERE job = erasure_job.id AND
+                                                       (gone_at IS NOT NULL OR done_at IS NOT NULL))";
+        let mut statement = connection.prepare_cached(sql)?;
+        let known = statement.query_row(params![consent.id, cause, actor, now], |row| row.get(0));
+        match known.optional()? {
+            Some(known) => Ok(known),
+            None => ErasureJob::create(connection, now, consent, cause, (actor, None)),
+        }
+    }
+
+    fn create(
+        connection: &Connection,
+        now: i64,
+        consent: &Consent,
+        cause: ErasureCause,
+        (actor, request): (Actor, Option<&str>),
+    ) -> Result<String, Error> {
+        let id = Uuid::new_v4().to_string();
+        let sql = "INSERT INTO erasure_job (id, consent, application, mode, cause, actor, request, asked_at)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        let mode = consent.mode.schema();
+        connection.execute(
+            sql,
+            params![id, consent.id, consent.application, mode, cause, actor, request, now],
+        )?;
+        Ok(id)
+    }
+}
+
+impl Store {
+    /// Has all records of a consent erased, at the patient's request: its syncs stop, and only a new consent brings
+    /// records again. Its tokens stay good and find nothing.
+    pub fn expunge(&self, asked: &Expunge<'_>) -> Result<Expunged, Error> {
+        let now = self.clock().now();
+        let done = self.write(|transaction| expunge(transaction, now, asked))?;
+        self.jobs_changed();
+        // The records are to go all the same, and the next sweep wipes what is left.
+        if let Err(error) = self.wipe_ended_links() {
+            tracing::warn!(%error, "bytes of ended health links may still stand in the store's log");
+        }
+        Ok(done)
+    }
+
+    /// The job of this id.
+    pub fn erasure_job(&self, id: &str) -> Result<Option<ErasureJob>, Error> {
+        self.read(|connection| Ok(ErasureJob::select(connection, "WHERE id = ?1", [id])?.pop()))
+    }
+
+    /// The newest jobs, newest first; of one consent where it is named.
+    pub fn erasure_jobs(&self, consent: Option<&str>, limit: u32) -> Result<Vec<ErasureJob>, Error> {
+        let condition = "WHERE ?1 IS NULL OR consent = ?1 ORDER BY asked_at DESC, rowid DESC LIMIT ?2";
+        self.read(|connection| ErasureJob::select(connection, condition, params![consent, limit]))
+    }
+
+    /// How far a job is.
+    pub fn erasure_progress(&self, job: &str) -> Result<ErasureProgress, Error> {
+        self.read(|connection| {
+            let sql = "SELECT count(*) FILTER (WHERE gone_at IS NOT NULL OR done_at IS NOT NULL), count(*) FROM erasure
+                       WHERE job = ?1";
+            let mut statement = connection.prepare_cached(sql)?;
+            Ok(statement.query_row([job], |row| {
+                Ok(ErasureProgress {
+                    gone: row.get(0)?,
+                    all: row.get(1)?,
+                })
+            })?)
+        })
+    }
+}
+
+fn expunge(connection: &Connection, now: i64, asked: &Expunge<'_>) -> Result<Expunged, Error> {
+    let consent = Consent::get(connection, asked.consent)?.ok_or(Error::Lost("consent"))?;
+    if consent.expunged_at.is_some() {
+        let earlier = "WHERE consent = ?1 AND cause = ?2 ORDER BY rowid DESC LIMIT 1";
+        let earlier = ErasureJob::select(connection, earlier, params![consent.id, ErasureCause::Expunge])?.pop();
+        return earlier.map(Expunged::Accepted).ok_or(Error::Lost("erasure"));
+    }
+    let standing = Standing::of(connection, consent)?;
+    let readiness = standing.readiness(now);
+    if readiness != Readiness::Ready || standing.consent.state != ConsentState::Exchanged {
+        return Ok(Expunged::NotNow(readiness));
+    }
+    let (consent, cause, actor) = (&standing.consent, ErasureCause::Expunge, Actor::Application);
+    let job = ErasureJob::create(connection, now, consent, cause, (actor, Some(asked.request)))?;
+    for mut authorization in Authorization::of(connection, &consent.id)? {
+        stop_jobs(connection, now, &authorization.id, "the records were expunged")?;
+        forget_access(connection, &authorization.id)?;
+        let sql = "UPDATE patient_authorization SET source_patient = NULL WHERE id = ?1";
+        connection.execute(sql, [&authorization.id])?;
+        ask_to_erase(connection, now, consent, &mut authorization, (cause.name(), &job))?;
+    }
+    if consent.owner.is_none() {
+        ask_to_erase_imported(connection, now, consent, asked.imported, &job)?;
+    }
+    connection.execute(
+        "UPDATE consent SET expunged_at = ?1 WHERE id = ?2",
+        params![now, consent.id],
+    )?;
+    end_what_was_given_out(connection, now, (actor, cause.name()), &consent.id)?;
+    note(connection, now, actor, "consent.expunged", consent.about(), &job)?;
+    let made = ErasureJob::select(connection, "WHERE id = ?1", [&job])?.pop();
+    made.map(Expunged::Accepted).ok_or(Error::Lost("erasure"))
+}
+
+/// Asks that rows leave the lake that no sync has brought.
+fn ask_to_erase_imported(
+    connection: &Connection,
+    now: i64,
+    consent: &Consent,
+    imported: &[(String, Vec<i64>)],
+    job: &str,
+) -> Result<(), Error> {
+    let sql = "INSERT INTO erasure (consent, mode, application, owner, patient, reason, asked_at, job)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    let (mode, reason) = (consent.mode.schema(), ErasureCause::Expunge.name());
+    for (patient, owners) in imported {
+        for owner in owners {
+            connection.execute(
+                sql,
+                params![consent.id, mode, consent.application, owner, patient, reason, now, job],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+impl Store {
+    /// Jobs none of whose rows is left, and that have no receipt yet.
+    pub fn unreceipted_jobs(&self) -> Result<Vec<ErasureJob>, Error> {
+        let condition = "WHERE done_at IS NULL AND NOT EXISTS (SELECT 1 FROM erasure WHERE job = erasure_job.id
+                                                               AND done_at IS NULL) ORDER BY rowid LIMIT 1000";
+        self.read(|connection| ErasureJob::select(connection, condition, []))
+    }
+
+    /// Whether a receipt is to be signed.
+    pub fn has_unreceipted_jobs(&self) -> Result<bool, Error> {
+        Ok(!self.unreceipted_jobs()?.is_empty())
+    }
+
+    /// Keeps the receipt of a job, which is over with it. The audit log has its digest.
+    pub fn keep_receipt(&self, job: &ErasureJob, receipt: &str) -> Result<(), Error> {
+        let now = self.clock().now();
+        self.write(|transaction| {
+            let sql = "UPDATE erasure_job SET done_at = ?1, receipt = ?2 WHERE id = ?3 AND done_at IS NULL";
+            if transaction.execute(sql, params![now, receipt, job.id])? == 0 {
+                return Ok(());
+            }
+            transaction.execute("UPDATE erasure SET evidence = NULL WHERE job = ?1", [&job.id])?;
+            note_receipt(transaction, now, job, receipt)
+        })
+    }
+
+    /// Keeps the receipt of an erasure that no consent asked for: the operator's command.
+    pub fn keep_receipt_of_command(&self, job: &ErasureJob, receipt: &str) -> Result<(), Error> {
+        let now = self.clock().now();
+        self.write(|transaction| {
+            let sql = "INSERT INTO erasure_job (id, application, mode, cause, actor, asked_at, done_at, receipt)
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+            let mode = job.mode.schema();
+            transaction.execute(
+                sql,
+                params![
+                    job.id,
+                    job.application,
+                    mode,
+                    job.cause,
+                    job.actor,
+                    job.asked_at,
+                    now,
+                    receipt
+                ],
+            )?;
+            note_receipt(transaction, now, job, receipt)
+        })
+    }
+}
+
+fn note_receipt(connection: &Connection, now: i64, job: &ErasureJob, receipt: &str) -> Result<(), Error> {
+    let about = About {
+        application: Some(&job.application),
+        consent: job.consent.as_deref(),
+        authorization: None,
+    };
+    let detail = format!("{} {}", job.id, super::receipt::receipt_digest(receipt));
+    note(connection, now, job.actor, "erasure.receipt", about, &detail)
+}

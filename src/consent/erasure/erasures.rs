@@ -1,0 +1,152 @@
+//! Rows that have been asked to leave the lake: asked for in the transaction that ends what they were there for,
+//! carried out by the worker, and asked for until no file of the lake has them and the rest of the person's records has
+//! nothing of them.
+
+use rusqlite::params;
+
+use super::super::error::Error;
+use super::super::log::audit::{About, Actor, note};
+use super::super::store::{Store, mode_of};
+use super::super::syncs::dangling::forget_dangling;
+use super::receipt::Proof;
+use crate::lake::Mode;
+
+/// Seconds before the rest of a person's records is normalized again after the first failure; twice as long after each
+/// further one.
+const AGAIN: i64 = 60;
+/// The longest such wait.
+const LONGEST_WAIT: i64 = 86_400;
+
+/// Rows that have to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedErasure {
+    /// Counts up.
+    pub id: i64,
+    /// Whose rows.
+    pub application: String,
+    /// Live or test.
+    pub mode: Mode,
+    /// The owner of the consent's rows.
+    pub owner: i64,
+    /// The authorizations whose rows they are; none of imported rows.
+    pub authorizations: Vec<String>,
+    /// Of imported rows the Patient that they are filed under.
+    pub patient: Option<String>,
+    /// The job that it is a part of.
+    pub job: Option<String>,
+    /// The consent.
+    pub consent: String,
+    /// The lake has no such rows any more.
+    pub gone: bool,
+    /// How often the rest of the person's records could not be normalized.
+    pub failures: u32,
+}
+
+impl Store {
+    /// What is asked for and not done, oldest first, of what was asked for after `after`, the id of an earlier one.
+    pub fn open_erasures(&self, after: i64, most: usize) -> Result<Vec<AskedErasure>, Error> {
+        self.erasures(after, most, i64::MAX)
+    }
+
+    /// The same without what is put off.
+    pub fn due_erasures(&self, after: i64, most: usize) -> Result<Vec<AskedErasure>, Error> {
+        self.erasures(after, most, self.clock().now())
+    }
+
+    fn erasures(&self, after: i64, most: usize, until: i64) -> Result<Vec<AskedErasure>, Error> {
+        self.read(|connection| {
+            let sql = "SELECT id, consent, authorization, mode, application, owner, gone_at IS NOT NULL, failures,
+                              patient, job
+                       FROM erasure
+                       WHERE done_at IS NULL AND id > ?1 AND (not_before IS NULL OR not_before <= ?3)
+                       ORDER BY id LIMIT ?2";
+            let mut statement = connection.prepare_cached(sql)?;
+            let mut rows = statement.query([after, most as i64, until])?;
+            let mut asked = Vec::new();
+            while let Some(row) = rows.next()? {
+                let consent: String = row.get(1)?;
+                let patient: Option<String> = row.get(8)?;
+                let authorizations = match row.get::<_, Option<String>>(2)? {
+                    Some(authorization) => vec![authorization],
+                    None if patient.is_some() => Vec::new(),
+                    None => {
+                        let sql = "SELECT id FROM patient_authorization WHERE consent = ?1 ORDER BY ordinal";
+                        let mut statement = connection.prepare_cached(sql)?;
+                        let rows = statement.query_map([&consent], |row| row.get(0))?;
+                        rows.collect::<Result<_, _>>()?
+                    }
+                };
+                asked.push(AskedErasure {
+                    id: row.get(0)?,
+                    mode: mode_of(&row.get::<_, String>(3)?),
+                    application: row.get(4)?,
+                    owner: row.get(5)?,
+                    authorizations,
+                    consent,
+                    gone: row.get(6)?,
+                    failures: row.get(7)?,
+                    patient,
+                    job: row.get(9)?,
+                });
+            }
+            Ok(asked)
+        })
+    }
+
+    /// Keeps what is known of rows that are gone from the lake, for the receipt.
+    pub fn keep_proofs(&self, proofs: Vec<(AskedErasure, Proof)>) -> Result<(), Error> {
+        self.write(|transaction| {
+            for (asked, proof) in proofs.into_iter().filter(|(asked, _)| asked.job.is_some()) {
+                let sql = "SELECT evidence FROM erasure WHERE id = ?1";
+                let kept: Option<String> = transaction.query_row(sql, [asked.id], |row| row.get(0))?;
+                let kept = kept.and_then(|text| serde_json::from_str::<Proof>(&text).ok());
+                let proof = match kept {
+                    Some(kept) => kept.again(proof),
+                    None => proof,
+                };
+                // Texts and numbers always become JSON.
+                let text = serde_json::to_string(&proof).unwrap_or_default();
+                let sql = "UPDATE erasure SET evidence = ?1 WHERE id = ?2 AND done_at IS NULL";
+                transaction.execute(sql, params![text, asked.id])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Notes that rows are gone from the lake.
+    pub fn erasures_done(&self, done: &[AskedErasure]) -> Result<(), Error> {
+        let now = self.clock().now();
+        self.write(|transaction| {
+            for asked in done {
+                let sql = "UPDATE erasure SET done_at = ?1, patient = NULL WHERE id = ?2 AND done_at IS NULL";
+                if transaction.execute(sql, params![now, asked.id])? > 0 {
+                    let about = About {
+                        application: Some(&asked.application),
+                        consent: Some(&asked.consent),
+                        authorization: asked.authorizations.first().map(String::as_str),
+                    };
+                    note(transaction, now, Actor::Service, "records.erased", about, "")?;
+                    for authorization in &asked.authorizations {
+                        forget_dangling(transaction, authorization)?;
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Notes that the rest of a person's records could not be normalized. If the rows are gone, that alone is left, and
+    /// is tried again after a while that grows.
+    pub fn erasure_not_normalized(&self, asked: &AskedErasure, gone: bool) -> Result<(), Error> {
+        let now = self.clock().now();
+        let wait = AGAIN.saturating_mul(1 << asked.failures.min(16)).min(LONGEST_WAIT);
+        let again = gone.then_some(now.saturating_add(wait));
+        self.write(|transaction| {
+            let sql = "UPDATE erasure SET failures = failures + 1, not_before = ?1,
+                              gone_at = CASE WHEN ?2 THEN coalesce(gone_at, ?3) END
+                       WHERE id = ?4 AND done_at IS NULL";
+            transaction.execute(sql, params![again, gone, now, asked.id])?;
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! The audit log: what happened to applications, consents and keys, and who did it. Rows are added, never changed; old
+//! ones of consents that have ended move to files, which `audit_archive` decides.
+
+use rusqlite::{Connection, Row, params};
+
+use super::super::error::Error;
+use super::super::states::named;
+use super::super::store::Store;
+
+named! {
+    /// Who did something.
+    Actor {
+        /// A patient, in the consent flow.
+        Patient = "patient",
+        /// An application, by its keys or a token of its.
+        Application = "application",
+        /// Whoever runs the service, on the command line.
+        Operator = "operator",
+        /// The service itself.
+        Service = "service",
+    }
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct AuditEntry {
+    /// Counts up.
+    pub id: i64,
+    /// Seconds since the Unix epoch.
+    pub at: i64,
+    /// Who did it.
+    pub actor: Actor,
+    /// What was done, as `thing.deed`.
+    pub action: String,
+    /// The application it concerns.
+    pub application: Option<String>,
+    /// The consent it concerns.
+    pub consent: Option<String>,
+    /// The patient authorization it concerns.
+    pub authorization: Option<String>,
+    /// What else there is to know; neither secrets nor contents.
+    pub detail: String,
+}
+
+/// The columns of an entry, in the order of its fields.
+pub(in crate::consent) const COLUMNS: &str = "id, at, actor, action, application, consent, authorization, detail";
+
+impl AuditEntry {
+    pub(in crate::consent) fn read(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
+        Ok(AuditEntry {
+            id: row.get(0)?,
+            at: row.get(1)?,
+            actor: row.get(2)?,
+            action: row.get(3)?,
+            application: row.get(4)?,
+            consent: row.get(5)?,
+            authorization: row.get(6)?,
+            detail: row.get(7)?,
+        })
+    }
+}
+
+/// What an entry is about.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::consent) struct About<'a> {
+    pub(in crate::consent) application: Option<&'a str>,
+    pub(in crate::consent) consent: Option<&'a str>,
+    pub(in crate::consent) authorization: Option<&'a str>,
+}
+
+/// Adds an entry, within the transaction of what it tells.
+pub(in crate::consent) fn note(
+    connection: &Connection,
+    at: i64,
+    actor: Actor,
+    action: &str,
+    about: About<'_>,
+    detail: &str,
+) -> Result<(), Error> {
+    let sql = "INSERT INTO audit (at, actor, action, application, consent, authorization, detail)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    connection.prepare_cached(sql)?.execute(params![
+        at,
+        actor,
+        action,
+        about.application,
+        about.consent,
+        about.authorization,
+        detail
+    ])?;
+    Ok(())
+}
+
+impl Store {
+    /// The newest entries, newest first, archived ones included: at most `limit`, of one consent where it is named.
+    pub fn audit(&self, consent: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, Error> {
+        let found = self.read(|connection| {
+            let sql = format!("SELECT {COLUMNS} FROM audit WHERE ?1 IS NULL OR consent = ?1 ORDER BY id DESC LIMIT ?2");
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement.query_map(params![consent, limit], AuditEntry::read)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })?;
+        self.with_archived(found, consent, limit as usize)
+    }
+}

@@ -1,0 +1,315 @@
+//! The archive of the audit log: lines older than [`ARCHIVED_AFTER`] of consents that have ended move to one file per
+//! month, `audit/2026-11.ndjson` beside the store. Lines about applications, endpoints and keys stay in the store.
+//!
+//! Invariant: a line leaves the store in the transaction that begins after the line is durable in its file. After a
+//! crash in between it is in both, and told once.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use chrono::DateTime;
+use rusqlite::{Connection, Transaction, params};
+
+use super::super::error::Error;
+use super::super::store::Store;
+use super::audit::{AuditEntry, COLUMNS};
+use crate::lake::private;
+
+/// How old lines are, in seconds, before they move.
+pub const ARCHIVED_AFTER: i64 = 90 * 86_400;
+
+const FOLDER: &str = "audit";
+/// Lines that one transaction looks at, so that others need not wait long.
+const AT_ONCE: u32 = 1_000;
+
+/// A line's consent that may still go on: it is in the flow, or the application may use or try one of its sources.
+/// Consents of the operator have no sources and never end.
+const GOES_ON: &str = "EXISTS (SELECT 1 FROM consent WHERE consent.id = audit.consent AND (
+        consent.state IN ('CREATED', 'AUTHORIZED') OR consent.state = 'EXCHANGED' AND (
+            NOT EXISTS (SELECT 1 FROM patient_authorization WHERE consent = consent.id)
+            OR EXISTS (SELECT 1 FROM patient_authorization WHERE consent = consent.id
+                       AND state IN ('CREATED', 'AUTHORIZING', 'AUTHORIZED', 'EXCHANGED', 'ERRORED')))))";
+
+impl Store {
+    /// Moves the lines that are old enough; gives how many.
+    pub(in crate::consent) fn archive_audit(&self, now: i64) -> Result<usize, Error> {
+        let before = now - ARCHIVED_AFTER;
+        let folder = self.folder().join(FOLDER);
+        let (mut after, mut moved) = (0, 0);
+        loop {
+            let looked_at = self.read(|connection| look(connection, after, before))?;
+            if !looked_at.ended.is_empty() {
+                moved += self.write(|transaction| move_lines(transaction, &folder, &looked_at.ended))?;
+            }
+            match looked_at.next {
+                Some(next) => after = next,
+                None => return Ok(moved),
+            }
+        }
+    }
+
+    /// The archived entries that belong among the newest `limit` beside `found`, which come from the store.
+    pub(in crate::consent) fn with_archived(
+        &self,
+        mut found: Vec<AuditEntry>,
+        consent: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<AuditEntry>, Error> {
+        let months: Vec<(String, i64)> = self.read(|connection| {
+            let mut statement =
+                connection.prepare_cached("SELECT month, newest FROM audit_archive ORDER BY newest DESC")?;
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })?;
+        for (month, newest) in months {
+            let oldest = found.last().map_or(0, |entry| entry.id);
+            if found.len() >= limit && newest < oldest {
+                break;
+            }
+            found.extend(entries(&self.folder().join(FOLDER), &month, consent)?);
+            found.sort_by_key(|entry| std::cmp::Reverse(entry.id));
+            found.dedup();
+            found.truncate(limit);
+        }
+        Ok(found)
+    }
+}
+
+/// What a look at some lines found.
+struct LookedAt {
+    /// The lines of consents that have ended.
+    ended: Vec<i64>,
+    /// The line to go on behind; `None` once a line is too young.
+    next: Option<i64>,
+}
+
+/// Looks at lines in their order, which is that of time but where a clock went back.
+fn look(connection: &Connection, after: i64, before: i64) -> Result<LookedAt, Error> {
+    let sql = format!(
+        "SELECT id, at, consent IS NOT NULL AND NOT {GOES_ON} FROM audit WHERE id > ?1 ORDER BY id LIMIT {AT_ONCE}"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([after])?;
+    let mut looked_at = LookedAt {
+        ended: Vec::new(),
+        next: None,
+    };
+    while let Some(row) = rows.next()? {
+        let id: i64 = row.get(0)?;
+        if row.get::<_, i64>(1)? > before {
+            looked_at.next = None;
+            break;
+        }
+        if row.get(2)? {
+            looked_at.ended.push(id);
+        }
+        looked_at.next = Some(id);
+    }
+    Ok(looked_at)
+}
+
+/// Writes lines to the files of their months and takes them out of the store. Another process may have moved some
+/// meanwhile.
+fn move_lines(transaction: &Transaction<'_>, folder: &Path, ids: &[i64]) -> Result<usize, Error> {
+    let mut months: BTreeMap<String, (i64, Vec<u8>)> = BTreeMap::new();
+    let mut moved = 0;
+    {
+        let mut one = transaction.prepare_cached(&format!("SELECT {COLUMNS} FROM audit WHERE id = ?1"))?;
+        let mut leaves = transaction.prepare_cached("INSERT INTO audit_archived (id) VALUES (?1)")?;
+        for id in ids {
+            let mut found = one.query_map([id], AuditEntry::read)?;
+            let Some(entry) = found.next().transpose()? else {
+                continue;
+            };
+            let (newest, text) = months.entry(month_of(entry.at)).or_default();
+            *newest = (*newest).max(entry.id);
+            serde_json::to_writer(&mut *text, &entry).map_err(|_| Error::Lost("audit line"))?;
+            text.push(b'\n');
+            leaves.execute([id])?;
+            moved += 1;
+        }
+    }
+    for (month, (newest, text)) in months {
+        append(folder, &month, &text)?;
+        let sql = "INSERT INTO audit_archive (month, newest) VALUES (?1, ?2)
+                   ON CONFLICT (month) DO UPDATE SET newest = max(newest, excluded.newest)";
+        transaction.execute(sql, params![month, newest])?;
+    }
+    transaction.execute("DELETE FROM audit WHERE id IN (SELECT id FROM audit_archived)", [])?;
+    transaction.execute("DELETE FROM audit_archived", [])?;
+    Ok(moved)
+}
+
+/// Adds lines to a month's file and waits until they are durable. Half a line that a crash left is closed first.
+fn append(folder: &Path, month: &str, text: &[u8]) -> Result<(), Error> {
+    let path = file_of(folder, month);
+    let appended = || {
+        private::folder(folder)?;
+        let mut file = private::options().read(true).append(true).create(true).open(&path)?;
+        if file.seek(SeekFrom::End(0))? > 0 {
+            file.seek(SeekFrom::End(-1))?;
+            let mut last = [0];
+            file.read_exact(&mut last)?;
+            if last != *b"\n" {
+                file.write_all(b"\n")?;
+            }
+        }
+        file.write_all(text)?;
+        file.sync_all()?;
+        File::open(folder)?.sync_all()
+    };
+    appended().map_err(|source| Error::Archive {
+        path: path.clone(),
+        source,
+    })
+}
+
+/// The entries of a month's file, of one consent where it is named. A file that was taken away has none, and half a
+/// line that a crash left is in the store still.
+fn entries(folder: &Path, month: &str, consent: Option<&str>) -> Result<Vec<AuditEntry>, Error> {
+    let path = file_of(folder, month);
+    let unreadable = |source| Error::Archive {
+        path: path.clone(),
+        source,
+    };
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(unreadable(error)),
+    };
+    let mut found = Vec::new();
+    for line in BufReader::new(file).split(b'\n') {
+        let Ok(entry) = serde_json::from_slice::<AuditEntry>(&line.map_err(unreadable)?) else {
+            continue;
+        };
+        if consent.is_none_or(|consent| entry.consent.as_deref() == Some(consent)) {
+            found.push(entry);
+        }
+    }
+    Ok(found)
+}
+
+fn file_of(folder: &Path, month: &str) -> PathBuf {
+    folder.join(format!("{month}.ndjson"))
+}
+
+/// As `2026-11`.
+fn month_of(at: i64) -> String {
+    DateTime::from_timestamp(at, 0)
+        .unwrap_or_default()
+        .format("%Y-%m")
+        .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::audit::{About, Actor, note};
+    use super::*;
+    use crate::consent::clock::Clock;
+    use crate::lake::Mode;
+
+    const DAY: i64 = 86_400;
+    /// 2026-01-15.
+    const START: i64 = 1_768_435_200;
+
+    /// A store with one consent of the operator, and lines of it, of nobody, and of a consent that is gone.
+    fn store(folder: &Path) -> (Store, String) {
+        let store = Store::open(folder, Clock::at(START)).unwrap();
+        let kept = store.consent_for("local", Mode::Live, "p1").unwrap();
+        for day in 0..60 {
+            let at = START + day * DAY;
+            let add = |action: &str, consent: Option<&str>| {
+                let about = About {
+                    consent,
+                    ..About::default()
+                };
+                let adding = |transaction: &Transaction<'_>| note(transaction, at, Actor::Service, action, about, "");
+                store.write(adding).unwrap();
+            };
+            add("of.kept", Some(&kept));
+            add("of.gone", Some("gone"));
+            add("of.nobody", None);
+        }
+        (store, kept)
+    }
+
+    fn in_store(store: &Store, action: &str) -> i64 {
+        let sql = "SELECT count(*) FROM audit WHERE action = ?1";
+        store
+            .read(|connection| Ok(connection.query_row(sql, [action], |row| row.get(0))?))
+            .unwrap()
+    }
+
+    #[test]
+    fn old_lines_of_ended_consents_move_to_files_and_are_told_as_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, kept) = store(folder.path());
+        let all = store.audit(None, 1_000).unwrap();
+        let gone = store.audit(Some("gone"), 1_000).unwrap();
+        store.clock().advance(ARCHIVED_AFTER + 20 * DAY);
+        assert_eq!(store.archive_audit(store.clock().now()).unwrap(), 21);
+        let left = (
+            in_store(&store, "of.gone"),
+            in_store(&store, "of.kept"),
+            in_store(&store, "of.nobody"),
+        );
+        assert_eq!(left, (39, 60, 60));
+        assert!(folder.path().join("audit/2026-01.ndjson").is_file());
+        assert!(folder.path().join("audit/2026-02.ndjson").is_file());
+        assert_eq!(store.audit(None, 1_000).unwrap(), all);
+        assert_eq!(store.audit(Some("gone"), 1_000).unwrap(), gone);
+        for limit in [1, 40, 117, 118, 119, 150] {
+            assert_eq!(store.audit(None, limit).unwrap(), all[..limit as usize], "{limit}");
+        }
+        assert_eq!(store.audit(Some(&kept), 5).unwrap().len(), 5);
+        assert_eq!(store.archive_audit(store.clock().now()).unwrap(), 0);
+        drop(store);
+        let again = Store::open(folder.path(), Clock::at(START)).unwrap();
+        assert_eq!(again.audit(None, 1_000).unwrap(), all);
+    }
+
+    #[test]
+    fn a_line_that_a_crash_left_in_both_places_is_told_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, _) = store(folder.path());
+        let all = store.audit(None, 1_000).unwrap();
+        // What a crash leaves: a line in the file that the store has still, and half of another.
+        let oldest = all.iter().rev().find(|entry| entry.action == "of.gone").unwrap();
+        let whole = serde_json::to_string(oldest).unwrap();
+        std::fs::create_dir(folder.path().join("audit")).unwrap();
+        let file = folder.path().join("audit/2026-01.ndjson");
+        std::fs::write(&file, format!("{whole}\n{}", &whole[..20])).unwrap();
+        store.clock().advance(ARCHIVED_AFTER + 20 * DAY);
+        store.archive_audit(store.clock().now()).unwrap();
+        assert_eq!(store.audit(None, 1_000).unwrap(), all);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_named_and_no_line_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, _) = store(folder.path());
+        let all = store.audit(None, 1_000).unwrap();
+        std::fs::create_dir_all(folder.path().join("audit/2026-01.ndjson")).unwrap();
+        store.clock().advance(ARCHIVED_AFTER + 2 * DAY);
+        let refused = store.archive_audit(store.clock().now()).unwrap_err().to_string();
+        assert!(refused.contains("audit/2026-01.ndjson"), "{refused}");
+        assert_eq!(store.audit(None, 1_000).unwrap(), all);
+    }
+
+    #[test]
+    fn lines_leave_the_store_by_the_archive_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, _) = store(folder.path());
+        store.clock().advance(ARCHIVED_AFTER + 20 * DAY);
+        store.archive_audit(store.clock().now()).unwrap();
+        for sql in ["DELETE FROM audit", "UPDATE audit SET detail = 'x'"] {
+            let refused = store
+                .write(|transaction| Ok(transaction.execute(sql, [])?))
+                .unwrap_err()
+                .to_string();
+            assert!(refused.contains("append-only"), "{sql}: {refused}");
+        }
+    }
+}

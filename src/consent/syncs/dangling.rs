@@ -1,0 +1,92 @@
+//! What references of an authorization's records lead to and is not there: in how many syncs in a row each was met, by
+//! a hash. Normalization marks references to what was met in three.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::super::error::Error;
+use super::super::store::Store;
+
+/// Hashes of one authorization that are kept. Of more, those that were met most often.
+const MAX_KEPT: usize = 1_000_000;
+/// A hash and a count.
+const BYTES: usize = 9;
+
+impl Store {
+    /// What the last sync of an authorization left.
+    pub fn dangling(&self, authorization: &str) -> Result<BTreeMap<u64, u32>, Error> {
+        self.read(|connection| {
+            let sql = "SELECT counts FROM dangling WHERE authorization = ?1";
+            let mut statement = connection.prepare_cached(sql)?;
+            let counts: Option<Vec<u8>> = statement.query_row([authorization], |row| row.get(0)).optional()?;
+            Ok(read(&counts.unwrap_or_default()))
+        })
+    }
+}
+
+/// Puts what a sync met in the place of what the one before met.
+pub(in crate::consent) fn keep_dangling(
+    connection: &Connection,
+    authorization: &str,
+    dangling: &BTreeMap<u64, u32>,
+) -> Result<(), Error> {
+    if dangling.is_empty() {
+        return forget_dangling(connection, authorization);
+    }
+    let sql = "INSERT INTO dangling (authorization, counts) VALUES (?1, ?2)
+               ON CONFLICT DO UPDATE SET counts = excluded.counts WHERE counts <> excluded.counts";
+    let counts = written(dangling, MAX_KEPT);
+    connection
+        .prepare_cached(sql)?
+        .execute(params![authorization, counts])?;
+    Ok(())
+}
+
+/// Forgets what an authorization's syncs met.
+pub(in crate::consent) fn forget_dangling(connection: &Connection, authorization: &str) -> Result<(), Error> {
+    let sql = "DELETE FROM dangling WHERE authorization = ?1";
+    connection.prepare_cached(sql)?.execute([authorization])?;
+    Ok(())
+}
+
+fn read(counts: &[u8]) -> BTreeMap<u64, u32> {
+    let entries = counts.chunks_exact(BYTES).filter_map(|entry| {
+        let (hash, count) = entry.split_first_chunk()?;
+        Some((u64::from_le_bytes(*hash), u32::from(*count.first()?)))
+    });
+    entries.collect()
+}
+
+/// In order of hashes. Those that were met most often have the first right to a place, so that what is counted on gets
+/// to its end.
+fn written(dangling: &BTreeMap<u64, u32>, most: usize) -> Vec<u8> {
+    let mut kept: Vec<(u64, u32)> = dangling.iter().map(|(hash, count)| (*hash, *count)).collect();
+    if kept.len() > most {
+        kept.sort_by_key(|(hash, count)| (std::cmp::Reverse(*count), *hash));
+        kept.truncate(most);
+        kept.sort_unstable();
+    }
+    let mut counts = Vec::with_capacity(kept.len() * BYTES);
+    for (hash, count) in kept {
+        counts.extend_from_slice(&hash.to_le_bytes());
+        counts.push(u8::try_from(count).unwrap_or(u8::MAX));
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_met_most_often_is_kept() {
+        let dangling = BTreeMap::from([(1, 1), (2, 3), (u64::MAX, 2), (4, 1)]);
+        assert_eq!(read(&written(&dangling, 9)), dangling);
+        assert_eq!(
+            read(&written(&dangling, 3)),
+            BTreeMap::from([(1, 1), (2, 3), (u64::MAX, 2)])
+        );
+        assert_eq!(read(&written(&dangling, 1)), BTreeMap::from([(2, 3)]));
+    }
+}

@@ -1,0 +1,360 @@
+//! Sync jobs from the queue to their end, and what becomes of an authorization by them. What is fetched, and when
+//! something is tried again, is the worker's to decide.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, params};
+
+use super::super::directory::endpoint::validated_by_user;
+use super::super::error::Error;
+use super::super::log::audit::Actor;
+use super::super::moves::{forget_access, forget_outcomes};
+use super::super::record::{Authorization, AuthorizationType, Consent, Job};
+use super::super::states::{AuthorizationEvent, AuthorizationState, JobEvent, JobState};
+use super::super::store::Store;
+use super::dangling::keep_dangling;
+use super::missing::{JobReport, keep_report};
+
+/// Letters of a reason that are kept.
+const LONGEST: usize = 500;
+/// Lines of the audit log about what one job could not have of one type.
+const NOTED: usize = 4;
+
+/// A job that was begun, with whom and what it is for.
+#[derive(Clone, Debug)]
+pub struct Errand {
+    /// The job.
+    pub job: Job,
+    /// Whose records it fetches.
+    pub authorization: Authorization,
+    /// The consent of that.
+    pub consent: Consent,
+}
+
+/// Why a job cannot be done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct JobFailure<'a> {
+    /// In words that tell neither secrets nor contents.
+    pub why: &'a str,
+    /// Whether access to the source has ended. If not, the application may ask for first records once more.
+    pub access_ended: bool,
+    /// The issues of the source's OperationOutcome, as a JSON array. They are kept sealed, for the application alone.
+    pub outcome: Option<&'a str>,
+    /// What it could not have, if it came that far.
+    pub report: Option<&'a JobReport>,
+}
+
+/// How a job was done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct JobSuccess<'a> {
+    /// For the audit log, in words that tell neither secrets nor contents.
+    pub detail: &'a str,
+    /// What the rules of normalization did, in counts; empty if nothing.
+    pub normalized: &'a str,
+    /// What references lead to and is not there, and in how many syncs in a row.
+    pub dangling: Option<&'a BTreeMap<u64, u32>>,
+    /// What it brought, and what it could not have.
+    pub report: Option<&'a JobReport>,
+}
+
+impl<'a> From<&'a str> for JobSuccess<'a> {
+    fn from(detail: &'a str) -> JobSuccess<'a> {
+        JobSuccess {
+            detail,
+            normalized: "",
+            dangling: None,
+            report: None,
+        }
+    }
+}
+
+impl<'a> From<&'a str> for JobFailure<'a> {
+    fn from(why: &'a str) -> JobFailure<'a> {
+        JobFailure {
+            why,
+            ..JobFailure::default()
+        }
+    }
+}
+
+/// A job that waits for its turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// The job.
+    pub job: String,
+    /// The endpoint that it asks.
+    pub endpoint: String,
+}
+
+impl Store {
+    /// Puts jobs that an ended worker left behind back into the queue, and says how many.
+    pub fn take_up_jobs(&self) -> Result<usize, Error> {
+        let now = self.clock().now();
+        let jobs = self.write(|transaction| {
+            let mut jobs = Job::select(transaction, "WHERE state = 'ACTIVE'", [])?;
+            for job in &mut jobs {
+                job.step(transaction, now, JobEvent::Returned)?;
+            }
+            Ok(jobs.len())
+        })?;
+        self.jobs_changed();
+        Ok(jobs)
+    }
+
+    /// Puts new jobs into the queue and gives those whose turn it is, oldest first. A source is asked for one
+    /// authorization's records once at a time: a second job of it waits for the first. No more than `each` jobs ask one
+    /// endpoint, so that one which is slow, or means to be, leaves room for the others.
+    pub fn due_jobs(&self, most: usize, each: usize) -> Result<Vec<Due>, Error> {
+        let now = self.clock().now();
+        let any = self.read(|connection| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM sync_job WHERE state = 'CREATED'
+                           OR (state = 'WAITING' AND (not_before IS NULL OR not_before <= ?1)))";
+            Ok(connection
+                .prepare_cached(sql)?
+                .query_row([now], |row| row.get::<_, bool>(0))?)
+        })?;
+        if !any {
+            return Ok(Vec::new());
+        }
+        self.write(|transaction| {
+            for mut job in Job::select(transaction, "WHERE state = 'CREATED'", [])? {
+                job.step(transaction, now, JobEvent::Queued)?;
+            }
+            let sql = "WITH waiting AS (
+                           SELECT job.id, endpoint, job.created_at, job.rowid AS place,
+                                  row_number() OVER (PARTITION BY endpoint ORDER BY job.created_at, job.rowid) AS nth
+                           FROM sync_job AS job
+                           JOIN patient_authorization ON patient_authorization.id = job.authorization
+                           WHERE job.state = 'WAITING' AND (not_before IS NULL OR not_before <= ?1)
+                             AND NOT EXISTS (SELECT 1 FROM sync_job AS other
+                                             WHERE other.authorization = job.authorization AND other.state = 'ACTIVE')
+                       ), active AS (
+                           SELECT endpoint, count(*) AS count FROM sync_job AS job
+                           JOIN patient_authorization ON patient_authorization.id = job.authorization
+                           WHERE job.state = 'ACTIVE' GROUP BY endpoint
+                       )
+                       SELECT waiting.id, waiting.endpoint FROM waiting
+                       LEFT JOIN active ON active.endpoint = waiting.endpoint
+                       WHERE nth + COALESCE(active.count, 0) <= ?3
+                       ORDER BY waiting.created_at, place LIMIT ?2";
+            let mut statement = transaction.prepare_cached(sql)?;
+            let rows = statement.query_map(params![now, most as i64, each as i64], |row| {
+                Ok(Due {
+                    job: row.get(0)?,
+                    endpoint: row.get(1)?,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Begins a job; `None` if it is not its turn: somebody else began or stopped it, or the authorization's records
+    /// are being fetched.
+    pub fn begin_job(&self, id: &str) -> Result<Option<Errand>, Error> {
+        let now = self.clock().now();
+        self.write(|transaction| {
+            let Some(mut job) = find(transaction, id)?.filter(|job| job.state == JobState::Waiting) else {
+                return Ok(None);
+            };
+            let lost = || Error::Lost("patient authorization");
+            let authorization = Authorization::get(transaction, &job.authorization)?.ok_or_else(lost)?;
+            if authorization.state != AuthorizationState::Exchanged || authorization.data_erased_at.is_some() {
+                job.step(transaction, now, JobEvent::Stopped)?;
+                set_failure(transaction, id, "the authorization has ended")?;
+                return Ok(None);
+            }
+            // It may have been due together with another one of the same authorization.
+            let sql = "SELECT EXISTS (SELECT 1 FROM sync_job WHERE authorization = ?1 AND state = 'ACTIVE')";
+            if transaction.query_row(sql, [&job.authorization], |row| row.get(0))? {
+                return Ok(None);
+            }
+            job.step(transaction, now, JobEvent::Started)?;
+            job.attempts += 1;
+            let consent = Consent::get(transaction, &authorization.consent)?.ok_or(Error::Lost("consent"))?;
+            Ok(Some(Errand {
+                job,
+                authorization,
+                consent,
+            }))
+        })
+    }
+
+    /// Whether a job that was begun still is to be done.
+    pub fn job_stands(&self, id: &str) -> Result<bool, Error> {
+        self.read(|connection| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM sync_job AS job
+                       JOIN patient_authorization ON patient_authorization.id = job.authorization
+                       WHERE job.id = ?1 AND job.state = 'ACTIVE' AND patient_authorization.state = 'EXCHANGED'
+                         AND patient_authorization.data_erased_at IS NULL)";
+            let mut statement = connection.prepare_cached(sql)?;
+            Ok(statement.query_row([id], |row| row.get(0))?)
+        })
+    }
+
+    /// Whether a job was stopped by the end of its authorization.
+    pub fn job_was_stopped(&self, id: &str) -> Result<bool, Error> {
+        self.read(|connection| Ok(find(connection, id)?.is_none_or(|job| job.state == JobState::Failed)))
+    }
+
+    /// Ends a job whose records are all stored. What it could not have is kept with it. An endpoint of which no more is
+    /// known than that it is available has shown that it works; access that a verified identity opened is given up.
+    /// `false` if the job was stopped meanwhile.
+    pub fn complete_job<'a>(&self, id: &str, success: impl Into<JobSuccess<'a>>) -> Result<bool, Error> {
+        let success: JobSuccess<'_> = success.into();
+        self.end_job(id, |transaction, now, job| {
+            job.step(transaction, now, JobEvent::Succeeded)?;
+            note_sync(transaction, now, job, "sync.stored", success.detail)?;
+            if !success.normalized.is_empty() {
+                note_sync(transaction, now, job, "sync.normalized", success.normalized)?;
+            }
+            if let Some(report) = success.report {
+                keep_report(transaction, &job.id, report)?;
+                for missing in report.shortened(NOTED) {
+                    note_sync(transaction, now, job, "sync.missing", &missing.line())?;
+                }
+            }
+            forget_outcomes(transaction, &job.authorization)?;
+            let lost = Error::Lost("patient authorization");
+            let authorization = Authorization::get(transaction, &job.authorization)?.ok_or(lost)?;
+            if let Some(dangling) = success.dangling {
+                keep_dangling(transaction, &authorization.id, dangling)?;
+            }
+            // Who was verified for it is not to be verified by it again.
+            if authorization.ty == AuthorizationType::Ial2 {
+                transaction.execute("DELETE FROM credential WHERE authorization = ?1", [&authorization.id])?;
+            }
+            validated_by_user(transaction, now, &authorization.endpoint, authorization.about())
+        })
+    }
+
+    /// Puts a job back into the queue until `not_before`, for a failure that may pass.
+    pub fn return_job(&self, id: &str, not_before: i64, why: &str) -> Result<bool, Error> {
+        self.end_job(id, |transaction, now, job| {
+            job.step(transaction, now, JobEvent::Returned)?;
+            let sql = "UPDATE sync_job SET not_before = ?1 WHERE id = ?2";
+            transaction.execute(sql, params![not_before, job.id])?;
+            set_failure(transaction, &job.id, why)?;
+            note_sync(transaction, now, job, "sync.put-off", why)
+        })
+    }
+
+    /// Ends a job that cannot be done. If it was to bring an authorization's first records, the authorization is in
+    /// error with it, and what the source said is kept.
+    pub fn fail_job<'a>(&self, id: &str, failure: impl Into<JobFailure<'a>>) -> Result<bool, Error> {
+        let failure: JobFailure<'_> = failure.into();
+        let sealed = failure
+            .outcome
+            .map(|outcome| self.seal(&purpose(id), outcome.as_bytes()))
+            .transpose()?;
+        self.end_job(id, |transaction, now, job| {
+            job.step(transaction, now, JobEvent::Failed)?;
+            set_failure(transaction, &job.id, failure.why)?;
+            note_sync(transaction, now, job, "sync.not-stored", failure.why)?;
+            if let Some(report) = failure.report {
+                keep_report(transaction, &job.id, report)?;
+            }
+            let sql = "SELECT EXISTS (SELECT 1 FROM sync_job WHERE authorization = ?1 AND state = 'COMPLETED')";
+            let synced: bool = transaction.query_row(sql, [&job.authorization], |row| row.get(0))?;
+            let authorization = Authorization::get(transaction, &job.authorization)?;
+            if let Some(mut authorization) = authorization.filter(|_| !synced)
+                && authorization.state == AuthorizationState::Exchanged
+            {
+                authorization.step(transaction, now, Actor::Service, AuthorizationEvent::Failed)?;
+                match failure.access_ended {
+                    true => forget_access(transaction, &authorization.id)?,
+                    false => forget_outcomes(transaction, &authorization.id)?,
+                }
+                let sql = "UPDATE sync_job SET outcome = ?1 WHERE id = ?2";
+                transaction.execute(sql, params![sealed, job.id])?;
+            }
+            Ok(())
+        })
+    }
+
+    fn end_job(
+        &self,
+        id: &str,
+        work: impl FnOnce(&Connection, i64, &mut Job) -> Result<(), Error>,
+    ) -> Result<bool, Error> {
+        let now = self.clock().now();
+        let ended = self.write(|transaction| {
+            let Some(mut job) = find(transaction, id)?.filter(|job| job.state == JobState::Active) else {
+                return Ok(false);
+            };
+            work(transaction, now, &mut job)?;
+            Ok(true)
+        })?;
+        self.jobs_changed();
+        Ok(ended)
+    }
+
+    /// What sources said when the first records of a consent did not come: for each the issues of its OperationOutcome,
+    /// as a JSON array.
+    pub fn source_outcomes(&self, consent: &str) -> Result<Vec<String>, Error> {
+        let sql = "SELECT job.id, job.outcome FROM sync_job AS job
+                   JOIN patient_authorization AS auth ON auth.id = job.authorization
+                   WHERE auth.consent = ?1 AND auth.state = 'ERRORED' AND job.outcome IS NOT NULL ORDER BY auth.ordinal";
+        let kept = self.read(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map([consent], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            Ok(rows.collect::<Result<Vec<(String, Vec<u8>)>, _>>()?)
+        })?;
+        let opened = kept.into_iter().map(|(job, sealed)| {
+            let plain = self.unseal(&purpose(&job), &sealed)?;
+            String::from_utf8(plain).map_err(|_| Error::Lost("outcome of a sync"))
+        });
+        opened.collect()
+    }
+
+    /// Makes the jobs that applications' sync frequencies ask for: of authorizations of MULTIPLE usage, whose last job
+    /// began a period ago. Says how many.
+    pub fn schedule_jobs(&self) -> Result<usize, Error> {
+        let now = self.clock().now();
+        let sql = "SELECT auth.id FROM patient_authorization AS auth
+                   JOIN consent ON consent.id = auth.consent
+                   JOIN application ON application.id = consent.application
+                   WHERE auth.state = 'EXCHANGED' AND auth.usage = 'MULTIPLE' AND auth.data_erased_at IS NULL
+                     AND application.sync_frequency <> 'off'
+                     AND (SELECT max(created_at) FROM sync_job WHERE authorization = auth.id)
+                         <= ?1 - CASE application.sync_frequency WHEN 'daily' THEN 86400 WHEN 'weekly' THEN 604800 ELSE 2592000 END
+                     AND NOT EXISTS (SELECT 1 FROM sync_job WHERE authorization = auth.id
+                                     AND state IN ('CREATED', 'WAITING', 'ACTIVE'))
+                   LIMIT 1000";
+        let overdue = |connection: &Connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map([now], |row| row.get::<_, String>(0))?;
+            Ok::<_, Error>(rows.collect::<Result<Vec<String>, _>>()?)
+        };
+        if self.read(overdue)?.is_empty() {
+            return Ok(0);
+        }
+        let made = self.write(|transaction| {
+            let overdue = overdue(transaction)?;
+            for authorization in &overdue {
+                Job::create(transaction, now, authorization, "schedule")?;
+            }
+            Ok(overdue.len())
+        })?;
+        self.jobs_changed();
+        Ok(made)
+    }
+}
+
+fn purpose(job: &str) -> String {
+    format!("outcome/{job}")
+}
+
+fn find(connection: &Connection, id: &str) -> Result<Option<Job>, Error> {
+    Ok(Job::select(connection, "WHERE id = ?1", [id])?.pop())
+}
+
+fn set_failure(connection: &Connection, id: &str, why: &str) -> Result<(), Error> {
+    let why: String = why.chars().take(LONGEST).collect();
+    connection.execute("UPDATE sync_job SET failure = ?1 WHERE id = ?2", params![why, id])?;
+    Ok(())
+}
+
+fn note_sync(connection: &Connection, now: i64, job: &Job, action: &str, detail: &str) -> Result<(), Error> {
+    let detail: String = detail.chars().take(4 * LONGEST).collect();
+    job.note(connection, now, action, &detail)
+}

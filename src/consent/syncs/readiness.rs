@@ -1,0 +1,121 @@
+//! Whether a consent's records are there, and whose they are. Every FHIR request of a patient asks, so the answer is
+//! kept in memory until a job changes or a source's records are over.
+
+use std::sync::Arc;
+
+use super::super::error::Error;
+use super::super::standing::{Source, Standing};
+use super::super::states::{AuthorizationState, JobState};
+use super::super::store::Store;
+
+/// Whether a consent's records can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// They can.
+    Ready,
+    /// A source's first records are on their way.
+    Syncing {
+        /// When the source is asked next, if it wants to be left alone until then.
+        again_at: Option<i64>,
+    },
+    /// No source gave any, and none is being asked.
+    Nothing,
+    /// The records of every source are over. The patient has to authorize again.
+    Expired,
+    /// The patient had all records erased.
+    Expunged,
+}
+
+/// Whether a consent's records can be read, and whose they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Presence {
+    /// Whether they can be read.
+    pub readiness: Readiness,
+    /// The Patients whose records are here or on their way, the primary one first.
+    pub patients: Arc<[String]>,
+    /// Until when this holds, if nothing about jobs changes.
+    until: i64,
+}
+
+impl Store {
+    /// How things stand with a consent's records. Those of the operator's consents are always there.
+    pub fn presence(&self, consent: &str) -> Result<Presence, Error> {
+        // Taken first: what changes while the answer is made is then asked for again.
+        let (moment, now) = (self.jobs_moment(), self.clock().now());
+        if let Some((known, presence)) = self.known_presence().get(consent)
+            && known == moment
+            && now < presence.until
+        {
+            return Ok(presence);
+        }
+        let presence = match self.standing(consent)? {
+            Some(standing) => standing.presence(now),
+            None => Presence {
+                readiness: Readiness::Ready,
+                patients: Arc::default(),
+                until: i64::MAX,
+            },
+        };
+        let kept = (moment, presence.clone());
+        self.known_presence().insert(consent.to_owned(), kept);
+        Ok(presence)
+    }
+}
+
+impl Standing {
+    /// Whether the consent's records can be read.
+    pub fn readiness(&self, now: i64) -> Readiness {
+        if self.consent.expunged_at.is_some() {
+            return Readiness::Expunged;
+        }
+        let first: Vec<&Source> = self.sources.iter().filter(|source| source.is_first(now)).collect();
+        if !first.is_empty() {
+            // One that is asked now is worth asking for soon, whatever the others want.
+            let again = first.iter().map(|source| source.put_off_until(now));
+            let again_at = again.min().flatten();
+            return Readiness::Syncing { again_at };
+        }
+        let told = |state| {
+            let mut sources = self.sources.iter();
+            sources.any(|source| source.authorization.state_at(now) == state)
+        };
+        if self.sources.is_empty() || told(AuthorizationState::Exchanged) {
+            Readiness::Ready
+        } else if told(AuthorizationState::Expired) {
+            Readiness::Expired
+        } else {
+            Readiness::Nothing
+        }
+    }
+
+    fn presence(&self, now: i64) -> Presence {
+        let active: Vec<&Source> = self
+            .sources
+            .iter()
+            .filter(|source| source.authorization.is_active(now))
+            .collect();
+        let is_there = |patient: &&String| {
+            let mut owners = active.iter().map(|source| &source.authorization.patient);
+            self.sources.is_empty() || owners.any(|owner| owner.as_ref() == Some(patient))
+        };
+        let ends = active.iter().filter_map(|source| source.authorization.data_until);
+        Presence {
+            readiness: self.readiness(now),
+            patients: self.consent.patients.iter().filter(is_there).cloned().collect(),
+            until: ends.min().unwrap_or(i64::MAX),
+        }
+    }
+}
+
+impl Source {
+    /// Whether its first records are on their way.
+    fn is_first(&self, now: i64) -> bool {
+        let open = self.sync.is_some_and(JobState::is_open);
+        self.authorization.is_active(now) && self.synced_at.is_none() && open
+    }
+
+    fn put_off_until(&self, now: i64) -> Option<i64> {
+        let waits = self.sync == Some(JobState::Waiting);
+        self.sync_not_before.filter(|until| waits && *until > now)
+    }
+}
