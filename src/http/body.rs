@@ -6,10 +6,10 @@ use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 
-use super::admission::Broken;
-use super::coding::Coding;
 use super::error::Error;
 use super::limits::Limits;
+use super::server::admission::Broken;
+use super::server::coding::Coding;
 
 /// Reads the whole body. One that announces too many bytes, or a coding that is not spoken here, is refused before any
 /// is read; the bound on bytes holds for what comes and for what it decodes to.

@@ -11,9 +11,9 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
-use super::coding::SPOKEN;
-use super::negotiate::FHIR_JSON;
-use super::parameters::shortened;
+use super::fhir::negotiate::FHIR_JSON;
+use super::fhir::parameters::shortened;
+use super::server::coding::SPOKEN;
 use super::throttle::Allowance;
 use crate::consent;
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
@@ -207,7 +207,7 @@ impl Error {
             Error::Faulty(findings) => {
                 let mut issues = findings.iter().map(|finding| Issue {
                     code: self.code(),
-                    ..super::view_validate::issue(finding)
+                    ..super::fhir::view::validate::issue(finding)
                 });
                 let first = OperationOutcome::new(issues.next().unwrap_or(issue));
                 issues.fold(first, OperationOutcome::and)

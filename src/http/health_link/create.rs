@@ -18,9 +18,10 @@ use crate::consent::{Access, LOCAL_APPLICATION, LinkContent, LinkRefusal, LinkTe
 use crate::http::auth::present;
 use crate::http::body;
 use crate::http::error::Error;
+use crate::http::fhir::patient::card::issue;
+use crate::http::fhir::patient::summary_of;
 use crate::http::message::Refused;
 use crate::http::oauth::PatientToken;
-use crate::http::patient::{card::issue, summary_of};
 use crate::http::service::Service;
 use crate::http::shape::no_store;
 

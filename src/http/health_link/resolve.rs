@@ -13,9 +13,9 @@ use super::manage::time;
 use crate::consent::{Guess, HealthLink, LinkFile};
 use crate::http::body;
 use crate::http::error::Error;
+use crate::http::fhir::negotiate::parameter;
 use crate::http::limits::Limits;
 use crate::http::message::Refused;
-use crate::http::negotiate::parameter;
 use crate::http::service::Service;
 use crate::http::shape::no_store;
 

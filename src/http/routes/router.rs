@@ -11,7 +11,7 @@ use super::refusals::Refusals;
 use super::table::table;
 use crate::http::auth::Caller;
 use crate::http::error::Error;
-use crate::http::frame::frame;
+use crate::http::server::frame::frame;
 use crate::http::service::Service;
 
 /// All routes, within the frame.

@@ -5,10 +5,9 @@ use rustc_hash::FxHashSet;
 
 use super::document;
 use super::route::Route;
-use crate::http::{
-    binary, capability, connect, directory, discovery, health_link, home, link, oauth, patient, read, receipts, rest,
-    search, view_run, view_validate,
-};
+use crate::http::fhir::view::{run, validate};
+use crate::http::fhir::{binary, capability, patient, read, search};
+use crate::http::{connect, directory, discovery, health_link, home, link, oauth, receipts, rest};
 
 /// Routes that belong together.
 pub(super) struct Family {

@@ -1,0 +1,40 @@
+//! `X-Explain`: whether the answer of a search says how it came about, and who may ask that.
+//!
+//! What is said counts rows and bytes of the whole lake, other applications' among them. So it is for those who ask on
+//! behalf of an application, on a server that was started to allow it.
+
+use axum::http::{HeaderMap, HeaderName};
+
+use super::super::error::Error;
+use super::super::service::Service;
+use crate::consent::Access;
+use crate::search::{Form, shown};
+
+const X_EXPLAIN: HeaderName = HeaderName::from_static("x-explain");
+/// How long each step took, as browsers and proxies read it.
+pub(in crate::http) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+
+/// The form in which a request wants its answer explained, if it does.
+pub(in crate::http) fn wanted(headers: &HeaderMap, access: &Access, service: &Service) -> Result<Option<Form>, Error> {
+    let Some(value) = headers.get(X_EXPLAIN) else {
+        return Ok(None);
+    };
+    let form = match value.to_str().unwrap_or_default().trim() {
+        text if text.eq_ignore_ascii_case("false") => return Ok(None),
+        text if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("text") => Form::Text,
+        text if text.eq_ignore_ascii_case("json") => Form::Json,
+        other => {
+            let text = format!("X-Explain: '{}' is not true, text, json or false", shown(other));
+            return Err(Error::Invalid(text));
+        }
+    };
+    if !service.explain {
+        return Err(Error::Forbidden(
+            "this server does not explain its answers (serve --allow-explain)",
+        ));
+    }
+    if access.patients().is_some() {
+        return Err(Error::Forbidden("answers are explained to application tokens only"));
+    }
+    Ok(Some(form))
+}

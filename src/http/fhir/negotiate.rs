@@ -1,0 +1,217 @@
+//! What form the answer takes: `_format` before `Accept`, JSON whenever it is admitted, and `_pretty`; and how
+//! strictly a request wants to be taken.
+
+use axum::body::Body;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::response::Response;
+
+use super::super::error::Error;
+use crate::search::{Handling, shown};
+
+/// The media type of every FHIR answer.
+pub(in crate::http) const FHIR_JSON: HeaderValue = HeaderValue::from_static("application/fhir+json; charset=utf-8");
+
+const PREFER: HeaderName = HeaderName::from_static("prefer");
+const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+
+/// Refuses a request that admits no JSON.
+pub(in crate::http) fn json_admitted(headers: &HeaderMap, format: Option<&str>) -> Result<(), Error> {
+    let admitted = match format {
+        Some(format) => {
+            is_json(format)
+                && !format
+                    .split_once(';')
+                    .is_some_and(|(_, rest)| is_of_other_version(rest))
+        }
+        None => accept_admits(headers, is_json),
+    };
+    if admitted {
+        Ok(())
+    } else {
+        Err(Error::NotAcceptable("application/fhir+json"))
+    }
+}
+
+/// Whether `Accept` admits a media type that `is` recognizes; a missing or unreadable header admits everything.
+pub(in crate::http) fn accept_admits(headers: &HeaderMap, is: impl Fn(&str) -> bool) -> bool {
+    let mut any = false;
+    for value in headers.get_all(ACCEPT) {
+        let Ok(text) = value.to_str() else { return true };
+        for range in text.split(',').map(str::trim).filter(|range| !range.is_empty()) {
+            any = true;
+            let (media, parameters) = range.split_once(';').unwrap_or((range, ""));
+            let media = media.trim();
+            if !refused(parameters)
+                && !is_of_other_version(parameters)
+                && (media == "*/*" || media.eq_ignore_ascii_case("application/*") || is(media))
+            {
+                return true;
+            }
+        }
+    }
+    !any
+}
+
+/// The value of `name` among a raw query's parameters, the last when it comes several times.
+pub(in crate::http) fn parameter(query: Option<&str>, name: &str) -> Option<String> {
+    let query = query.filter(|query| query.contains(name))?;
+    form_urlencoded::parse(query.as_bytes())
+        .filter(|(key, _)| key == name)
+        .last()
+        .map(|(_, value)| value.into_owned())
+}
+
+/// Whether the client asked for indented JSON.
+pub(in crate::http) fn wants_pretty(query: Option<&str>) -> Result<bool, Error> {
+    pretty_value(parameter(query, "_pretty").as_deref())
+}
+
+/// What the value of `_pretty` asks for.
+pub(in crate::http) fn pretty_value(value: Option<&str>) -> Result<bool, Error> {
+    match value {
+        None | Some("false") => Ok(false),
+        Some("true" | "") => Ok(true),
+        Some(other) => Err(Error::Invalid(format!(
+            "_pretty: '{}' is not true or false",
+            shown(other)
+        ))),
+    }
+}
+
+/// How strictly a request wants to be taken, if it says so: of several wishes RFC 7240 lets the first count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::http) struct Preferred(Option<Handling>);
+
+impl Preferred {
+    /// `handling=strict` or `handling=lenient` among whatever else is preferred.
+    pub(in crate::http) fn by(headers: &HeaderMap) -> Preferred {
+        let mut preferences = headers
+            .get_all(PREFER)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|text| text.split([',', ';']));
+        Preferred(preferences.find_map(|preference| {
+            let (name, value) = preference.split_once('=')?;
+            if !name.trim().eq_ignore_ascii_case("handling") {
+                return None;
+            }
+            match value.trim().trim_matches('"') {
+                value if value.eq_ignore_ascii_case("strict") => Some(Handling::Strict),
+                value if value.eq_ignore_ascii_case("lenient") => Some(Handling::Lenient),
+                _ => None,
+            }
+        }))
+    }
+
+    /// What is done: FHIR takes requests leniently that do not say.
+    pub(in crate::http) fn handling(self) -> Handling {
+        self.0.unwrap_or_default()
+    }
+
+    /// An answer of FHIR, which says which wish was met.
+    pub(in crate::http) fn answer(self, body: Body) -> Response {
+        let mut response = Response::new(body);
+        response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
+        self.confirm(response.headers_mut());
+        response
+    }
+
+    /// Says in an answer which wish was met.
+    pub(in crate::http) fn confirm(self, answer: &mut HeaderMap) {
+        let met = match self.0 {
+            Some(Handling::Strict) => "handling=strict",
+            Some(Handling::Lenient) => "handling=lenient",
+            None => return,
+        };
+        answer.insert(PREFERENCE_APPLIED, HeaderValue::from_static(met));
+    }
+}
+
+/// `q=0` means "not this one".
+fn refused(parameters: &str) -> bool {
+    parameters
+        .split(';')
+        .filter_map(|parameter| parameter.trim().strip_prefix("q="))
+        .any(|q| q.parse() == Ok(0.0_f32))
+}
+
+/// `fhirVersion` of another version than the one that is served.
+fn is_of_other_version(parameters: &str) -> bool {
+    let mut parameters = parameters.split(';').filter_map(|parameter| parameter.split_once('='));
+    parameters.any(|(name, value)| {
+        let value = value.trim().trim_matches('"');
+        name.trim().eq_ignore_ascii_case("fhirVersion") && !matches!(value, "4.0" | "4.0.1")
+    })
+}
+
+fn is_json(media: &str) -> bool {
+    let media = media.split(';').next().unwrap_or(media).trim();
+    // A plus sign in a query value reads as a space.
+    [
+        "application/fhir+json",
+        "application/fhir json",
+        "application/json",
+        "application/json+fhir",
+        "text/json",
+        "json",
+    ]
+    .iter()
+    .any(|known| media.eq_ignore_ascii_case(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admitted(accept: &str, format: Option<&str>) -> bool {
+        let mut headers = HeaderMap::new();
+        if !accept.is_empty() {
+            headers.insert(ACCEPT, accept.parse().unwrap());
+        }
+        json_admitted(&headers, format).is_ok()
+    }
+
+    #[test]
+    fn json_and_wildcards_are_admitted() {
+        for accept in [
+            "",
+            "*/*",
+            "application/*",
+            "application/json",
+            "application/fhir+json; fhirVersion=4.0",
+            "text/html,application/xml;q=0.9,*/*;q=0.8",
+            "application/fhir+xml, application/fhir+json;q=0.1",
+        ] {
+            assert!(admitted(accept, None), "{accept}");
+        }
+        assert!(!admitted("application/fhir+xml", None));
+        assert!(!admitted("text/html", None));
+        assert!(!admitted("application/json;q=0", None));
+    }
+
+    #[test]
+    fn the_first_wish_counts() {
+        for (prefer, wish) in [
+            ("handling=strict", Some(Handling::Strict)),
+            ("return=minimal, Handling = \"LENIENT\"", Some(Handling::Lenient)),
+            (
+                "respond-async; handling=lenient, handling=strict",
+                Some(Handling::Lenient),
+            ),
+            ("handling=harsh", None),
+            ("handling", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(PREFER, prefer.parse().unwrap());
+            assert_eq!(Preferred::by(&headers), Preferred(wish), "{prefer}");
+        }
+    }
+
+    #[test]
+    fn format_goes_before_accept() {
+        assert!(admitted("application/fhir+xml", Some("json")));
+        assert!(admitted("application/fhir+xml", Some("application/fhir json")));
+        assert!(!admitted("application/json", Some("xml")));
+    }
+}

@@ -1,0 +1,297 @@
+//! The parameters of an operation as they were sent, in the body or in the query. Nothing is interpreted here: which of
+//! them an operation has, and what they may be, it decides itself.
+
+use std::borrow::Cow;
+
+use super::super::error::Error;
+use crate::fhir::outcome::IssueType;
+use crate::lake::json::{Kind, Tape, Value};
+
+/// A parameter.
+pub(in crate::http) struct Parameter<'t> {
+    pub(in crate::http) name: Cow<'t, str>,
+    pub(in crate::http) value: Given<'t>,
+}
+
+/// What a parameter came with.
+pub(in crate::http) enum Given<'t> {
+    /// `resource`, an object.
+    Resource(Value<'t>),
+    /// `value[x]`, and which `x`.
+    Value(Cow<'t, str>, Value<'t>),
+    /// Text of the query.
+    Text(Cow<'t, str>),
+    /// No value, or several.
+    Odd(&'static str),
+}
+
+/// The longest name that a message repeats.
+const LONGEST_NAME: usize = 64;
+
+/// The body as one JSON value.
+pub(in crate::http) fn json<'t>(body: &'t [u8], tape: &'t mut Tape) -> Result<Value<'t>, Error> {
+    let root = tape
+        .parse(body)
+        .map_err(|error| Error::Invalid(format!("the body is not JSON: {error}")))?;
+    match root.is_object() {
+        true => Ok(root),
+        false => Err(Error::Invalid("the body is not a JSON object".to_owned())),
+    }
+}
+
+/// Refuses a body in which an object has a property twice, as imports do: readers would disagree on what it says.
+pub(in crate::http) fn refuse_duplicates(root: Value<'_>) -> Result<(), Error> {
+    match duplicate(root) {
+        None => Ok(()),
+        Some(name) => {
+            let name = shortened(&name);
+            Err(Error::Invalid(format!(
+                "the property `{name}` stands twice in one object of the body"
+            )))
+        }
+    }
+}
+
+/// A property that stands twice in one object of a value. How deep it goes is bounded by the tape.
+fn duplicate(value: Value<'_>) -> Option<String> {
+    if value.is_array() {
+        return value.items().find_map(duplicate);
+    }
+    if !value.is_object() {
+        return None;
+    }
+    let mut names: Vec<Cow<'_, str>> = value.entries().map(|(key, _)| key.name()).collect();
+    names.sort_unstable();
+    let twice = names
+        .windows(2)
+        .find(|pair| pair[0] == pair[1])
+        .map(|pair| pair[0].to_string());
+    twice.or_else(|| value.entries().find_map(|(_, inner)| duplicate(inner)))
+}
+
+/// The parameters of a Parameters resource.
+pub(in crate::http) fn of_body<'t>(root: Value<'t>) -> Result<Vec<Parameter<'t>>, Error> {
+    match root.get_str("resourceType").as_deref() {
+        Some("Parameters") => {}
+        Some(other) => {
+            let other = shortened(other);
+            return Err(Error::Invalid(format!(
+                "the body is a {other}, not a Parameters resource"
+            )));
+        }
+        None => return Err(Error::Invalid("the body is no Parameters resource".to_owned())),
+    }
+    let Some(parameters) = root.get("parameter") else {
+        return Ok(Vec::new());
+    };
+    if !parameters.is_array() {
+        return Err(Error::Invalid("Parameters.parameter is not an array".to_owned()));
+    }
+    parameters
+        .items()
+        .enumerate()
+        .map(|(place, one)| parameter(place, one))
+        .collect()
+}
+
+/// The parameters of a query.
+pub(in crate::http) fn of_query(query: Option<&str>) -> impl Iterator<Item = Parameter<'_>> {
+    form_urlencoded::parse(query.unwrap_or_default().as_bytes())
+        .filter(|(name, value)| !(name.is_empty() && value.is_empty()))
+        .map(|(name, value)| Parameter {
+            name,
+            value: Given::Text(value),
+        })
+}
+
+/// A parameter that may stand in the body, in the query, or alike in both.
+pub(in crate::http) fn same<T: PartialEq>(name: &str, body: Option<T>, query: Option<T>) -> Result<Option<T>, Error> {
+    match (body, query) {
+        (Some(body), Some(query)) if body != query => {
+            let problem = "stands in the body and in the query, and differs";
+            Err(Error::parameter(name, IssueType::Invalid, problem))
+        }
+        (body, query) => Ok(body.or(query)),
+    }
+}
+
+/// A name as messages repeat it.
+pub(in crate::http) fn shortened(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(LONGEST_NAME) {
+        None => Cow::Borrowed(name),
+        Some((end, _)) => Cow::Owned(format!("{}...", &name[..end])),
+    }
+}
+
+fn parameter(place: usize, one: Value<'_>) -> Result<Parameter<'_>, Error> {
+    let name = one.get_str("name").filter(|name| !name.is_empty());
+    let Some(name) = name else {
+        return Err(Error::Invalid(format!("Parameters.parameter[{place}] has no name")));
+    };
+    let mut value = None;
+    for (key, given) in one.entries() {
+        let key = key.name();
+        let given = match &*key {
+            "resource" if given.is_object() => Given::Resource(given),
+            "resource" => Given::Odd("has a resource that is no JSON object"),
+            "part" => Given::Odd("has parts"),
+            key => match key.strip_prefix("value") {
+                Some(_) if given.kind() == Kind::Null => continue,
+                Some(ty) => Given::Value(Cow::Owned(ty.to_owned()), given),
+                None => continue,
+            },
+        };
+        value = match value {
+            None => Some(given),
+            Some(_) => Some(Given::Odd("has several values")),
+        };
+    }
+    Ok(Parameter {
+        name,
+        value: value.unwrap_or(Given::Odd("has no value")),
+    })
+}
+
+impl<'t> Given<'t> {
+    /// A resource.
+    pub(in crate::http) fn resource(&self) -> Option<Value<'t>> {
+        match self {
+            Given::Resource(resource) => Some(*resource),
+            _ => None,
+        }
+    }
+
+    /// Text, of the query or of one of these types.
+    pub(in crate::http) fn text(&self, types: &[&str]) -> Option<Cow<'_, str>> {
+        match self {
+            Given::Text(text) => Some(Cow::Borrowed(text)),
+            Given::Value(ty, value) if types.contains(&&**ty) => value.as_str(),
+            _ => None,
+        }
+    }
+
+    /// A whole number that is not negative, of the query or of one of these types.
+    pub(in crate::http) fn whole(&self, types: &[&str]) -> Option<usize> {
+        let digits = match self {
+            Given::Value(ty, value) if types.contains(&&**ty) => value.number().map(Cow::Borrowed),
+            _ => None,
+        };
+        let digits = digits.or_else(|| self.text(types))?;
+        let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        plain.then(|| digits.parse().ok()).flatten()
+    }
+
+    /// Yes or no, of the query or as a boolean.
+    pub(in crate::http) fn boolean(&self) -> Option<bool> {
+        match self {
+            Given::Text(text) => text.parse().ok(),
+            Given::Value(ty, value) if ty == "Boolean" => value.as_bool(),
+            _ => None,
+        }
+    }
+
+    /// The text of a reference, of the query or of a Reference.
+    pub(in crate::http) fn reference(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Given::Text(text) => Some(Cow::Borrowed(text)),
+            Given::Value(ty, value) if ty == "Reference" => value.get_str("reference"),
+            _ => None,
+        }
+    }
+
+    /// Puts what was read of this into a place that is filled once.
+    pub(in crate::http) fn once<T>(
+        &self,
+        place: &mut Option<T>,
+        name: &str,
+        value: Option<T>,
+        expected: &str,
+    ) -> Result<(), Error> {
+        let value = value.ok_or_else(|| self.wrong(name, expected))?;
+        match place.replace(value) {
+            None => Ok(()),
+            Some(_) => Err(Error::parameter(name, IssueType::Invalid, "comes more than once")),
+        }
+    }
+
+    /// That this is not what was expected.
+    pub(in crate::http) fn wrong(&self, name: &str, expected: &str) -> Error {
+        let problem = format!("must be {expected}; it {}", self.came());
+        Error::parameter(name, IssueType::Invalid, problem)
+    }
+
+    /// What came instead, for messages.
+    fn came(&self) -> String {
+        match self {
+            Given::Resource(_) => "came with a resource".to_owned(),
+            Given::Value(ty, _) => format!("came as value{}", shortened(ty)),
+            Given::Text(_) => "came in the query as something else".to_owned(),
+            Given::Odd(how) => (*how).to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(body: &str) -> String {
+        let mut tape = Tape::new();
+        let parsed = json(body.as_bytes(), &mut tape).and_then(of_body);
+        parsed.map(|_| String::new()).unwrap_or_else(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_no_parameters_resource_is_said() {
+        assert_eq!(problem("nonsense"), "the body is not JSON: expected a value at byte 0");
+        assert_eq!(problem("[]"), "the body is not a JSON object");
+        assert_eq!(problem("{}"), "the body is no Parameters resource");
+        assert_eq!(
+            problem(r#"{"resourceType":"Bundle"}"#),
+            "the body is a Bundle, not a Parameters resource"
+        );
+        assert_eq!(
+            problem(r#"{"resourceType":"Parameters","parameter":{}}"#),
+            "Parameters.parameter is not an array"
+        );
+        let nameless = r#"{"resourceType":"Parameters","parameter":[{"name":"a","valueCode":"b"},{"valueCode":"c"}]}"#;
+        assert_eq!(problem(nameless), "Parameters.parameter[1] has no name");
+        assert_eq!(problem(r#"{"resourceType":"Parameters"}"#), "");
+    }
+
+    #[test]
+    fn values_are_told_by_their_type() {
+        let body = br#"{"resourceType":"Parameters","parameter":[
+            {"name":"a","valueInteger":5},{"name":"b","valueString":"5"},{"name":"c","valueDecimal":5.0},
+            {"name":"d","valueBoolean":true},{"name":"e","valueReference":{"reference":"Patient/p"}},
+            {"name":"f","resource":{"x":1.50}},{"name":"g","valueCode":"a","valueString":"b"},
+            {"name":"h","_valueCode":{}},{"name":"i","part":[]}]}"#;
+        let mut tape = Tape::new();
+        let sent = of_body(json(body, &mut tape).unwrap()).unwrap();
+        let given = |place: usize| &sent[place].value;
+        let numbers: Vec<Option<usize>> = (0..9).map(|place| given(place).whole(&["Integer", "String"])).collect();
+        assert_eq!(numbers[..4], [Some(5), Some(5), None, None]);
+        assert_eq!(given(3).boolean(), Some(true));
+        assert_eq!(given(4).reference().as_deref(), Some("Patient/p"));
+        assert_eq!(given(5).resource().unwrap().raw(), r#"{"x":1.50}"#);
+        let came: Vec<String> = (2..9).map(|place| given(place).came()).collect();
+        assert_eq!(
+            came,
+            [
+                "came as valueDecimal",
+                "came as valueBoolean",
+                "came as valueReference",
+                "came with a resource",
+                "has several values",
+                "has no value",
+                "has parts"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_long_name_is_cut() {
+        assert_eq!(shortened(&"é".repeat(65)), format!("{}...", "é".repeat(64)));
+        assert_eq!(shortened("a"), "a");
+    }
+}

@@ -1,0 +1,34 @@
+//! Operations on all of a patient's records, under `/fhir/Patient/[id]/`: one file per operation. What they give out is
+//! decided in the room `patient`; here stands who may ask, and in which form the answer goes out.
+
+mod away;
+pub(in crate::http) mod card;
+mod everything;
+mod expunge;
+mod pdf;
+mod sent;
+mod sources;
+mod streamed;
+mod subject;
+mod summary;
+
+pub(in crate::http) use summary::summary_of;
+
+use super::super::routes::Route;
+
+/// The operations that the CapabilityStatement names, with the addresses of their definitions.
+pub(in crate::http) const OPERATIONS: [(&str, &str); 2] = [everything::DECLARED, summary::DECLARED];
+
+/// The routes of all of them.
+pub(in crate::http) fn routes() -> Vec<Route> {
+    [
+        everything::routes(),
+        pdf::routes(),
+        summary::routes(),
+        card::routes(),
+        expunge::routes(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

@@ -1,0 +1,272 @@
+//! `GET /fhir/Patient/[id]/$pdf`: a patient's records as pages, or as an archive with a file for each source.
+
+use std::io::{BufWriter, Write};
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::response::Response;
+use chrono::DateTime;
+use serde_json::json;
+
+use super::away::{Away, Budget, Here};
+use super::sent;
+use super::sources::{Chosen, chosen};
+use super::subject::Named;
+use crate::consent::{Authorization, LOCAL_APPLICATION};
+use crate::http::auth::Caller;
+use crate::http::error::Error;
+use crate::http::routes::{Operation, Route, schema};
+use crate::http::server::turns::Turn;
+use crate::http::service::Service;
+use crate::http::spool::{Full, Spool};
+use crate::lake::Scope;
+use crate::patient::pdf::{self, Export, Held, Part, PdfError, Source, Stop};
+use crate::patient::{PatientError, REFERRED, Record, record};
+use crate::search::raw::RawParameter;
+
+const TOTAL: HeaderName = HeaderName::from_static("x-pdf-sources-total");
+const FAILED: HeaderName = HeaderName::from_static("x-pdf-sources-failed");
+const FAILED_NAMES: HeaderName = HeaderName::from_static("x-pdf-sources-failed-names");
+const RESOURCES: HeaderName = HeaderName::from_static("x-pdf-resource-count");
+
+const TOO_LONG: &str = "the file would be too long; ask for one source at a time, by patient-authorization-id";
+
+/// Types of what records refer to that stand in the document beside those of `$everything`.
+const FURTHER: [&str; 2] = ["InsurancePlan", "PractitionerRole"];
+
+/// The route of the operation.
+pub(super) fn routes() -> Vec<Route> {
+    let operation = Operation::new(
+        "pdf",
+        "A patient's records as a PDF document, or as a ZIP archive with one for each source",
+    )
+    .query(
+        "patient-authorization-id",
+        schema("string", "only what this authorization of the token's consent brought"),
+    )
+    .query(
+        "_format",
+        json!({"type": "string", "enum": ["pdf", "zip", "application/pdf", "application/zip"]}),
+    )
+    .answers(
+        &["application/pdf", "application/zip"],
+        &json!({"type": "string", "format": "binary"}),
+    )
+    .response_header(200, "X-PDF-Sources-Total", "how many sources are in it")
+    .response_header(
+        200,
+        "X-PDF-Sources-Failed",
+        "how many of them could not be shown in full",
+    )
+    .response_header(
+        200,
+        "X-PDF-Sources-Failed-Names",
+        "their names, between commas; absent if there are none",
+    )
+    .response_header(200, "X-PDF-Resource-Count", "how many resources are in it");
+    vec![Route::at("/fhir/Patient/{id}/$pdf").get(answer, operation)]
+}
+
+/// What is asked for.
+struct Asked {
+    authorization: Option<String>,
+    is_archive: bool,
+}
+
+impl Asked {
+    fn read(parameters: &[RawParameter]) -> Result<Asked, Error> {
+        let mut asked = Asked {
+            authorization: None,
+            is_archive: false,
+        };
+        for RawParameter { name, value, .. } in parameters {
+            match name.as_str() {
+                "patient-authorization-id" => asked.authorization = Some(value.clone()),
+                "_format" => {
+                    asked.is_archive = match value.as_str() {
+                        "zip" | "application/zip" => true,
+                        "" | "pdf" | "application/pdf" => false,
+                        _ => return Err(Error::Invalid("_format must be pdf or zip".to_owned())),
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(asked)
+    }
+}
+
+/// A source whose records were read.
+struct Read {
+    source: Source,
+    /// `None` if its Patient is not there.
+    record: Option<Record>,
+    own: Arc<Scope>,
+    authorization: Option<Authorization>,
+    /// The addresses of documents that its records name.
+    named: Vec<String>,
+    away: Away,
+}
+
+impl Read {
+    /// Asks the source for the documents that its records name.
+    async fn fetch(&mut self, service: &Arc<Service>, budget: &Budget) -> Result<(), Error> {
+        let (named, authorization) = (std::mem::take(&mut self.named), self.authorization.take());
+        self.away = budget.fetch(service, named, authorization).await?;
+        Ok(())
+    }
+
+    fn here<'h>(&'h self, service: &'h Service) -> Here<'h> {
+        let held = Held {
+            lake: &service.lake,
+            scope: &self.own,
+            base: &service.fhir_base,
+        };
+        Here { held, away: &self.away }
+    }
+}
+
+async fn answer(
+    State(service): State<Arc<Service>>,
+    Caller(access): Caller,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Error> {
+    let named = Named::in_path(id, &access)?;
+    let asked = Asked::read(&sent::in_query(query.as_deref())?)?;
+    if &*access.scope.application != LOCAL_APPLICATION {
+        service.throttle.charge_record(&access.subject)?;
+    }
+    let turn = service.document_turn(&access.subject).await?;
+    let chosen = chosen(&service, &access, &named, asked.authorization.as_deref())?;
+    let reading = {
+        let service = service.clone();
+        // The turn is held to the end even if the client leaves: what counts is what is computed.
+        async move { Ok::<_, Error>((read(service, named, chosen).await?, turn)) }
+    };
+    let ((patient, mut read), turn) = service.workers.run(reading).await??;
+    let budget = Budget::default();
+    let fetching = read.iter_mut().map(|read| read.fetch(&service, &budget));
+    futures::future::try_join_all(fetching).await?;
+    let total = read.len();
+    let drawn = drawn(&service, read, asked.is_archive, turn).await?;
+    response(&patient, asked.is_archive, total, drawn)
+}
+
+/// Asks for the end of the work when it is dropped with the request.
+struct Wanted(Stop);
+
+impl Drop for Wanted {
+    fn drop(&mut self) {
+        self.0.ask();
+    }
+}
+
+/// A file that is ready to go out. The turn is its credential's until the client has it.
+struct Drawn {
+    export: Export,
+    file: Spool,
+    turn: Turn,
+}
+
+/// Draws the pages of all sources. A client that leaves ends the work.
+async fn drawn(service: &Arc<Service>, read: Vec<Read>, is_archive: bool, turn: Turn) -> Result<Drawn, Error> {
+    let now = service.store.clock().now();
+    let stop = Stop::default();
+    let _wanted = Wanted(stop.clone());
+    let export = Export::new(DateTime::from_timestamp(now, 0).unwrap_or_default(), "Tabularium").until(stop);
+    let mut file = service.spool();
+    let drawing = service.blocking(move |service| {
+        let here: Vec<Here<'_>> = read.iter().map(|read| read.here(service)).collect();
+        let parts = read.iter().zip(&here).map(|(read, here)| Part {
+            source: &read.source,
+            record: read.record.as_ref(),
+            documents: here,
+        });
+        match written(export, &parts.collect::<Vec<Part<'_>>>(), is_archive, &mut file) {
+            Ok(export) => Ok(Drawn {
+                export,
+                file,
+                turn: turn.computed(),
+            }),
+            Err(error) => Err(match file.full() {
+                Some(Full::One) => Error::TooCostly(TOO_LONG.to_owned()),
+                Some(Full::All) => Error::Busy,
+                None => Error::internal(error),
+            }),
+        }
+    });
+    drawing.await?
+}
+
+fn written(export: Export, parts: &[Part<'_>], is_archive: bool, file: &mut Spool) -> Result<Export, PdfError> {
+    let mut out = BufWriter::new(file);
+    let export = match is_archive {
+        true => pdf::archive(export, parts, &mut out)?,
+        false => pdf::document(export, parts, &mut out)?,
+    };
+    out.flush().map_err(PdfError::Output)?;
+    Ok(export)
+}
+
+/// The records of each source; the primary Patient's id.
+async fn read(service: Arc<Service>, named: Named, chosen: Vec<Chosen>) -> Result<(String, Vec<Read>), Error> {
+    let now = service.store.clock().now() * 1_000_000;
+    let also: Vec<&str> = REFERRED.iter().chain(&FURTHER).copied().collect();
+    let alone = chosen.len() == 1;
+    let mut read = Vec::with_capacity(chosen.len());
+    for chosen in chosen {
+        let found = record(&service.engine, &chosen.scope, &chosen.patients, &also, now).await;
+        let record = match found {
+            Ok(record) => Some(record),
+            // One source of several without its Patient is said in the document.
+            Err(PatientError::NoPatient(_)) if !alone => None,
+            Err(error) => return Err(error.into()),
+        };
+        read.push(Read {
+            named: record.as_ref().map(pdf::addresses).unwrap_or_default(),
+            source: chosen.source,
+            record,
+            own: chosen.own,
+            authorization: chosen.authorization,
+            away: Away::default(),
+        });
+    }
+    let patient = named.patients.into_iter().next().unwrap_or_default();
+    Ok((patient, read))
+}
+
+fn response(patient: &str, is_archive: bool, total: usize, drawn: Drawn) -> Result<Response, Error> {
+    let Drawn { export, file, turn } = drawn;
+    let (length, body): (u64, Body) = file.into_body(turn).map_err(Error::internal)?;
+    let mut response = Response::new(body);
+    let head: &mut HeaderMap = response.headers_mut();
+    let (content_type, ending) = match is_archive {
+        true => ("application/zip", "zip"),
+        false => ("application/pdf", "pdf"),
+    };
+    head.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    head.insert(CONTENT_LENGTH, length.into());
+    let name = format!("attachment; filename=\"{patient}.{ending}\"");
+    // An id of FHIR has no character that a header could not have.
+    if let Ok(name) = HeaderValue::try_from(name) {
+        head.insert(CONTENT_DISPOSITION, name);
+    }
+    head.insert(TOTAL, total.into());
+    head.insert(FAILED, export.failed.len().into());
+    head.insert(RESOURCES, export.resources.into());
+    let names: Vec<String> = export
+        .failed
+        .iter()
+        .map(|name| name.replace(|letter: char| letter == ',' || letter.is_control(), " "))
+        .collect();
+    if !names.is_empty()
+        && let Ok(names) = HeaderValue::from_bytes(names.join(", ").as_bytes())
+    {
+        head.insert(FAILED_NAMES, names);
+    }
+    Ok(response)
+}

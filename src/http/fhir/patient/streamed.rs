@@ -1,0 +1,74 @@
+//! A record as the body of an answer: its pieces go out as they are read, a few ahead of the connection.
+//!
+//! An answer begins when its first piece is there, so that what is wrong until then is an OperationOutcome; an error
+//! behind that breaks the connection off. Reading ends when the client has left.
+
+use std::io;
+use std::sync::Arc;
+
+use axum::body::Body;
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use crate::http::server::request_id::RequestId;
+use crate::http::service::Service;
+use crate::search::{RecordPage, SearchError};
+
+/// Pieces that wait for the connection at most.
+const WAITING: usize = 4;
+
+/// The first piece of a record, and what is left of it.
+pub(super) struct Begun {
+    pub(super) first: Bytes,
+    pub(super) rest: RecordPage,
+}
+
+/// Reads the first piece.
+pub(super) fn begin(mut page: RecordPage) -> Result<Begun, SearchError> {
+    let first = page.next().transpose()?.unwrap_or_default();
+    Ok(Begun { first, rest: page })
+}
+
+/// All of it, in one piece.
+pub(super) fn whole(Begun { first, rest }: Begun) -> Result<Vec<u8>, SearchError> {
+    let mut all = Vec::from(first);
+    for piece in rest {
+        all.extend_from_slice(&piece?);
+    }
+    Ok(all)
+}
+
+/// A body that begins with the first piece; `turn` is held until the last one has been read.
+pub(super) fn body(
+    service: &Arc<Service>,
+    Begun { first, mut rest }: Begun,
+    turn: impl Send + 'static,
+    id: RequestId,
+) -> Body {
+    if rest.is_over() {
+        return Body::from(first);
+    }
+    let (sender, receiver) = mpsc::channel::<io::Result<Bytes>>(WAITING);
+    service.workers.go_on(async move {
+        let _turn = turn;
+        loop {
+            // A client that has left takes no more places.
+            let Ok(place) = sender.reserve().await else { return };
+            match rest.next() {
+                Some(Ok(piece)) => place.send(Ok(piece)),
+                None => return,
+                Some(Err(error)) => {
+                    tracing::error!(%error, request = %id, "a record broke off");
+                    place.send(Err(io::Error::other("the record broke off")));
+                    return;
+                }
+            }
+        }
+    });
+    let rest = futures::stream::unfold(receiver, |mut receiver| async move {
+        let piece = receiver.recv().await?;
+        Some((piece, receiver))
+    });
+    let first = futures::stream::iter([Ok(first)]);
+    Body::from_stream(futures::StreamExt::chain(first, rest))
+}

@@ -1,0 +1,39 @@
+//! Whose records an operation is about.
+
+use std::sync::Arc;
+
+use crate::consent::Access;
+use crate::fhir::reference::is_id;
+use crate::http::error::Error;
+use crate::http::fhir::patient_wildcard;
+use crate::lake::Scope;
+
+/// Patients as a path names them.
+pub(super) struct Named {
+    /// Who asks.
+    pub(super) scope: Arc<Scope>,
+    /// Their ids: one at least.
+    pub(super) patients: Vec<String>,
+    /// `Patient/[id]` as it was sent, for links: the wildcard is good for whatever token follows them.
+    pub(super) path: String,
+}
+
+impl Named {
+    /// The Patient of this id, or with the wildcard all Patients of the caller's consent. Whether they are there, who
+    /// reads their records finds out; what cannot be an id is no Patient's.
+    pub(super) fn in_path(id: String, access: &Access) -> Result<Named, Error> {
+        let path = format!("Patient/{id}");
+        let patients = patient_wildcard::in_body(&id, access)?;
+        match patients.iter().all(|id| is_id(id)) && !patients.is_empty() {
+            true => Ok(Named {
+                scope: access.scope.clone(),
+                patients,
+                path,
+            }),
+            false => Err(Error::NotFound {
+                ty: "Patient".to_owned(),
+                id,
+            }),
+        }
+    }
+}

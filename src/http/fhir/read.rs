@@ -1,0 +1,118 @@
+//! `GET /fhir/{type}/{id}`: the stored bytes of one resource, or the part that `_summary` and `_elements` ask for.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_TYPE, ETAG, LAST_MODIFIED};
+use axum::response::Response;
+use bytes::Bytes;
+
+use super::super::auth::Caller;
+use super::super::described::{FHIR, resource};
+use super::super::error::Error;
+use super::super::routes::{Operation, Route, schema};
+use super::super::service::Service;
+use super::conditional::Version;
+use super::negotiate::{FHIR_JSON, json_admitted, parameter, wants_pretty};
+use super::patient_wildcard;
+use super::pretty::pretty;
+use super::resource_type::resource_type;
+use crate::fhir::TypeId;
+use crate::lake::Picture;
+use crate::search::{Subset, raw, with_base};
+
+/// The route of reads.
+pub(in crate::http) fn routes() -> Vec<Route> {
+    let tag = "the version, as a weak tag: that of every content coding";
+    let operation = Operation::new("read", "One resource as it was stored")
+        .query("_summary", schema("string", "true, text, data or false"))
+        .query("_elements", schema("string", "top-level elements, between commas"))
+        .header("If-None-Match", "tags of the versions that the client has")
+        .header(
+            "If-Modified-Since",
+            "when the client's version was made; without If-None-Match",
+        )
+        .answers(&[FHIR], &resource())
+        .response(304, "The client has this version", &[], &serde_json::Value::Null);
+    let operation = [200, 304].into_iter().fold(operation, |operation, status| {
+        operation.response_header(status, "ETag", tag).response_header(
+            status,
+            "Last-Modified",
+            "when the version was stored",
+        )
+    });
+    vec![Route::at("/fhir/{type}/{id}").get(read, operation)]
+}
+
+/// Reads one resource.
+async fn read(
+    State(service): State<Arc<Service>>,
+    Caller(access): Caller,
+    Path((name, id)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Error> {
+    // Borrowed from the request: extractors of their own would copy the query and every header, on the hottest route.
+    let (query, headers) = (request.uri().query(), request.headers());
+    json_admitted(headers, parameter(query, "_format").as_deref())?;
+    let pretty_wanted = wants_pretty(query)?;
+    let ty = resource_type(&name)?;
+    let id = patient_wildcard::in_path(id, &access)?;
+    if id.starts_with(['$', '_']) {
+        return Err(Error::NotSupported(format!("GET {name}/{id} is not supported")));
+    }
+    let subset = subset(ty, query)?;
+    let read = |picture: &Arc<Picture>| service.lake.table(picture, ty, &access.scope).read(&id);
+    let picture = service.lake.picture();
+    let found = match read(&picture) {
+        Err(_) if service.lake.erased_since(picture.erasures()) => read(&service.lake.picture()),
+        found => found,
+    };
+    let found = found.map_err(Error::internal)?;
+    let Some(found) = found else {
+        return Err(Error::NotFound { ty: name, id });
+    };
+    let version = Version::new(found.version, found.last_updated);
+    let held = version.is_held(headers);
+    let shown = match subset.filter(|_| !held) {
+        Some(subset) => part(&subset, ty, found.resource),
+        None => found.resource,
+    };
+    let shown = with_base(&shown, &service.fhir_base).unwrap_or(shown);
+    let mut response = Response::new(match (held, pretty_wanted) {
+        // Of no known length: a 304 that said 0 would say it of the answer that it stands for.
+        (true, _) => Body::from_stream(futures::stream::empty::<Result<Bytes, std::convert::Infallible>>()),
+        (false, true) => Body::from(pretty(&shown)),
+        (false, false) => Body::from(shown),
+    });
+    let head = response.headers_mut();
+    head.insert(ETAG, version.etag());
+    if let Some(modified) = version.last_modified() {
+        head.insert(LAST_MODIFIED, modified);
+    }
+    if held {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    } else {
+        head.insert(CONTENT_TYPE, FHIR_JSON);
+    }
+    Ok(response)
+}
+
+/// A resource without what is not asked for.
+pub(in crate::http) fn part(subset: &Subset, ty: TypeId, resource: Bytes) -> Bytes {
+    subset.cut(ty, &resource).map_or(resource, Bytes::from)
+}
+
+/// The part that is asked for, if it is not all.
+pub(in crate::http) fn subset(ty: TypeId, query: Option<&str>) -> Result<Option<Subset>, Error> {
+    let names_part = |query: &&str| {
+        let mut names = raw::parse(query).into_iter().map(|parameter| parameter.name);
+        names.any(|name| matches!(name.as_str(), "_summary" | "_elements"))
+    };
+    let Some(query) = query.filter(names_part) else {
+        return Ok(None);
+    };
+    let subset = Subset::of_read(ty, &raw::parse_checked(query)?)?;
+    Ok(Some(subset).filter(|subset| !subset.is_whole()))
+}

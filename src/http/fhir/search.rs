@@ -1,0 +1,283 @@
+//! `GET /fhir/{type}` and `POST /fhir/{type}/_search`, the same under `/fhir/Patient/{id}`, and
+//! `GET /fhir` and `POST /fhir/_search` over several types: a page of matches as a Bundle.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::Response;
+use bytes::Bytes;
+
+use super::super::auth::Caller;
+use super::super::body;
+use super::super::described::{FHIR, bundle, with_handling};
+use super::super::error::Error;
+use super::super::routes::{Operation, Route, schema};
+use super::super::service::Service;
+use super::negotiate::{Preferred, json_admitted, pretty_value};
+use super::pretty::pretty;
+use super::resource_type::resource_type;
+use super::{explain, patient_wildcard};
+use crate::consent::Access;
+use crate::fhir::TypeId;
+use crate::fhir::reference::is_id;
+use crate::search::raw::{self, RawParameter};
+use crate::search::{Explanation, Request, SystemRequest};
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// The routes of searches.
+pub(in crate::http) fn routes() -> Vec<Route> {
+    let of_type =
+        "The resources of a type that match, as a Bundle; the CapabilityStatement names the search parameters";
+    let compartment = "The same of what is in a Patient's compartment; * as the type is all types";
+    let system = "The same over the types that _type names, all types without it";
+    let over_types = described_get("searchSystem", system).query("_type", schema("string", "types, between commas"));
+    vec![
+        Route::at("/fhir/{type}").get(by_get, described_get("searchType", of_type)),
+        // R4 writes some addresses of searches with a slash before the query.
+        Route::at("/fhir/{type}/").also_get(by_get),
+        Route::at("/fhir/{type}/_search").post(by_post, described_post("searchTypeByPost")),
+        Route::at("/fhir/Patient/{id}/{type}").get(compartment_by_get, described_get("searchCompartment", compartment)),
+        Route::at("/fhir/Patient/{id}/{type}/_search")
+            .post(compartment_by_post, described_post("searchCompartmentByPost")),
+        Route::at("/fhir").get(system_by_get, over_types),
+        Route::at("/fhir/").also_get(system_by_get),
+        Route::at("/fhir/_search").post(system_by_post, described_post("searchSystemByPost")),
+    ]
+}
+
+fn described_get(id: &'static str, summary: &'static str) -> Operation {
+    let operation = Operation::new(id, summary)
+        .query("_count", schema("integer", "resources on a page, at most 1000"))
+        .query(
+            "_sort",
+            schema("string", "search parameters, each with - before it for descending"),
+        );
+    with_wishes(operation).answers(&[FHIR], &bundle())
+}
+
+fn described_post(id: &'static str) -> Operation {
+    let operation = Operation::new(id, "The same with the parameters in a form");
+    let form = serde_json::json!({"type": "object", "additionalProperties": true});
+    with_wishes(operation)
+        .body(&[FORM], "The parameters", &form)
+        .answers(&[FHIR], &bundle())
+}
+
+fn with_wishes(operation: Operation) -> Operation {
+    let explained = "true or json: the answer says how it came about, to application tokens on a server that allows it";
+    with_handling(operation).header("X-Explain", explained)
+}
+
+/// A search whose parameters stand in the URL.
+async fn by_get(
+    State(service): State<Arc<Service>>,
+    Caller(access): Caller,
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Error> {
+    let parameters = raw::parse_checked(query.as_deref().unwrap_or_default())?;
+    answer(service, access, Place::of_type(&name)?, parameters, &headers).await
+}
+
+/// A search whose parameters stand in the body, or in both.
+async fn by_post(
+    State(service): State<Arc<Service>>,
+    Caller(access): Caller,
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    sent: Body,
+) -> Result<Response, Error> {
+    let parameters = parameters(&service, &headers, query.as_deref(), sent).await?;
+    answer(service, access, Place::of_type(&name)?, parameters, &headers).await
+}
+
+/// The same of Binaries, whose path has a route of its own.
+pub(in crate::http) async fn binary_by_post(
+    service: State<Arc<Service>>,
+    caller: Caller,
+    query: RawQuery,
+    headers: HeaderMap,
+    sent: Body,
+) -> Result<Response, Error> {
+    by_post(service, caller, Path("Binary".to_owned()), query, headers, sent).await
+}
+
+/// A search of a Patient's compartment whose parameters stand in the URL.
+async fn compartment_by_get(
+    State(service): State<Arc<Service>>,
+    Caller(access): Caller,
+    Path((id, name)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Error> {
+    let place = Place::of_patient(id, &name, &access)?;
+    let parameters = raw::parse_checked(query.as_deref().unwrap_or_default())?;
+    answer(service, access, place, parameters, &headers).await
+}
+
+/// A search of a Patient's compartment whose parameters stand in the body, or in both.
+async fn compartment_by_post(
+    State(service): State<Arc<Service>>,
+    Caller(access): Caller,
+    Path((id, name)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    sent: Body,
+) -> Result<Response, Error> {
+    let parameters = parameters(&service, &headers, query.as_deref(), sent).await?;
+    let place = Place::of_patient(id, &name, &access)?;
+    answer(service, access, place, parameters, &headers).await
+}
+
+/// A search over several types whose parameters stand in the URL.
+async fn system_by_get(
+    State(service): State<Arc<Service>>,
+    Caller(access): Caller,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Error> {
+    let parameters = raw::parse_checked(query.as_deref().unwrap_or_default())?;
+    answer(service, access, Place::System { patient: None }, parameters, &headers).await
+}
+
+/// A search over several types whose parameters stand in the body, or in both.
+async fn system_by_post(
+    State(service): State<Arc<Service>>,
+    Caller(access): Caller,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    sent: Body,
+) -> Result<Response, Error> {
+    let parameters = parameters(&service, &headers, query.as_deref(), sent).await?;
+    answer(service, access, Place::System { patient: None }, parameters, &headers).await
+}
+
+/// What a search's path names.
+enum Place {
+    /// A type, and the Patient whose compartment is searched if only that is.
+    Type { ty: TypeId, patient: Option<String> },
+    /// Several types, or all that is in the compartment of a Patient.
+    System { patient: Option<String> },
+}
+
+impl Place {
+    fn of_type(name: &str) -> Result<Place, Error> {
+        Ok(Place::Type {
+            ty: resource_type(name)?,
+            patient: None,
+        })
+    }
+
+    fn of_patient(id: String, name: &str, access: &Access) -> Result<Place, Error> {
+        if name.starts_with(['$', '_']) {
+            return Err(Error::NotSupported(format!("Patient/[id]/{name} is not supported")));
+        }
+        let ty = match name {
+            "*" => None,
+            name => Some(resource_type(name)?),
+        };
+        let id = patient_wildcard::in_path(id, access)?;
+        if !is_id(&id) {
+            return Err(Error::Invalid("the path names no id of a Patient".to_owned()));
+        }
+        let patient = Some(id);
+        Ok(match ty {
+            Some(ty) => Place::Type { ty, patient },
+            None => Place::System { patient },
+        })
+    }
+}
+
+/// The parameters of a search by POST.
+async fn parameters(
+    service: &Service,
+    headers: &HeaderMap,
+    query: Option<&str>,
+    sent: Body,
+) -> Result<Vec<RawParameter>, Error> {
+    let sent = body::read(headers, sent, &service.limits).await?;
+    if !sent.is_empty() && !body::is_typed(headers, &[FORM]) {
+        return Err(Error::MediaType(FORM));
+    }
+    let form = std::str::from_utf8(&sent).map_err(|_| Error::Invalid("the body is not UTF-8".to_owned()))?;
+    let mut parameters = raw::parse_checked(query.unwrap_or_default())?;
+    parameters.extend(raw::parse_checked(form)?);
+    Ok(parameters)
+}
+
+async fn answer(
+    service: Arc<Service>,
+    access: Arc<Access>,
+    place: Place,
+    mut parameters: Vec<RawParameter>,
+    headers: &HeaderMap,
+) -> Result<Response, Error> {
+    json_admitted(headers, raw::last(&parameters, "_format"))?;
+    let indented = pretty_value(raw::last(&parameters, "_pretty"))?;
+    patient_wildcard::in_query(&mut parameters, &access)?;
+    let explained = explain::wanted(headers, &access, &service)?;
+    let turn = service.turn().await?;
+    let preferred = Preferred::by(headers);
+    let handling = preferred.handling();
+    let search = {
+        let service = service.clone();
+        async move {
+            // Held to the end even if the client leaves: what counts is what is computed.
+            let _turn = turn;
+            let (now, base) = (service.store.clock().now() * 1_000_000, service.fhir_base.as_str());
+            let (scope, parameters) = (&access.scope, parameters.as_slice());
+            match &place {
+                Place::Type { ty, patient } => {
+                    let request = Request {
+                        scope,
+                        ty: *ty,
+                        compartment: patient.as_deref(),
+                        parameters,
+                        handling,
+                        now,
+                        base,
+                    };
+                    match explained {
+                        None => service.engine.search(&request).await.map(|page| (page, None)),
+                        Some(form) => service.engine.search_explained(&request, form).await.map(timed),
+                    }
+                }
+                Place::System { patient } => {
+                    let request = SystemRequest {
+                        scope,
+                        compartment: patient.as_deref(),
+                        parameters,
+                        handling,
+                        now,
+                        base,
+                    };
+                    match explained {
+                        None => service.engine.search_system(&request).await.map(|page| (page, None)),
+                        Some(form) => service.engine.search_system_explained(&request, form).await.map(timed),
+                    }
+                }
+            }
+        }
+    };
+    let (bundle, timing) = service.workers.run(search).await??;
+    let body = match indented {
+        true => Body::from(pretty(&bundle)),
+        false => Body::from(bundle),
+    };
+    let mut response = preferred.answer(body);
+    if let Some(timing) = timing {
+        let timing = HeaderValue::from_str(&timing).map_err(Error::internal)?;
+        response.headers_mut().insert(explain::SERVER_TIMING, timing);
+    }
+    Ok(response)
+}
+
+/// A page, and how long its steps took.
+fn timed((page, explanation): (Bytes, Explanation)) -> (Bytes, Option<String>) {
+    (page, Some(explanation.server_timing()))
+}

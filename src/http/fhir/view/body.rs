@@ -1,0 +1,225 @@
+//! Rows as the body of an answer, computed ahead of the connection by a few pieces.
+//!
+//! An answer begins when the first rows are there, so that what is wrong with a view over the data is still an
+//! OperationOutcome; an error behind that breaks the connection off. A client that leaves stops the work, wherever it
+//! is.
+
+use std::io;
+
+use axum::body::Body;
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::http::error::Error;
+use crate::http::server::request_id::RequestId;
+use crate::views::{Format, Pieces, Rows, RunError, Stop};
+
+/// Pieces that wait for the connection at most.
+const WAITING: usize = 2;
+
+/// Asks the work to stop when it is dropped: with the request or the body, whichever comes to hold it.
+struct Wanted(Stop);
+
+impl Drop for Wanted {
+    fn drop(&mut self) {
+        self.0.ask();
+    }
+}
+
+/// Where a thread leaves what it computes.
+struct Desk {
+    begun: oneshot::Sender<Result<Vec<u8>, RunError>>,
+    sender: mpsc::Sender<io::Result<Bytes>>,
+    stop: Stop,
+    id: RequestId,
+}
+
+/// A body of rows with something before and after them. The turn is held until the last of them is computed.
+pub(in crate::http) async fn stream(
+    rows: Rows,
+    stop: Stop,
+    format: Format,
+    around: (Vec<u8>, Vec<u8>),
+    (turn, id): (impl Send + 'static, RequestId),
+) -> Result<Body, Error> {
+    let (begun, first) = oneshot::channel();
+    let (sender, receiver) = mpsc::channel(WAITING);
+    let wanted = Wanted(stop.clone());
+    let desk = Desk {
+        begun,
+        sender,
+        stop,
+        id,
+    };
+    tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        desk.fill(rows.pieces(format), around);
+    });
+    let first = first.await.map_err(Error::internal)??;
+    let first = futures::stream::iter([Ok(Bytes::from(first))]);
+    let rest = futures::stream::unfold((receiver, wanted), |(mut receiver, wanted)| async move {
+        let piece = receiver.recv().await?;
+        Some((piece, (receiver, wanted)))
+    });
+    Ok(Body::from_stream(futures::StreamExt::chain(first, rest)))
+}
+
+impl Desk {
+    fn fill(self, mut pieces: Pieces, (before, after): (Vec<u8>, Vec<u8>)) {
+        let mut start = before;
+        // The first piece may be no more than a heading: the second shows whether there are rows.
+        for _ in 0..2 {
+            match pieces.next() {
+                Some(Ok(piece)) => start.extend(piece),
+                Some(Err(error)) => {
+                    // Nobody listens any more where this fails, here and below.
+                    let _ = self.begun.send(Err(error));
+                    return;
+                }
+                None => break,
+            }
+        }
+        let _ = self.begun.send(Ok(start));
+        for piece in pieces {
+            let failed = piece.is_err();
+            let piece = piece.map(Bytes::from).map_err(|error| {
+                if !self.stop.is_asked() {
+                    tracing::error!(%error, request = %self.id, "a view broke off");
+                }
+                io::Error::other("the view broke off")
+            });
+            if self.sender.blocking_send(piece).is_err() || failed {
+                return;
+            }
+        }
+        let _ = self.sender.blocking_send(Ok(Bytes::from(after)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc::{Receiver, channel};
+
+    use futures::StreamExt;
+    use tokio::sync::Semaphore;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::views::{Document, Refused, View};
+
+    /// A resource as text.
+    #[derive(Clone, Copy)]
+    struct Text(&'static [u8]);
+
+    impl Document for Text {
+        fn text(&self) -> &[u8] {
+            self.0
+        }
+
+        fn is_lines(&self) -> bool {
+            true
+        }
+
+        fn refuse(&self, _: usize, reason: Refused) {
+            panic!("a resource was refused: {reason}");
+        }
+    }
+
+    /// What a test runs: resources for as long as they are wanted, and how their end is known.
+    struct Endless {
+        stop: Stop,
+        turns: Arc<Semaphore>,
+        ended: Receiver<()>,
+        rows: Rows,
+    }
+
+    fn endless(path: &str, text: &'static [u8]) -> Endless {
+        let definition = format!(
+            r#"{{"resourceType":"ViewDefinition","resource":"Patient","status":"active",
+                "select":[{{"column":[{{"name":"id","path":"{path}"}}]}}]}}"#
+        );
+        let view = Arc::new(View::parse(definition.as_bytes()).unwrap());
+        let (told, ended) = channel();
+        let stop = Stop::default();
+        let asked = stop.clone();
+        let documents = std::iter::from_fn(move || {
+            let _told_when_dropped = &told;
+            (!asked.is_asked()).then_some(Text(text))
+        });
+        Endless {
+            stop,
+            turns: Arc::new(Semaphore::new(1)),
+            ended,
+            rows: Rows::of_documents(view, documents, None),
+        }
+    }
+
+    async fn body(endless: Rows, stop: Stop, turns: &Arc<Semaphore>) -> Result<Body, Error> {
+        let turn = turns.clone().try_acquire_owned().unwrap();
+        let around = (b"[".to_vec(), b"]".to_vec());
+        stream(endless, stop, Format::Ndjson, around, (turn, RequestId(Uuid::nil()))).await
+    }
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread().build().unwrap()
+    }
+
+    /// A view that found no row went through the whole lake when its client had left, for there was no row to refuse.
+    #[test]
+    fn a_request_given_up_stops_work_that_finds_no_rows() {
+        let Endless {
+            stop,
+            turns,
+            ended,
+            rows,
+        } = endless("id", b"");
+        runtime().block_on(async {
+            let mut request = Box::pin(body(rows, stop, &turns));
+            assert!(futures::poll!(request.as_mut()).is_pending());
+            assert_eq!(turns.available_permits(), 0);
+            drop(request);
+            ended.recv().unwrap_err();
+            // The turn comes back once the thread is done.
+            turns.acquire().await.unwrap().forget();
+        });
+    }
+
+    #[test]
+    fn a_body_that_is_not_read_to_its_end_stops_the_work() {
+        let Endless {
+            stop,
+            turns,
+            ended,
+            rows,
+        } = endless("id", b"{\"resourceType\":\"Patient\",\"id\":\"a\"}");
+        runtime().block_on(async {
+            let mut pieces = body(rows, stop, &turns).await.unwrap().into_data_stream();
+            let first = pieces.next().await.unwrap().unwrap();
+            assert!(first.starts_with(b"[{\"id\":\"a\"}\n"));
+            drop(pieces);
+            ended.recv().unwrap_err();
+            turns.acquire().await.unwrap().forget();
+        });
+    }
+
+    #[test]
+    fn an_error_is_an_answer_at_first_and_breaks_the_body_later() {
+        let two: &[u8] = b"{\"resourceType\":\"Patient\",\"name\":[{\"given\":[\"a\",\"b\"]}]}";
+        runtime().block_on(async {
+            let Endless { stop, turns, rows, .. } = endless("name.given", two);
+            assert!(matches!(body(rows, stop, &turns).await, Err(Error::Processing(_))));
+            turns.acquire().await.unwrap().forget();
+            turns.add_permits(1);
+            let definition = br#"{"resource":"Patient","select":[{"column":[{"name":"id","path":"name.given"}]}]}"#;
+            let view = Arc::new(View::parse(definition).unwrap());
+            // Many groups of sound resources, then one that is not.
+            let sound = std::iter::repeat_n(Text(b"{\"resourceType\":\"Patient\"}"), 60_000);
+            let rows = Rows::of_documents(view, sound.chain([Text(two)]), None);
+            let pieces = body(rows, Stop::default(), &turns).await.unwrap().into_data_stream();
+            let pieces: Vec<_> = pieces.collect().await;
+            let (last, before) = pieces.split_last().unwrap();
+            assert!(last.is_err() && before.iter().all(Result::is_ok));
+        });
+    }
+}

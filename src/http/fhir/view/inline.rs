@@ -1,0 +1,139 @@
+//! Resources that came with a request, narrowed like those of a lake: by type, by the person that an import would file
+//! them under, and by when they were updated. They are the client's own, so no scope is asked.
+//!
+//! A Bundle stands for its entries, one level deep, and what they call each other by `fullUrl` is understood. A
+//! resource that does not say in `meta.lastUpdated` when it was updated is not one that was updated since some time.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use rustc_hash::FxHashMap;
+
+use crate::fhir::outcome::IssueType;
+use crate::fhir::temporal::Temporal;
+use crate::fhir::{TypeId, facts};
+use crate::http::error::Error;
+use crate::ingest;
+use crate::lake::json::{Tape, Value};
+use crate::lake::shred::{Shredder, SystemValues};
+use crate::views::{Document, Refused};
+
+/// A resource of the view's type, as text.
+pub(in crate::http) struct Found(Bytes);
+
+impl Document for Found {
+    fn text(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn is_lines(&self) -> bool {
+        false
+    }
+
+    fn refuse(&self, _: usize, reason: Refused) {
+        // `narrowed` has found that it goes into columns.
+        tracing::error!(%reason, "a resource that was fit for columns is not");
+    }
+}
+
+/// The resources of a type among those sent, in their order.
+pub(in crate::http) fn narrowed(
+    sent: &[Bytes],
+    ty: TypeId,
+    patients: Option<&[String]>,
+    since: Option<i64>,
+) -> Result<Vec<Found>, Error> {
+    let mut tape = Tape::new();
+    let mut sieve = Sieve {
+        ty,
+        patients,
+        since,
+        shredder: Shredder::new(ty),
+        found: Vec::new(),
+    };
+    for (place, text) in sent.iter().enumerate() {
+        let wrong = |problem: &dyn std::fmt::Display| {
+            let which = format!("is wrong in its resource {}: {problem}", place + 1);
+            Error::parameter("resource", IssueType::Invalid, which)
+        };
+        let root = tape.parse(text).map_err(|error| wrong(&error))?;
+        let Some(name) = root.get_str("resourceType") else {
+            return Err(wrong(&"it has no resourceType"));
+        };
+        let outcome = match &*name {
+            "Bundle" => sieve.bundle(text, root),
+            name => sieve.resource(text, root, name, &|_| None),
+        };
+        outcome.map_err(|problem| wrong(&problem))?;
+    }
+    Ok(sieve.found)
+}
+
+struct Sieve<'a> {
+    ty: TypeId,
+    patients: Option<&'a [String]>,
+    since: Option<i64>,
+    /// Shows whether resources go into columns.
+    shredder: Shredder,
+    found: Vec<Found>,
+}
+
+/// What a reference's text stands for, where a Bundle says so.
+type Known<'a> = dyn Fn(&str) -> Option<String> + 'a;
+
+impl Sieve<'_> {
+    fn bundle(&mut self, text: &Bytes, root: Value<'_>) -> Result<(), String> {
+        let entries = || root.get("entry").into_iter().flat_map(|entries| entries.items());
+        let mut addresses: FxHashMap<Cow<'_, str>, String> = FxHashMap::default();
+        if self.patients.is_some() {
+            for entry in entries() {
+                let named = entry.get("resource").and_then(|resource| {
+                    let ty = resource.get_str("resourceType")?;
+                    Some(format!("{ty}/{}", resource.get_str("id")?))
+                });
+                if let (Some(address), Some(named)) = (entry.get_str("fullUrl"), named) {
+                    addresses.insert(address, named);
+                }
+            }
+        }
+        for entry in entries() {
+            let Some(resource) = entry.get("resource").filter(Value::is_object) else {
+                continue;
+            };
+            let Some(name) = resource.get_str("resourceType") else {
+                continue;
+            };
+            self.resource(text, resource, &name, &|reference| addresses.get(reference).cloned())?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a resource that the view is to see.
+    fn resource(&mut self, text: &Bytes, resource: Value<'_>, name: &str, known: &Known<'_>) -> Result<(), String> {
+        if name != facts().get(self.ty).name || !self.is_of_patients(resource, known) || !self.is_recent(resource) {
+            return Ok(());
+        }
+        let id = resource.get_str("id").unwrap_or_default();
+        let pushed = self.shredder.push(&SystemValues::outside(&id, ""), resource);
+        pushed.map_err(|error| error.to_string())?;
+        self.found.push(Found(text.slice(resource.span())));
+        Ok(())
+    }
+
+    fn is_of_patients(&self, resource: Value<'_>, known: &Known<'_>) -> bool {
+        let Some(patients) = self.patients else { return true };
+        let resolved = |reference: Value<'_>| {
+            let text = reference.as_str()?;
+            Some(known(&text).unwrap_or_else(|| text.into_owned()))
+        };
+        let patient = ingest::patient_of(self.ty, resource, &resolved);
+        patient.is_some_and(|patient| patients.contains(&patient))
+    }
+
+    fn is_recent(&self, resource: Value<'_>) -> bool {
+        let Some(since) = self.since else { return true };
+        let updated = resource.get("meta").and_then(|meta| meta.get_str("lastUpdated"));
+        let updated = updated.and_then(|text| Temporal::instant(&text).ok());
+        updated.is_some_and(|updated| updated.start >= since)
+    }
+}

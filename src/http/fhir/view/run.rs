@@ -1,0 +1,276 @@
+//! `ViewDefinition/$run`: the rows of a view that comes with the request, streamed. It has three names more, by which
+//! SQL on FHIR knows it (`run_request` says what of those is taken); whatever it is called, it answers alike.
+//!
+//! The ballot lets GET run views that are kept and named; none are kept here, so a GET never runs one and says what to
+//! do.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_TYPE, HeaderName, LINK};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use super::super::negotiate::Preferred;
+use super::request::{RunRequest, Sent};
+use super::source::Work;
+use super::{body, format};
+use crate::http::auth::Caller;
+use crate::http::body;
+use crate::http::error::Error;
+use crate::http::routes::{Operation, Route, list, named, object, schema};
+use crate::http::server::request_id::RequestId;
+use crate::http::server::turns::Turn;
+use crate::http::service::Service;
+use crate::views::Format;
+
+const JSON: [&str; 2] = ["application/json", "application/fhir+json"];
+const X_RESOURCE_COUNT: HeaderName = HeaderName::from_static("x-resource-count");
+const X_NEXT_LINK: HeaderName = HeaderName::from_static("x-next-link");
+
+/// The routes by all the names of `$run`.
+pub(in crate::http) fn routes() -> Vec<Route> {
+    let named = |path, operation| Route::at(path).post(by_post, operation).otherwise(other_method);
+    let view = "viewResource";
+    // What SQL on FHIR calls it may be asked for by GET.
+    vec![
+        named("/fhir/ViewDefinition/$run", described("run", view)),
+        named(
+            "/fhir/ViewDefinition/$viewdefinition-run",
+            described("viewDefinitionRun", view),
+        )
+        .also_get(by_get),
+        named("/fhir/$viewdefinition-run", described("systemViewDefinitionRun", view)).also_get(by_get),
+        named("/fhir/$sql-run", described("sqlRun", "subjectResource")).also_get(by_get),
+        Route::at("/fhir/ViewDefinition/{id}/$run").otherwise(instance),
+        Route::at("/fhir/ViewDefinition/{id}/$viewdefinition-run").otherwise(instance),
+        Route::at("/fhir/ViewDefinition/{id}/$validate").otherwise(instance),
+    ]
+}
+
+/// `$run`, whose parameters may stand in the query or in the body.
+fn described(id: &'static str, view: &str) -> Operation {
+    let references =
+        |of: &str| json!({"type": "array", "items": {"type": "string"}, "description": format!("{of}/id")});
+    let whole = |least: usize| json!({"type": "integer", "minimum": least});
+    let body = format!(
+        "A ViewDefinition, or a Parameters resource: {view} is the ViewDefinition; resource, repeated, brings \
+         resources to run over; the parameters of the query may stand here instead"
+    );
+    let mut sent = schema("object", "ViewDefinition or Parameters");
+    sent["additionalProperties"] = json!(true);
+    let row =
+        json!({"type": "object", "additionalProperties": true, "description": "a row, by the names of its columns"});
+    let text = json!({"type": "string"});
+    let rows = json!({
+        "resourceCount": {"type": "integer", "minimum": 0},
+        "link": list(&object(&["relation", "url"], json!({"relation": text, "url": text}))),
+        "rows": list(&named("Row", row)),
+    });
+    let rows = named("Rows", object(&["resourceCount", "rows"], rows));
+    Operation::new(id, "The rows of a view")
+        .query("patient", references("Patient"))
+        .query("group", references("Group"))
+        .query(
+            "_format",
+            json!({"type": "string", "enum": ["json", "csv", "ndjson", "parquet"]}),
+        )
+        .query("_limit", whole(1))
+        .query("_since", json!({"type": "string", "format": "date-time"}))
+        .query("header", json!({"type": "boolean", "default": true}))
+        .query("_count", whole(1))
+        .query("_offset", whole(0))
+        .body(&["application/fhir+json"], &body, &sent)
+        .answers_as(&[
+            ("application/json", rows),
+            ("text/csv", schema("string", "a line for each row")),
+            (
+                "application/x-ndjson",
+                schema("string", "a JSON object on a line for each row"),
+            ),
+            (
+                "application/vnd.apache.parquet",
+                json!({"type": "string", "format": "binary"}),
+            ),
+        ])
+}
+
+/// What comes along with a request, but for its body.
+pub(in crate::http) struct Asked {
+    service: Arc<Service>,
+    caller: Caller,
+    uri: Uri,
+    headers: HeaderMap,
+    id: RequestId,
+}
+
+/// Runs the view of a body.
+async fn by_post(
+    State(service): State<Arc<Service>>,
+    caller: Caller,
+    uri: Uri,
+    id: RequestId,
+    headers: HeaderMap,
+    sent: Body,
+) -> Result<Response, Error> {
+    let sent = body::read(&headers, sent, &service.limits).await?;
+    if !body::is_typed(&headers, &JSON) {
+        return Err(Error::MediaType(JSON[0]));
+    }
+    let asked = Asked {
+        service,
+        caller,
+        uri,
+        headers,
+        id,
+    };
+    asked.run(Some(&sent)).await
+}
+
+/// Checks what a GET asks for, which can name views but bring none.
+async fn by_get(
+    State(service): State<Arc<Service>>,
+    caller: Caller,
+    uri: Uri,
+    id: RequestId,
+    headers: HeaderMap,
+) -> Result<Response, Error> {
+    let asked = Asked {
+        service,
+        caller,
+        uri,
+        headers,
+        id,
+    };
+    asked.run(None).await
+}
+
+impl Asked {
+    async fn run(self, sent: Option<&bytes::Bytes>) -> Result<Response, Error> {
+        let Asked {
+            service,
+            caller,
+            uri,
+            headers,
+            id,
+        } = self;
+        let path = operation(&uri);
+        let preferred = Preferred::by(&headers);
+        let request = RunRequest::parse(&Sent {
+            body: sent,
+            query: uri.query(),
+            handling: preferred.handling(),
+            view_name: match path.as_str() {
+                "$sql-run" => "subjectResource",
+                _ => "viewResource",
+            },
+            fhir_base: &service.fhir_base,
+            lake: &service.lake,
+        })?;
+        let format = match view_format::chosen(request.format, &headers)? {
+            Format::Csv { .. } => Format::Csv { header: request.header },
+            other => other,
+        };
+        let turn = service.view_turn(&caller.0.subject).await?;
+        let begin = Arc::new(Begin {
+            service,
+            caller,
+            request,
+            path,
+            format,
+            turn: Arc::new(turn),
+            id,
+        });
+        let erasures = begin.service.lake.picture().erasures();
+        let begun = begin.clone().response().await;
+        let mut response = match begun {
+            // Files were erased before they were held. A newer snapshot has what took their place.
+            Err(Error::Internal(_)) if begin.service.lake.erased_since(erasures) => begin.response().await,
+            begun => begun,
+        }?;
+        preferred.confirm(response.headers_mut());
+        Ok(response)
+    }
+}
+
+/// A view that is to be run.
+struct Begin {
+    service: Arc<Service>,
+    caller: Caller,
+    request: RunRequest,
+    path: String,
+    format: Format,
+    turn: Arc<Turn>,
+    id: RequestId,
+}
+
+impl Begin {
+    /// Plans the view over the newest snapshot, or the one that the request names, and waits for its first rows.
+    async fn response(self: Arc<Begin>) -> Result<Response, Error> {
+        let (format, turn, id) = (self.format, self.turn.clone(), self.id);
+        let work =
+            tokio::task::spawn_blocking(move || Work::plan(&self.service, &self.caller.0, &self.request, &self.path));
+        let work = work.await.map_err(Error::internal)??;
+        let mut response = head(&work, format)?;
+        let around = match format {
+            Format::Json => envelope(&work),
+            _ => (Vec::new(), Vec::new()),
+        };
+        *response.body_mut() = view_body::stream(work.rows, work.stop, format, around, (turn, id)).await?;
+        Ok(response)
+    }
+}
+
+/// What an operation answers to the methods that it does not have.
+pub(in crate::http) async fn other_method(_: Caller, request: Request) -> Response {
+    if request.method() == Method::OPTIONS {
+        // The router adds what is allowed.
+        return StatusCode::NO_CONTENT.into_response();
+    }
+    Error::NotSupported(format!(
+        "{} is not supported here: POST the ViewDefinition, or a Parameters resource that holds it",
+        request.method()
+    ))
+    .into_response()
+}
+
+/// What an operation on one stored view answers.
+async fn instance(_: Caller) -> Error {
+    Error::NotSupported(
+        "no views are kept here: POST the ViewDefinition, or a Parameters resource that holds it, to \
+         ViewDefinition/$run or ViewDefinition/$validate"
+            .to_owned(),
+    )
+}
+
+/// The operation's place under the base address, for links.
+fn operation(uri: &Uri) -> String {
+    let path = uri.path();
+    path.strip_prefix("/fhir/").unwrap_or(path).replace("%24", "$")
+}
+
+fn head(work: &Work, format: Format) -> Result<Response, Error> {
+    let mut response = Response::new(Body::empty());
+    let head = response.headers_mut();
+    head.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
+    head.insert(X_RESOURCE_COUNT, HeaderValue::from(work.resources));
+    if let Some(next) = &work.next {
+        let link = HeaderValue::from_str(&format!("<{next}>; rel=\"next\"")).map_err(Error::internal)?;
+        head.insert(LINK, link);
+        head.insert(X_NEXT_LINK, HeaderValue::from_str(next).map_err(Error::internal)?);
+    }
+    Ok(response)
+}
+
+/// What stands around the rows in a JSON answer.
+fn envelope(work: &Work) -> (Vec<u8>, Vec<u8>) {
+    let mut before = format!("{{\"resourceCount\":{},", work.resources);
+    if let Some(next) = &work.next {
+        let link = serde_json::json!([{"relation": "next", "url": next}]);
+        before.push_str(&format!("\"link\":{link},"));
+    }
+    before.push_str("\"rows\":");
+    (before.into_bytes(), b"}".to_vec())
+}

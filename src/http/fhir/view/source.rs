@@ -1,0 +1,211 @@
+//! Which resources a `$run` goes through: the lake's within the caller's scope or those that came with the request,
+//! narrowed to patients, Groups' members, a time and a page; and the link to the next page.
+
+use std::sync::Arc;
+
+use super::super::patient_wildcard;
+use super::inline;
+use super::request::RunRequest;
+use crate::consent::Access;
+use crate::fhir::facts;
+use crate::fhir::temporal::Temporal;
+use crate::http::error::Error;
+use crate::http::service::Service;
+use crate::lake::Picture;
+use crate::search::{Handling, Pin, SearchError};
+use crate::views::{Finding, Page, Resources, Rows, Run, RunError, Stop, View};
+
+/// A view ready to run, with what the answer says beside the rows.
+pub(in crate::http) struct Work {
+    pub(in crate::http) rows: Rows,
+    pub(in crate::http) stop: Stop,
+    /// Source resources on this page.
+    pub(in crate::http) resources: usize,
+    /// Address of the next page.
+    pub(in crate::http) next: Option<String>,
+}
+
+impl Work {
+    /// Plans the view; `path` is the operation's place under the base address.
+    pub(in crate::http) fn plan(
+        service: &Service,
+        access: &Access,
+        request: &RunRequest,
+        path: &str,
+    ) -> Result<Work, Error> {
+        let terminology = Some(service.terminology.clone());
+        let checked = match request.handling {
+            Handling::Strict => View::check_strictly(&request.view, terminology),
+            Handling::Lenient => View::check_with(&request.view, terminology),
+        };
+        let view = checked.into_view().map_err(|mut findings| {
+            findings.retain(Finding::is_error);
+            Error::Faulty(findings)
+        })?;
+        // Where nothing of the lake is read, it does not matter whether a link's snapshot is still there.
+        let reads_lake = request.resources.is_none() || !request.groups.is_empty();
+        let picture = match request.pin.filter(|_| reads_lake) {
+            None => service.lake.picture(),
+            Some(pin) => service.lake.picture_at(pin.snapshot).map_err(RunError::from)?,
+        };
+        // Pages are counted, and what earlier ones had may have been erased since.
+        let counted = request.pin.filter(|_| reads_lake && request.offset > 0);
+        if counted.is_some_and(|pin| pin.erasures != picture.erasures()) {
+            return Err(SearchError::Expired.into());
+        }
+        let patients = patients(request, access, service, &picture)?;
+        let plan = Plan {
+            service,
+            access,
+            picture: &picture,
+            view: Arc::new(view),
+        };
+        let (rows, stop, total) = match &request.resources {
+            Some(sent) => plan.over_sent(sent, patients.as_deref(), request)?,
+            None => plan.over_lake(patients, request)?,
+        };
+        let left = total.saturating_sub(request.offset);
+        let more = request.count.filter(|count| *count < left);
+        let link = |count: usize| next_link(service, request, path, count, Pin::of(&picture));
+        Ok(Work {
+            rows,
+            stop,
+            resources: more.unwrap_or(left),
+            next: more.map(link).transpose()?,
+        })
+    }
+}
+
+struct Plan<'a> {
+    service: &'a Service,
+    access: &'a Access,
+    picture: &'a Arc<Picture>,
+    view: Arc<View>,
+}
+
+impl Plan<'_> {
+    fn over_lake(self, patients: Option<Vec<String>>, request: &RunRequest) -> Result<(Rows, Stop, usize), Error> {
+        let lake = &self.service.lake;
+        let table = lake.table(self.picture, self.view.resource(), &self.access.scope);
+        // A patient token's scope knows under which owners its rows lie.
+        let owners = match (&patients, self.access.patients()) {
+            (Some(patients), None) => {
+                let application = &self.access.scope.application;
+                let owners = patients.iter().flat_map(|patient| lake.owners_of(application, patient));
+                Some(owners.collect())
+            }
+            _ => None,
+        };
+        let paged = request.count.is_some() || request.offset > 0;
+        let resources = Resources {
+            patients,
+            owners,
+            since: request.since,
+            page: paged.then_some(Page {
+                offset: request.offset,
+                count: request.count,
+            }),
+        };
+        let total = futures::executor::block_on(resources.count(&table))?;
+        let run = futures::executor::block_on(Run::new(&table, self.view, &resources, request.limit))?;
+        Ok((run.rows(), run.stop(), total))
+    }
+
+    fn over_sent(
+        self,
+        sent: &[bytes::Bytes],
+        patients: Option<&[String]>,
+        request: &RunRequest,
+    ) -> Result<(Rows, Stop, usize), Error> {
+        let found = view_inline::narrowed(sent, self.view.resource(), patients, request.since)?;
+        let total = found.len();
+        let page = found.into_iter().skip(request.offset);
+        let page = page.take(request.count.unwrap_or(usize::MAX));
+        let rows = Rows::of_documents(self.view, page, request.limit);
+        // What came with a request is soon done.
+        Ok((rows, Stop::default(), total))
+    }
+}
+
+/// The Patients that the request keeps to: those it names, the members of its Groups, or who is both if it names both.
+fn patients(
+    request: &RunRequest,
+    access: &Access,
+    service: &Service,
+    picture: &Arc<Picture>,
+) -> Result<Option<Vec<String>>, Error> {
+    let named = match &request.patients {
+        None => None,
+        Some(ids) => {
+            let ids = ids.iter().map(|id| patient_wildcard::in_body(id, access));
+            Some(ids.collect::<Result<Vec<_>, _>>()?.concat())
+        }
+    };
+    if request.groups.is_empty() {
+        return Ok(named);
+    }
+    if access.patients().is_some() {
+        return Err(Error::Processing(
+            "the parameter group is for application tokens, and this is a patient's".to_owned(),
+        ));
+    }
+    let ty = facts()
+        .lookup("Group")
+        .ok_or_else(|| Error::internal("R4 has Groups"))?;
+    let groups = service.lake.table(picture, ty, &access.scope);
+    let now = service.store.clock().now() * 1_000_000;
+    let mut members = Vec::new();
+    for id in &request.groups {
+        let found = groups.read(id).map_err(Error::internal)?;
+        let found = found.ok_or_else(|| Error::NotFound {
+            ty: "Group".to_owned(),
+            id: id.clone(),
+        })?;
+        members.extend(members_of(&found.resource, now)?);
+    }
+    members.sort_unstable();
+    members.dedup();
+    if let Some(named) = named {
+        members.retain(|member| named.contains(member));
+    }
+    Ok(Some(members))
+}
+
+/// Ids of the Patients that are members of a Group now, in microseconds since 1970. Groups within it are not followed.
+fn members_of(group: &[u8], now: i64) -> Result<Vec<String>, Error> {
+    let group: serde_json::Value = serde_json::from_slice(group).map_err(Error::internal)?;
+    let members = group["member"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let current = members
+        .iter()
+        .filter(|member| member["inactive"] != true && is_within(&member["period"], now));
+    let patient = |member: &serde_json::Value| {
+        let id = member["entity"]["reference"].as_str()?.strip_prefix("Patient/")?;
+        Some(id.split('/').next().unwrap_or(id).to_owned())
+    };
+    Ok(current.filter_map(patient).collect())
+}
+
+/// Whether a Period holds a moment. A bound that is absent, or no dateTime, bounds nothing.
+fn is_within(period: &serde_json::Value, moment: i64) -> bool {
+    let bound = |name: &str| Temporal::date_time(period[name].as_str()?).ok();
+    bound("start").is_none_or(|start| start.start <= moment) && bound("end").is_none_or(|end| moment < end.end)
+}
+
+/// The address to which the same body is posted for the next page. It repeats what stood in the query, and names the
+/// snapshot so that pages belong together whatever is imported between them.
+fn next_link(service: &Service, request: &RunRequest, path: &str, count: usize, pin: Pin) -> Result<String, Error> {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in &request.repeated {
+        query.append_pair(name, value);
+    }
+    query.append_pair("_count", &count.to_string());
+    query.append_pair("_offset", &(request.offset + count).to_string());
+    query.append_pair("_tag", &pin.text(&service.lake));
+    let query = query.finish();
+    if "/fhir/?".len() + path.len() + query.len() > service.limits.url {
+        return Err(Error::Invalid(
+            "the link to the next page would be too long; send the parameters in the body".to_owned(),
+        ));
+    }
+    Ok(format!("{}{path}?{query}", service.fhir_base))
+}

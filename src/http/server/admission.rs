@@ -1,0 +1,230 @@
+//! Requests at once: how many are being answered in all, and how many of one address. A request whose body is on its
+//! way is not being answered: it gives its turn back for as long, so that slow clients take none from others.
+
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use axum::body::{Body, HttpBody};
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
+use rustc_hash::FxHashMap;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::super::limits::Limits;
+use super::super::throttle::subscriber;
+use super::places::Seat;
+
+/// One address may have this part of all requests answered at once.
+const SHARE: usize = 2;
+
+/// Admits the requests of a server.
+#[derive(Debug)]
+pub(in crate::http) struct Admission {
+    requests: Arc<Semaphore>,
+    max: usize,
+    by_address: Mutex<FxHashMap<IpAddr, usize>>,
+    /// Bytes of bodies that have not come as a whole, and how many there may be.
+    arriving: AtomicUsize,
+    max_arriving: usize,
+}
+
+/// A request that is being answered, or will be once its body is there.
+#[derive(Clone, Debug)]
+pub(in crate::http) struct Admitted {
+    admission: Arc<Admission>,
+    address: Option<IpAddr>,
+    turn: Arc<Mutex<Option<Turn>>>,
+}
+
+/// Counts a request until it is dropped.
+#[derive(Debug)]
+struct Turn {
+    _permit: OwnedSemaphorePermit,
+    admission: Arc<Admission>,
+    address: Option<IpAddr>,
+}
+
+/// Why a body ends before its time.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::http) enum Broken {
+    /// Too much is being asked at once.
+    #[error("too much is being asked at once")]
+    Busy,
+    /// The client's side failed.
+    #[error("the body broke off")]
+    Lost,
+}
+
+/// A request's body on its way.
+struct Arriving {
+    body: Body,
+    admitted: Admitted,
+    seat: Option<Arc<Seat>>,
+    /// Whether the turn was given back.
+    waits: bool,
+    bytes: usize,
+}
+
+impl Admission {
+    pub(in crate::http) fn new(limits: &Limits) -> Arc<Admission> {
+        Arc::new(Admission {
+            requests: Arc::new(Semaphore::new(limits.requests)),
+            max: limits.requests,
+            by_address: Mutex::default(),
+            arriving: AtomicUsize::new(0),
+            max_arriving: limits.bodies,
+        })
+    }
+
+    /// Admits a request from this address, unless too many are being answered.
+    pub(in crate::http) fn admit(self: &Arc<Admission>, address: Option<IpAddr>) -> Option<Admitted> {
+        let address = address.map(subscriber);
+        let turn = self.turn(address)?;
+        Some(Admitted {
+            admission: self.clone(),
+            address,
+            turn: Arc::new(Mutex::new(Some(turn))),
+        })
+    }
+
+    /// How many requests are being answered.
+    pub(in crate::http) fn answering(&self) -> usize {
+        self.max.saturating_sub(self.requests.available_permits())
+    }
+
+    fn turn(self: &Arc<Admission>, address: Option<IpAddr>) -> Option<Turn> {
+        let permit = self.requests.clone().try_acquire_owned().ok()?;
+        if let Some(address) = address {
+            let mut by_address = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
+            let held = by_address.entry(address).or_default();
+            if *held >= self.max.div_ceil(SHARE) {
+                return None;
+            }
+            *held += 1;
+        }
+        Some(Turn {
+            _permit: permit,
+            admission: self.clone(),
+            address,
+        })
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let Some(address) = self.address else { return };
+        let by_address = &self.admission.by_address;
+        let mut by_address = by_address.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(held) = by_address.get_mut(&address) {
+            *held -= 1;
+            if *held == 0 {
+                by_address.remove(&address);
+            }
+        }
+    }
+}
+
+impl Admitted {
+    /// The request's body, which gives the turn back while the client is awaited. Its connection is told.
+    pub(in crate::http) fn body(&self, body: Body, seat: Option<Arc<Seat>>) -> Body {
+        if body.is_end_stream() {
+            return body;
+        }
+        Body::new(Arriving {
+            body,
+            admitted: self.clone(),
+            seat,
+            waits: false,
+            bytes: 0,
+        })
+    }
+
+    fn give_back(&self) {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Takes a turn again, if there is one.
+    fn resume(&self) -> bool {
+        let turn = self.admission.turn(self.address);
+        let admitted = turn.is_some();
+        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = turn;
+        admitted
+    }
+}
+
+impl Arriving {
+    /// Whether so many more bytes may be held until the body is whole.
+    fn holds(&mut self, bytes: usize) -> bool {
+        let admission = &self.admitted.admission;
+        self.bytes += bytes;
+        admission.arriving.fetch_add(bytes, Ordering::Relaxed) + bytes <= admission.max_arriving
+    }
+
+    /// Whether the request may be answered now that its client is not awaited any more.
+    fn goes_on(&mut self) -> bool {
+        if !std::mem::take(&mut self.waits) {
+            return true;
+        }
+        let in_place = self.seat.as_ref().is_none_or(|seat| seat.answers());
+        in_place && self.admitted.resume()
+    }
+}
+
+impl HttpBody for Arriving {
+    type Data = Bytes;
+    type Error = Broken;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        match Pin::new(&mut self.body).poll_frame(cx) {
+            Poll::Pending => {
+                if !self.waits {
+                    self.waits = true;
+                    self.admitted.give_back();
+                    if let Some(seat) = &self.seat {
+                        seat.awaits_body();
+                    }
+                }
+                Poll::Pending
+            }
+            Poll::Ready(Some(Ok(frame))) => {
+                let bytes = frame.data_ref().map_or(0, Bytes::len);
+                Poll::Ready(Some(match self.holds(bytes) {
+                    true => Ok(frame),
+                    false => Err(Broken::Busy),
+                }))
+            }
+            Poll::Ready(Some(Err(_))) => Poll::Ready(Some(Err(Broken::Lost))),
+            Poll::Ready(None) => Poll::Ready(match self.goes_on() {
+                true => None,
+                false => Some(Err(Broken::Busy)),
+            }),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        // Whoever reads it to its end is to be asked for a turn there.
+        false
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Arriving {
+    fn drop(&mut self) {
+        self.admitted
+            .admission
+            .arriving
+            .fetch_sub(self.bytes, Ordering::Relaxed);
+        // A body that is not read to its end is not waited for either.
+        if std::mem::take(&mut self.waits)
+            && let Some(seat) = &self.seat
+        {
+            seat.answers();
+        }
+    }
+}

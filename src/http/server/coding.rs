@@ -1,0 +1,285 @@
+//! Content codings: which one an answer takes by `Accept-Encoding` (RFC 9110, 12.5.3), and bytes to coded bytes and
+//! back.
+
+use std::cell::RefCell;
+use std::io::{self, Read, Write};
+
+use axum::http::header::ACCEPT_ENCODING;
+use axum::http::{HeaderMap, HeaderValue};
+use bytes::Bytes;
+use flate2::write::GzEncoder;
+use flate2::{Compress, Compression, FlushCompress, Status};
+
+/// Fast, and a third of the bytes less than the fastest.
+const GZIP_LEVEL: u32 = 4;
+const ZSTD_LEVEL: i32 = 1;
+/// The window that a request's zstd may ask memory for: 8 MiB, as RFC 8878 recommends.
+const ZSTD_WINDOW_LOG: u32 = 23;
+
+/// A coding that is spoken here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::http) enum Coding {
+    /// RFC 8878. The one taken where a client likes both: it costs less and gives less.
+    Zstd,
+    /// RFC 1952.
+    Gzip,
+}
+
+/// The codings that bodies of requests may have, for the answer that refuses another (RFC 9110, 12.5.3).
+pub(in crate::http) const SPOKEN: HeaderValue = HeaderValue::from_static("zstd, gzip");
+
+/// What a client takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::http) struct Taken {
+    /// The coding it likes best, if it likes one as well as none.
+    pub(in crate::http) coding: Option<Coding>,
+    /// Whether an answer may come as it is.
+    pub(in crate::http) plain: bool,
+}
+
+impl Taken {
+    /// `None` where the client takes neither a coding that is spoken here nor an answer as it is.
+    pub(in crate::http) fn by(headers: &HeaderMap) -> Option<Taken> {
+        let mut wishes = Wishes::default();
+        for value in headers.get_all(ACCEPT_ENCODING) {
+            for element in value.to_str().unwrap_or_default().split(',') {
+                wishes.add(element);
+            }
+        }
+        wishes.taken()
+    }
+}
+
+/// The weight of each coding, where the header names it.
+#[derive(Default)]
+struct Wishes {
+    zstd: Option<f32>,
+    gzip: Option<f32>,
+    identity: Option<f32>,
+    any: Option<f32>,
+}
+
+impl Wishes {
+    fn add(&mut self, element: &str) {
+        let (name, parameters) = element.split_once(';').unwrap_or((element, ""));
+        let weight = parameters.split(';').find_map(|parameter| {
+            let (name, value) = parameter.split_once('=')?;
+            let weight: f32 = value.trim().parse().ok()?;
+            (name.trim().eq_ignore_ascii_case("q") && weight.is_finite()).then_some(weight)
+        });
+        let wish = match name.trim() {
+            name if name.eq_ignore_ascii_case("zstd") => &mut self.zstd,
+            name if name.eq_ignore_ascii_case("gzip") || name.eq_ignore_ascii_case("x-gzip") => &mut self.gzip,
+            name if name.eq_ignore_ascii_case("identity") => &mut self.identity,
+            "*" => &mut self.any,
+            _ => return,
+        };
+        *wish = Some(weight.unwrap_or(1.0));
+    }
+
+    fn taken(&self) -> Option<Taken> {
+        // What is not named and has no asterisk is taken only if it is no coding at all, and then less gladly than any.
+        let of = |named: Option<f32>| named.or(self.any).unwrap_or(0.0);
+        let plain = self.identity.or(self.any.filter(|weight| *weight <= 0.0));
+        let (zstd, gzip) = (of(self.zstd), of(self.gzip));
+        let (coding, weight) = if gzip > zstd {
+            (Coding::Gzip, gzip)
+        } else {
+            (Coding::Zstd, zstd)
+        };
+        let taken = Taken {
+            coding: (weight > 0.0 && weight >= plain.unwrap_or(0.0)).then_some(coding),
+            plain: plain.is_none_or(|weight| weight > 0.0),
+        };
+        (taken.plain || taken.coding.is_some()).then_some(taken)
+    }
+}
+
+impl Coding {
+    /// The coding of this name.
+    pub(in crate::http) fn named(name: &str) -> Option<Coding> {
+        match name.trim() {
+            name if name.eq_ignore_ascii_case("zstd") => Some(Coding::Zstd),
+            name if name.eq_ignore_ascii_case("gzip") || name.eq_ignore_ascii_case("x-gzip") => Some(Coding::Gzip),
+            _ => None,
+        }
+    }
+
+    /// As `Content-Encoding` says it.
+    pub(in crate::http) fn name(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Coding::Zstd => "zstd",
+            Coding::Gzip => "gzip",
+        })
+    }
+
+    /// Codes the whole of something.
+    pub(in crate::http) fn encode(self, plain: &[u8]) -> io::Result<Vec<u8>> {
+        thread_local! {
+            // What an encoder works in is larger than most answers; it is made once a thread.
+            static GZIP: RefCell<Compress> = RefCell::new(Compress::new_gzip(Compression::new(GZIP_LEVEL), 15));
+            static ZSTD: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
+        }
+        match self {
+            Coding::Gzip => GZIP.with_borrow_mut(|compress| gzip(compress, plain)),
+            Coding::Zstd => ZSTD.with_borrow_mut(|held| {
+                let compressor = match held {
+                    Some(compressor) => compressor,
+                    None => held.insert(zstd::bulk::Compressor::new(ZSTD_LEVEL)?),
+                };
+                compressor.compress(plain)
+            }),
+        }
+    }
+
+    /// Decodes the whole of something that has at most `limit` bytes. `None` where it has more.
+    pub(in crate::http) fn decode(self, coded: &[u8], limit: usize) -> io::Result<Option<Bytes>> {
+        let mut plain = Vec::new();
+        let most = limit as u64 + 1;
+        match self {
+            Coding::Gzip => flate2::read::MultiGzDecoder::new(coded)
+                .take(most)
+                .read_to_end(&mut plain)?,
+            Coding::Zstd => {
+                let mut decoder = zstd::stream::read::Decoder::with_buffer(coded)?;
+                decoder.window_log_max(ZSTD_WINDOW_LOG)?;
+                decoder.take(most).read_to_end(&mut plain)?
+            }
+        };
+        Ok((plain.len() <= limit).then(|| Bytes::from(plain)))
+    }
+
+    /// An encoder of something that comes piece by piece.
+    pub(in crate::http) fn encoder(self) -> io::Result<Encoder> {
+        Ok(match self {
+            Coding::Gzip => Encoder::Gzip(GzEncoder::new(Vec::new(), Compression::new(GZIP_LEVEL))),
+            Coding::Zstd => Encoder::Zstd(zstd::stream::write::Encoder::new(Vec::new(), ZSTD_LEVEL)?),
+        })
+    }
+}
+
+fn gzip(compress: &mut Compress, plain: &[u8]) -> io::Result<Vec<u8>> {
+    compress.reset();
+    let mut coded = Vec::with_capacity(plain.len() / 4 + 256);
+    loop {
+        let rest = &plain[compress.total_in() as usize..];
+        if compress.compress_vec(rest, &mut coded, FlushCompress::Finish)? == Status::StreamEnd {
+            return Ok(coded);
+        }
+        coded.reserve(coded.capacity() / 2 + 256);
+    }
+}
+
+/// Codes pieces so that each can be decoded when it arrives.
+pub(in crate::http) enum Encoder {
+    Gzip(GzEncoder<Vec<u8>>),
+    Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
+}
+
+impl Encoder {
+    /// The bytes by which a piece becomes readable.
+    pub(in crate::http) fn piece(&mut self, plain: &[u8]) -> io::Result<Bytes> {
+        let coded = match self {
+            Encoder::Gzip(encoder) => {
+                encoder.write_all(plain)?;
+                encoder.flush()?;
+                encoder.get_mut()
+            }
+            Encoder::Zstd(encoder) => {
+                encoder.write_all(plain)?;
+                encoder.flush()?;
+                encoder.get_mut()
+            }
+        };
+        Ok(Bytes::from(std::mem::take(coded)))
+    }
+
+    /// The bytes that end it.
+    pub(in crate::http) fn end(self) -> io::Result<Bytes> {
+        Ok(Bytes::from(match self {
+            Encoder::Gzip(encoder) => encoder.finish()?,
+            Encoder::Zstd(encoder) => encoder.finish()?,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(accept: &str) -> Option<(Option<Coding>, bool)> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT_ENCODING, accept.parse().unwrap());
+        Taken::by(&headers).map(|taken| (taken.coding, taken.plain))
+    }
+
+    #[test]
+    fn the_coding_liked_best_is_taken() {
+        assert_eq!(
+            Taken::by(&HeaderMap::new()),
+            Some(Taken {
+                coding: None,
+                plain: true
+            })
+        );
+        for (accept, coding, plain) in [
+            ("", None, true),
+            ("br, deflate", None, true),
+            ("gzip", Some(Coding::Gzip), true),
+            ("X-GZip", Some(Coding::Gzip), true),
+            ("gzip, deflate, br, zstd", Some(Coding::Zstd), true),
+            ("gzip;q=0.9, zstd;q=0.3", Some(Coding::Gzip), true),
+            ("gzip; Q=0.3 , ZSTD;q=0.3", Some(Coding::Zstd), true),
+            ("*", Some(Coding::Zstd), true),
+            ("*;q=0.1, zstd;q=0", Some(Coding::Gzip), true),
+            ("identity", None, true),
+            ("identity, gzip;q=0.5", None, true),
+            ("identity;q=0.5, gzip;q=0.5", Some(Coding::Gzip), true),
+            ("gzip;q=0", None, true),
+            ("gzip;q=nonsense", Some(Coding::Gzip), true),
+            ("gzip, identity;q=0", Some(Coding::Gzip), false),
+            ("zstd, *;q=0", Some(Coding::Zstd), false),
+        ] {
+            assert_eq!(taken(accept), Some((coding, plain)), "{accept}");
+        }
+        for accept in [
+            "*;q=0",
+            "identity;q=0",
+            "br, identity;q=0.0",
+            "gzip;q=0, zstd;q=0, identity;q=0",
+        ] {
+            assert_eq!(taken(accept), None, "{accept}");
+        }
+    }
+
+    #[test]
+    fn whole_and_in_pieces_it_decodes_to_what_it_was() {
+        let plain: Vec<u8> = (0..200_000u32)
+            .flat_map(|at| at.wrapping_mul(at).to_le_bytes())
+            .collect();
+        for coding in [Coding::Gzip, Coding::Zstd] {
+            for part in [&b""[..], b"x", &plain[..3_000], &plain] {
+                let coded = coding.encode(part).unwrap();
+                assert_eq!(coding.decode(&coded, part.len()).unwrap().unwrap(), part);
+                if !part.is_empty() {
+                    assert_eq!(coding.decode(&coded, part.len() - 1).unwrap(), None);
+                    assert!(coding.decode(&coded[..coded.len() / 2], part.len()).is_err());
+                }
+            }
+            let mut encoder = coding.encoder().unwrap();
+            let mut coded = Vec::new();
+            for piece in plain.chunks(70_001) {
+                coded.extend(encoder.piece(piece).unwrap());
+            }
+            coded.extend(encoder.end().unwrap());
+            assert_eq!(coding.decode(&coded, plain.len()).unwrap().unwrap(), plain);
+        }
+    }
+
+    #[test]
+    fn nonsense_is_an_error() {
+        for coding in [Coding::Gzip, Coding::Zstd] {
+            assert!(coding.decode(b"nonsense", 100).is_err());
+        }
+    }
+}

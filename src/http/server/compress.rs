@@ -1,0 +1,148 @@
+//! Answers compressed as their clients take it, but for what is small or compressed already. An answer that is there
+//! whole is coded whole; rows on their way are coded piece by piece, each of which can be read when it arrives.
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures::StreamExt;
+use hyper::body::Body as _;
+
+use super::super::error::Error;
+use super::super::service::Service;
+use super::coding::{Coding, Encoder, Taken};
+
+/// Below this many bytes a coding saves no packet.
+const SMALL: u64 = 1_024;
+/// From this many bytes on coding is left to the threads that compute: those that talk to clients have no time for it.
+const LARGE: usize = 32 * 1_024;
+
+/// The answer in the coding that its client takes.
+pub(in crate::http) async fn compressed(service: &Service, taken: Taken, mut response: Response) -> Response {
+    response
+        .headers_mut()
+        .append(VARY, HeaderValue::from_static("accept-encoding"));
+    let Some(coding) = taken.coding.filter(|_| is_compressible(&response)) else {
+        return response;
+    };
+    let length = response.body().size_hint().exact();
+    if length.is_some_and(|length| length == 0 || length < SMALL && taken.plain) {
+        return response;
+    }
+    let (mut head, body) = response.into_parts();
+    let body = match length {
+        Some(_) => whole(service, coding, body).await,
+        None => pieces(coding, body),
+    };
+    match body {
+        Ok(body) => {
+            head.headers.insert(CONTENT_ENCODING, coding.name());
+            // It would be that of the plain answer; the length of the coded one is told by its body.
+            head.headers.remove(CONTENT_LENGTH);
+            Response::from_parts(head, body)
+        }
+        Err(error) => error.into_response(),
+    }
+}
+
+/// Marks an answer that goes out as it is.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::http) struct AsIs;
+
+/// Parquet is compressed in itself.
+fn is_compressible(response: &Response) -> bool {
+    let bodiless = matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+    let head = response.headers();
+    let media = head
+        .get(CONTENT_TYPE)
+        .and_then(|ty| ty.to_str().ok())
+        .unwrap_or_default();
+    let is_text = media.contains("json") || media.starts_with("text/");
+    let as_is = response.extensions().get::<AsIs>().is_some();
+    is_text && !bodiless && !as_is && !head.contains_key(CONTENT_ENCODING)
+}
+
+async fn whole(service: &Service, coding: Coding, body: Body) -> Result<Body, Error> {
+    let plain = axum::body::to_bytes(body, usize::MAX).await.map_err(Error::internal)?;
+    let coded = match plain.len() < LARGE {
+        true => coding.encode(&plain),
+        false => service.workers.run(async move { coding.encode(&plain) }).await?,
+    };
+    Ok(Body::from(coded.map_err(Error::internal)?))
+}
+
+/// What is left of a body that is coded piece by piece.
+struct Rest {
+    body: axum::body::BodyDataStream,
+    /// Gone once it has ended or failed.
+    encoder: Option<Encoder>,
+}
+
+fn pieces(coding: Coding, body: Body) -> Result<Body, Error> {
+    let rest = Rest {
+        body: body.into_data_stream(),
+        encoder: Some(coding.encoder().map_err(Error::internal)?),
+    };
+    let coded = futures::stream::unfold(rest, |mut rest| async move {
+        let encoder = rest.encoder.take()?;
+        match rest.body.next().await {
+            None => Some((encoder.end().map_err(axum::Error::new), rest)),
+            Some(Ok(piece)) => match code(encoder, piece).await {
+                Ok((encoder, coded)) => {
+                    rest.encoder = Some(encoder);
+                    Some((Ok(coded), rest))
+                }
+                Err(error) => Some((Err(error), rest)),
+            },
+            Some(Err(error)) => Some((Err(error), rest)),
+        }
+    });
+    Ok(Body::from_stream(coded))
+}
+
+async fn code(mut encoder: Encoder, piece: Bytes) -> Result<(Encoder, Bytes), axum::Error> {
+    let work = move || encoder.piece(&piece).map(|coded| (encoder, coded));
+    let coded = tokio::task::spawn_blocking(work).await.map_err(axum::Error::new)?;
+    coded.map_err(axum::Error::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use futures::stream;
+
+    use super::*;
+
+    /// Rows waited in the encoder until there were many of them, and a slow view seemed to give none.
+    #[test]
+    fn what_has_come_can_be_read_before_the_rest_comes() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        for coding in [Coding::Gzip, Coding::Zstd] {
+            let first = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"id\na1\n"))]);
+            let body = Body::from_stream(first.chain(stream::pending()));
+            let coded = runtime.block_on(async {
+                let mut coded = pieces(coding, body).unwrap().into_data_stream();
+                coded.next().await.unwrap().unwrap()
+            });
+            let mut rows = [0; 6];
+            let read = match coding {
+                Coding::Gzip => flate2::read::GzDecoder::new(&coded[..]).read_exact(&mut rows),
+                Coding::Zstd => zstd::stream::read::Decoder::new(&coded[..])
+                    .unwrap()
+                    .read_exact(&mut rows),
+            };
+            assert_eq!((read.is_ok(), &rows), (true, b"id\na1\n"));
+        }
+    }
+
+    #[test]
+    fn a_body_that_breaks_off_does_so_in_a_coding_too() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let broken = stream::iter([Ok(Bytes::from_static(b"id")), Err(std::io::Error::other("broke"))]);
+        let body = pieces(Coding::Gzip, Body::from_stream(broken)).unwrap();
+        let coded: Vec<_> = runtime.block_on(body.into_data_stream().collect());
+        assert_eq!(coded.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false]);
+    }
+}

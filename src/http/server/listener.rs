@@ -1,0 +1,154 @@
+//! Accepting connections, and letting them finish when the server is told to stop.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use super::super::limits::Limits;
+use super::super::routes::router;
+use super::super::service::Service;
+use super::super::throttle::{Peer, subscriber};
+use super::answer::Answer;
+use super::file_limit;
+use super::places::{Place, Places, Seat};
+use super::stream::Stream;
+use crate::lake::REFRESH;
+
+/// How long accepting rests after the system ran out of something.
+const REST: Duration = Duration::from_millis(50);
+
+/// The server ended other than by being told to.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Requests were still in flight when the time for them was over.
+    #[error("requests still in flight were cut off")]
+    CutOff,
+}
+
+/// Serves until `stop` is ready; then accepts nothing more, lets requests in flight finish, and returns.
+pub async fn serve(
+    listener: TcpListener,
+    service: Arc<Service>,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let limits = service.limits.clone();
+    let router = router(service.clone());
+    let places = Places::new(file_limit::connections(limits.connections), limits.rates.behind_proxy);
+    let (stopping, stopped) = watch::channel(false);
+    let refreshing = tokio::spawn(refresh(service));
+    tokio::pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            () = &mut stop => break,
+            accepted = accept(&listener, &places) => accepted,
+        };
+        let Some((stream, place)) = accepted else { continue };
+        let (router, limits, stopped) = (router.clone(), limits.clone(), stopped.clone());
+        tokio::spawn(async move {
+            converse(stream, place.seat(), router, &limits, stopped).await;
+            drop(place);
+        });
+    }
+    drop(listener);
+    refreshing.abort();
+    // Nobody listens when no connection is open.
+    let _ = stopping.send(true);
+    match tokio::time::timeout(limits.grace, places.emptied()).await {
+        Ok(()) => Ok(()),
+        Err(_) => Err(ServeError::CutOff),
+    }
+}
+
+/// The next connection, once there is a place for it.
+async fn accept(listener: &TcpListener, places: &Arc<Places>) -> Option<(TcpStream, Place)> {
+    match listener.accept().await {
+        Ok((stream, peer)) => {
+            let place = places.take(subscriber(peer.ip())).await;
+            Some((stream, place))
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a connection could not be accepted");
+            // The system may have run out of what connections take.
+            places.evict();
+            tokio::time::sleep(REST).await;
+            None
+        }
+    }
+}
+
+/// One connection, from its first request to its last, or until its place is given to another.
+async fn converse(
+    stream: TcpStream,
+    seat: &Arc<Seat>,
+    router: Router,
+    limits: &Limits,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let peer = stream.peer_addr().ok().map(|address| Peer(address.ip()));
+    let answer = service_fn(|mut request: Request<Incoming>| {
+        if let Some(peer) = peer {
+            request.extensions_mut().insert(peer);
+        }
+        request.extensions_mut().insert(seat.clone());
+        let answering = seat
+            .answers()
+            .then(|| TowerToHyperService::new(router.clone()).call(request));
+        async {
+            let Some(answering) = answering else {
+                // The place was given to another: the connection is about to be closed.
+                return std::future::pending().await;
+            };
+            let response = answering.await?;
+            Ok::<_, Infallible>(response.map(|body| Answer::new(body, seat.clone())))
+        }
+    });
+    // A failure only costs latency.
+    let _ = stream.set_nodelay(true);
+    let io = TokioIo::new(Stream::new(stream, seat.clone(), limits.write_time));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_time)
+        .max_buf_size(limits.headers.max(8_192))
+        .serve_connection(io, answer);
+    tokio::pin!(connection);
+    let outcome = tokio::select! {
+        outcome = connection.as_mut() => outcome,
+        () = seat.evicted() => return,
+        () = told(&mut stopped) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = outcome {
+        tracing::debug!(%error, "a connection broke off");
+    }
+}
+
+/// Waits until the server stops.
+async fn told(stopped: &mut watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|stopped| *stopped).await;
+}
+
+/// Takes up what other processes commit to the lake and the store.
+async fn refresh(service: Arc<Service>) {
+    let mut ticks = tokio::time::interval(REFRESH);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let service = service.clone();
+        if let Err(error) = tokio::task::spawn_blocking(move || service.refresh()).await {
+            tracing::error!(%error, "looking for changes failed");
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! Places for connections: how many there are, and whose is given up when all are taken and another client comes.
+//!
+//! A connection that is being answered keeps its place. All others wait for their client, and the one that goes is
+//! chosen in this order: of an address that holds more than its share; for over a second as it is; between requests
+//! before waiting for a head, for a body, for its answer to be read; of the address with the most places; the one that
+//! has waited longest. So neither idle connections nor slow ones keep anybody out, however many there are, and a client
+//! that has just come has a moment to say what it wants.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use rustc_hash::FxHashMap;
+use tokio::sync::Notify;
+
+/// An address that holds more than this part of all places gives way before others do. While nobody else wants them it
+/// may have all.
+const SHARE: usize = 4;
+/// Milliseconds for which a connection is spared as long as there are others.
+const SPARED: u64 = 1_000;
+/// One of so many places at most is given up at once.
+const BATCH: usize = 64;
+/// Bits of a state that hold its activity; the milliseconds since it began stand above.
+const ACTIVITY_BITS: u32 = 3;
+
+/// The places of a server.
+#[derive(Debug)]
+pub(in crate::http) struct Places {
+    max: usize,
+    /// Above so many of one address these go first; `None` where one address stands for many clients.
+    share: Option<usize>,
+    started: Instant,
+    taken: Mutex<Taken>,
+    /// Tells that a place was freed, or that a connection began to wait for its client.
+    changed: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    seats: FxHashMap<u64, Arc<Seat>>,
+    by_address: FxHashMap<IpAddr, usize>,
+    next: u64,
+}
+
+/// A connection's place. It is free again when this is dropped.
+#[derive(Debug)]
+pub(in crate::http) struct Place {
+    places: Arc<Places>,
+    id: u64,
+    seat: Arc<Seat>,
+}
+
+/// What a connection is doing, as it says itself.
+#[derive(Debug)]
+pub(in crate::http) struct Seat {
+    address: IpAddr,
+    started: Instant,
+    /// An [`Activity`] and when it began.
+    state: AtomicU64,
+    /// When a write began to wait for the client; zero while none does.
+    unread: AtomicU64,
+    evicted: Notify,
+    changed: Arc<Notify>,
+}
+
+/// What a connection is doing. The order is that in which they are given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Activity {
+    /// Between two requests.
+    Idle = 0,
+    /// A request's head is awaited.
+    Head = 1,
+    /// A request's body is awaited.
+    Body = 2,
+    /// The client leaves its answer unread.
+    Unread = 3,
+    /// A request is being answered.
+    Work = 4,
+    /// The place was given to another.
+    Evicted = 5,
+}
+
+/// How gladly a place is given up: the largest goes.
+type Rank = (usize, bool, std::cmp::Reverse<Activity>, usize, u64);
+
+impl Activity {
+    fn of(state: u64) -> Activity {
+        match state & ((1 << ACTIVITY_BITS) - 1) {
+            0 => Activity::Idle,
+            1 => Activity::Head,
+            2 => Activity::Body,
+            3 => Activity::Unread,
+            4 => Activity::Work,
+            _ => Activity::Evicted,
+        }
+    }
+
+    fn since(self, millis: u64) -> u64 {
+        millis << ACTIVITY_BITS | self as u64
+    }
+}
+
+impl Places {
+    /// So many places. Where all connections come `from_one_address`, that of a proxy, no address has a share.
+    pub(in crate::http) fn new(max: usize, from_one_address: bool) -> Arc<Places> {
+        Arc::new(Places {
+            max,
+            share: (!from_one_address).then_some(max / SHARE),
+            started: Instant::now(),
+            taken: Mutex::default(),
+            changed: Arc::default(),
+        })
+    }
+
+    /// A place for a connection from this address, if need be that of another connection; waits while all are being
+    /// answered.
+    pub(in crate::http) async fn take(self: &Arc<Places>, address: IpAddr) -> Place {
+        loop {
+            let changed = self.changed.notified();
+            if let Some(place) = self.try_take(address) {
+                return place;
+            }
+            changed.await;
+        }
+    }
+
+    /// Gives up a place, if any connection only waits: for want of something else than places.
+    pub(in crate::http) fn evict(&self) {
+        let mut taken = self.locked();
+        self.evict_from(&mut taken, self.now());
+    }
+
+    /// Waits until no place is taken.
+    pub(in crate::http) async fn emptied(&self) {
+        loop {
+            let changed = self.changed.notified();
+            if self.locked().seats.is_empty() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn try_take(self: &Arc<Places>, address: IpAddr) -> Option<Place> {
+        let mut taken = self.locked();
+        let now = self.now();
+        while taken.seats.len() >= self.max {
+            if !self.evict_from(&mut taken, now) {
+                return None;
+            }
+        }
+        let seat = Arc::new(Seat {
+            address,
+            started: self.started,
+            state: AtomicU64::new(Activity::Head.since(now)),
+            unread: AtomicU64::new(0),
+            evicted: Notify::new(),
+            changed: self.changed.clone(),
+        });
+        let id = taken.next;
+        taken.next += 1;
+        taken.seats.insert(id, seat.clone());
+        *taken.by_address.entry(address).or_default() += 1;
+        Some(Place {
+            places: self.clone(),
+            id,
+            seat,
+        })
+    }
+
+    /// Whether a place was given up. Under a flood several are at once, as every newcomer would have to look through
+    /// all of them.
+    fn evict_from(&self, taken: &mut Taken, now: u64) -> bool {
+        let batch = (self.max / BATCH).max(1);
+        loop {
+            let ranked = taken.seats.iter().filter_map(|(id, seat)| {
+                let (rank, state) = self.rank(taken, seat, now)?;
+                Some((rank, *id, state))
+            });
+            let mut first: Vec<(Rank, u64, u64)> = ranked.collect();
+            if first.is_empty() {
+                return false;
+            }
+            if first.len() > batch {
+                first.select_nth_unstable_by(batch - 1, |one, other| other.cmp(one));
+                first.truncate(batch);
+            }
+            first.sort_unstable_by(|one, other| other.cmp(one));
+            let mut evicted = false;
+            for ((above_share, spared_no_more, ..), id, state) in first {
+                // One has to go; others only where nobody is missed by it.
+                if evicted && above_share == 0 && !spared_no_more {
+                    break;
+                }
+                // Unless it has gone on meanwhile.
+                if taken.seats.get(&id).is_some_and(|seat| seat.evict(state)) {
+                    taken.remove(id);
+                    evicted = true;
+                }
+            }
+            if evicted {
+                tracing::debug!("connections that only waited were closed for another");
+                return true;
+            }
+        }
+    }
+
+    /// How gladly a place is given up, and the state that this was found of; `None` if it is not given up.
+    fn rank(&self, taken: &Taken, seat: &Seat, now: u64) -> Option<(Rank, u64)> {
+        let (state, activity, since) = seat.waiting()?;
+        let held = taken.by_address.get(&seat.address).copied().unwrap_or(0);
+        let above_share = self.share.filter(|share| held > *share).map_or(0, |_| held);
+        let waited = now.saturating_sub(since);
+        let rank = (above_share, waited >= SPARED, std::cmp::Reverse(activity), held, waited);
+        Some((rank, state))
+    }
+
+    fn free(&self, id: u64) {
+        self.locked().remove(id);
+        self.changed.notify_waiters();
+    }
+
+    fn now(&self) -> u64 {
+        millis(self.started)
+    }
+
+    fn locked(&self) -> std::sync::MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Taken {
+    fn remove(&mut self, id: u64) {
+        let Some(seat) = self.seats.remove(&id) else { return };
+        if let Some(held) = self.by_address.get_mut(&seat.address) {
+            *held -= 1;
+            if *held == 0 {
+                self.by_address.remove(&seat.address);
+            }
+        }
+    }
+}
+
+impl Place {
+    /// By which the connection says what it is doing.
+    pub(in crate::http) fn seat(&self) -> &Arc<Seat> {
+        &self.seat
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.free(self.id);
+    }
+}
+
+impl Seat {
+    /// Bytes came from the client: of an idle connection these are of the next request.
+    pub(in crate::http) fn heard(&self) {
+        let state = self.state.load(Ordering::Acquire);
+        if Activity::of(state) == Activity::Idle {
+            self.turn(Activity::Head);
+        }
+    }
+
+    /// A request's head is there, and it is answered from now on; `false` if the place was given to another.
+    pub(in crate::http) fn answers(&self) -> bool {
+        self.turn(Activity::Work)
+    }
+
+    /// The answer cannot go on before more of the request's body comes.
+    pub(in crate::http) fn awaits_body(&self) {
+        self.turn(Activity::Body);
+        self.changed.notify_waiters();
+    }
+
+    /// The answer is made.
+    pub(in crate::http) fn answered(&self) {
+        self.turn(Activity::Idle);
+        self.changed.notify_waiters();
+    }
+
+    /// Whether a write waits for the client.
+    pub(in crate::http) fn is_unread(&self, waits: bool) {
+        let since = if waits { millis(self.started).max(1) } else { 0 };
+        if waits != (self.unread.load(Ordering::Relaxed) > 0) {
+            self.unread.store(since, Ordering::Release);
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// Ready when the place was given to another.
+    pub(in crate::http) async fn evicted(&self) {
+        self.evicted.notified().await;
+    }
+
+    /// What it waits for and since when, with the state that says so; `None` if it does not wait for its client.
+    fn waiting(&self) -> Option<(u64, Activity, u64)> {
+        let unread = self.unread.load(Ordering::Acquire);
+        let state = self.state.load(Ordering::Acquire);
+        match Activity::of(state) {
+            Activity::Evicted => None,
+            _ if unread > 0 => Some((state, Activity::Unread, unread)),
+            Activity::Work => None,
+            activity => Some((state, activity, state >> ACTIVITY_BITS)),
+        }
+    }
+
+    /// Does something else from now on, unless the place was given to another.
+    fn turn(&self, activity: Activity) -> bool {
+        let next = activity.since(millis(self.started));
+        let goes_on = |state| (Activity::of(state) != Activity::Evicted).then_some(next);
+        self.state
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, goes_on)
+            .is_ok()
+    }
+
+    fn evict(&self, state: u64) -> bool {
+        let evicted = Activity::Evicted.since(0);
+        let took = self
+            .state
+            .compare_exchange(state, evicted, Ordering::AcqRel, Ordering::Acquire);
+        if took.is_ok() {
+            self.evicted.notify_one();
+        }
+        took.is_ok()
+    }
+}
+
+fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: u64 = 100_000;
+
+    fn address(last: u8) -> IpAddr {
+        IpAddr::from([192, 0, 2, last])
+    }
+
+    /// A place whose connection has been doing this for so many milliseconds.
+    fn place(places: &Arc<Places>, last: u8, activity: Activity, waited: u64) -> Place {
+        let place = places.try_take(address(last)).unwrap();
+        place.seat.state.store(activity.since(NOW - waited), Ordering::Release);
+        place
+    }
+
+    /// Which of these goes next.
+    fn next(places: &Places, held: &[Place]) -> Option<usize> {
+        let gone = |place: &Place| Activity::of(place.seat.state.load(Ordering::Acquire)) == Activity::Evicted;
+        let before: Vec<bool> = held.iter().map(gone).collect();
+        places.evict_from(&mut places.locked(), NOW).then(|| {
+            let mut newly = held.iter().zip(before).enumerate();
+            newly.find(|(_, (place, before))| gone(place) && !before).unwrap().0
+        })
+    }
+
+    #[test]
+    fn what_waits_goes_in_its_order_and_what_is_answered_stays() {
+        let places = Places::new(100, false);
+        let held = [
+            place(&places, 1, Activity::Work, 90_000),
+            place(&places, 2, Activity::Body, 50_000),
+            place(&places, 3, Activity::Head, 3_000),
+            place(&places, 4, Activity::Head, 4_000),
+            place(&places, 5, Activity::Idle, 2_000),
+            // Which have hardly begun to wait.
+            place(&places, 6, Activity::Idle, 999),
+            place(&places, 7, Activity::Head, 10),
+        ];
+        held[0].seat.is_unread(false);
+        let order: Vec<Option<usize>> = (0..7).map(|_| next(&places, &held)).collect();
+        assert_eq!(
+            order,
+            [4, 3, 2, 1, 5, 6]
+                .map(Some)
+                .into_iter()
+                .chain([None])
+                .collect::<Vec<_>>()
+        );
+        assert_eq!(places.locked().seats.len(), 1);
+        assert_eq!(places.locked().by_address.len(), 1);
+        // An answer that nobody reads is not being made.
+        held[0].seat.is_unread(true);
+        assert_eq!(next(&places, &held), Some(0));
+        assert!(!held[0].seat.answers(), "it is over");
+    }
+
+    #[test]
+    fn an_address_above_its_share_gives_way_first() {
+        for (from_one_address, expected) in [(false, 1), (true, 0)] {
+            let places = Places::new(4, from_one_address);
+            let held = [
+                place(&places, 1, Activity::Idle, 60_000),
+                place(&places, 2, Activity::Body, 20),
+                place(&places, 2, Activity::Work, 9_000),
+                place(&places, 2, Activity::Body, 10),
+            ];
+            assert_eq!(next(&places, &held), Some(expected));
+            let taken = [3, 4].map(|last| places.try_take(address(last)).unwrap());
+            assert_eq!(places.locked().seats.len(), 4, "the second one took another's place");
+            drop((held, taken));
+            assert!(places.locked().by_address.is_empty());
+        }
+    }
+
+    #[test]
+    fn whose_address_holds_most_goes_before_others_of_its_kind() {
+        let places = Places::new(100, false);
+        let held = [
+            place(&places, 1, Activity::Body, 60_000),
+            place(&places, 2, Activity::Body, 2_000),
+            place(&places, 2, Activity::Body, 3_000),
+        ];
+        assert_eq!(next(&places, &held), Some(2));
+        assert_eq!(next(&places, &held), Some(0), "they hold as much now");
+    }
+}

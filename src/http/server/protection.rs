@@ -1,0 +1,69 @@
+//! The headers that tell browsers what they may do with an answer: nothing, unless the answer itself says otherwise.
+
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY, VARY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderValue};
+
+/// An answer that is no page loads nothing, and is shown inside of nothing.
+const NOTHING: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+const A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
+const PERSONAL: HeaderValue = HeaderValue::from_static("private, no-cache");
+const BY_CREDENTIAL: HeaderValue = HeaderValue::from_static("authorization");
+const PERMISSIONS: HeaderName = HeaderName::from_static("permissions-policy");
+const NO_DEVICES: HeaderValue = HeaderValue::from_static("camera=(), geolocation=(), microphone=()");
+
+/// Adds what an answer does not say itself; `encrypted` where clients know the service by `https`.
+pub(in crate::http) fn protect(headers: &mut HeaderMap, encrypted: bool) {
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if !headers.contains_key(REFERRER_POLICY) {
+        headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    }
+    if !headers.contains_key(CONTENT_SECURITY_POLICY) {
+        headers.insert(CONTENT_SECURITY_POLICY, NOTHING);
+    } else {
+        // A page with a policy of its own.
+        headers.insert(PERMISSIONS, NO_DEVICES);
+    }
+    if encrypted {
+        headers.insert(STRICT_TRANSPORT_SECURITY, A_YEAR);
+    }
+}
+
+/// What was answered to a credential is its bearer's alone: a cache must ask again each time, and for each of them.
+pub(in crate::http) fn keep_personal(headers: &mut HeaderMap) {
+    if !headers.contains_key(CACHE_CONTROL) {
+        headers.insert(CACHE_CONTROL, PERSONAL);
+    }
+    headers.append(VARY, BY_CREDENTIAL);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_says_what_browsers_may_do_with_it() {
+        let mut headers = HeaderMap::new();
+        protect(&mut headers, false);
+        assert_eq!(headers[X_CONTENT_TYPE_OPTIONS], "nosniff");
+        assert_eq!(headers[REFERRER_POLICY], "no-referrer");
+        assert_eq!(headers[CONTENT_SECURITY_POLICY], NOTHING);
+        assert!(
+            !headers.contains_key(STRICT_TRANSPORT_SECURITY),
+            "plain http would be locked out"
+        );
+    }
+
+    #[test]
+    fn a_page_has_its_own_policy_and_https_is_kept_to() {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'self'"));
+        headers.insert(REFERRER_POLICY, HeaderValue::from_static("origin"));
+        protect(&mut headers, true);
+        assert_eq!(headers[CONTENT_SECURITY_POLICY], "default-src 'self'");
+        assert_eq!(headers[REFERRER_POLICY], "origin");
+        assert_eq!(headers[STRICT_TRANSPORT_SECURITY], A_YEAR);
+    }
+}

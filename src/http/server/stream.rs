@@ -1,0 +1,174 @@
+//! A TCP connection that gives up on a client that does not read, as an unread answer keeps its memory; that tells its
+//! place whether the client is awaited; and that gives an id and an OperationOutcome to what hyper answers by itself,
+//! to requests that it cannot read.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use memchr::memmem;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::Sleep;
+use uuid::Uuid;
+
+use super::places::Seat;
+use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
+
+/// A connection whose writes fail once the client has left them waiting for `patience`.
+pub(in crate::http) struct Stream {
+    inner: TcpStream,
+    seat: Arc<Seat>,
+    patience: Duration,
+    /// Runs while a write waits.
+    waiting: Option<Pin<Box<Sleep>>>,
+    /// A head that is written in the place of another.
+    amended: Option<Amended>,
+}
+
+struct Amended {
+    head: Vec<u8>,
+    written: usize,
+}
+
+impl Stream {
+    pub(in crate::http) fn new(inner: TcpStream, seat: Arc<Seat>, patience: Duration) -> Stream {
+        Stream {
+            inner,
+            seat,
+            patience,
+            waiting: None,
+            amended: None,
+        }
+    }
+
+    /// Passes a write's outcome on, or ends it when the client has had its time.
+    fn timed<T>(&mut self, cx: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        self.seat.is_unread(outcome.is_pending());
+        if outcome.is_ready() {
+            self.waiting = None;
+            return outcome;
+        }
+        let patience = self.patience;
+        let waiting = self
+            .waiting
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
+        match waiting.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl Stream {
+    /// Writes what stands in the place of a head of `length` bytes, all of which counts as written once it is.
+    fn poll_amended(&mut self, cx: &mut Context<'_>, length: usize) -> Poll<io::Result<usize>> {
+        while let Some(Amended { head, written }) = &mut self.amended {
+            match Pin::new(&mut self.inner).poll_write(cx, &head[*written..]) {
+                Poll::Ready(Ok(more)) if more > 0 => *written += more,
+                Poll::Ready(Ok(_)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return Poll::Pending,
+            }
+            if *written >= head.len() {
+                self.amended = None;
+            }
+        }
+        Poll::Ready(Ok(length))
+    }
+
+    /// Whether these bytes are a head of hyper's own, in whose place another is written.
+    fn amends(&mut self, bytes: &[u8]) -> bool {
+        if self.amended.is_none() && is_bare(bytes) {
+            self.amended = Some(Amended {
+                head: amended(bytes),
+                written: 0,
+            });
+        }
+        self.amended.is_some()
+    }
+}
+
+/// Whether it is what hyper says of a request that it cannot read: a head and nothing more, without the id that every
+/// other answer has.
+fn is_bare(bytes: &[u8]) -> bool {
+    let has = |text: &[u8]| memmem::find(bytes, text).is_some();
+    bytes.starts_with(b"HTTP/1.1 4")
+        && bytes.len() < 512
+        && bytes.ends_with(b"\r\n\r\n")
+        && has(b"\r\nconnection: close\r\n")
+        && has(b"\r\ncontent-length: 0\r\n")
+        && !has(b"\r\nx-request-id: ")
+}
+
+/// The head with an id, which the log names too, and with what is wrong as an OperationOutcome.
+fn amended(head: &[u8]) -> Vec<u8> {
+    let id = Uuid::new_v4();
+    let status = String::from_utf8_lossy(head.get(9..12).unwrap_or_default());
+    tracing::info!(%status, request = %id, "refused unread");
+    let issue = match &*status {
+        "414" => Issue::error(
+            IssueType::TooLong,
+            "the URL is too long; searches may be sent by POST to _search",
+        ),
+        "431" => Issue::error(IssueType::TooLong, "the headers are too long"),
+        _ => Issue::error(IssueType::Invalid, "the request is not HTTP/1.1"),
+    };
+    let body = OperationOutcome::new(issue).to_json();
+    let more = format!(
+        "x-request-id: {id}\r\nx-content-type-options: nosniff\r\nreferrer-policy: no-referrer\r\n\
+         content-security-policy: default-src 'none'; frame-ancestors 'none'\r\n\
+         content-type: application/fhir+json; charset=utf-8\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let head = String::from_utf8_lossy(&head[..head.len() - 2]);
+    let head = head.replacen("\r\ncontent-length: 0\r\n", "\r\n", 1);
+    [head.as_bytes(), more.as_bytes()].concat()
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let outcome = Pin::new(&mut self.inner).poll_read(cx, buf);
+        if buf.filled().len() > before {
+            self.seat.heard();
+        }
+        outcome
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let outcome = match self.amends(buf) {
+            true => self.poll_amended(cx, buf.len()),
+            false => Pin::new(&mut self.inner).poll_write(cx, buf),
+        };
+        self.timed(cx, outcome)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = match bufs {
+            [only] if self.amends(only) => self.poll_amended(cx, only.len()),
+            _ => Pin::new(&mut self.inner).poll_write_vectored(cx, bufs),
+        };
+        self.timed(cx, outcome)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,188 @@
+//! Who does something costly, and how many of it at once: runs views, gives out whole records. A credential holds at
+//! most half of the places, and its first piece of work does not wait for those that other credentials hold.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// How many credentials may have a first piece of work under way, for each place that further ones share.
+const FIRST_FOR_EACH: usize = 4;
+
+/// The places for one kind of work of a server.
+#[derive(Clone)]
+pub(in crate::http) struct Turns(Arc<Places>);
+
+struct Places {
+    /// For the first of each credential.
+    first: Arc<Semaphore>,
+    /// For the further ones.
+    further: Arc<Semaphore>,
+    /// How many one credential may hold.
+    each: usize,
+    /// The credentials that work or wait.
+    shares: Mutex<FxHashMap<Box<str>, Arc<Share>>>,
+}
+
+/// What one credential holds.
+struct Share {
+    own: Arc<Semaphore>,
+    has_first: AtomicBool,
+}
+
+/// A place, given back when it is dropped.
+pub(in crate::http) struct Turn {
+    place: Option<OwnedSemaphorePermit>,
+    first: Option<First>,
+    _own: OwnedSemaphorePermit,
+    _member: Member,
+}
+
+/// A credential that works or waits.
+struct Member {
+    places: Arc<Places>,
+    credential: Box<str>,
+    share: Arc<Share>,
+}
+
+/// The credential's claim on a place for first ones.
+struct First(Arc<Share>);
+
+impl Turns {
+    /// So many places, half of them for one credential.
+    pub(in crate::http) fn new(places: usize) -> Turns {
+        Turns::with_share(places, (places / 2).max(1))
+    }
+
+    /// So many places, and how many of them one credential may hold.
+    pub(in crate::http) fn with_share(places: usize, each: usize) -> Turns {
+        Turns(Arc::new(Places {
+            first: Arc::new(Semaphore::new(places.max(1) * FIRST_FOR_EACH)),
+            further: Arc::new(Semaphore::new(places)),
+            each,
+            shares: Mutex::default(),
+        }))
+    }
+
+    /// A place for this credential, once there is one.
+    pub(in crate::http) async fn take(&self, credential: &str) -> Option<Turn> {
+        let member = self.member(credential);
+        let own = member.share.own.clone().acquire_owned().await.ok()?;
+        let first = First::claim(&member.share);
+        let of = match first {
+            Some(_) => &self.0.first,
+            None => &self.0.further,
+        };
+        let place = of.clone().acquire_owned().await.ok()?;
+        Some(Turn {
+            place: Some(place),
+            first,
+            _own: own,
+            _member: member,
+        })
+    }
+
+    fn member(&self, credential: &str) -> Member {
+        let mut shares = self.0.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let share = shares.entry(credential.into()).or_insert_with(|| {
+            Arc::new(Share {
+                own: Arc::new(Semaphore::new(self.0.each)),
+                has_first: AtomicBool::new(false),
+            })
+        });
+        Member {
+            places: self.0.clone(),
+            credential: credential.into(),
+            share: share.clone(),
+        }
+    }
+}
+
+impl Turn {
+    /// Gives the place to others once all is computed; what is kept counts for the credential alone, until it has what
+    /// was computed for it.
+    pub(in crate::http) fn computed(mut self) -> Turn {
+        self.place = None;
+        self.first = None;
+        self
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        let mut shares = self.places.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        // The map's and this one: shares are taken under the lock only. A permit holds the semaphore alone, a claim is
+        // gone first.
+        if Arc::strong_count(&self.share) <= 2 {
+            shares.remove(&self.credential);
+        }
+    }
+}
+
+impl First {
+    fn claim(share: &Arc<Share>) -> Option<First> {
+        let free = !share.has_first.swap(true, Ordering::Relaxed);
+        free.then(|| First(share.clone()))
+    }
+}
+
+impl Drop for First {
+    fn drop(&mut self) {
+        self.0.has_first.store(false, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    fn now(turns: &Turns, credential: &str) -> Option<Turn> {
+        turns.take(credential).now_or_never().flatten()
+    }
+
+    /// Six costly views of one patient's token kept every other view waiting for ten seconds.
+    #[test]
+    fn one_credential_keeps_no_other_waiting() {
+        let turns = Turns::new(4);
+        let held: Vec<Turn> = std::iter::from_fn(|| now(&turns, "greedy")).collect();
+        assert_eq!(held.len(), 2);
+        let others: Vec<Option<Turn>> = (0..8).map(|at| now(&turns, &format!("other {at}"))).collect();
+        assert!(others.iter().all(Option::is_some));
+        assert!(now(&turns, "greedy").is_none());
+        assert!(now(&turns, "other 0").is_some());
+        drop(held);
+        assert!(now(&turns, "greedy").is_some());
+    }
+
+    /// Clients that are slow to take what was made for them keep nobody waiting but themselves.
+    #[test]
+    fn what_is_computed_counts_for_its_credential_alone() {
+        let turns = Turns::with_share(1, 2);
+        let mut slow: Vec<Turn> = Vec::new();
+        for at in 0..FIRST_FOR_EACH * 3 {
+            let name = format!("slow {at}");
+            slow.push(now(&turns, &name).unwrap().computed());
+            slow.push(now(&turns, &name).unwrap().computed());
+            assert!(now(&turns, &name).is_none());
+        }
+        assert!(now(&turns, "other").is_some());
+        slow.clear();
+        assert!(turns.0.shares.lock().unwrap().is_empty());
+        assert!(now(&turns, "slow 0").is_some());
+    }
+
+    #[test]
+    fn nothing_is_kept_of_who_is_gone() {
+        let turns = Turns::new(2);
+        let held = now(&turns, "a");
+        assert!(held.is_some() && now(&turns, "a").is_none());
+        assert_eq!(turns.0.shares.lock().unwrap().len(), 1);
+        drop(held);
+        assert!(turns.0.shares.lock().unwrap().is_empty());
+        assert!(now(&turns, "a").is_some());
+        assert_eq!(turns.0.first.available_permits(), 2 * FIRST_FOR_EACH);
+    }
+}

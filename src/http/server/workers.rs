@@ -1,0 +1,63 @@
+//! Threads that carry searches out, apart from those that talk to clients: a scan of a whole population computes for
+//! seconds without a pause, and reads by id must not wait behind it.
+
+use std::future::Future;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+
+use super::super::error::Error;
+
+/// A pool of threads, as many as there are processors.
+pub(in crate::http) struct Workers(Option<Runtime>);
+
+/// Work under way, given up when nobody waits for it any more.
+struct Working<T>(JoinHandle<T>);
+
+impl Workers {
+    pub(in crate::http) fn start() -> std::io::Result<Workers> {
+        Builder::new_multi_thread()
+            .thread_name("search")
+            .enable_all()
+            .build()
+            .map(|runtime| Workers(Some(runtime)))
+    }
+
+    /// Carries work out; a panic in it is an error.
+    pub(in crate::http) async fn run<F>(&self, work: F) -> Result<F::Output, Error>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        let runtime = self
+            .0
+            .as_ref()
+            .ok_or_else(|| Error::internal("the workers have stopped"))?;
+        let mut working = Working(runtime.spawn(work));
+        (&mut working.0).await.map_err(Error::internal)
+    }
+
+    /// Goes on with work behind an answer that has begun; it ends by itself once nobody takes what it gives.
+    pub(in crate::http) fn go_on<F>(&self, work: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        if let Some(runtime) = &self.0 {
+            runtime.spawn(work);
+        }
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        // Not waited for: this may be dropped where waiting is not allowed, and nobody wants the results.
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl<T> Drop for Working<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
