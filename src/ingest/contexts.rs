@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::block::{Block, Entry};
-use super::condition::Keys;
+use super::references::condition::Keys;
+use super::rows::block::{Block, Entry};
 use crate::fhir::{TypeId, facts};
 use crate::lake::owner::APPLICATION_ONLY;
 

@@ -3,22 +3,22 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::condition::Keys;
-use super::document::Preparer;
 use super::error::IngestError;
-use super::identifiers::Identifiers;
-use super::late::Late;
-use super::library::Library;
-use super::normalize::Normalizer;
-use super::owners::Owners;
-use super::rewrite::{Rewrite, Survey};
+use super::input::document::Preparer;
+use super::input::normalize::Normalizer;
+use super::input::source::{Fault, Piece, Pieces, Text, find};
+use super::references::condition::Keys;
+use super::references::identifiers::Identifiers;
+use super::references::late::Late;
+use super::references::library::Library;
+use super::references::rewrite::{Rewrite, Survey};
+use super::rows::owners::Owners;
+use super::rows::store::Store;
+use super::rows::unfit::Unfit;
 use super::rules::{Gathered, Gatherer, Normalization, Scene, Shelf, normalize};
 use super::sequence::{Sequence, Sink};
-use super::source::{Fault, Piece, Pieces, Text, find};
-use super::store::Store;
 use super::summary::Summary;
-use super::synced::{Naming, Synced, SyncedAttachment};
-use super::unfit::Unfit;
+use super::sync::synced::{Naming, Synced, SyncedAttachment};
 use crate::lake::owner::OwnerKey;
 use crate::lake::{Lake, LakeWriter, Mode, Picture};
 

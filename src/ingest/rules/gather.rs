@@ -12,11 +12,11 @@ use rustc_hash::FxHashMap;
 
 use super::shared::Shared;
 use super::stowed;
-use crate::ingest::block::Block;
-use crate::ingest::condition::Keys;
 use crate::ingest::error::IngestError;
-use crate::ingest::spill::{Bin, Spill};
-use crate::ingest::unfit::Unfit;
+use crate::ingest::references::condition::Keys;
+use crate::ingest::rows::block::Block;
+use crate::ingest::rows::spill::{Bin, Spill};
+use crate::ingest::rows::unfit::Unfit;
 use crate::lake::owner::APPLICATION_ONLY;
 
 /// Ranges of people, by the first bits of the owner. Rows of neighbours come into the same files.
@@ -271,7 +271,7 @@ mod tests {
     use super::super::placed::{Placed, Records, read_index};
     use super::*;
     use crate::fhir::facts;
-    use crate::ingest::block::{Content, Origin, SharedRefs, Splice};
+    use crate::ingest::rows::block::{Content, Origin, SharedRefs, Splice};
     use crate::lake::owner::SHARED;
 
     const LIMIT: usize = 64 << 10;

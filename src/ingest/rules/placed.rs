@@ -2,7 +2,7 @@
 
 use super::stowed::{self, Stowed};
 use crate::ingest::error::IngestError;
-use crate::ingest::spill::Bin;
+use crate::ingest::rows::spill::Bin;
 
 /// A record's place in its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

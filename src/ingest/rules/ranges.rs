@@ -11,13 +11,13 @@ use super::shared::Reach;
 use super::unit::Common;
 use super::work::{Bounds, Done, Take, Worker};
 use crate::fhir::TypeId;
-use crate::ingest::block::Block;
-use crate::ingest::buffer::Buffer;
-use crate::ingest::condition::Keys;
 use crate::ingest::error::IngestError;
-use crate::ingest::store::Store;
+use crate::ingest::references::condition::Keys;
+use crate::ingest::rows::block::Block;
+use crate::ingest::rows::buffer::Buffer;
+use crate::ingest::rows::store::Store;
 use crate::ingest::summary::Summary;
-use crate::ingest::synced::Synced;
+use crate::ingest::sync::synced::Synced;
 use crate::lake::owner::OwnerKey;
 
 /// Ids of rows to delete are kept up to this number.

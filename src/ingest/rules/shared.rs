@@ -13,10 +13,10 @@ use super::kept::Shelf;
 use super::stowed;
 use crate::fhir::reference::Target;
 use crate::fhir::{TypeId, facts};
-use crate::ingest::block::lines;
-use crate::ingest::condition::Keys;
 use crate::ingest::error::IngestError;
-use crate::ingest::late::unnamed_file;
+use crate::ingest::references::condition::Keys;
+use crate::ingest::references::late::unnamed_file;
+use crate::ingest::rows::block::lines;
 use crate::lake::json::{Tape, Value};
 
 /// Types that rules ask about.

@@ -1,7 +1,7 @@
 //! A record of the input as bytes, and back.
 
 use crate::fhir::{TypeId, facts};
-use crate::ingest::block::{Block, Entry, Origin, Splice};
+use crate::ingest::rows::block::{Block, Entry, Origin, Splice};
 
 /// A record of the input that waits for the rules.
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +128,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::ingest::block::{Content, SharedRefs};
+    use crate::ingest::rows::block::{Content, SharedRefs};
 
     #[test]
     fn records_come_back_as_they_were() {

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use super::{Place, Round, Sequence, Sink};
-use crate::ingest::block::Block;
-use crate::ingest::condition::Condition;
 use crate::ingest::contexts::{Contexts, Filed, Wanted};
 use crate::ingest::error::IngestError;
-use crate::ingest::identifiers::Match;
-use crate::ingest::links::Links;
+use crate::ingest::references::condition::Condition;
+use crate::ingest::references::identifiers::Match;
+use crate::ingest::references::links::Links;
+use crate::ingest::rows::block::Block;
 use crate::lake::json::Tape;
 
 impl Sequence {

@@ -11,24 +11,24 @@ use crate::fhir::{TypeId, facts};
 
 /// A condition on resources of one type: all groups must match, each by one of its keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Condition {
-    pub(super) ty: TypeId,
+pub(in crate::ingest) struct Condition {
+    pub(in crate::ingest) ty: TypeId,
     /// One set of keys per `identifier` parameter; a comma separates alternatives.
-    pub(super) groups: Vec<Vec<Key>>,
+    pub(in crate::ingest) groups: Vec<Vec<Key>>,
     /// The ids of `_id`, when given.
-    pub(super) ids: Option<Vec<String>>,
+    pub(in crate::ingest) ids: Option<Vec<String>>,
 }
 
 /// An identifier of a resource of some type, hashed under the session's secret: 128 bits, so that two never meet.
-pub(super) type Key = u128;
+pub(in crate::ingest) type Key = u128;
 
 /// Makes [`Key`]s.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Keys(u64, u64);
+pub(in crate::ingest) struct Keys(u64, u64);
 
 /// How a token names an identifier.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Token<'a> {
+pub(in crate::ingest) enum Token<'a> {
     /// `system|value`
     Exact(&'a str, &'a str),
     /// `value`: whatever the system
@@ -38,13 +38,13 @@ pub(super) enum Token<'a> {
 }
 
 impl Keys {
-    pub(super) fn new() -> Self {
+    pub(in crate::ingest) fn new() -> Self {
         let (low, high) = uuid::Uuid::new_v4().as_u64_pair();
         Self(low, high)
     }
 
     /// Names a resource in 64 bits.
-    pub(super) fn name(self, ty: TypeId, id: &str) -> u64 {
+    pub(in crate::ingest) fn name(self, ty: TypeId, id: &str) -> u64 {
         let mut hasher = siphasher::sip::SipHasher13::new_with_keys(self.0, self.1);
         hasher.write_usize(ty.index());
         hasher.write(id.as_bytes());
@@ -52,14 +52,14 @@ impl Keys {
     }
 
     /// Names a resource in 128 bits, so that two never meet.
-    pub(super) fn identity(self, ty: TypeId, id: &str) -> u128 {
+    pub(in crate::ingest) fn identity(self, ty: TypeId, id: &str) -> u128 {
         let mut hasher = SipHasher13::new_with_keys(self.0, self.1);
         hasher.write_usize(ty.index());
         hasher.write(id.as_bytes());
         hasher.finish128().into()
     }
 
-    pub(super) fn key(self, ty: TypeId, token: Token<'_>) -> Key {
+    pub(in crate::ingest) fn key(self, ty: TypeId, token: Token<'_>) -> Key {
         let mut hasher = SipHasher13::new_with_keys(self.0, self.1);
         let (kind, system, value) = match token {
             Token::Exact(system, value) => (0u8, system, value),
@@ -77,18 +77,18 @@ impl Keys {
 
 impl Condition {
     /// The name of the type.
-    pub(super) fn type_name(&self) -> &'static str {
+    pub(in crate::ingest) fn type_name(&self) -> &'static str {
         facts().get(self.ty).name
     }
 
     /// Reads `Type?query`; `None` when it is not that, names no R4 resource type or uses other parameters.
-    pub(super) fn parse(text: &str, keys: Keys) -> Option<Condition> {
+    pub(in crate::ingest) fn parse(text: &str, keys: Keys) -> Option<Condition> {
         let (ty, query) = text.split_once('?')?;
         Self::of_type(resource_type(ty)?, query, keys)
     }
 
     /// Reads the query of a condition on resources of type `ty`.
-    pub(super) fn of_type(ty: TypeId, query: &str, keys: Keys) -> Option<Condition> {
+    pub(in crate::ingest) fn of_type(ty: TypeId, query: &str, keys: Keys) -> Option<Condition> {
         let mut condition = Condition {
             ty,
             groups: Vec::new(),
@@ -116,7 +116,7 @@ impl Condition {
 }
 
 /// The R4 resource type of this name.
-pub(super) fn resource_type(name: &str) -> Option<TypeId> {
+pub(in crate::ingest) fn resource_type(name: &str) -> Option<TypeId> {
     let ty = facts().lookup(name)?;
     let def = facts().get(ty);
     (def.kind == crate::fhir::Kind::Resource && !def.is_abstract).then_some(ty)

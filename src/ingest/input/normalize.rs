@@ -9,16 +9,16 @@ use std::sync::Arc;
 
 use memchr::memmem;
 
-use super::block::Splice;
-use super::condition::{Key, Keys, resource_type};
+use super::super::error::Reason;
+use super::super::references::condition::{Key, Keys, resource_type};
+use super::super::references::identifiers::keys_of;
+use super::super::references::links::{Links, Resolution, Wait, resolve};
+use super::super::references::rewrite::Rewrite;
+use super::super::rows::block::Splice;
+use super::super::sync::marked::Marked;
+use super::super::sync::synced::{Naming, is_source_id, source_target};
 use super::copy::{Edit, Writer};
-use super::error::Reason;
 use super::filing::{Filing, file_under, is_never_shared, stands_for_another, texts_of_people};
-use super::identifiers::keys_of;
-use super::links::{Links, Resolution, Wait, resolve};
-use super::marked::Marked;
-use super::rewrite::Rewrite;
-use super::synced::{Naming, is_source_id, source_target};
 use crate::fhir::reference::{Target as Relative, is_id};
 use crate::fhir::{TypeId, facts};
 use crate::lake::file::digest;
@@ -26,25 +26,25 @@ use crate::lake::json::{Value, push_quoted};
 
 /// A normalized resource.
 #[derive(Debug)]
-pub(super) struct Normalized {
-    pub(super) ty: TypeId,
+pub(in crate::ingest) struct Normalized {
+    pub(in crate::ingest) ty: TypeId,
     /// Its id as stored, after rewriting.
-    pub(super) id: String,
+    pub(in crate::ingest) id: String,
     /// Its id before rewriting, by which the input refers to it.
-    pub(super) source_id: String,
-    pub(super) splice: Splice,
-    pub(super) filing: Filing,
+    pub(in crate::ingest) source_id: String,
+    pub(in crate::ingest) splice: Splice,
+    pub(in crate::ingest) filing: Filing,
     /// Whether it may have to be filed as another resource is.
-    pub(super) stands_for_another: bool,
-    pub(super) shared_refs: Vec<String>,
-    pub(super) waits: Vec<Wait>,
+    pub(in crate::ingest) stands_for_another: bool,
+    pub(in crate::ingest) shared_refs: Vec<String>,
+    pub(in crate::ingest) waits: Vec<Wait>,
     /// References that nothing resolves: `urn:` ones to nowhere and conditional ones that were settled in vain.
-    pub(super) unresolved: u32,
+    pub(in crate::ingest) unresolved: u32,
 }
 
 /// Normalizes resources; kept from one to the next for its memory.
 #[derive(Debug)]
-pub(super) struct Normalizer {
+pub(in crate::ingest) struct Normalizer {
     keys: Keys,
     rewrite: Option<Arc<Rewrite>>,
     /// Whether this is a sync, whose records have the ids of a source.
@@ -53,11 +53,11 @@ pub(super) struct Normalizer {
     /// The text of the resource normalized last.
     text: Vec<u8>,
     /// The identifiers of the resource normalized last.
-    pub(super) identifiers: Vec<Key>,
+    pub(in crate::ingest) identifiers: Vec<Key>,
 }
 
 impl Normalizer {
-    pub(super) fn new(keys: Keys, rewrite: Option<Arc<Rewrite>>) -> Self {
+    pub(in crate::ingest) fn new(keys: Keys, rewrite: Option<Arc<Rewrite>>) -> Self {
         Self {
             keys,
             of_source: rewrite.as_deref().and_then(Rewrite::naming).is_some(),
@@ -69,24 +69,24 @@ impl Normalizer {
     }
 
     /// The text of the resource normalized last.
-    pub(super) fn text(&self) -> &str {
+    pub(in crate::ingest) fn text(&self) -> &str {
         // Made of pieces of checked text, so this never fails; it is cheaper than carrying the proof along.
         simdutf8::basic::from_utf8(&self.text).unwrap_or_default()
     }
 
-    pub(super) fn keys(&self) -> Keys {
+    pub(in crate::ingest) fn keys(&self) -> Keys {
         self.keys
     }
 
     /// The id under which a resource of the input is stored.
-    pub(super) fn stored_id(&self, ty: TypeId, id: &str) -> String {
+    pub(in crate::ingest) fn stored_id(&self, ty: TypeId, id: &str) -> String {
         self.rewrite
             .as_ref()
             .map_or_else(|| id.to_owned(), |rewrite| rewrite.id(ty, id))
     }
 
     /// The id under which a Patient of the input is stored.
-    pub(super) fn stored_patient_id(&self, id: &str) -> String {
+    pub(in crate::ingest) fn stored_patient_id(&self, id: &str) -> String {
         match &self.rewrite {
             Some(rewrite) => rewrite.patient_id(id),
             None => id.to_owned(),
@@ -95,7 +95,7 @@ impl Normalizer {
 
     /// Normalizes a resource that has to wait: like [`normalize`](Self::normalize), but ids are not rewritten, since
     /// that happens when it comes back.
-    pub(super) fn normalize_unrewritten(
+    pub(in crate::ingest) fn normalize_unrewritten(
         &mut self,
         root: Value<'_>,
         given_id: Option<&str>,
@@ -108,17 +108,17 @@ impl Normalizer {
     }
 
     /// How a sync names and marks, if this is one.
-    pub(super) fn naming(&self) -> Option<&Naming> {
+    pub(in crate::ingest) fn naming(&self) -> Option<&Naming> {
         self.rewrite.as_deref().and_then(Rewrite::naming)
     }
 
     /// Whether ids are rewritten.
-    pub(super) fn rewrites(&self) -> bool {
+    pub(in crate::ingest) fn rewrites(&self) -> bool {
         self.rewrite.is_some()
     }
 
     /// Normalizes a resource; `given_id` takes the place of its own id.
-    pub(super) fn normalize(
+    pub(in crate::ingest) fn normalize(
         &mut self,
         root: Value<'_>,
         given_id: Option<&str>,
@@ -354,9 +354,9 @@ impl Normalizer {
 
 /// Why a resource was refused, and of which type it is, if that could be told.
 #[derive(Debug)]
-pub(super) struct Rejected {
-    pub(super) ty: Option<TypeId>,
-    pub(super) reason: Reason,
+pub(in crate::ingest) struct Rejected {
+    pub(in crate::ingest) ty: Option<TypeId>,
+    pub(in crate::ingest) reason: Reason,
 }
 
 /// The root properties that every resource has.
@@ -408,12 +408,12 @@ impl<'t> Head<'t> {
 }
 
 /// The properties of `meta` that the commit writes.
-pub(super) fn is_commit_property(name: &str) -> bool {
+pub(in crate::ingest) fn is_commit_property(name: &str) -> bool {
     matches!(name, "versionId" | "lastUpdated")
 }
 
 /// An id for a resource that has none: the same content gets the same one.
-pub(super) fn content_id(root: Value<'_>) -> String {
+pub(in crate::ingest) fn content_id(root: Value<'_>) -> String {
     let mut writer = Writer {
         out: Vec::new(),
         edits: &[],
@@ -483,7 +483,7 @@ mod tests {
         let mut links = Links::default();
         links.full_urls.insert(
             "urn:uuid:1".to_owned(),
-            super::super::links::Target::Known("Library/l".to_owned()),
+            crate::ingest::references::links::Target::Known("Library/l".to_owned()),
         );
         let json = r#"{"resourceType":"Basic","id":"a","extension":[{"url":"e","valueExpression":{"language":"text/cql","reference":"urn:uuid:1"}},{"url":"r","valueReference":{"reference":"urn:uuid:1"}}],"contained":[{"resourceType":"Immunization","education":[{"reference" :"urn:uuid:1"}]},{"resourceType":"DetectedIssue","reference":"urn:uuid:1"}]}"#;
         normalizer

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use url::Url;
 
-use super::block::RowSource;
+use super::super::rows::block::RowSource;
 use crate::fhir::reference::Target;
 use crate::fhir::{TypeId, facts};
 use crate::lake::owner::OwnerKey;
@@ -68,7 +68,7 @@ const LONGEST_ID: usize = 256;
 
 /// Whether a text can be an id at a source. Ids are ours in the end, so that what older sources have (underscores, more
 /// than 64 letters) is taken; what has a meaning in an address is not.
-pub(super) fn is_source_id(text: &str) -> bool {
+pub(in crate::ingest) fn is_source_id(text: &str) -> bool {
     let admitted = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:|=+@!*,;$()".contains(&byte);
     (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(admitted)
 }
@@ -80,7 +80,7 @@ pub fn source_target(text: &str) -> Option<Target<'_>> {
 
 /// Gives records their ids and marks.
 #[derive(Debug)]
-pub(super) struct Naming {
+pub(in crate::ingest) struct Naming {
     key: OwnerKey,
     synced: Synced,
     /// `synced.fhir_base` with a trailing slash.
@@ -92,7 +92,7 @@ pub(super) struct Naming {
 }
 
 impl Naming {
-    pub(super) fn new(key: OwnerKey, application: &str, mode: Mode, synced: Synced) -> Naming {
+    pub(in crate::ingest) fn new(key: OwnerKey, application: &str, mode: Mode, synced: Synced) -> Naming {
         Naming {
             key,
             base: format!("{}/", synced.fhir_base.trim_end_matches('/')),
@@ -103,13 +103,13 @@ impl Naming {
     }
 
     /// The id of a record.
-    pub(super) fn id(&self, ty: TypeId, id: &str) -> String {
+    pub(in crate::ingest) fn id(&self, ty: TypeId, id: &str) -> String {
         let Synced { owner, endpoint, .. } = &self.synced;
         self.key.synced_id(*owner, endpoint, facts().get(ty).name, id)
     }
 
     /// What all rows are had by.
-    pub(super) fn row_source(&self) -> RowSource {
+    pub(in crate::ingest) fn row_source(&self) -> RowSource {
         RowSource {
             authorization: self.synced.authorization.clone(),
             endpoint: self.synced.endpoint.clone(),
@@ -117,23 +117,23 @@ impl Naming {
     }
 
     /// Where all rows lie.
-    pub(super) fn owner(&self) -> i64 {
+    pub(in crate::ingest) fn owner(&self) -> i64 {
         self.synced.owner
     }
 
     /// Under whom all rows are filed.
-    pub(super) fn patient(&self) -> &str {
+    pub(in crate::ingest) fn patient(&self) -> &str {
         &self.patient
     }
 
     /// Whether a record is filed under somebody else at the source.
-    pub(super) fn is_of_another(&self, patient: &str) -> bool {
+    pub(in crate::ingest) fn is_of_another(&self, patient: &str) -> bool {
         patient != self.synced.source_patient
     }
 
     /// The Patient of the source that a reference names, also by an address of the source's host that a gateway has not
     /// rewritten, or by an id that R4 does not admit.
-    pub(super) fn patient_of<'t>(&self, reference: &'t str) -> Option<&'t str> {
+    pub(in crate::ingest) fn patient_of<'t>(&self, reference: &'t str) -> Option<&'t str> {
         let rest = match reference.strip_prefix("Patient/") {
             Some(rest) => rest,
             None => {
@@ -149,7 +149,7 @@ impl Naming {
     }
 
     /// A reference as the source itself would write it: relative, if it leads to the source.
-    pub(super) fn local<'t>(&self, reference: &'t str) -> &'t str {
+    pub(in crate::ingest) fn local<'t>(&self, reference: &'t str) -> &'t str {
         let relative = reference.strip_prefix(&self.base);
         relative
             .filter(|text| source_target(text).is_some())
@@ -157,7 +157,7 @@ impl Naming {
     }
 
     /// The record's address at the source: its `meta.source`.
-    pub(super) fn address(&self, ty: TypeId, id: &str) -> String {
+    pub(in crate::ingest) fn address(&self, ty: TypeId, id: &str) -> String {
         if let Some((address, _)) = self.fetched(ty, id) {
             return address.clone();
         }
@@ -165,18 +165,18 @@ impl Naming {
     }
 
     /// The identifier that holds the source's id, as a JSON object.
-    pub(super) fn identifier(&self, id: &str) -> String {
+    pub(in crate::ingest) fn identifier(&self, id: &str) -> String {
         serde_json::json!({"system": self.synced.identifier_system, "value": id}).to_string()
     }
 
     /// Whether a tag's system is one of ours, by which a source would say what only we may say.
-    pub(super) fn is_our_system(&self, system: &str) -> bool {
+    pub(in crate::ingest) fn is_our_system(&self, system: &str) -> bool {
         let under = system.strip_prefix(&self.synced.tags);
         under.is_some_and(|rest| rest.starts_with('/'))
     }
 
     /// Our tags on a record, as JSON objects.
-    pub(super) fn tags(&self, ty: TypeId, id: &str) -> Vec<String> {
+    pub(in crate::ingest) fn tags(&self, ty: TypeId, id: &str) -> Vec<String> {
         let mut tags = self.tags.clone();
         let is_made = self.synced.generated_patient && id == self.synced.source_patient;
         if is_made && facts().get(ty).name == "Patient" {
@@ -199,7 +199,13 @@ impl Naming {
 }
 
 /// The tags of rows that are had by an authorization, as JSON objects.
-pub(super) fn tags(base: &str, authorization: &str, endpoint: &str, application: &str, mode: Mode) -> Vec<String> {
+pub(in crate::ingest) fn tags(
+    base: &str,
+    authorization: &str,
+    endpoint: &str,
+    application: &str,
+    mode: Mode,
+) -> Vec<String> {
     let mode = match mode {
         Mode::Live => "LIVE",
         Mode::Test => "TEST",

@@ -20,7 +20,7 @@ const CONTEXT: &str = "securityContext";
 
 /// Where a row goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Filing {
+pub(in crate::ingest) enum Filing {
     /// Under this Patient, by id.
     Person(String),
     /// As this resource is, which a Binary stands for.
@@ -32,10 +32,10 @@ pub(super) enum Filing {
 }
 
 /// What the text of a Reference's `reference` property refers to, once references are resolved.
-pub(super) type Resolved<'a> = dyn Fn(Value<'_>) -> Option<String> + 'a;
+pub(in crate::ingest) type Resolved<'a> = dyn Fn(Value<'_>) -> Option<String> + 'a;
 
 /// Files a resource of type `ty`.
-pub(super) fn file_under(ty: TypeId, id: &str, root: Value<'_>, resolved: &Resolved<'_>) -> Filing {
+pub(in crate::ingest) fn file_under(ty: TypeId, id: &str, root: Value<'_>, resolved: &Resolved<'_>) -> Filing {
     let plan = plan(ty);
     if plan.is_patient {
         return Filing::Person(id.to_owned());
@@ -60,7 +60,7 @@ fn context(ty: TypeId, root: Value<'_>) -> Option<Value<'_>> {
 }
 
 /// Whether a resource may have to be filed as another one is.
-pub(super) fn stands_for_another(ty: TypeId, root: Value<'_>, filing: &Filing) -> bool {
+pub(in crate::ingest) fn stands_for_another(ty: TypeId, root: Value<'_>, filing: &Filing) -> bool {
     !matches!(filing, Filing::Person(_)) && context(ty, root).is_some()
 }
 
@@ -85,7 +85,12 @@ fn people(ty: TypeId, root: Value<'_>, resolved: &Resolved<'_>, visit: &mut dyn 
 }
 
 /// Visits the texts of the references that decide whom a resource is filed under.
-pub(super) fn texts_of_people(ty: TypeId, root: Value<'_>, resolved: &Resolved<'_>, visit: &mut dyn FnMut(&str)) {
+pub(in crate::ingest) fn texts_of_people(
+    ty: TypeId,
+    root: Value<'_>,
+    resolved: &Resolved<'_>,
+    visit: &mut dyn FnMut(&str),
+) {
     people(ty, root, resolved, &mut |reference, _| {
         if let Some(text) = reference.get("reference").and_then(resolved) {
             visit(&text);
@@ -116,7 +121,7 @@ pub fn patient_properties(ty: TypeId) -> Vec<&'static str> {
 
 /// Whether resources of this type are always filed under one person: R4 demands a `subject`, `patient` or `beneficiary`
 /// that can be nothing but a Patient. A row refers to such a resource in vain, as far as shared rows go.
-pub(super) fn is_never_shared(ty: TypeId) -> bool {
+pub(in crate::ingest) fn is_never_shared(ty: TypeId) -> bool {
     let plan = plan(ty);
     plan.is_patient || plan.always
 }
@@ -273,8 +278,8 @@ fn contained_type<'r>(root: Value<'r>, id: &str) -> Option<Cow<'r, str>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::condition::resource_type;
     use super::*;
+    use crate::ingest::references::condition::resource_type;
     use crate::lake::json::Tape;
 
     fn filed(json: &str) -> Filing {

@@ -35,14 +35,14 @@ impl Spare {
 
 /// The text, at the front of memory that has been written to before.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
+pub(in crate::ingest) struct Pending {
     bytes: Vec<u8>,
     filled: usize,
     spare: Spare,
 }
 
 impl Pending {
-    pub(super) fn new(spare: Spare) -> Pending {
+    pub(in crate::ingest) fn new(spare: Spare) -> Pending {
         Pending {
             bytes: spare.take(),
             filled: 0,
@@ -50,16 +50,16 @@ impl Pending {
         }
     }
 
-    pub(super) fn text(&self) -> &[u8] {
+    pub(in crate::ingest) fn text(&self) -> &[u8] {
         &self.bytes[..self.filled]
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::ingest) fn len(&self) -> usize {
         self.filled
     }
 
     /// Reads on until the text has `enough` bytes; says whether the reader ended before.
-    pub(super) fn fill(&mut self, reader: &mut dyn Read, enough: usize) -> io::Result<bool> {
+    pub(in crate::ingest) fn fill(&mut self, reader: &mut dyn Read, enough: usize) -> io::Result<bool> {
         while self.filled < enough {
             if self.filled == self.bytes.len() {
                 let room = enough.min(FIRST.max(self.filled * 2));
@@ -82,7 +82,7 @@ impl Pending {
     }
 
     /// Hands out the text before `end`.
-    pub(super) fn split(&mut self, end: usize) -> Vec<u8> {
+    pub(in crate::ingest) fn split(&mut self, end: usize) -> Vec<u8> {
         let rest = self.filled - end;
         let mut next = self.spare.take();
         if next.len() < rest {
@@ -96,7 +96,7 @@ impl Pending {
     }
 
     /// Forgets the text before `start`.
-    pub(super) fn forget(&mut self, start: usize) {
+    pub(in crate::ingest) fn forget(&mut self, start: usize) {
         self.bytes.copy_within(start..self.filled, 0);
         self.filled -= start;
     }

@@ -6,17 +6,17 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::super::references::known::KnownRow;
 use super::block::{Block, Entry};
-use super::known::KnownRow;
 
 /// A resource in the buffer: block, entry.
-pub(super) type Place = (u32, u32);
+pub(in crate::ingest) type Place = (u32, u32);
 
 /// The occurrences of one id.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chain {
+pub(in crate::ingest) struct Chain {
     /// The last occurrence.
-    pub(super) last: Place,
+    pub(in crate::ingest) last: Place,
     first_digest: [u8; 16],
     last_digest: [u8; 16],
     changes: i64,
@@ -25,24 +25,24 @@ pub(super) struct Chain {
 
 /// A row that has the chain's id already.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Current {
+pub(in crate::ingest) struct Current {
     /// Which file: see [`Files`].
-    pub(super) file: u32,
-    pub(super) row: KnownRow,
+    pub(in crate::ingest) file: u32,
+    pub(in crate::ingest) row: KnownRow,
 }
 
 /// Rows that have a chain's id already.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Present {
+pub(in crate::ingest) struct Present {
     /// The lake's.
-    pub(super) base: Option<Current>,
+    pub(in crate::ingest) base: Option<Current>,
     /// The one written earlier in this import.
-    pub(super) pending: Option<Current>,
+    pub(in crate::ingest) pending: Option<Current>,
 }
 
 /// What is to be done about a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(in crate::ingest) enum Outcome {
     /// Store the last occurrence as this version; the row that is there now goes.
     Store(i64),
     /// What is there stays.
@@ -52,7 +52,7 @@ pub(super) enum Outcome {
 }
 
 /// Chains of the blocks of one type, by id, but for the contents (id, digest) in `without`.
-pub(super) fn chains(blocks: &[Block], without: &FxHashSet<(&str, [u8; 16])>) -> Vec<Chain> {
+pub(in crate::ingest) fn chains(blocks: &[Block], without: &FxHashSet<(&str, [u8; 16])>) -> Vec<Chain> {
     let mut order: Vec<Place> = (0..)
         .zip(blocks)
         .flat_map(|(block, content)| (0..content.entries.len() as u32).map(move |entry| (block, entry)))
@@ -95,7 +95,7 @@ pub(super) fn chains(blocks: &[Block], without: &FxHashSet<(&str, [u8; 16])>) ->
 
 impl Chain {
     /// Decides what to do, and how many occurrences were nothing new.
-    pub(super) fn decide(&self, present: &Present) -> (Outcome, u64) {
+    pub(in crate::ingest) fn decide(&self, present: &Present) -> (Outcome, u64) {
         let Some(current) = present.pending.or(present.base) else {
             return (Outcome::Store(1 + self.changes), self.same);
         };

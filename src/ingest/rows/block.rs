@@ -5,33 +5,33 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::condition::Key;
+use super::super::references::condition::Key;
 use crate::fhir::TypeId;
 
 /// Resources of one type out of one piece of input.
 #[derive(Debug)]
-pub(super) struct Block {
-    pub(super) ty: TypeId,
+pub(in crate::ingest) struct Block {
+    pub(in crate::ingest) ty: TypeId,
     /// The file they came from.
-    pub(super) file: Arc<Path>,
-    pub(super) entries: Vec<Entry>,
+    pub(in crate::ingest) file: Arc<Path>,
+    pub(in crate::ingest) entries: Vec<Entry>,
     texts: String,
     /// Identifiers, each with the place of its entry.
-    pub(super) identifiers: Vec<(u32, Key)>,
+    pub(in crate::ingest) identifiers: Vec<(u32, Key)>,
     /// Where a sync got them.
     source: Option<RowSource>,
 }
 
 /// The authorization and the endpoint that rows are had by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct RowSource {
-    pub(super) authorization: String,
-    pub(super) endpoint: String,
+pub(in crate::ingest) struct RowSource {
+    pub(in crate::ingest) authorization: String,
+    pub(in crate::ingest) endpoint: String,
 }
 
 impl RowSource {
     /// That of rows that are had by an authorization; imported rows have none.
-    pub(super) fn of(authorization: Option<&str>, endpoint: Option<&str>) -> Option<RowSource> {
+    pub(in crate::ingest) fn of(authorization: Option<&str>, endpoint: Option<&str>) -> Option<RowSource> {
         let authorization = authorization.filter(|authorization| !authorization.is_empty())?;
         Some(RowSource {
             authorization: authorization.to_owned(),
@@ -42,12 +42,12 @@ impl RowSource {
 
 /// One resource of a [`Block`].
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(in crate::ingest) struct Entry {
     /// Its place in the whole input.
-    pub(super) ordinal: u64,
-    pub(super) owner: i64,
-    pub(super) digest: [u8; 16],
-    pub(super) origin: Origin,
+    pub(in crate::ingest) ordinal: u64,
+    pub(in crate::ingest) owner: i64,
+    pub(in crate::ingest) digest: [u8; 16],
+    pub(in crate::ingest) origin: Origin,
     splice: Splice,
     /// Where in the texts: id, id before rewriting, patient (empty for none), shared references (one a line), resource.
     id: Range<u32>,
@@ -59,51 +59,51 @@ pub(super) struct Entry {
 
 /// Where in its file a resource stood.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Origin {
-    pub(super) line: u64,
+pub(in crate::ingest) struct Origin {
+    pub(in crate::ingest) line: u64,
     /// Its place among a Bundle's entries.
-    pub(super) entry: Option<u32>,
+    pub(in crate::ingest) entry: Option<u32>,
 }
 
 /// Where `meta.versionId` and `meta.lastUpdated` belong in a text that lacks them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Splice {
-    pub(super) at: usize,
+pub(in crate::ingest) struct Splice {
+    pub(in crate::ingest) at: usize,
     /// Behind the opening brace of a `meta` that has other properties; else there is none, and one belongs here.
-    pub(super) in_meta: bool,
+    pub(in crate::ingest) in_meta: bool,
 }
 
 /// A resource to put into a block.
-pub(super) struct Content<'a> {
-    pub(super) ordinal: u64,
-    pub(super) owner: i64,
-    pub(super) digest: [u8; 16],
-    pub(super) origin: Origin,
-    pub(super) splice: Splice,
-    pub(super) id: &'a str,
+pub(in crate::ingest) struct Content<'a> {
+    pub(in crate::ingest) ordinal: u64,
+    pub(in crate::ingest) owner: i64,
+    pub(in crate::ingest) digest: [u8; 16],
+    pub(in crate::ingest) origin: Origin,
+    pub(in crate::ingest) splice: Splice,
+    pub(in crate::ingest) id: &'a str,
     /// Its id before rewriting.
-    pub(super) source_id: &'a str,
-    pub(super) patient: Option<&'a str>,
-    pub(super) shared_refs: SharedRefs<'a>,
-    pub(super) text: &'a str,
-    pub(super) identifiers: &'a [Key],
+    pub(in crate::ingest) source_id: &'a str,
+    pub(in crate::ingest) patient: Option<&'a str>,
+    pub(in crate::ingest) shared_refs: SharedRefs<'a>,
+    pub(in crate::ingest) text: &'a str,
+    pub(in crate::ingest) identifiers: &'a [Key],
 }
 
 /// What a resource refers to that may be shared, as `Type/id`.
 #[derive(Clone, Copy)]
-pub(super) enum SharedRefs<'a> {
+pub(in crate::ingest) enum SharedRefs<'a> {
     List(&'a [String]),
     /// One a line.
     Lines(&'a str),
 }
 
 impl SharedRefs<'_> {
-    pub(super) const NONE: SharedRefs<'static> = SharedRefs::Lines("");
+    pub(in crate::ingest) const NONE: SharedRefs<'static> = SharedRefs::Lines("");
 }
 
 impl Block {
     /// An empty block with room for about `reserve` bytes of text.
-    pub(super) fn new(ty: TypeId, file: Arc<Path>, reserve: usize) -> Self {
+    pub(in crate::ingest) fn new(ty: TypeId, file: Arc<Path>, reserve: usize) -> Self {
         Self {
             ty,
             file,
@@ -115,21 +115,21 @@ impl Block {
     }
 
     /// The same block, of rows that a sync got there.
-    pub(super) fn with_source(self, source: Option<RowSource>) -> Self {
+    pub(in crate::ingest) fn with_source(self, source: Option<RowSource>) -> Self {
         Self { source, ..self }
     }
 
     /// Where a sync got the rows.
-    pub(super) fn source(&self) -> Option<&RowSource> {
+    pub(in crate::ingest) fn source(&self) -> Option<&RowSource> {
         self.source.as_ref()
     }
 
     /// Says where a sync got the rows.
-    pub(super) fn set_source(&mut self, source: RowSource) {
+    pub(in crate::ingest) fn set_source(&mut self, source: RowSource) {
         self.source = Some(source);
     }
 
-    pub(super) fn push(&mut self, content: &Content<'_>) {
+    pub(in crate::ingest) fn push(&mut self, content: &Content<'_>) {
         let id = self.append(content.id);
         let source_id = if content.source_id == content.id {
             id.clone()
@@ -160,7 +160,7 @@ impl Block {
     }
 
     /// Whether a resource with a text that long fits without more memory, about. One always fits into an empty block.
-    pub(super) fn has_room(&self, length: usize) -> bool {
+    pub(in crate::ingest) fn has_room(&self, length: usize) -> bool {
         self.texts.is_empty() || self.texts.capacity() - self.texts.len() > length
     }
 
@@ -182,12 +182,12 @@ impl Block {
     }
 
     /// Bytes of memory.
-    pub(super) fn weight(&self) -> usize {
+    pub(in crate::ingest) fn weight(&self) -> usize {
         self.texts.capacity() + self.entries.capacity() * size_of::<Entry>() + self.identifiers.capacity() * 24
     }
 
     /// Gives back memory held in reserve, unless that is little.
-    pub(super) fn shrink(&mut self) {
+    pub(in crate::ingest) fn shrink(&mut self) {
         if self.texts.capacity() > self.texts.len() + self.texts.len() / 8 {
             self.texts.shrink_to_fit();
         }
@@ -198,45 +198,45 @@ impl Block {
         &self.texts[range.start as usize..range.end as usize]
     }
 
-    pub(super) fn id(&self, entry: &Entry) -> &str {
+    pub(in crate::ingest) fn id(&self, entry: &Entry) -> &str {
         self.str(&entry.id)
     }
 
     /// The id by which the input knows it.
-    pub(super) fn source_id(&self, entry: &Entry) -> &str {
+    pub(in crate::ingest) fn source_id(&self, entry: &Entry) -> &str {
         self.str(&entry.source_id)
     }
 
-    pub(super) fn patient(&self, entry: &Entry) -> Option<&str> {
+    pub(in crate::ingest) fn patient(&self, entry: &Entry) -> Option<&str> {
         Some(self.str(&entry.patient)).filter(|patient| !patient.is_empty())
     }
 
-    pub(super) fn shared_refs(&self, entry: &Entry) -> impl Iterator<Item = &str> {
+    pub(in crate::ingest) fn shared_refs(&self, entry: &Entry) -> impl Iterator<Item = &str> {
         lines(self.shared_refs_lines(entry))
     }
 
     /// What the resource refers to that may be shared, one a line.
-    pub(super) fn shared_refs_lines(&self, entry: &Entry) -> &str {
+    pub(in crate::ingest) fn shared_refs_lines(&self, entry: &Entry) -> &str {
         self.str(&entry.shared_refs)
     }
 
     /// Where version and time belong in the resource.
-    pub(super) fn splice(&self, entry: &Entry) -> Splice {
+    pub(in crate::ingest) fn splice(&self, entry: &Entry) -> Splice {
         entry.splice
     }
 
     /// The resource, without its version and the time of the commit.
-    pub(super) fn text(&self, entry: &Entry) -> &str {
+    pub(in crate::ingest) fn text(&self, entry: &Entry) -> &str {
         self.str(&entry.text)
     }
 
     /// Bytes of the resource's text.
-    pub(super) fn size(&self, entry: &Entry) -> usize {
+    pub(in crate::ingest) fn size(&self, entry: &Entry) -> usize {
         entry.text.len()
     }
 
     /// Writes the resource as it is stored: with its version and the time of the commit in `meta`.
-    pub(super) fn write(&self, entry: &Entry, version: i64, last_updated: &str, out: &mut Vec<u8>) {
+    pub(in crate::ingest) fn write(&self, entry: &Entry, version: i64, last_updated: &str, out: &mut Vec<u8>) {
         use std::io::Write;
 
         let text = self.str(&entry.text).as_bytes();
@@ -255,6 +255,6 @@ impl Block {
 }
 
 /// The lines of a list of shared references.
-pub(super) fn lines(list: &str) -> impl Iterator<Item = &str> {
+pub(in crate::ingest) fn lines(list: &str) -> impl Iterator<Item = &str> {
     list.split('\n').filter(|reference| !reference.is_empty())
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
 
-use super::error::{IngestError, Reason, Refusal};
+use super::super::error::{IngestError, Reason, Refusal};
 use super::form::{has_lines, is_closed};
 use super::pending::{Pending, Spare};
 

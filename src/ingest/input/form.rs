@@ -2,7 +2,7 @@
 
 /// Whether the text is an object (or something malformed) that ends where the text does: braces balance outside
 /// strings.
-pub(super) fn is_closed(text: &[u8]) -> bool {
+pub(in crate::ingest) fn is_closed(text: &[u8]) -> bool {
     let mut depth = 0usize;
     let mut quoted = false;
     let mut bytes = text.iter();
@@ -30,7 +30,7 @@ pub(super) fn is_closed(text: &[u8]) -> bool {
 /// In one document an object follows `[`, `,` or `:`, so a line that is a whole object and follows something else
 /// begins anew. A damaged document may have such lines as well, where a comma is missing, but then more of its lines
 /// are properties and closing brackets. A last line that has no end yet is left out unless the text is `whole`.
-pub(super) fn has_lines(text: &[u8], whole: bool) -> bool {
+pub(in crate::ingest) fn has_lines(text: &[u8], whole: bool) -> bool {
     let text = match memchr::memrchr(b'\n', text) {
         Some(end) if !whole => &text[..end],
         _ => text,

@@ -7,16 +7,16 @@ use std::path::Path;
 
 use rustc_hash::{FxHashSet, FxHasher};
 
+use super::super::error::Refusal;
 use super::block::Origin;
-use super::error::Refusal;
 
 /// The places of such resources, by a hash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Unfit(FxHashSet<u64>);
+pub(in crate::ingest) struct Unfit(FxHashSet<u64>);
 
 impl Unfit {
     /// Notes a resource that was refused. One that the rules made is of no file: it is not read.
-    pub(super) fn add(&mut self, refusal: &Refusal) {
+    pub(in crate::ingest) fn add(&mut self, refusal: &Refusal) {
         if refusal.file.as_os_str().is_empty() {
             return;
         }
@@ -27,20 +27,20 @@ impl Unfit {
         self.0.insert(place(&refusal.file, origin));
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::ingest) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(super) fn holds(&self, file: &Path, origin: Origin) -> bool {
+    pub(in crate::ingest) fn holds(&self, file: &Path, origin: Origin) -> bool {
         !self.is_empty() && self.0.contains(&place(file, origin))
     }
 
     /// Whether another has all of these.
-    pub(super) fn is_within(&self, other: &Unfit) -> bool {
+    pub(in crate::ingest) fn is_within(&self, other: &Unfit) -> bool {
         self.0.is_subset(&other.0)
     }
 
-    pub(super) fn add_all(&mut self, other: Unfit) {
+    pub(in crate::ingest) fn add_all(&mut self, other: Unfit) {
         self.0.extend(other.0);
     }
 }

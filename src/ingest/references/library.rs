@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::super::contexts::{Contexts, Filed, Wanted};
+use super::super::error::IngestError;
 use super::condition::{Key, Keys, Token};
-use super::contexts::{Contexts, Filed, Wanted};
-use super::error::IngestError;
 use super::known::{Opened, Rows};
 use crate::fhir::TypeId;
 use crate::lake::{DataFile, Mode, Picture, deletes};
 
 /// Where rows are that were there before, or were written in this import.
 #[derive(Clone, Debug)]
-pub(super) struct Library {
+pub(in crate::ingest) struct Library {
     base: Arc<Picture>,
     /// What opens the files.
     sealing: crate::lake::Keys,
@@ -25,14 +25,19 @@ pub(super) struct Library {
     /// other ids than the input speaks of.
     consults: bool,
     /// Files written in this import.
-    pub(super) pending: FxHashMap<TypeId, Vec<PathBuf>>,
+    pub(in crate::ingest) pending: FxHashMap<TypeId, Vec<PathBuf>>,
 }
 
 /// Receives the id of a row and the keys of its identifiers.
-pub(super) type Visit<'v> = dyn FnMut(&str, &[Key]) + 'v;
+pub(in crate::ingest) type Visit<'v> = dyn FnMut(&str, &[Key]) + 'v;
 
 impl Library {
-    pub(super) fn new(base: Arc<Picture>, sealing: crate::lake::Keys, mode: Mode, application: &str) -> Self {
+    pub(in crate::ingest) fn new(
+        base: Arc<Picture>,
+        sealing: crate::lake::Keys,
+        mode: Mode,
+        application: &str,
+    ) -> Self {
         Self {
             base,
             sealing,
@@ -44,7 +49,7 @@ impl Library {
     }
 
     /// The same, but conditions are answered by the input alone.
-    pub(super) fn unconsulted(&self) -> Self {
+    pub(in crate::ingest) fn unconsulted(&self) -> Self {
         Self {
             consults: false,
             ..self.clone()
@@ -52,7 +57,12 @@ impl Library {
     }
 
     /// Visits the identifiers of the application's rows of this type as the import found them.
-    pub(super) fn stored_identifiers(&self, ty: TypeId, keys: Keys, visit: &mut Visit<'_>) -> Result<(), IngestError> {
+    pub(in crate::ingest) fn stored_identifiers(
+        &self,
+        ty: TypeId,
+        keys: Keys,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), IngestError> {
         let Some(table) = self.base.table(self.mode, ty).filter(|_| self.consults) else {
             return Ok(());
         };
@@ -64,7 +74,12 @@ impl Library {
     }
 
     /// Visits the identifiers of the rows of this type that were written in this import.
-    pub(super) fn pending_identifiers(&self, ty: TypeId, keys: Keys, visit: &mut Visit<'_>) -> Result<(), IngestError> {
+    pub(in crate::ingest) fn pending_identifiers(
+        &self,
+        ty: TypeId,
+        keys: Keys,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), IngestError> {
         for path in self.pending.get(&ty).into_iter().flatten() {
             self.visit(&Opened::open(path, &self.sealing)?, ty, keys, &Rows::default(), visit)?;
         }
@@ -73,7 +88,7 @@ impl Library {
 
     /// Adds under whom the application's rows are filed that are wanted: those that were there, then those that were
     /// written in this import.
-    pub(super) fn filed(&self, wanted: &Wanted, contexts: &mut Contexts) -> Result<(), IngestError> {
+    pub(in crate::ingest) fn filed(&self, wanted: &Wanted, contexts: &mut Contexts) -> Result<(), IngestError> {
         for (ty, ids) in wanted {
             let table = self.base.table(self.mode, *ty);
             for file in table.into_iter().flat_map(|table| &table.files) {
@@ -130,7 +145,7 @@ impl Library {
 }
 
 /// Which rows of a data file are deleted in its snapshot.
-pub(super) fn deleted_rows(file: &DataFile, sealing: &crate::lake::Keys) -> Result<Rows, IngestError> {
+pub(in crate::ingest) fn deleted_rows(file: &DataFile, sealing: &crate::lake::Keys) -> Result<Rows, IngestError> {
     Ok(match &file.deletes {
         Some(deletes) => deletes::read(&deletes.path, sealing)?.into_iter().collect(),
         None => Rows::default(),

@@ -10,15 +10,15 @@ use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::block::Block;
+use super::super::rows::block::Block;
+use super::super::rows::spill::Spill;
 use super::condition::{Condition, Key, Keys, Token};
-use super::spill::Spill;
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::Value;
 
 /// What a condition found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Match {
+pub(in crate::ingest) enum Match {
     /// No resource so far.
     None,
     /// This one, by id.
@@ -29,7 +29,7 @@ pub(super) enum Match {
 
 /// Identifier to resources.
 #[derive(Debug)]
-pub(super) struct Identifiers {
+pub(in crate::ingest) struct Identifiers {
     /// What did not fit, where nothing else knows it.
     overflow: Option<Overflow>,
     by_type: FxHashMap<TypeId, OfType>,
@@ -56,7 +56,7 @@ enum Holders {
 
 impl Identifiers {
     /// An index of at most `capacity` identifiers.
-    pub(super) fn new(capacity: usize) -> Self {
+    pub(in crate::ingest) fn new(capacity: usize) -> Self {
         Self {
             overflow: None,
             by_type: FxHashMap::default(),
@@ -68,7 +68,7 @@ impl Identifiers {
     }
 
     /// An index of at most `capacity` identifiers in memory. The others are in a temporary file of the folder.
-    pub(super) fn with_overflow(capacity: usize, folder: &Path) -> Self {
+    pub(in crate::ingest) fn with_overflow(capacity: usize, folder: &Path) -> Self {
         Self {
             overflow: Some(Overflow::new(folder)),
             ..Self::new(capacity)
@@ -76,7 +76,7 @@ impl Identifiers {
     }
 
     /// Visits what did not fit of a type: ids, and each time some of the id's identifiers.
-    pub(super) fn overflowed(&mut self, ty: TypeId, visit: &mut dyn FnMut(&str, &[Key])) -> io::Result<()> {
+    pub(in crate::ingest) fn overflowed(&mut self, ty: TypeId, visit: &mut dyn FnMut(&str, &[Key])) -> io::Result<()> {
         match &mut self.overflow {
             Some(overflow) => overflow.visit(ty, visit),
             None => Ok(()),
@@ -84,7 +84,7 @@ impl Identifiers {
     }
 
     /// Notes the identifiers of all resources of a block.
-    pub(super) fn add_block(&mut self, block: &Block) {
+    pub(in crate::ingest) fn add_block(&mut self, block: &Block) {
         for of_entry in block.identifiers.chunk_by(|one, other| one.0 == other.0) {
             let keys: Vec<Key> = of_entry.iter().map(|(_, key)| *key).collect();
             self.add(block.ty, block.source_id(&block.entries[of_entry[0].0 as usize]), &keys);
@@ -92,7 +92,7 @@ impl Identifiers {
     }
 
     /// Notes that a resource carries these identifiers.
-    pub(super) fn add(&mut self, ty: TypeId, id: &str, keys: &[Key]) {
+    pub(in crate::ingest) fn add(&mut self, ty: TypeId, id: &str, keys: &[Key]) {
         if keys.is_empty() {
             return;
         }
@@ -127,22 +127,22 @@ impl Identifiers {
     }
 
     /// Whether the rows of this type that the lake held before the import are in the index.
-    pub(super) fn is_loaded(&self, ty: TypeId) -> bool {
+    pub(in crate::ingest) fn is_loaded(&self, ty: TypeId) -> bool {
         self.loaded.contains(&ty)
     }
 
     /// Notes that they are.
-    pub(super) fn set_loaded(&mut self, ty: TypeId) {
+    pub(in crate::ingest) fn set_loaded(&mut self, ty: TypeId) {
         self.loaded.insert(ty);
     }
 
     /// Whether everything that was added for this type is still known.
-    pub(super) fn is_complete(&self, ty: TypeId) -> bool {
+    pub(in crate::ingest) fn is_complete(&self, ty: TypeId) -> bool {
         !self.incomplete.contains(&ty)
     }
 
     /// What answers the condition, among what was added.
-    pub(super) fn matches(&self, condition: &Condition) -> Match {
+    pub(in crate::ingest) fn matches(&self, condition: &Condition) -> Match {
         let mut found: Option<Vec<&str>> = condition
             .ids
             .as_ref()
@@ -272,7 +272,7 @@ impl Overflow {
 }
 
 /// The keys under which a resource of type `ty` with this `identifier` property is found.
-pub(super) fn keys_of(ty: TypeId, identifier: Value<'_>, keys: Keys, found: &mut Vec<Key>) {
+pub(in crate::ingest) fn keys_of(ty: TypeId, identifier: Value<'_>, keys: Keys, found: &mut Vec<Key>) {
     let mut one = |identifier: Value<'_>| {
         let Some(value) = identifier.get_str("value").filter(|value| !value.is_empty()) else {
             return;

@@ -7,7 +7,7 @@ use crate::fhir::TypeId;
 
 /// Blocks in memory, by type.
 #[derive(Debug, Default)]
-pub(super) struct Buffer {
+pub(in crate::ingest) struct Buffer {
     types: FxHashMap<TypeId, OfType>,
     weight: usize,
 }
@@ -19,7 +19,7 @@ struct OfType {
 }
 
 impl Buffer {
-    pub(super) fn push(&mut self, block: Block) {
+    pub(in crate::ingest) fn push(&mut self, block: Block) {
         if block.entries.is_empty() {
             return;
         }
@@ -30,17 +30,17 @@ impl Buffer {
     }
 
     /// Bytes of memory.
-    pub(super) fn weight(&self) -> usize {
+    pub(in crate::ingest) fn weight(&self) -> usize {
         self.weight
     }
 
     /// The blocks of a type.
-    pub(super) fn of(&self, ty: TypeId) -> &[Block] {
+    pub(in crate::ingest) fn of(&self, ty: TypeId) -> &[Block] {
         self.types.get(&ty).map_or(&[], |of_type| &of_type.blocks)
     }
 
     /// Takes out the largest types until at most `rest` bytes remain. Small types stay, so that their files are few.
-    pub(super) fn drain(&mut self, rest: usize) -> Vec<(TypeId, Vec<Block>)> {
+    pub(in crate::ingest) fn drain(&mut self, rest: usize) -> Vec<(TypeId, Vec<Block>)> {
         let mut by_weight: Vec<(usize, TypeId)> =
             self.types.iter().map(|(ty, of_type)| (of_type.weight, *ty)).collect();
         by_weight.sort_unstable_by(|one, other| other.cmp(one));

@@ -7,14 +7,14 @@
 
 use rustc_hash::FxHashMap;
 
-use super::block::Block;
-use super::synced::Naming;
+use super::super::rows::block::Block;
+use super::super::sync::synced::Naming;
 use crate::fhir::{TypeId, facts};
 use crate::lake::owner::{APPLICATION_ONLY, OwnerKey, assemble};
 
 /// Owners of the input's resources, gathered in a first reading.
 #[derive(Debug)]
-pub(super) struct Survey {
+pub(in crate::ingest) struct Survey {
     key: OwnerKey,
     application: String,
     owners: FxHashMap<u64, i64>,
@@ -22,7 +22,7 @@ pub(super) struct Survey {
 
 /// Gives the resources of an input their new ids.
 #[derive(Debug)]
-pub(super) enum Rewrite {
+pub(in crate::ingest) enum Rewrite {
     /// Of an import that was surveyed.
     Surveyed(Survey),
     /// Of a sync.
@@ -30,7 +30,7 @@ pub(super) enum Rewrite {
 }
 
 impl Survey {
-    pub(super) fn new(key: OwnerKey, application: &str) -> Self {
+    pub(in crate::ingest) fn new(key: OwnerKey, application: &str) -> Self {
         Self {
             key,
             application: application.to_owned(),
@@ -39,7 +39,7 @@ impl Survey {
     }
 
     /// Notes under whom the resources of a block are filed. The last version of a resource decides.
-    pub(super) fn note(&mut self, block: &Block) {
+    pub(in crate::ingest) fn note(&mut self, block: &Block) {
         for entry in &block.entries {
             let hash = self.hash(block.ty, block.id(entry));
             if entry.owner > APPLICATION_ONLY {
@@ -51,11 +51,11 @@ impl Survey {
     }
 
     /// The owner of a resource that is filed under a person, as far as it was met.
-    pub(super) fn owner(&self, ty: TypeId, id: &str) -> Option<i64> {
+    pub(in crate::ingest) fn owner(&self, ty: TypeId, id: &str) -> Option<i64> {
         self.owners.get(&self.hash(ty, id)).copied()
     }
 
-    pub(super) fn finish(self) -> Rewrite {
+    pub(in crate::ingest) fn finish(self) -> Rewrite {
         Rewrite::Surveyed(self)
     }
 
@@ -66,7 +66,7 @@ impl Survey {
 
 impl Rewrite {
     /// The new id of a Patient, whether the survey met it or not.
-    pub(super) fn patient_id(&self, id: &str) -> String {
+    pub(in crate::ingest) fn patient_id(&self, id: &str) -> String {
         match self {
             Rewrite::Surveyed(survey) => survey.patient_id(id),
             Rewrite::Synced(naming) => naming.patient().to_owned(),
@@ -74,7 +74,7 @@ impl Rewrite {
     }
 
     /// The new id of a resource.
-    pub(super) fn id(&self, ty: TypeId, id: &str) -> String {
+    pub(in crate::ingest) fn id(&self, ty: TypeId, id: &str) -> String {
         match self {
             Rewrite::Surveyed(survey) => survey.id(ty, id),
             Rewrite::Synced(naming) => naming.id(ty, id),
@@ -82,7 +82,7 @@ impl Rewrite {
     }
 
     /// How a sync names and marks, if it is one.
-    pub(super) fn naming(&self) -> Option<&Naming> {
+    pub(in crate::ingest) fn naming(&self) -> Option<&Naming> {
         match self {
             Rewrite::Surveyed(_) => None,
             Rewrite::Synced(naming) => Some(naming),

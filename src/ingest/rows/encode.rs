@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::array::RecordBatch;
 use parquet::bloom_filter::Sbbf;
 
+use super::super::error::{IngestError, Reason, Refusal};
+use super::super::references::known::Rows;
 use super::block::Block;
 use super::chains::{Place, Present};
-use super::error::{IngestError, Reason, Refusal};
-use super::known::Rows;
 use crate::fhir::{TypeId, facts};
 use crate::lake::file::write_file;
 use crate::lake::json::Tape;
@@ -17,44 +17,44 @@ use crate::lake::shred::{ShredError, Shredder, SystemValues};
 use crate::lake::{LakeError, Mode, Transaction, WrittenFile};
 
 /// What all rows of an import have in common.
-pub(super) struct Target {
-    pub(super) mode: Mode,
-    pub(super) application: String,
+pub(in crate::ingest) struct Target {
+    pub(in crate::ingest) mode: Mode,
+    pub(in crate::ingest) application: String,
     /// The moment of the import, in microseconds and as FHIR writes it.
-    pub(super) last_updated: i64,
-    pub(super) last_updated_text: String,
+    pub(in crate::ingest) last_updated: i64,
+    pub(in crate::ingest) last_updated_text: String,
 }
 
 /// A file written in this import.
 #[derive(Debug)]
-pub(super) struct Pending {
-    pub(super) file: WrittenFile,
-    pub(super) ids: Sbbf,
+pub(in crate::ingest) struct Pending {
+    pub(in crate::ingest) file: WrittenFile,
+    pub(in crate::ingest) ids: Sbbf,
     /// Rows that a later occurrence replaced.
-    pub(super) dropped: Rows,
+    pub(in crate::ingest) dropped: Rows,
 }
 
 /// A resource that is to be written.
-pub(super) struct Row {
-    pub(super) chain: Place,
-    pub(super) version: i64,
-    pub(super) present: Present,
+pub(in crate::ingest) struct Row {
+    pub(in crate::ingest) chain: Place,
+    pub(in crate::ingest) version: i64,
+    pub(in crate::ingest) present: Present,
 }
 
 /// Rows that make one file.
-pub(super) struct Job<'b> {
-    pub(super) ty: TypeId,
-    pub(super) blocks: &'b [Block],
-    pub(super) rows: Vec<Row>,
+pub(in crate::ingest) struct Job<'b> {
+    pub(in crate::ingest) ty: TypeId,
+    pub(in crate::ingest) blocks: &'b [Block],
+    pub(in crate::ingest) rows: Vec<Row>,
 }
 
 /// What came of a [`Job`].
-pub(super) struct Done {
-    pub(super) ty: TypeId,
+pub(in crate::ingest) struct Done {
+    pub(in crate::ingest) ty: TypeId,
     /// Nothing, if all of its rows were refused.
-    pub(super) pending: Option<Pending>,
-    pub(super) stored: Vec<Present>,
-    pub(super) refusals: Vec<(Place, Refusal)>,
+    pub(in crate::ingest) pending: Option<Pending>,
+    pub(in crate::ingest) stored: Vec<Present>,
+    pub(in crate::ingest) refusals: Vec<(Place, Refusal)>,
 }
 
 /// Bytes that version and time add to a resource, about.
@@ -62,7 +62,7 @@ const META: usize = 80;
 
 impl Job<'_> {
     /// Bytes of the resources of all rows.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::ingest) fn bytes(&self) -> usize {
         self.bytes_of(&self.rows)
     }
 
@@ -75,7 +75,7 @@ impl Job<'_> {
     }
 
     /// Writes the rows to a file, or to several if one batch cannot hold them.
-    pub(super) fn write(
+    pub(in crate::ingest) fn write(
         &self,
         target: &Target,
         transaction: &Mutex<&mut Transaction<'_>>,

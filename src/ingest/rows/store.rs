@@ -11,15 +11,15 @@ use std::sync::{Arc, Mutex};
 use arrow::array::{BooleanArray, RecordBatch};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::super::error::IngestError;
+use super::super::references::known::{Opened, Rows};
+use super::super::references::library::deleted_rows;
+use super::super::session::Options;
+use super::super::summary::Summary;
+use super::super::sync::synced::{Synced, SyncedAttachment};
 use super::block::Block;
 use super::chains::{Chain, Current, Outcome, Place, Present, chains};
 use super::encode::{Done, Job, Pending, Row, Target};
-use super::error::IngestError;
-use super::known::{Opened, Rows};
-use super::library::deleted_rows;
-use super::session::Options;
-use super::summary::Summary;
-use super::synced::{Synced, SyncedAttachment};
 use super::unfit::Unfit;
 use crate::fhir::TypeId;
 use crate::lake::file::{CheckedFile, write_file};
@@ -34,7 +34,7 @@ const LEAST_BYTES: usize = 4 << 20;
 
 /// The writing side of an import.
 #[derive(Debug)]
-pub(super) struct Store<'w> {
+pub(in crate::ingest) struct Store<'w> {
     transaction: Transaction<'w>,
     base: Arc<Picture>,
     options: Options,
@@ -47,11 +47,11 @@ pub(super) struct Store<'w> {
     /// Rows of the lake that have a newer version, by data file.
     superseded: FxHashMap<(TypeId, u64), Rows>,
     /// Resources of the input that fit into no table.
-    pub(super) unfit: Unfit,
+    pub(in crate::ingest) unfit: Unfit,
 }
 
 impl<'w> Store<'w> {
-    pub(super) fn new(transaction: Transaction<'w>, options: Options, cause: &'static str) -> Self {
+    pub(in crate::ingest) fn new(transaction: Transaction<'w>, options: Options, cause: &'static str) -> Self {
         let base = Arc::clone(transaction.base());
         // It rises from commit to commit, whatever the clock does: clients ask for what is newer than what they have.
         let last_updated = transaction.time();
@@ -71,7 +71,7 @@ impl<'w> Store<'w> {
     }
 
     /// Writes what the blocks hold and is new.
-    pub(super) fn flush(
+    pub(in crate::ingest) fn flush(
         &mut self,
         types: &[(TypeId, Vec<Block>)],
         summary: &mut Summary,
@@ -113,7 +113,7 @@ impl<'w> Store<'w> {
     }
 
     /// Deletes the lake's rows of these ids.
-    pub(super) fn delete(&mut self, ty: TypeId, ids: &[String]) -> Result<(), IngestError> {
+    pub(in crate::ingest) fn delete(&mut self, ty: TypeId, ids: &[String]) -> Result<(), IngestError> {
         let wanted: FxHashMap<&str, u32> = ids.iter().map(String::as_str).zip(0..).collect();
         let base = Arc::clone(&self.base);
         let files = base.table(self.options.mode, ty).map_or(&[][..], |table| &table.files);
@@ -131,7 +131,12 @@ impl<'w> Store<'w> {
     }
 
     /// Takes in the bytes of a Binary.
-    pub(super) fn attach(&mut self, synced: &Synced, binary: &str, one: &SyncedAttachment) -> Result<(), IngestError> {
+    pub(in crate::ingest) fn attach(
+        &mut self,
+        synced: &Synced,
+        binary: &str,
+        one: &SyncedAttachment,
+    ) -> Result<(), IngestError> {
         if let Some(number) = one.kept {
             self.transaction.set_origin(number, &one.origin);
             return Ok(());
@@ -149,7 +154,7 @@ impl<'w> Store<'w> {
     }
 
     /// Commits everything.
-    pub(super) fn finish(mut self, summary: &mut Summary) -> Result<(), IngestError> {
+    pub(in crate::ingest) fn finish(mut self, summary: &mut Summary) -> Result<(), IngestError> {
         let mode = self.options.mode;
         for (ty, files) in std::mem::take(&mut self.pending) {
             for pending in files {

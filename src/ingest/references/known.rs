@@ -14,19 +14,19 @@ use parquet::bloom_filter::Sbbf;
 use parquet::errors::ParquetError;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::error::IngestError;
+use super::super::error::IngestError;
 use crate::lake::file::CheckedFile;
 use crate::lake::{Keys, LakeError};
 
 /// A set of row positions.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rows {
+pub(in crate::ingest) struct Rows {
     words: Vec<u64>,
     count: u64,
 }
 
 impl Rows {
-    pub(super) fn insert(&mut self, row: u64) {
+    pub(in crate::ingest) fn insert(&mut self, row: u64) {
         let at = (row / 64) as usize;
         if self.words.len() <= at {
             self.words.resize(at + 1, 0);
@@ -36,24 +36,24 @@ impl Rows {
         self.words[at] |= bit;
     }
 
-    pub(super) fn remove(&mut self, row: u64) {
+    pub(in crate::ingest) fn remove(&mut self, row: u64) {
         if self.contains(row) {
             self.words[(row / 64) as usize] &= !(1 << (row % 64));
             self.count -= 1;
         }
     }
 
-    pub(super) fn contains(&self, row: u64) -> bool {
+    pub(in crate::ingest) fn contains(&self, row: u64) -> bool {
         self.words
             .get((row / 64) as usize)
             .is_some_and(|word| word & (1 << (row % 64)) != 0)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::ingest) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+    pub(in crate::ingest) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         let bits = |word: u64| (0..64).filter(move |bit| word & (1 << bit) != 0);
         self.words
             .iter()
@@ -72,29 +72,29 @@ impl FromIterator<u64> for Rows {
 
 /// A row with an id that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct KnownRow {
+pub(in crate::ingest) struct KnownRow {
     /// Position in its file.
-    pub(super) row: u64,
-    pub(super) version: i64,
-    pub(super) digest: [u8; 16],
+    pub(in crate::ingest) row: u64,
+    pub(in crate::ingest) version: i64,
+    pub(in crate::ingest) digest: [u8; 16],
 }
 
 /// An open data file.
-pub(super) struct Opened<'p> {
+pub(in crate::ingest) struct Opened<'p> {
     path: &'p Path,
     file: CheckedFile,
     metadata: ArrowReaderMetadata,
 }
 
 impl<'p> Opened<'p> {
-    pub(super) fn open(path: &'p Path, keys: &Keys) -> Result<Self, IngestError> {
+    pub(in crate::ingest) fn open(path: &'p Path, keys: &Keys) -> Result<Self, IngestError> {
         let file = CheckedFile::open(path, keys)?;
         let metadata = file.metadata(path, ArrowReaderOptions::new())?;
         Ok(Self { path, file, metadata })
     }
 
     /// Finds the application's rows with one of the ids of `wanted` and hands each on with what stands beside the id.
-    pub(super) fn find(
+    pub(in crate::ingest) fn find(
         &self,
         application: &str,
         wanted: &FxHashMap<&str, u32>,
@@ -138,7 +138,7 @@ impl<'p> Opened<'p> {
 
     /// Visits the application's rows with one of these ids: position, id, owner, and the Patient that they are filed
     /// under.
-    pub(super) fn filed(
+    pub(in crate::ingest) fn filed(
         &self,
         application: &str,
         wanted: &FxHashSet<String>,
@@ -171,7 +171,7 @@ impl<'p> Opened<'p> {
     }
 
     /// Visits the identifiers of the application's rows: position, id, system, value.
-    pub(super) fn identifiers(
+    pub(in crate::ingest) fn identifiers(
         &self,
         application: &str,
         mut visit: impl FnMut(u64, &str, Option<&str>, &str),

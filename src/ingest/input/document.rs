@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::block::{Block, Origin};
-use super::condition::{Condition, Key, resource_type};
-use super::error::{Reason, Refusal};
-use super::links::{Links, Target, Wait};
+use super::super::error::{Reason, Refusal};
+use super::super::references::condition::{Condition, Key, resource_type};
+use super::super::references::links::{Links, Target, Wait};
+use super::super::rows::block::{Block, Origin};
+use super::super::rows::owners::Owners;
 use super::normalize::{Normalized, Normalizer, Rejected, content_id};
-use super::owners::Owners;
 use super::source::{Piece, Text};
 use crate::fhir::TypeId;
 use crate::fhir::reference::is_id;
@@ -24,41 +24,41 @@ use crate::lake::json::{JsonError, Tape, Value};
 
 /// What came of a piece.
 #[derive(Debug)]
-pub(super) struct Prepared {
-    pub(super) file: Arc<Path>,
-    pub(super) consumed: u64,
+pub(in crate::ingest) struct Prepared {
+    pub(in crate::ingest) file: Arc<Path>,
+    pub(in crate::ingest) consumed: u64,
     /// Bytes of text that may come.
     reserve: usize,
-    pub(super) blocks: FxHashMap<TypeId, Block>,
+    pub(in crate::ingest) blocks: FxHashMap<TypeId, Block>,
     /// Resources that need to know about others, in their order.
-    pub(super) held: Vec<Held>,
-    pub(super) refusals: Vec<Refusal>,
+    pub(in crate::ingest) held: Vec<Held>,
+    pub(in crate::ingest) refusals: Vec<Refusal>,
     /// Entries of Bundles that carry nothing to store.
-    pub(super) left_out: u64,
+    pub(in crate::ingest) left_out: u64,
     /// References that nothing resolves.
-    pub(super) unresolved: u64,
+    pub(in crate::ingest) unresolved: u64,
 }
 
 /// A resource that cannot be stored before others are known.
 #[derive(Debug)]
-pub(super) struct Held {
-    pub(super) ty: TypeId,
+pub(in crate::ingest) struct Held {
+    pub(in crate::ingest) ty: TypeId,
     /// Its own id, before rewriting.
-    pub(super) id: String,
-    pub(super) ordinal: u64,
-    pub(super) origin: Origin,
+    pub(in crate::ingest) id: String,
+    pub(in crate::ingest) ordinal: u64,
+    pub(in crate::ingest) origin: Origin,
     /// Normalized, but for the references it waits for.
-    pub(super) text: Vec<u8>,
-    pub(super) waits: Vec<Wait>,
-    pub(super) identifiers: Vec<Key>,
-    pub(super) on_match: Option<OnMatch>,
+    pub(in crate::ingest) text: Vec<u8>,
+    pub(in crate::ingest) waits: Vec<Wait>,
+    pub(in crate::ingest) identifiers: Vec<Key>,
+    pub(in crate::ingest) on_match: Option<OnMatch>,
     /// Whether it may have to be filed as another resource is, which may come later.
-    pub(super) stands_for_another: bool,
+    pub(in crate::ingest) stands_for_another: bool,
 }
 
 /// What a conditional entry does when another resource answers its condition.
 #[derive(Debug)]
-pub(super) enum OnMatch {
+pub(in crate::ingest) enum OnMatch {
     /// `ifNoneExist`: leave the entry out.
     Leave(Condition),
     /// `PUT Type?query`: store it under the other's id.
@@ -82,7 +82,7 @@ impl Prepared {
 
 /// Prepares pieces; one per thread.
 #[derive(Debug)]
-pub(super) struct Preparer {
+pub(in crate::ingest) struct Preparer {
     normalizer: Normalizer,
     owners: Arc<Owners>,
 }
@@ -96,12 +96,12 @@ struct Taken<'t> {
 }
 
 impl Preparer {
-    pub(super) fn new(normalizer: Normalizer, owners: Arc<Owners>) -> Self {
+    pub(in crate::ingest) fn new(normalizer: Normalizer, owners: Arc<Owners>) -> Self {
         Self { normalizer, owners }
     }
 
     /// What comes of a file, or part of one, that cannot be read.
-    pub(super) fn refused(refusal: Refusal) -> Prepared {
+    pub(in crate::ingest) fn refused(refusal: Refusal) -> Prepared {
         Prepared {
             refusals: vec![refusal.clone()],
             ..Prepared::new(refusal.file, 0)
@@ -109,7 +109,7 @@ impl Preparer {
     }
 
     /// Prepares a piece; its resources are numbered from `ordinal` on.
-    pub(super) fn prepare(&mut self, piece: &Piece, ordinal: u64) -> Prepared {
+    pub(in crate::ingest) fn prepare(&mut self, piece: &Piece, ordinal: u64) -> Prepared {
         let mut batch = Batch {
             prepared: Prepared::new(Arc::clone(&piece.file), piece.consumed),
             ordinal,

@@ -4,33 +4,33 @@ use crate::lake::json::{Value, push_quoted};
 
 /// A reference's text that is written differently.
 #[derive(Debug)]
-pub(super) struct Edit {
+pub(in crate::ingest) struct Edit {
     /// Where it starts in the source.
-    pub(super) start: usize,
+    pub(in crate::ingest) start: usize,
     /// What it refers to.
-    pub(super) resolved: String,
+    pub(in crate::ingest) resolved: String,
     /// How that is written, when not as `resolved`.
-    pub(super) written: Option<String>,
+    pub(in crate::ingest) written: Option<String>,
 }
 
 /// Copies values without their white space, exchanging references on the way. Values come in the order of the source,
 /// so that one pass over the edits is enough.
-pub(super) struct Writer<'e> {
-    pub(super) out: Vec<u8>,
-    pub(super) edits: &'e [Edit],
-    pub(super) next: usize,
+pub(in crate::ingest) struct Writer<'e> {
+    pub(in crate::ingest) out: Vec<u8>,
+    pub(in crate::ingest) edits: &'e [Edit],
+    pub(in crate::ingest) next: usize,
 }
 
 impl Writer<'_> {
     /// Writes a property's name as it was, and the colon.
-    pub(super) fn key(&mut self, raw: &str) {
+    pub(in crate::ingest) fn key(&mut self, raw: &str) {
         self.out.push(b'"');
         self.out.extend_from_slice(raw.as_bytes());
         self.out.extend_from_slice(b"\":");
     }
 
     /// Writes a value.
-    pub(super) fn value(&mut self, value: Value<'_>) {
+    pub(in crate::ingest) fn value(&mut self, value: Value<'_>) {
         let span = value.span();
         // Properties that were left out may have held references.
         while self.edits.get(self.next).is_some_and(|edit| edit.start < span.start) {
@@ -62,7 +62,7 @@ impl Writer<'_> {
     }
 
     /// Writes the properties of an object, those whose names `keep` wants.
-    pub(super) fn entries(&mut self, object: Value<'_>, keep: impl Fn(&str) -> bool) {
+    pub(in crate::ingest) fn entries(&mut self, object: Value<'_>, keep: impl Fn(&str) -> bool) {
         let mut first = true;
         for (key, value) in object.entries().filter(|(key, _)| keep(key.raw())) {
             if !std::mem::take(&mut first) {

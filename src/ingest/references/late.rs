@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::block::Origin;
+use super::super::rows::block::Origin;
 use crate::fhir::{TypeId, facts};
 use crate::lake::private;
 
@@ -17,17 +17,17 @@ const IN_MEMORY: usize = 32 << 20;
 
 /// A resource that waits.
 #[derive(Debug)]
-pub(super) struct LateResource {
-    pub(super) ty: TypeId,
-    pub(super) ordinal: u64,
-    pub(super) file: Arc<Path>,
-    pub(super) origin: Origin,
-    pub(super) text: Vec<u8>,
+pub(in crate::ingest) struct LateResource {
+    pub(in crate::ingest) ty: TypeId,
+    pub(in crate::ingest) ordinal: u64,
+    pub(in crate::ingest) file: Arc<Path>,
+    pub(in crate::ingest) origin: Origin,
+    pub(in crate::ingest) text: Vec<u8>,
 }
 
 /// Resources that wait for the end of the input.
 #[derive(Debug)]
-pub(super) struct Late {
+pub(in crate::ingest) struct Late {
     /// Where the temporary file is made.
     folder: PathBuf,
     files: Vec<Arc<Path>>,
@@ -38,7 +38,7 @@ pub(super) struct Late {
 }
 
 impl Late {
-    pub(super) fn new(folder: PathBuf) -> Self {
+    pub(in crate::ingest) fn new(folder: PathBuf) -> Self {
         Self {
             folder,
             files: Vec::new(),
@@ -49,7 +49,7 @@ impl Late {
     }
 
     /// Puts a resource aside; `hash` is that of its type and id.
-    pub(super) fn push(&mut self, hash: u64, resource: &LateResource) -> io::Result<()> {
+    pub(in crate::ingest) fn push(&mut self, hash: u64, resource: &LateResource) -> io::Result<()> {
         if self.files.last().is_none_or(|last| *last != resource.file) {
             self.files.push(Arc::clone(&resource.file));
         }
@@ -80,7 +80,7 @@ impl Late {
     }
 
     /// Notes that a resource came by: an earlier version of it that waits is replaced.
-    pub(super) fn seen(&mut self, hash: u64, ordinal: u64) {
+    pub(in crate::ingest) fn seen(&mut self, hash: u64, ordinal: u64) {
         if self.waiting.is_empty() {
             return;
         }
@@ -89,12 +89,14 @@ impl Late {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::ingest) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
     /// The resources put aside, in their order, each with whether it is still the latest. May be read more than once.
-    pub(super) fn read(&mut self) -> io::Result<impl Iterator<Item = io::Result<(LateResource, bool)>> + use<>> {
+    pub(in crate::ingest) fn read(
+        &mut self,
+    ) -> io::Result<impl Iterator<Item = io::Result<(LateResource, bool)>> + use<>> {
         let spilled: Option<File> = match &mut self.spilled {
             Some(file) => {
                 file.flush()?;
@@ -152,7 +154,7 @@ fn next(
 }
 
 /// A file that goes with the process, however it ends.
-pub(super) fn unnamed_file(folder: &Path) -> io::Result<File> {
+pub(in crate::ingest) fn unnamed_file(folder: &Path) -> io::Result<File> {
     let path = folder.join(format!("import-{}", uuid::Uuid::new_v4()));
     let file = private::options().read(true).write(true).create_new(true).open(&path)?;
     std::fs::remove_file(&path)?;

@@ -1,15 +1,15 @@
 //! Owners of filed resources, and the row that a normalized resource becomes.
 
+use super::super::contexts::Filed;
+use super::super::input::filing::Filing;
+use super::super::input::normalize::{Normalized, Normalizer};
 use super::block::{Block, Content, Origin, SharedRefs};
-use super::contexts::Filed;
-use super::filing::Filing;
-use super::normalize::{Normalized, Normalizer};
 use crate::lake::file::digest;
 use crate::lake::owner::{APPLICATION_ONLY, OwnerKey, SHARED};
 
 /// Gives filed resources their owners.
 #[derive(Debug)]
-pub(super) struct Owners {
+pub(in crate::ingest) struct Owners {
     key: OwnerKey,
     application: String,
     /// Whether digests are taken: not of texts that the rules may write anew.
@@ -17,7 +17,7 @@ pub(super) struct Owners {
 }
 
 impl Owners {
-    pub(super) fn new(key: OwnerKey, application: &str, takes_digests: bool) -> Self {
+    pub(in crate::ingest) fn new(key: OwnerKey, application: &str, takes_digests: bool) -> Self {
         Self {
             key,
             application: application.to_owned(),
@@ -26,7 +26,7 @@ impl Owners {
     }
 
     /// Puts the resource that `normalizer` normalized last into a block.
-    pub(super) fn push(
+    pub(in crate::ingest) fn push(
         &self,
         block: &mut Block,
         normalized: &Normalized,
@@ -55,7 +55,7 @@ impl Owners {
     }
 
     /// Puts it into a block as one that is filed there.
-    pub(super) fn push_filed(
+    pub(in crate::ingest) fn push_filed(
         &self,
         block: &mut Block,
         normalized: &Normalized,

@@ -8,11 +8,11 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::late::unnamed_file;
+use super::super::references::late::unnamed_file;
 
 /// Bytes by bin. Several threads may add at once.
 #[derive(Debug)]
-pub(super) struct Spill {
+pub(in crate::ingest) struct Spill {
     /// Where the temporary file is made.
     folder: PathBuf,
     /// Bytes that are kept in memory at most.
@@ -46,14 +46,14 @@ enum Place {
 
 /// What was added to one bin.
 #[derive(Debug, Default)]
-pub(super) struct Bin {
+pub(in crate::ingest) struct Bin {
     parts: Vec<Part>,
     file: Option<Arc<File>>,
 }
 
 impl Spill {
     /// Nothing yet, in so many bins.
-    pub(super) fn new(folder: &Path, bins: usize, limit: usize) -> Spill {
+    pub(in crate::ingest) fn new(folder: &Path, bins: usize, limit: usize) -> Spill {
         Spill {
             folder: folder.to_owned(),
             limit,
@@ -69,7 +69,7 @@ impl Spill {
     }
 
     /// Adds bytes to a bin. They stay together.
-    pub(super) fn add(&self, bin: usize, bytes: &[u8]) -> io::Result<()> {
+    pub(in crate::ingest) fn add(&self, bin: usize, bytes: &[u8]) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
         }
@@ -101,12 +101,12 @@ impl Spill {
 
     /// Bytes that are in memory.
     #[cfg(test)]
-    pub(super) fn in_memory(&self) -> usize {
+    pub(in crate::ingest) fn in_memory(&self) -> usize {
         self.state().memory
     }
 
     /// What a bin has by now.
-    pub(super) fn get(&self, bin: usize) -> Bin {
+    pub(in crate::ingest) fn get(&self, bin: usize) -> Bin {
         let state = self.state();
         Bin {
             parts: state.bins[bin].clone(),
@@ -115,7 +115,7 @@ impl Spill {
     }
 
     /// Takes out what a bin has.
-    pub(super) fn take(&self, bin: usize) -> Bin {
+    pub(in crate::ingest) fn take(&self, bin: usize) -> Bin {
         let mut state = self.state();
         let parts = std::mem::take(&mut state.bins[bin]);
         let kept = |part: &Part| match part.place {
@@ -132,12 +132,12 @@ impl Spill {
 
 impl Bin {
     /// Bytes of all parts.
-    pub(super) fn len(&self) -> u64 {
+    pub(in crate::ingest) fn len(&self) -> u64 {
         self.parts.last().map_or(0, |part| part.start + part.length as u64)
     }
 
     /// Hands on each part, with its place in the bin.
-    pub(super) fn parts<E: From<io::Error>>(
+    pub(in crate::ingest) fn parts<E: From<io::Error>>(
         &self,
         mut visit: impl FnMut(u64, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -157,7 +157,7 @@ impl Bin {
     }
 
     /// Puts all bytes into `out`.
-    pub(super) fn load(&self, out: &mut Vec<u8>) -> io::Result<()> {
+    pub(in crate::ingest) fn load(&self, out: &mut Vec<u8>) -> io::Result<()> {
         out.clear();
         out.reserve(self.len() as usize);
         self.parts
@@ -166,7 +166,7 @@ impl Bin {
     }
 
     /// Puts the bytes from a place of the bin on into `out`. They must have been added at once.
-    pub(super) fn fetch(&self, at: u64, length: usize, out: &mut Vec<u8>) -> io::Result<()> {
+    pub(in crate::ingest) fn fetch(&self, at: u64, length: usize, out: &mut Vec<u8>) -> io::Result<()> {
         out.clear();
         let part = self.parts.partition_point(|part| part.start <= at);
         let part = part.checked_sub(1).map(|place| &self.parts[place]);

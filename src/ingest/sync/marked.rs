@@ -1,30 +1,37 @@
 //! The text of a synced resource: its id exchanged, and in it where it came from: `meta.source`, our tags behind its
 //! own, and an identifier that holds the source's id.
 
-use super::block::Splice;
-use super::copy::{Edit, Writer};
-use super::normalize::is_commit_property;
+use super::super::input::copy::{Edit, Writer};
+use super::super::input::normalize::is_commit_property;
+use super::super::rows::block::Splice;
 use super::synced::Naming;
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::{Value, push_quoted};
 
 /// Writes one resource.
-pub(super) struct Marked<'e>(Writer<'e>);
+pub(in crate::ingest) struct Marked<'e>(Writer<'e>);
 
 impl<'e> Marked<'e> {
     /// Writes over `out`.
-    pub(super) fn new(mut out: Vec<u8>, edits: &'e [Edit]) -> Marked<'e> {
+    pub(in crate::ingest) fn new(mut out: Vec<u8>, edits: &'e [Edit]) -> Marked<'e> {
         out.clear();
         Marked(Writer { out, edits, next: 0 })
     }
 
     /// The text.
-    pub(super) fn finish(self) -> Vec<u8> {
+    pub(in crate::ingest) fn finish(self) -> Vec<u8> {
         self.0.out
     }
 
     /// Writes the resource and says where `meta`'s version and date belong in it.
-    pub(super) fn write(&mut self, root: Value<'_>, ty: TypeId, id: &str, source_id: &str, naming: &Naming) -> Splice {
+    pub(in crate::ingest) fn write(
+        &mut self,
+        root: Value<'_>,
+        ty: TypeId,
+        id: &str,
+        source_id: &str,
+        naming: &Naming,
+    ) -> Splice {
         let mut splice = Splice { at: 0, in_meta: true };
         let identifier = facts().element(ty, "identifier");
         let (mut has_id, mut has_meta, mut has_identifier) = (false, false, false);
@@ -143,13 +150,13 @@ impl<'e> Marked<'e> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::condition::Keys;
-    use super::super::error::Reason;
-    use super::super::links::Links;
-    use super::super::normalize::Normalizer;
-    use super::super::rewrite::Rewrite;
     use super::super::synced::Synced;
     use super::*;
+    use crate::ingest::error::Reason;
+    use crate::ingest::input::normalize::Normalizer;
+    use crate::ingest::references::condition::Keys;
+    use crate::ingest::references::links::Links;
+    use crate::ingest::references::rewrite::Rewrite;
     use crate::lake::Mode;
     use crate::lake::json::Tape;
     use crate::lake::owner::OwnerKey;

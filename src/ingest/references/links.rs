@@ -7,16 +7,16 @@ use super::condition::{Condition, Keys, resource_type};
 
 /// What references stand for in one document.
 #[derive(Debug, Default)]
-pub(super) struct Links {
+pub(in crate::ingest) struct Links {
     /// Addresses that the entries of a Bundle have in it (`fullUrl`).
-    pub(super) full_urls: FxHashMap<String, Target>,
+    pub(in crate::ingest) full_urls: FxHashMap<String, Target>,
     /// Conditional references that have been settled; to `None` where nothing, or too much, answers.
-    pub(super) settled: FxHashMap<String, Option<String>>,
+    pub(in crate::ingest) settled: FxHashMap<String, Option<String>>,
 }
 
 /// What an entry's `fullUrl` stands for.
 #[derive(Clone, Debug)]
-pub(super) enum Target {
+pub(in crate::ingest) enum Target {
     /// `Type/id`.
     Known(String),
     /// What answers the condition, else (for want of it) this `Type/id`.
@@ -25,16 +25,16 @@ pub(super) enum Target {
 
 /// A reference that cannot be resolved yet.
 #[derive(Clone, Debug)]
-pub(super) struct Wait {
+pub(in crate::ingest) struct Wait {
     /// The reference as written.
-    pub(super) reference: String,
-    pub(super) condition: Condition,
+    pub(in crate::ingest) reference: String,
+    pub(in crate::ingest) condition: Condition,
     /// What it stands for when nothing answers the condition.
-    pub(super) otherwise: Option<String>,
+    pub(in crate::ingest) otherwise: Option<String>,
 }
 
 /// What becomes of a reference.
-pub(super) enum Resolution {
+pub(in crate::ingest) enum Resolution {
     /// It stays.
     Keep,
     /// It is written as this.
@@ -46,7 +46,7 @@ pub(super) enum Resolution {
 }
 
 /// What becomes of a reference with this text.
-pub(super) fn resolve(text: &str, links: &Links, keys: Keys) -> Resolution {
+pub(in crate::ingest) fn resolve(text: &str, links: &Links, keys: Keys) -> Resolution {
     if let Some(settled) = links.settled.get(text) {
         return settled.clone().map_or(Resolution::Nothing, Resolution::To);
     }

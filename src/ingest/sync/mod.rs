@@ -1,0 +1,4 @@
+//! What the records of a source become.
+
+pub(super) mod marked;
+pub(super) mod synced;
