@@ -3,7 +3,7 @@
 //! Records land in Arrow/Parquet tables, one per resource type; FHIR search and SQL-on-FHIR ViewDefinitions compile
 //! into DataFusion plans through a FHIRPath translator. `ARCHITECTURE.md` names the rooms and the invariants between
 //! them. A room imports only rooms below it: `fhir`, `lake`, `published`, `terminology` and `plans`, `normalize`,
-//! `fhirpath` (which opens resources that lie in columns as JSON, with `lake::json` and `lake::shred`), `plan`, then
+//! `fhirpath` (which opens resources that lie in columns as JSON, with `columns::json` and `columns::shred`), `plan`, then
 //! `ingest`, `search` and `views`, `sql`, `patient`, `consent`, `sync`, `backup` and `http`, `cli`. `bench`, which
 //! measures servers, stands aside: it imports rooms up to `consent`, and only `cli` imports it.
 

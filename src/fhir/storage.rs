@@ -1,4 +1,4 @@
-//! How an R4 element is represented in columns: the naming rules that the writer (`lake::shred`) and the reader
+//! How an R4 element is represented in columns: the naming rules that the writer (`columns::shred`) and the reader
 //! (`fhirpath`) share. `LAYOUT.md` documents them with a worked example.
 //!
 //! An element that repeats is an Arrow `List` of the representation below, with the item field named

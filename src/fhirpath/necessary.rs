@@ -19,7 +19,7 @@ use crate::fhir::storage::{ELEMENT, SYSTEM_COLUMNS};
 use crate::fhir::temporal::Temporal;
 use crate::fhir::{TypeId, facts};
 use crate::lake::scan::{ItemMatch, Necessary, Prune, Wish};
-use crate::lake::shape::{Shape as Columns, SlotKind};
+use crate::columns::shape::{Shape as Columns, SlotKind};
 
 /// Combinations of values beyond this many are not spelled out.
 const MOST_COMBINATIONS: usize = 64;

@@ -19,8 +19,8 @@ use super::types::ItemType;
 use super::values::Values;
 use crate::fhir::storage::SYSTEM_COLUMNS;
 use crate::fhir::{Kind, TypeId, facts};
-use crate::lake::json::{Tape, Value};
-use crate::lake::shred::{ShredError, Shredder, SystemValues};
+use crate::columns::json::{Tape, Value};
+use crate::columns::shred::{ShredError, Shredder, SystemValues};
 
 /// What was read of the JSON columns of a batch.
 #[derive(Debug, Default)]

@@ -38,7 +38,7 @@ pub enum IngestError {
     Scan(#[from] crate::lake::scan::ScanError),
     /// The columns of what was read and those of the table do not go together.
     #[error(transparent)]
-    Layout(crate::lake::layout::LayoutError),
+    Layout(crate::columns::layout::LayoutError),
     /// A thread of the import panicked.
     #[error("a worker of the import stopped unexpectedly")]
     Worker,
@@ -88,7 +88,7 @@ pub enum Reason {
     #[error("not JSON: {reason} at column {column}")]
     NotJson {
         /// What the parser says.
-        reason: crate::lake::json::Reason,
+        reason: crate::columns::json::Reason,
         /// Column of the line, in bytes from 1.
         column: u64,
     },

@@ -29,7 +29,7 @@ use super::rows::buffer::Buffer;
 use super::rows::owners::Owners;
 use super::summary::Summary;
 use crate::fhir::TypeId;
-use crate::lake::json::Tape;
+use crate::columns::json::Tape;
 
 /// Where resources go that are ready.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use super::attachment::{self, Sums, Trailer, hexadecimal};
 use super::catalog::{self, AttachmentCommit, Commit, NewDeleteFile, NewFile, StoredAttachment, TableCommit};
 use super::deletes;
 use super::error::LakeError;
-use super::layout::{ColumnRow, Layout, LayoutError};
+use crate::columns::layout::{ColumnRow, Layout, LayoutError};
 use super::picture::{DataFile, Picture, TablePicture};
 use super::private;
 use super::scope::Mode;

@@ -1,7 +1,7 @@
 //! Writing what other records contribute. The record is [bare](super::marks::bare): it has only what its source gave
 //! it. What is contributed goes behind the rest of its object, so that it has the same place in each run.
 
-use crate::lake::json::{Edits, Value};
+use crate::columns::json::{Edits, Value};
 
 /// Adds items to a root's list. Says whether that was possible.
 pub(super) fn add_items(root: Value<'_>, element: &str, items: &[impl AsRef<str>], edits: &mut Edits) -> bool {

@@ -14,7 +14,7 @@ use super::form::compact;
 use super::record::{Record, Source};
 use super::report::Rule;
 use crate::fhir::reference::Reference;
-use crate::lake::json::{Edits, Value, push_quoted};
+use crate::columns::json::{Edits, Value, push_quoted};
 
 /// On what other records contributed: the rule that did it.
 const NORMALIZED: &str = "/StructureDefinition/normalized";

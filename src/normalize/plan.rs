@@ -10,7 +10,7 @@ use super::record::{Record, Source, SourceId};
 use super::report::{Report, Rule};
 use super::{form, links};
 use crate::fhir::TypeId;
-use crate::lake::json::{Edits, Tape, write_compact};
+use crate::columns::json::{Edits, Tape, write_compact};
 
 /// A resource that a rule makes. The text is whole (id, tags, Provenance's references) but for `meta.versionId` and
 /// `meta.lastUpdated`.

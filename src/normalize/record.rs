@@ -1,7 +1,7 @@
 //! Records as rules see them.
 
 use crate::fhir::TypeId;
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 
 /// One patient authorization of the consent.
 #[derive(Clone, Debug, PartialEq, Eq)]

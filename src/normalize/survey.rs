@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::plans::Plans;
 use super::record::{Day, Record, Source, SourceId};
 use super::{claims, form, links};
-use crate::lake::json::Tape;
+use crate::columns::json::Tape;
 
 /// What decides beside the records.
 pub struct Settings<'s> {

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use super::marks;
 use crate::fhir::name_table::NameTable;
 use crate::fhir::{Element, Kind, TypeId, facts};
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 
 /// What a rule does at the places of a record.
 pub(super) trait Visit<'t> {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 use crate::normalize::PLACEHOLDER;
 
 /// LOINC's system.
@@ -98,7 +98,7 @@ fn keys(concept: Value<'_>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lake::json::Tape;
+    use crate::columns::json::Tape;
 
     fn groups(concepts: &[&str]) -> Vec<usize> {
         let mut groups = Groups::default();

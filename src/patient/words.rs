@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::concept::{codings, says_something};
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 
 /// UCUM's codes that are written differently on paper.
 const UNITS: &[(&str, &str)] = &[
@@ -291,7 +291,7 @@ pub(super) fn person(patient: Value<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lake::json::Tape;
+    use crate::columns::json::Tape;
 
     fn read<T>(json: &str, read: impl Fn(Value<'_>) -> T) -> T {
         read(Tape::new().parse(json.as_bytes()).unwrap())

@@ -19,7 +19,7 @@ use crate::fhir::reference::Canonical;
 use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::storage::{LeafSet, root_column};
 use crate::fhir::{TypeId, facts};
-use crate::lake::json::Tape;
+use crate::columns::json::Tape;
 use crate::lake::scan::ScopedTable;
 
 /// The most different canonicals that one condition or include may lead through.

@@ -20,9 +20,9 @@ use super::query::Query;
 use super::{SearchError, filter, sort};
 use crate::fhir::storage::LeafSet;
 use crate::fhir::{TypeId, facts};
-use crate::lake::json::{Tape, Value};
+use crate::columns::json::{Tape, Value};
 use crate::lake::scan::{IdSet, Locator, Row, ScopedTable};
-use crate::lake::shred::{ShredError, Shredder, SystemValues};
+use crate::columns::shred::{ShredError, Shredder, SystemValues};
 
 /// The column that holds contained resources.
 pub(super) const COLUMN: &str = "contained";

@@ -16,7 +16,7 @@ use super::targets::is_of_references;
 use super::words::{Words, split_into};
 use crate::fhir::storage::LeafSet;
 use crate::fhirpath::{Collection, Focus, Offsets, Typed};
-use crate::lake::json::{Tape, Value};
+use crate::columns::json::{Tape, Value};
 use crate::lake::scan::Predicate;
 
 /// The columns that the criteria read.

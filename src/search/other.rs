@@ -19,7 +19,7 @@ use super::query::Query;
 use super::{SearchError, filter, population, targets};
 use crate::fhir::storage::LeafSet;
 use crate::fhir::{TypeId, facts};
-use crate::lake::json::Tape;
+use crate::columns::json::Tape;
 use crate::lake::scan::{IdSet, Person, ScopedTable};
 use crate::plan::{IdsExec, Lookup, LookupExec, On, Take};
 

@@ -7,7 +7,7 @@ use super::subset::Subset;
 use crate::fhir::outcome::{Issue, OperationOutcome};
 use crate::fhir::temporal::instant_text;
 use crate::fhir::{TypeId, facts};
-use crate::lake::json::push_quoted;
+use crate::columns::json::push_quoted;
 use crate::lake::scan::{Locator, Row};
 
 /// A resource on a page.

@@ -17,7 +17,7 @@ use crate::fhir::TypeId;
 use crate::fhir::facts;
 use crate::fhir::reference::Target;
 use crate::fhir::storage::{LeafSet, REFERENCE_ID, REFERENCE_TYPE};
-use crate::lake::json::{Tape, Value};
+use crate::columns::json::{Tape, Value};
 use crate::lake::scan::ScopedTable;
 
 /// The root element that holds resources as text.

@@ -9,7 +9,7 @@ use super::raw::RawParameter;
 use super::resolve::refuse_modifier;
 use super::result::{Summary, invalid};
 use crate::fhir::{Element, TypeId, facts};
-use crate::lake::json::{Edits, Tape, Value, write_compact};
+use crate::columns::json::{Edits, Tape, Value, write_compact};
 
 const SUBSETTED: &str = concat!(
     r#"{"system":"http://terminology.hl7.org/CodeSystem/v3-ObservationValue","code":"SUBSETTED","#,

@@ -8,7 +8,7 @@ use super::read::{known, must_be, nearest, required_text};
 use crate::fhir::outcome::IssueType;
 use crate::fhir::temporal::{Temporal, TimeOfDay};
 use crate::fhirpath::Constant;
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 
 /// A constant; without a value if that could not be read.
 #[derive(Clone, Debug)]
@@ -219,7 +219,7 @@ fn is_usual(ty: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lake::json::Tape;
+    use crate::columns::json::Tape;
 
     fn read(json: &str) -> (Option<Constant>, Vec<String>) {
         let mut tape = Tape::new();

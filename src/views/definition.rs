@@ -26,7 +26,7 @@ use super::metadata;
 use super::place::Place;
 use super::read::{flag, known, list, must_be, objects, optional_text, present, required_text, text};
 use crate::fhir::outcome::IssueType;
-use crate::lake::json::{Tape, Value};
+use crate::columns::json::{Tape, Value};
 
 /// A ViewDefinition as written, less what could not be read.
 #[derive(Clone, Debug)]

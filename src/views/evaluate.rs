@@ -227,8 +227,8 @@ mod tests {
 
     use super::*;
     use crate::fhir::facts;
-    use crate::lake::json::Tape;
-    use crate::lake::shred::{Shredder, SystemValues};
+    use crate::columns::json::Tape;
+    use crate::columns::shred::{Shredder, SystemValues};
 
     /// Each batch had a moment of its own, so that a long run's rows disagreed on what the time is.
     #[test]

@@ -6,7 +6,7 @@ use super::finding::Findings;
 use super::place::Place;
 use super::read::{known, must_be, optional_text, present};
 use crate::fhir::outcome::IssueType;
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 
 /// The profiles of ViewDefinition that a definition claims to follow.
 #[derive(Clone, Copy, Debug, Default)]

@@ -13,8 +13,8 @@ use super::error::RunError;
 use super::view::View;
 use crate::fhir::storage::{EVERYTHING, LeafSet, TEXT, root_column};
 use crate::fhir::{TypeId, facts};
-use crate::lake::json::{Choice, Chosen, JsonError, Selection, Take, Tape, Value};
-use crate::lake::shred::{Clip, ShredError, Shredder, SystemValues};
+use crate::columns::json::{Choice, Chosen, JsonError, Selection, Take, Tape, Value};
+use crate::columns::shred::{Clip, ShredError, Shredder, SystemValues};
 
 /// Resources of a batch at most.
 const BATCH: usize = 4096;

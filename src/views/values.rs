@@ -208,7 +208,7 @@ fn token(items: &Items, item: usize) -> Option<Cow<'_, str>> {
     match Kind::of_items(items.ty())? {
         Kind::Text | Kind::Any => {
             let mut quoted = Vec::with_capacity(text.len() + 2);
-            crate::lake::json::push_quoted(&mut quoted, &text);
+            crate::columns::json::push_quoted(&mut quoted, &text);
             String::from_utf8(quoted).ok().map(Cow::Owned)
         }
         _ => Some(text),
@@ -217,7 +217,7 @@ fn token(items: &Items, item: usize) -> Option<Cow<'_, str>> {
 
 /// Whether a text is a number by JSON's grammar.
 fn is_number(text: &str) -> bool {
-    let mut tape = crate::lake::json::Tape::new();
+    let mut tape = crate::columns::json::Tape::new();
     tape.parse(text.as_bytes())
         .is_ok_and(|value| value.number() == Some(text))
 }

@@ -1,7 +1,7 @@
 //! Whole resources as JSON text compared: equal if they say the same, whatever the order of properties and the white
 //! space.
 
-use crate::lake::json::{Tape, Value, push_quoted};
+use crate::columns::json::{Tape, Value, push_quoted};
 
 /// Whether two texts are the same JSON.
 pub(super) fn same(one: &str, another: &str) -> bool {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::super::error::Error;
 use crate::fhir::outcome::IssueType;
-use crate::lake::json::{Kind, Tape, Value};
+use crate::columns::json::{Kind, Tape, Value};
 
 /// A parameter.
 pub(in crate::http) struct Parameter<'t> {

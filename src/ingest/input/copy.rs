@@ -1,6 +1,6 @@
 //! Copying a value without its white space, with references exchanged on the way.
 
-use crate::lake::json::{Value, push_quoted};
+use crate::columns::json::{Value, push_quoted};
 
 /// A reference's text that is written differently.
 #[derive(Debug)]

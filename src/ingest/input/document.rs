@@ -20,7 +20,7 @@ use super::normalize::{Normalized, Normalizer, Rejected, content_id};
 use super::source::{Piece, Text};
 use crate::fhir::TypeId;
 use crate::fhir::reference::is_id;
-use crate::lake::json::{JsonError, Tape, Value};
+use crate::columns::json::{JsonError, Tape, Value};
 
 /// What came of a piece.
 #[derive(Debug)]

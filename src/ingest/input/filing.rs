@@ -13,7 +13,7 @@ use crate::fhir::compartment::patient_params;
 use crate::fhir::reference::Reference;
 use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::{TypeId, facts};
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 
 /// The element of a Binary that says whose it is.
 const CONTEXT: &str = "securityContext";
@@ -280,7 +280,7 @@ fn contained_type<'r>(root: Value<'r>, id: &str) -> Option<Cow<'r, str>> {
 mod tests {
     use super::*;
     use crate::ingest::references::condition::resource_type;
-    use crate::lake::json::Tape;
+    use crate::columns::json::Tape;
 
     fn filed(json: &str) -> Filing {
         let mut tape = Tape::new();

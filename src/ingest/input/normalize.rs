@@ -22,7 +22,7 @@ use super::filing::{Filing, file_under, is_never_shared, stands_for_another, tex
 use crate::fhir::reference::{Target as Relative, is_id};
 use crate::fhir::{TypeId, facts};
 use crate::lake::file::digest;
-use crate::lake::json::{Value, push_quoted};
+use crate::columns::json::{Value, push_quoted};
 
 /// A normalized resource.
 #[derive(Debug)]
@@ -434,7 +434,7 @@ struct Found {
 mod tests {
     use super::*;
     use crate::fhir::Kind;
-    use crate::lake::json::Tape;
+    use crate::columns::json::Tape;
 
     fn normalized(json: &str, given_id: Option<&str>) -> String {
         let mut tape = Tape::new();

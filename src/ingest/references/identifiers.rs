@@ -14,7 +14,7 @@ use super::super::rows::block::Block;
 use super::super::rows::spill::Spill;
 use super::condition::{Condition, Key, Keys, Token};
 use crate::fhir::{TypeId, facts};
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 
 /// What a condition found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -302,7 +302,7 @@ mod tests {
         let mut index = Identifiers::new(capacity);
         for (name, id, identifier) in resources {
             let ty = super::super::condition::resource_type(name).unwrap();
-            let mut tape = crate::lake::json::Tape::new();
+            let mut tape = crate::columns::json::Tape::new();
             let mut found = Vec::new();
             keys_of(ty, tape.parse(identifier.as_bytes()).unwrap(), keys, &mut found);
             index.add(ty, id, &found);

@@ -12,8 +12,8 @@ use super::block::Block;
 use super::chains::{Place, Present};
 use crate::fhir::{TypeId, facts};
 use crate::lake::file::write_file;
-use crate::lake::json::Tape;
-use crate::lake::shred::{ShredError, Shredder, SystemValues};
+use crate::columns::json::Tape;
+use crate::columns::shred::{ShredError, Shredder, SystemValues};
 use crate::lake::{LakeError, Mode, Transaction, WrittenFile};
 
 /// What all rows of an import have in common.

@@ -12,7 +12,7 @@ use crate::ingest::references::condition::Keys;
 use crate::ingest::references::links::Links;
 use crate::ingest::rows::block::{Block, Content, Origin, RowSource, SharedRefs, Splice};
 use crate::lake::file::digest;
-use crate::lake::json::{Edits, Tape, Value, write_compact, write_object};
+use crate::columns::json::{Edits, Tape, Value, write_compact, write_object};
 use crate::normalize::{Codes, Record, Report, Rewrite};
 
 /// What one thread writes records by; kept from one to the next for its memory.

@@ -17,7 +17,7 @@ use crate::ingest::error::IngestError;
 use crate::ingest::references::condition::Keys;
 use crate::ingest::references::late::unnamed_file;
 use crate::ingest::rows::block::lines;
-use crate::lake::json::{Tape, Value};
+use crate::columns::json::{Tape, Value};
 
 /// Types that rules ask about.
 const ASKED: [&str; 5] = [

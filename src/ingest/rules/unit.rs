@@ -14,7 +14,7 @@ use crate::ingest::error::IngestError;
 use crate::ingest::references::condition::Keys;
 use crate::ingest::rows::block::lines;
 use crate::ingest::sync::synced::{Naming, Synced, tags};
-use crate::lake::json::{Tape, Value};
+use crate::columns::json::{Tape, Value};
 use crate::lake::owner::{OwnerKey, owner_named_by};
 use crate::normalize::{Plan, Record, Rule, Settings, Source, SourceId, Survey};
 

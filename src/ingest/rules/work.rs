@@ -12,7 +12,7 @@ use super::unit::{Common, Unit, place};
 use crate::fhir::{TypeId, facts};
 use crate::ingest::error::IngestError;
 use crate::ingest::rows::block::{Block, RowSource};
-use crate::lake::json::{Tape, Value};
+use crate::columns::json::{Tape, Value};
 use crate::lake::owner::APPLICATION_ONLY;
 use crate::normalize::{Generated, Record, Report, SourceId};
 

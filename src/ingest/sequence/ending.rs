@@ -10,7 +10,7 @@ use crate::ingest::references::condition::Condition;
 use crate::ingest::references::identifiers::Match;
 use crate::ingest::references::links::Links;
 use crate::ingest::rows::block::Block;
-use crate::lake::json::Tape;
+use crate::columns::json::Tape;
 
 impl Sequence {
     /// Stores what waited for the end of the input, its references resolved as far as they can be.

@@ -6,7 +6,7 @@ use super::super::input::normalize::is_commit_property;
 use super::super::rows::block::Splice;
 use super::synced::Naming;
 use crate::fhir::{TypeId, facts};
-use crate::lake::json::{Value, push_quoted};
+use crate::columns::json::{Value, push_quoted};
 
 /// Writes one resource.
 pub(in crate::ingest) struct Marked<'e>(Writer<'e>);
@@ -158,7 +158,7 @@ mod tests {
     use crate::ingest::references::links::Links;
     use crate::ingest::references::rewrite::Rewrite;
     use crate::lake::Mode;
-    use crate::lake::json::Tape;
+    use crate::columns::json::Tape;
     use crate::lake::owner::OwnerKey;
     use serde_json::json;
     use std::sync::Arc;

@@ -11,7 +11,7 @@ use super::stamp;
 use crate::lake::attachment::{TABLE as FOLDER, Trailer};
 use crate::lake::erase::{ErasedAttachment, Erasure, Intent};
 use crate::lake::error::LakeError;
-use crate::lake::layout::ATTACHMENTS_LAYOUT_VERSION;
+use crate::columns::layout::ATTACHMENTS_LAYOUT_VERSION;
 use crate::lake::scope::Mode;
 
 const TABLE: &str = "

@@ -9,7 +9,7 @@ use super::keys::begin_list;
 use super::stamp;
 use crate::lake::error::LakeError;
 use crate::lake::folder::{DATA_PATH, Folder};
-use crate::lake::layout::{ATTACHMENTS_LAYOUT_VERSION, LAYOUT_VERSION, SEALED_LAYOUT_VERSION};
+use crate::columns::layout::{ATTACHMENTS_LAYOUT_VERSION, LAYOUT_VERSION, SEALED_LAYOUT_VERSION};
 use crate::lake::owner::OwnerKey;
 use crate::lake::private;
 use crate::lake::scope::Mode;

@@ -15,7 +15,7 @@ use super::load::{Head, head};
 use super::statistics::recompute;
 use crate::lake::erase::{Entry, ErasedAttachment, ErasedFile, Erasure, Erasures, Intent};
 use crate::lake::error::LakeError;
-use crate::lake::layout::Layout;
+use crate::columns::layout::Layout;
 use crate::lake::scope::{Mode, PatientScope, Scope};
 use crate::lake::seal::FileKey;
 use crate::lake::written::WrittenFile;

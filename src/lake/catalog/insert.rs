@@ -7,7 +7,7 @@ use super::load::{Head, head};
 use super::stamp;
 use super::statistics::{file_bounds, recompute, widen};
 use crate::lake::error::LakeError;
-use crate::lake::layout::{ColumnRow, Layout};
+use crate::columns::layout::{ColumnRow, Layout};
 use crate::lake::scope::Mode;
 use crate::lake::seal::FileKey;
 use crate::lake::written::WrittenFile;

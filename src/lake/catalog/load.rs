@@ -13,10 +13,10 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::erase::Erasures;
 use crate::lake::error::LakeError;
 use crate::lake::folder::Folder;
-use crate::lake::layout::{ColumnRow, Layout};
+use crate::columns::layout::{ColumnRow, Layout};
 use crate::lake::picture::{DataFile, DeleteFile, Picture, TablePicture};
 use crate::lake::scope::Mode;
-use crate::lake::shape::ColumnType;
+use crate::columns::shape::ColumnType;
 
 /// A row of `ducklake_snapshot`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use rusqlite::{Connection, TransactionBehavior, backup, params};
 use super::insert::TableCommit;
 use super::stamp;
 use crate::lake::error::LakeError;
-use crate::lake::layout::{Layout, field_id};
+use crate::columns::layout::{Layout, field_id};
 use crate::lake::written::WrittenFile;
 
 /// How long SQLite waits before it tries again where somebody writes.

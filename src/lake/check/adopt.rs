@@ -26,7 +26,7 @@ use crate::lake::deletes;
 use crate::lake::erase::Intent;
 use crate::lake::error::LakeError;
 use crate::lake::folder::Folder;
-use crate::lake::layout::{ColumnRow, Layout};
+use crate::columns::layout::{ColumnRow, Layout};
 use crate::lake::lock::WriteLock;
 use crate::lake::mark::Mark;
 use crate::lake::orphans;

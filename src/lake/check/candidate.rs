@@ -13,7 +13,7 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 use crate::fhir::{TypeId, facts};
 use crate::lake::error::LakeError;
 use crate::lake::file::{CheckedFile, LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY};
-use crate::lake::layout::{LAYOUT_VERSION, field_id};
+use crate::columns::layout::{LAYOUT_VERSION, field_id};
 use crate::lake::owner::{APPLICATION_ONLY, OwnerKey};
 use crate::lake::seal::Keys;
 use crate::lake::written::{WrittenColumn, WrittenFile};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 
 use crate::fhir::TypeId;
-use crate::lake::layout::{ColumnRow, Layout, LayoutError, field_id};
+use crate::columns::layout::{ColumnRow, Layout, LayoutError, field_id};
 
 /// What files say of a table's columns.
 #[derive(Debug)]

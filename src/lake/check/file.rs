@@ -13,7 +13,7 @@ use super::report::{Depth, Problem};
 use super::stored::{StoredData, StoredDeletes};
 use crate::lake::deletes;
 use crate::lake::file::{CheckedFile, LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY, verify, verify_checksums};
-use crate::lake::layout::LAYOUT_VERSION;
+use crate::columns::layout::LAYOUT_VERSION;
 use crate::lake::seal::{FileKey, Keys, SEALED_MAGIC};
 
 /// What is wrong with a data file, the first thing that is.

@@ -9,7 +9,7 @@ use super::plan::{self, Candidate, Effort};
 use crate::fhir::{TypeId, facts};
 use crate::lake::error::LakeError;
 use crate::lake::file::CheckedFile;
-use crate::lake::layout::union_schema;
+use crate::columns::layout::union_schema;
 use crate::lake::picture::{DataFile, Picture, TablePicture};
 use crate::lake::scope::Mode;
 use crate::lake::seal::Keys;

@@ -4,7 +4,7 @@
 use memchr::{memchr, memmem};
 use sha2::{Digest, Sha256};
 
-use crate::lake::json::Tape;
+use crate::columns::json::Tape;
 
 /// The digest of a text in which version and date do not stand yet.
 pub(crate) fn digest(text: &[u8]) -> [u8; 16] {

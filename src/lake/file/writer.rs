@@ -5,7 +5,7 @@ use super::checksums::{PageSums, seal, unsealed};
 use super::properties::properties;
 use crate::fhir::TypeId;
 use crate::lake::error::LakeError;
-use crate::lake::layout::field_id;
+use crate::columns::layout::field_id;
 use crate::lake::private;
 use crate::lake::seal::{FileKey, Keys};
 use crate::lake::written::{WrittenColumn, WrittenFile};
@@ -38,7 +38,7 @@ pub struct FileWriter {
 
 impl FileWriter {
     /// Begins the file at `path`, where none may be. `schema` is one that
-    /// [`Layout::adopt`](crate::lake::layout::Layout::adopt) gave and has all columns of all batches to come, which
+    /// [`Layout::adopt`](crate::columns::layout::Layout::adopt) gave and has all columns of all batches to come, which
     /// will have about `rows` rows. In a sealed lake the file gets a key of its own, which its commit keeps.
     pub fn create(
         path: &Path,
@@ -240,9 +240,9 @@ mod tests {
     use super::*;
     use crate::fhir::facts;
     use crate::lake::file::{LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY};
-    use crate::lake::json::Tape;
-    use crate::lake::layout::{LAYOUT_VERSION, Layout, union_schema};
-    use crate::lake::shred::{Shredder, SystemValues};
+    use crate::columns::json::Tape;
+    use crate::columns::layout::{LAYOUT_VERSION, Layout, union_schema};
+    use crate::columns::shred::{Shredder, SystemValues};
     use arrow::compute::concat_batches;
     use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
     use parquet::basic::Compression;

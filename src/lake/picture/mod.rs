@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashMap;
 
 use super::erase::Erasures;
-use super::layout::Layout;
+use crate::columns::layout::Layout;
 use super::scope::Mode;
 use crate::fhir::TypeId;
 use owners::OwnerIndex;

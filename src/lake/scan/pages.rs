@@ -19,7 +19,7 @@ use super::error::ScanError;
 use super::file::{CountedFile, OpenFile};
 use super::ranges::Ranges;
 use crate::lake::file::stored_digest;
-use crate::lake::json::Tape;
+use crate::columns::json::Tape;
 
 /// The values of a root text column that is never null at some rows of a row group. `rows` ascend, each once.
 pub(super) fn all_texts(

@@ -23,7 +23,7 @@ use super::watch::Watch;
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
 use crate::lake::erase::{Erasure, Erasures, Intent, Known};
-use crate::lake::layout::system_fields;
+use crate::columns::layout::system_fields;
 use crate::lake::owner::SHARED;
 use crate::lake::picture::{DataFile, Picture, TablePicture};
 use crate::lake::scope::Scope;

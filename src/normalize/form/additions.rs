@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::lake::json::{Edits, Tape, Value};
+use crate::columns::json::{Edits, Tape, Value};
 use crate::normalize::contributed::{add_extension, add_items};
 use crate::normalize::form::compact;
 use crate::normalize::marks::Base;

@@ -10,7 +10,7 @@ use crate::fhir::decimal::Decimal;
 use crate::fhir::reference::is_id;
 use crate::fhir::temporal::{Precision, Temporal, TimeOfDay};
 use crate::fhir::{Element, Kind, Primitive, TypeId, facts};
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 use crate::normalize::walk::{is_present, resource_type};
 
 /// What is wrong.
@@ -326,7 +326,7 @@ fn is_uuid(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lake::json::Tape;
+    use crate::columns::json::Tape;
 
     fn found(json: &str) -> Vec<String> {
         let mut tape = Tape::new();

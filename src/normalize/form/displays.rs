@@ -13,7 +13,7 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 use super::coding::{canonical_code, trim};
 use super::memo::Memo;
 use super::systems::{NDC, canonical_system};
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 use crate::normalize::codes::Codes;
 use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::{Record, SourceId};

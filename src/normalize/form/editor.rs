@@ -7,7 +7,7 @@ use super::displays::{Coding, Shown, key};
 use super::systems::{NDC, RXNORM, well_known};
 use super::{Facts, changed};
 use crate::fhir::TypeId;
-use crate::lake::json::{Edits, Value};
+use crate::columns::json::{Edits, Value};
 use crate::normalize::codes::Codes;
 use crate::normalize::contributed::add_extension;
 use crate::normalize::marks::{Base, Origin, SOURCE_CODING, quoted};

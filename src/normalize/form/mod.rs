@@ -30,7 +30,7 @@ use super::report::{Report, Rule};
 use super::survey::Settings;
 use super::walk;
 use crate::fhir::TypeId;
-use crate::lake::json::{Edits, Value, write_compact};
+use crate::columns::json::{Edits, Value, write_compact};
 
 /// What records of the consent say of codes: displays by system and code.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use super::changed;
 use super::check::{Fault, problems};
 use crate::fhir::{Element, Kind, Primitive, TypeId, facts};
-use crate::lake::json::{Edits, Value};
+use crate::columns::json::{Edits, Value};
 use crate::normalize::marks::{DATA_ABSENT_REASON, PLACEHOLDER};
 use crate::normalize::report::{Report, Rule};
 use crate::normalize::walk::{choice_name, required};
@@ -128,7 +128,7 @@ fn object(ty: TypeId, depth: usize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lake::json::Tape;
+    use crate::columns::json::Tape;
     use crate::normalize::form::check;
 
     /// Every resource type of R4 with nothing in it, but for those that hold a resource they cannot do without.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 
 use crate::fhir::{TypeId, facts};
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 use crate::normalize::codes::Codes;
 use crate::normalize::form::displays::{Coding, Shown};
 use crate::normalize::form::systems::RXNORM;

@@ -1,6 +1,6 @@
 //! Why no card could be made.
 
-use crate::lake::json::JsonError;
+use crate::columns::json::JsonError;
 
 /// Why no card could be made of some records.
 #[derive(Debug, thiserror::Error)]

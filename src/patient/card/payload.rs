@@ -9,7 +9,7 @@ use super::error::CardError;
 use super::places::{Places, Resource};
 use super::slim::{Inside, slim};
 use crate::fhir::facts;
-use crate::lake::json::{Edits, Tape, Value, push_quoted, write_compact};
+use crate::columns::json::{Edits, Tape, Value, push_quoted, write_compact};
 
 /// The one type that cards have.
 const TYPE: &str = "https://smarthealth.cards#health-card";

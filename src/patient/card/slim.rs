@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::places::Places;
 use crate::fhir::reference::Reference;
 use crate::fhir::{Kind, TypeId, facts};
-use crate::lake::json::{Edits, Value, push_quoted};
+use crate::columns::json::{Edits, Value, push_quoted};
 
 /// Where a record and the resources that it contains stand in the card. Contained resources become entries of their
 /// own, since no entry has an id that a reference could name.
@@ -219,7 +219,7 @@ fn types() -> &'static Types {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lake::json::{Tape, write_compact};
+    use crate::columns::json::{Tape, write_compact};
     use crate::patient::card::Resource;
 
     /// A record slimmed beside a Patient `p`, which is `resource:0`; it is `resource:1` itself.

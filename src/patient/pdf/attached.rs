@@ -7,7 +7,7 @@ use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
 use super::resource::Resource;
-use crate::lake::json::{Tape, Value};
+use crate::columns::json::{Tape, Value};
 use crate::patient::{Record, words};
 use crate::pdf::Attachment;
 

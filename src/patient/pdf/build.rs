@@ -10,7 +10,7 @@ use zip::{CompressionMethod, ZipWriter};
 use super::attached::{self, Documents, Got};
 use super::resource::Resource;
 use super::structured::structured;
-use crate::lake::json::Tape;
+use crate::columns::json::Tape;
 use crate::patient::{Record, words};
 use crate::pdf::{Column, Document, PdfError, Properties, Stop};
 

@@ -1,7 +1,7 @@
 //! The texts of cells, beyond those of single datatypes.
 
 use super::resource::Resource;
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 use crate::patient::words;
 
 /// A text or nothing.

@@ -2,7 +2,7 @@
 
 use super::cells::{address, contact, identifier, scalar};
 use super::resource::Resource;
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 use crate::patient::words;
 
 /// Elements that are about the copy, not about the patient, or are said elsewhere.
@@ -116,7 +116,7 @@ pub(super) fn label(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::fhir::facts;
-    use crate::lake::json::Tape;
+    use crate::columns::json::Tape;
 
     #[test]
     fn every_element_is_said_by_name() {

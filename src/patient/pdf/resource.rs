@@ -1,7 +1,7 @@
 //! The resources of a source, read once.
 
 use crate::fhir::{TypeId, facts};
-use crate::lake::json::{Tape, Value};
+use crate::columns::json::{Tape, Value};
 
 /// A resource on its tape.
 #[derive(Clone, Copy, Debug)]

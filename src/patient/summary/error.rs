@@ -1,6 +1,6 @@
 //! Why no summary can be made.
 
-use crate::lake::json::JsonError;
+use crate::columns::json::JsonError;
 
 /// Why no summary can be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

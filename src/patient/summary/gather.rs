@@ -8,7 +8,7 @@ use super::record::Record;
 use super::request::Sections;
 use crate::fhir::facts;
 use crate::lake::Scope;
-use crate::lake::json::Tape;
+use crate::columns::json::Tape;
 use crate::patient::PatientError;
 use crate::patient::members::named;
 use crate::search::raw::RawParameter;

@@ -1,6 +1,6 @@
 //! JSON that the summary writes itself.
 
-use crate::lake::json::push_quoted;
+use crate::columns::json::push_quoted;
 
 /// The extension for what is not there, as JSON.
 pub(super) const UNKNOWN: &str =

@@ -9,7 +9,7 @@ use super::error::SummaryError;
 use crate::fhir::reference::Reference;
 use crate::fhir::temporal::Temporal;
 use crate::fhir::{TypeId, facts};
-use crate::lake::json::{Tape, Value};
+use crate::columns::json::{Tape, Value};
 
 /// A resource that the caller may see.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@ use super::json::quoted;
 use super::record::{Chart, Entry};
 use crate::fhir::facts;
 use crate::fhir::reference::Reference;
-use crate::lake::json::{Edits, Value};
+use crate::columns::json::{Edits, Value};
 use crate::patient::concept::has_any;
 use crate::patient::words;
 

@@ -88,7 +88,7 @@ fn escape(text: &str, out: &mut String) {
 mod tests {
     use super::*;
     use crate::fhir::narrative::check;
-    use crate::lake::json::Tape;
+    use crate::columns::json::Tape;
     use proptest::prelude::*;
 
     fn div(json: &str) -> String {

@@ -9,7 +9,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::lake::json::push_quoted;
+use crate::columns::json::push_quoted;
 
 /// The values of a column.
 pub(super) struct Cells<'a> {

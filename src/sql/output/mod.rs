@@ -15,7 +15,7 @@ use parquet::file::properties::WriterProperties;
 
 use self::cells::Cells;
 use super::error::SqlError;
-use crate::lake::json::push_quoted;
+use crate::columns::json::push_quoted;
 use crate::views::Format;
 
 /// Rows of a row group at most.

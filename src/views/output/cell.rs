@@ -53,7 +53,7 @@ impl<'a> Cells<'a> {
             Cells::Boolean(array) => out.extend_from_slice(if array.value(row) { b"true" } else { b"false" }),
             Cells::Integer(array) => push_integer(array.value(row), out),
             Cells::Number(array) | Cells::Token(array) => out.extend_from_slice(array.value(row).as_bytes()),
-            Cells::Text(array) => crate::lake::json::push_quoted(out, array.value(row)),
+            Cells::Text(array) => crate::columns::json::push_quoted(out, array.value(row)),
             Cells::List(array, cells) => {
                 out.push(b'[');
                 let offsets = array.value_offsets();

@@ -17,7 +17,7 @@ pub(super) fn push_objects(
     for (place, (column, array)) in columns.iter().zip(batch.columns()).enumerate() {
         let mut key = Vec::with_capacity(column.name.len() + 4);
         key.push(if place == 0 { b'{' } else { b',' });
-        crate::lake::json::push_quoted(&mut key, &column.name);
+        crate::columns::json::push_quoted(&mut key, &column.name);
         key.push(b':');
         cells.push((key, Cells::new(column.kind, array)?));
     }

@@ -11,8 +11,8 @@ use crate::cli::terminal::failure::Failure;
 use crate::fhir::storage::{EVERYTHING, LeafSet, TEXT};
 use crate::fhir::{TypeId, facts};
 use crate::fhirpath::{CompileOptions, FhirPathError, Program, compile};
-use crate::lake::json::Tape;
-use crate::lake::shred::{Shredder, SystemValues};
+use crate::columns::json::Tape;
+use crate::columns::shred::{Shredder, SystemValues};
 use crate::views::{Document, Reader};
 
 /// Evaluates the expression over what the files hold, or explains it.

@@ -8,7 +8,7 @@ use super::args::Args;
 use crate::fhir::TypeId;
 use crate::fhir::temporal::Temporal;
 use crate::ingest;
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 use crate::views::Pick;
 
 /// What is asked of resources.

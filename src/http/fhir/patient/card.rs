@@ -22,7 +22,7 @@ use crate::http::fhir::parameters;
 use crate::http::fhir::parameters::Given;
 use crate::http::routes::{Operation, Route, list, named, object};
 use crate::http::service::Service;
-use crate::lake::json::Tape;
+use crate::columns::json::Tape;
 use crate::patient::card::{Request, Resource, payload};
 use crate::patient::{PatientError, REFERRED, Record, record};
 use crate::search::Handling;

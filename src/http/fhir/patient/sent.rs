@@ -9,7 +9,7 @@ use crate::http::error::Error;
 use crate::http::fhir::parameters;
 use crate::http::fhir::parameters::{Given, Parameter};
 use crate::http::service::Service;
-use crate::lake::json::Tape;
+use crate::columns::json::Tape;
 use crate::search::raw::{self, RawParameter};
 
 /// The media types of bodies with parameters.

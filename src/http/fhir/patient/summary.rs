@@ -22,7 +22,7 @@ use crate::http::fhir::pretty::pretty;
 use crate::http::routes::{Operation, Route, schema};
 use crate::http::server::turns::Turn;
 use crate::http::service::Service;
-use crate::lake::json::Tape;
+use crate::columns::json::Tape;
 use crate::patient::pdf::rendering;
 use crate::patient::summary::{Asked, Directory, Sections, Subject, Summary, summary};
 use crate::pdf::PdfError;

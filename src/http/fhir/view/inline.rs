@@ -14,8 +14,8 @@ use crate::fhir::temporal::Temporal;
 use crate::fhir::{TypeId, facts};
 use crate::http::error::Error;
 use crate::ingest;
-use crate::lake::json::{Tape, Value};
-use crate::lake::shred::{Shredder, SystemValues};
+use crate::columns::json::{Tape, Value};
+use crate::columns::shred::{Shredder, SystemValues};
 use crate::views::{Document, Refused};
 
 /// A resource of the view's type, as text.

@@ -24,7 +24,7 @@ use crate::fhir::reference::is_id;
 use crate::fhir::temporal::Temporal;
 use crate::http::error::Error;
 use crate::lake::Lake;
-use crate::lake::json::{Tape, Value};
+use crate::columns::json::{Tape, Value};
 use crate::search::{Handling, Pin};
 use crate::views::Format;
 

@@ -27,7 +27,7 @@ use crate::http::error::Error;
 use crate::http::routes::{Operation, Route, list, named, object, schema};
 use crate::http::service::Service;
 use crate::http::{body, described};
-use crate::lake::json::Tape;
+use crate::columns::json::Tape;
 use crate::search::Handling;
 use crate::terminology::Terminology;
 use crate::views::{Checked, Column, Finding, View};

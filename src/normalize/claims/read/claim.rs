@@ -11,7 +11,7 @@ use super::code::{CDT, CPT, Code, Concept, NDC};
 use super::party::{Directory, Party, contained};
 use super::services::{Service, service};
 use super::text::{Name, Names, Span, When};
-use crate::lake::json::{Edits, Value, write_compact};
+use crate::columns::json::{Edits, Value, write_compact};
 use crate::normalize::codes::Codes;
 use crate::normalize::record::{Record, SourceId};
 

@@ -1,7 +1,7 @@
 //! Codes as rules see them, and how a generated resource writes them.
 
 use super::text::{Name, Names, Object, said};
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 use crate::normalize::codes::Codes;
 use crate::normalize::form::{canonical_code, canonical_system};
 
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn a_text_is_a_sources_own_unless_it_is_a_display() {
         let own = |json: &str| {
-            let mut tape = crate::lake::json::Tape::new();
+            let mut tape = crate::columns::json::Tape::new();
             let root = tape.parse(json.as_bytes()).unwrap();
             let concept = Concept::read(root, &mut Names::default(), &crate::normalize::NoCodes);
             (

@@ -6,7 +6,7 @@ use super::claim::{list, party, span, when};
 use super::code::{Code, Concept};
 use super::party::{Directory, Party, contained};
 use super::text::{Name, Names, Span};
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 use crate::normalize::codes::Codes;
 use crate::normalize::record::{Day, Record, SourceId};
 

@@ -6,7 +6,7 @@ use super::code::NPI;
 use super::text::{Name, Names, Object, said};
 use crate::fhir::reference::{Reference, Target};
 use crate::fhir::{TypeId, facts};
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::{Record, SourceId};
 

@@ -7,7 +7,7 @@ use chrono::{Datelike, NaiveDate};
 use rustc_hash::FxHashSet;
 
 use crate::fhir::temporal::Temporal;
-use crate::lake::json::push_quoted;
+use crate::columns::json::push_quoted;
 use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::Day;
 

@@ -3,7 +3,7 @@
 use super::super::cells::{cell, chosen, concepts, day, joined, notes, plain, references, references_in};
 use super::super::resource::Resource;
 use super::section::{Section, Table};
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 use crate::patient::words;
 
 /// Questions inside of one another beyond this are shown side by side.

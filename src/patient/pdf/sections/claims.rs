@@ -3,7 +3,7 @@
 use super::super::cells::{cell, concepts, day, joined, plain, references};
 use super::super::resource::Resource;
 use super::section::{Section, Table};
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 use crate::patient::words;
 
 pub(in crate::patient::pdf) const INSURANCE: Section = Section {

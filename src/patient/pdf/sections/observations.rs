@@ -3,7 +3,7 @@
 use super::super::cells::{cell, concepts, day, joined, notes, plain, references};
 use super::super::resource::Resource;
 use super::section::{Section, Table};
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 use crate::patient::words;
 
 const VALUES: &[(&str, f32)] = &[

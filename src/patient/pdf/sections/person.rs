@@ -5,7 +5,7 @@ use super::super::cells::{
 };
 use super::super::resource::Resource;
 use super::section::{Section, Table};
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 use crate::patient::words;
 
 pub(in crate::patient::pdf) const DEMOGRAPHICS: Section = Section {

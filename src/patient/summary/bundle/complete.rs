@@ -4,7 +4,7 @@
 use super::super::json::{UNKNOWN, concept};
 use super::super::record::Entry;
 use super::super::sections::pregnancy;
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 use crate::patient::concept::{ABSENT, codings, has_any, loinc};
 use crate::patient::words;
 

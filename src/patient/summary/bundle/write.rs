@@ -7,7 +7,7 @@ use super::super::record::{Chart, Entry};
 use super::super::references::settle;
 use super::complete::{PROFILES, complete};
 use crate::fhir::narrative;
-use crate::lake::json::{Edits, Value, write_compact};
+use crate::columns::json::{Edits, Value, write_compact};
 
 /// Types that refer to the patient they are about, as IPS asks.
 const ABOUT_PATIENT: &[&str] = &[

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::super::record::{Chart, Entry};
 use super::super::shared::common::{cell, is_made, status, who};
 use super::super::shared::{Row, Section};
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 use crate::normalize::Rule;
 use crate::patient::concept::Groups;
 use crate::patient::words;

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use super::super::record::{Chart, Entry};
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 use crate::normalize::Rule;
 use crate::patient::concept::{Groups, says_something};
 use crate::patient::words;

@@ -3,7 +3,7 @@
 use super::super::record::{Chart, Entry};
 use super::Row;
 use super::common::{OBSERVED, cell, day, merge, named, newest};
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 use crate::patient::concept::codes;
 use crate::patient::words;
 

@@ -16,7 +16,7 @@ use super::super::source::Source;
 use super::binary::hexadecimal;
 use crate::fhir::{TypeId, facts};
 use crate::ingest::source_target;
-use crate::lake::json::{Tape, Value};
+use crate::columns::json::{Tape, Value};
 use crate::sync::client::Realm;
 
 /// Letters of an address that is looked at.

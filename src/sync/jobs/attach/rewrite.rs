@@ -12,7 +12,7 @@ use url::Url;
 use super::super::spool::Spool;
 use super::Fate;
 use super::find::{Place, attachments, each_line, may_have_address};
-use crate::lake::json::{Edits, Tape, write_compact};
+use crate::columns::json::{Edits, Tape, write_compact};
 
 /// Writes the records of these files again.
 pub(super) fn rewrite(

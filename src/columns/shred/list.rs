@@ -2,7 +2,7 @@
 
 use super::column::{Column, Context};
 use crate::fhir::storage::LIST_ITEM;
-use crate::lake::json::Value;
+use crate::columns::json::Value;
 use arrow::array::{Array, ArrayRef, ListArray, NullBufferBuilder};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::Field;

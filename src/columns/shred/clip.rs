@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use crate::fhir::TypeId;
 use crate::fhir::storage::{EVERYTHING, LeafSet};
-use crate::lake::json::{Selection, Take};
-use crate::lake::shape::{Shape, SlotKind};
+use crate::columns::json::{Selection, Take};
+use crate::columns::shape::{Shape, SlotKind};
 
 /// The columns of one type that are wanted.
 #[derive(Clone, Debug)]

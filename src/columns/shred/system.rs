@@ -2,7 +2,7 @@
 
 use super::leaf::{Numbers, Text};
 use crate::fhir::storage::LIST_ITEM;
-use crate::lake::shape::timestamp;
+use crate::columns::shape::timestamp;
 use arrow::array::{ArrayRef, ListArray, NullBufferBuilder};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Int64Type, TimestampMicrosecondType};

@@ -5,9 +5,9 @@ use super::column::{Context, Fault};
 use super::fields::Struct;
 use super::system::{System, SystemValues};
 use crate::fhir::{TypeId, facts};
-use crate::lake::json::Value;
-use crate::lake::layout::{Layout, system_fields};
-use crate::lake::shape::Shape;
+use crate::columns::json::Value;
+use crate::columns::layout::{Layout, system_fields};
+use crate::columns::shape::Shape;
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::datatypes::{FieldRef, Schema};
 use arrow::error::ArrowError;
@@ -192,7 +192,7 @@ impl Shredder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lake::json::Tape;
+    use crate::columns::json::Tape;
     use arrow::array::AsArray;
 
     fn system<'a>(id: &'a str, resource: &'a str) -> SystemValues<'a> {

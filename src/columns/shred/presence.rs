@@ -1,8 +1,8 @@
 //! Whether a JSON value is one for the columns, without making them: it is if R4 defines any value in it.
 
 use super::column::integer;
-use crate::lake::json::{Tape, Value};
-use crate::lake::shape::{Shape, Slot, SlotKind};
+use crate::columns::json::{Tape, Value};
+use crate::columns::shape::{Shape, Slot, SlotKind};
 
 /// Whether the object `text` has a value that its shape defines.
 #[cold]
