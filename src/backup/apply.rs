@@ -5,9 +5,9 @@ use std::path::Path;
 
 use crate::consent::{Clock, ErasedElsewhere, KEY_FILE, Store, end_erased, has_key_variable};
 use crate::ingest::Normalization;
-use crate::lake::image::{is_sealed, settle_image};
-use crate::lake::ledger::{ErasedSince, Whose};
+use crate::lake::erase::ledger::{ErasedSince, Whose};
 use crate::lake::seal::KEYS_FILE;
+use crate::lake::store::image::{is_sealed, settle_image};
 use crate::lake::{Lake, Mode, OwnerKey};
 use crate::sync::carry_out_erasures;
 

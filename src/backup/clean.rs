@@ -14,8 +14,8 @@ use super::manifest::Manifest;
 use super::place::Place;
 use super::take::{CATALOG, slashed};
 use crate::consent::STORE_FILE;
-use crate::lake::image::{LakeImage, settle_image};
-use crate::lake::ledger::Ledger;
+use crate::lake::erase::ledger::Ledger;
+use crate::lake::store::image::{LakeImage, settle_image};
 
 /// What became of erasures in the snapshots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

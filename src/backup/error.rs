@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::consent;
 use crate::lake::check::Finding;
-use crate::lake::image::Lost;
+use crate::lake::store::image::Lost;
 use crate::lake::{LakeError, SealError};
 
 /// Why a backup was not made, or not restored. Snapshots that were there are as they were.

@@ -11,7 +11,7 @@ use aws_lc_rs::digest;
 use super::error::BackupError;
 use super::manifest::{ManifestFile, hexadecimal};
 use super::place::{Place, sync_folder};
-use crate::lake::private;
+use crate::lake::store::private;
 
 const CHUNK: usize = 1 << 20;
 

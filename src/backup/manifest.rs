@@ -6,7 +6,7 @@ use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 
 use super::error::BackupError;
-use crate::lake::ledger::LedgerState;
+use crate::lake::erase::ledger::LedgerState;
 
 /// The version of the form of manifests and of the folder of backups.
 const LAYOUT: u32 = 1;

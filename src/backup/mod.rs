@@ -5,7 +5,7 @@
 //! when all of its files are there and durable; without one there is no snapshot.
 //!
 //! What was erased from the lake leaves the snapshots with the next backup (`clean`), and does not come back with a
-//! restored one (`restore`): the ledger of erasures ([`crate::lake::ledger`]) lies outside of the data folder and
+//! restored one (`restore`): the ledger of erasures ([`crate::lake::erase::ledger`]) lies outside of the data folder and
 //! tells.
 //!
 //! This room decides what belongs to a backup and where it lies. How a lake's files are read and erased is `lake`'s.

@@ -16,9 +16,10 @@ use super::manifest::Manifest;
 use super::place::{Place, sync_folder};
 use super::sealed::SnapshotKeys;
 use super::take::{CATALOG, slashed};
-use crate::lake::image::{LakeImage, Lost, Reserved, settle_image};
-use crate::lake::ledger::{self, Ledger};
-use crate::lake::private;
+use crate::lake::erase::ledger;
+use crate::lake::erase::ledger::Ledger;
+use crate::lake::store::image::{LakeImage, Lost, Reserved, settle_image};
+use crate::lake::store::private;
 
 /// Where a restored folder is built.
 const BUILDING: &str = "restoring";

@@ -9,7 +9,7 @@ use super::place::Place;
 use super::restore::Restoring;
 use super::take::CATALOG;
 use crate::lake::KekSource;
-use crate::lake::image::{CopyKeys, Lost, drop_unattached, is_sealed_copy};
+use crate::lake::store::image::{CopyKeys, Lost, drop_unattached, is_sealed_copy};
 
 /// The keys for a snapshot, and what they do not open.
 #[derive(Debug)]

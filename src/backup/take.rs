@@ -17,8 +17,9 @@ use super::files::How;
 use super::manifest::Manifest;
 use super::place::Place;
 use crate::lake::check::{Finding, Problem};
-use crate::lake::image::{LakeImage, Reserved, erasures};
-use crate::lake::ledger::{self, Ledger};
+use crate::lake::erase::ledger;
+use crate::lake::erase::ledger::Ledger;
+use crate::lake::store::image::{LakeImage, Reserved, erasures};
 use crate::lake::{Lake, LakeError};
 
 /// Attempts while others may write. The next one has little left to copy, and lets nobody write.

@@ -28,7 +28,8 @@ use super::log::audit::{About, Actor, note};
 use super::migrations::migrate;
 use super::syncs::readiness::Presence;
 use crate::ingest::LOCAL_APPLICATION;
-use crate::lake::{LakeError, Mode, private};
+use crate::lake::store::private;
+use crate::lake::{LakeError, Mode};
 
 /// The store's name in the data folder.
 pub const STORE_FILE: &str = "service.sqlite";
@@ -79,7 +80,7 @@ pub fn copy_store(folder: &Path, to: &Path) -> Result<bool, Error> {
     connection
         .busy_timeout(Duration::from_secs(10))
         .map_err(|error| Error::from(error).at(&path))?;
-    crate::lake::image::copy_sqlite(&connection, to).map_err(|error| match error {
+    crate::lake::store::image::copy_sqlite(&connection, to).map_err(|error| match error {
         LakeError::Sqlite(error) => Error::from(error).at(&path),
         error => Error::Copy(error.to_string()),
     })?;

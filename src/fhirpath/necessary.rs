@@ -15,11 +15,11 @@ use super::node::{Shape, Source};
 use super::options::{CompileOptions, Constant};
 use super::parse::parse;
 use super::types::{ItemType, System};
+use crate::columns::shape::{Shape as Columns, SlotKind};
 use crate::fhir::storage::{ELEMENT, SYSTEM_COLUMNS};
 use crate::fhir::temporal::Temporal;
 use crate::fhir::{TypeId, facts};
 use crate::lake::scan::{ItemMatch, Necessary, Prune, Wish};
-use crate::columns::shape::{Shape as Columns, SlotKind};
 
 /// Combinations of values beyond this many are not spelled out.
 const MOST_COMBINATIONS: usize = 64;

@@ -17,10 +17,10 @@ use super::items::{Column, Index, Items};
 use super::lineage::{Above, Way};
 use super::types::ItemType;
 use super::values::Values;
-use crate::fhir::storage::SYSTEM_COLUMNS;
-use crate::fhir::{Kind, TypeId, facts};
 use crate::columns::json::{Tape, Value};
 use crate::columns::shred::{ShredError, Shredder, SystemValues};
+use crate::fhir::storage::SYSTEM_COLUMNS;
+use crate::fhir::{Kind, TypeId, facts};
 
 /// What was read of the JSON columns of a batch.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::references::condition::Keys;
 use super::rows::block::{Block, Entry};
 use crate::fhir::{TypeId, facts};
-use crate::lake::owner::APPLICATION_ONLY;
+use crate::lake::owners::owner::APPLICATION_ONLY;
 
 /// What a Binary may stand for where rules are applied: nothing of the input can be looked up then, so these are noted
 /// as they come.

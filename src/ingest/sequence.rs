@@ -28,8 +28,8 @@ use super::rows::block::{Block, Origin};
 use super::rows::buffer::Buffer;
 use super::rows::owners::Owners;
 use super::summary::Summary;
-use crate::fhir::TypeId;
 use crate::columns::json::Tape;
+use crate::fhir::TypeId;
 
 /// Where resources go that are ready.
 #[derive(Debug)]

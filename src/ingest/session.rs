@@ -19,7 +19,7 @@ use super::rules::{Gathered, Gatherer, Normalization, Scene, Shelf, normalize};
 use super::sequence::{Sequence, Sink};
 use super::summary::Summary;
 use super::sync::synced::{Naming, Synced, SyncedAttachment};
-use crate::lake::owner::OwnerKey;
+use crate::lake::owners::owner::OwnerKey;
 use crate::lake::{Lake, LakeWriter, Mode, Picture};
 
 /// Larger pieces are prepared one at a time.

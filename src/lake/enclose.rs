@@ -10,8 +10,8 @@ use std::fmt;
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 
-use super::owner::OwnerKey;
-use super::store::Lake;
+use super::owners::owner::OwnerKey;
+use super::store::open::Lake;
 
 /// The key that encloses a lake's texts.
 pub(super) struct EnclosingKey(LessSafeKey);

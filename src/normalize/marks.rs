@@ -13,8 +13,8 @@ use memchr::memmem;
 use super::form::compact;
 use super::record::{Record, Source};
 use super::report::Rule;
-use crate::fhir::reference::Reference;
 use crate::columns::json::{Edits, Value, push_quoted};
+use crate::fhir::reference::Reference;
 
 /// On what other records contributed: the rule that did it.
 const NORMALIZED: &str = "/StructureDefinition/normalized";

@@ -9,8 +9,8 @@ use super::marks::{self, Base};
 use super::record::{Record, Source, SourceId};
 use super::report::{Report, Rule};
 use super::{form, links};
-use crate::fhir::TypeId;
 use crate::columns::json::{Edits, Tape, write_compact};
+use crate::fhir::TypeId;
 
 /// A resource that a rule makes. The text is whole (id, tags, Provenance's references) but for `meta.versionId` and
 /// `meta.lastUpdated`.

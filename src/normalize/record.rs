@@ -1,7 +1,7 @@
 //! Records as rules see them.
 
-use crate::fhir::TypeId;
 use crate::columns::json::Value;
+use crate::fhir::TypeId;
 
 /// One patient authorization of the consent.
 #[derive(Clone, Debug, PartialEq, Eq)]

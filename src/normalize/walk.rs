@@ -8,9 +8,9 @@
 use std::sync::OnceLock;
 
 use super::marks;
+use crate::columns::json::Value;
 use crate::fhir::name_table::NameTable;
 use crate::fhir::{Element, Kind, TypeId, facts};
-use crate::columns::json::Value;
 
 /// What a rule does at the places of a record.
 pub(super) trait Visit<'t> {

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::error::PublishedError;
-use crate::lake::private;
+use crate::lake::store::private;
 
 const LIST: &str = "tables.json";
 const LOCK: &str = "lock";

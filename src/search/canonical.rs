@@ -15,11 +15,11 @@ use super::matcher::{self, Matcher};
 use super::parameter::{Compiled, Reading};
 use super::query::Query;
 use super::targets;
+use crate::columns::json::Tape;
 use crate::fhir::reference::Canonical;
 use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::storage::{LeafSet, root_column};
 use crate::fhir::{TypeId, facts};
-use crate::columns::json::Tape;
 use crate::lake::scan::ScopedTable;
 
 /// The most different canonicals that one condition or include may lead through.

@@ -18,11 +18,11 @@ use super::merge::Order;
 use super::page::Entry;
 use super::query::Query;
 use super::{SearchError, filter, sort};
+use crate::columns::json::{Tape, Value};
+use crate::columns::shred::{ShredError, Shredder, SystemValues};
 use crate::fhir::storage::LeafSet;
 use crate::fhir::{TypeId, facts};
-use crate::columns::json::{Tape, Value};
 use crate::lake::scan::{IdSet, Locator, Row, ScopedTable};
-use crate::columns::shred::{ShredError, Shredder, SystemValues};
 
 /// The column that holds contained resources.
 pub(super) const COLUMN: &str = "contained";

@@ -14,9 +14,9 @@ use super::matcher::{Matcher, only_text};
 use super::parameter::Compiled;
 use super::targets::is_of_references;
 use super::words::{Words, split_into};
+use crate::columns::json::{Tape, Value};
 use crate::fhir::storage::LeafSet;
 use crate::fhirpath::{Collection, Focus, Offsets, Typed};
-use crate::columns::json::{Tape, Value};
 use crate::lake::scan::Predicate;
 
 /// The columns that the criteria read.

@@ -15,11 +15,11 @@ use super::matcher::{Matcher, Targets};
 use super::page::Entry;
 use super::query::Query;
 use super::{SearchError, targets};
+use crate::columns::json::{Choice, Chosen, JsonError, Tape};
+use crate::columns::shred::{Clip, Shredder, SystemValues};
 use crate::fhir::storage::LeafSet;
 use crate::fhir::{TypeId, facts};
-use crate::columns::json::{Choice, Chosen, JsonError, Tape};
 use crate::lake::scan::{Locator, Row, ScopedTable, Sought};
-use crate::columns::shred::{Clip, Shredder, SystemValues};
 
 /// How much one answer brings along; a page that would bring more is gone on with by its `next` link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,9 +17,9 @@ use super::engine::Engine;
 use super::parameter::Compiled;
 use super::query::Query;
 use super::{SearchError, filter, population, targets};
+use crate::columns::json::Tape;
 use crate::fhir::storage::LeafSet;
 use crate::fhir::{TypeId, facts};
-use crate::columns::json::Tape;
 use crate::lake::scan::{IdSet, Person, ScopedTable};
 use crate::plan::{IdsExec, Lookup, LookupExec, On, Take};
 

@@ -4,10 +4,10 @@ use bytes::Bytes;
 
 use super::attached::with_base;
 use super::subset::Subset;
+use crate::columns::json::push_quoted;
 use crate::fhir::outcome::{Issue, OperationOutcome};
 use crate::fhir::temporal::instant_text;
 use crate::fhir::{TypeId, facts};
-use crate::columns::json::push_quoted;
 use crate::lake::scan::{Locator, Row};
 
 /// A resource on a page.

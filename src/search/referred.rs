@@ -13,11 +13,11 @@ use super::SearchError;
 use super::engine::Engine;
 use super::query::Query;
 use super::{filter, population};
+use crate::columns::json::{Tape, Value};
 use crate::fhir::TypeId;
 use crate::fhir::facts;
 use crate::fhir::reference::Target;
 use crate::fhir::storage::{LeafSet, REFERENCE_ID, REFERENCE_TYPE};
-use crate::columns::json::{Tape, Value};
 use crate::lake::scan::ScopedTable;
 
 /// The root element that holds resources as text.

@@ -8,8 +8,8 @@ use super::engine::Handling;
 use super::raw::RawParameter;
 use super::resolve::refuse_modifier;
 use super::result::{Summary, invalid};
-use crate::fhir::{Element, TypeId, facts};
 use crate::columns::json::{Edits, Tape, Value, write_compact};
+use crate::fhir::{Element, TypeId, facts};
 
 const SUBSETTED: &str = concat!(
     r#"{"system":"http://terminology.hl7.org/CodeSystem/v3-ObservationValue","code":"SUBSETTED","#,

@@ -5,10 +5,10 @@ use super::definition::{is_name, no_name};
 use super::finding::Findings;
 use super::place::Place;
 use super::read::{known, must_be, nearest, required_text};
+use crate::columns::json::Value;
 use crate::fhir::outcome::IssueType;
 use crate::fhir::temporal::{Temporal, TimeOfDay};
 use crate::fhirpath::Constant;
-use crate::columns::json::Value;
 
 /// A constant; without a value if that could not be read.
 #[derive(Clone, Debug)]

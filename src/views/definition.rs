@@ -25,8 +25,8 @@ use super::finding::Findings;
 use super::metadata;
 use super::place::Place;
 use super::read::{flag, known, list, must_be, objects, optional_text, present, required_text, text};
-use crate::fhir::outcome::IssueType;
 use crate::columns::json::{Tape, Value};
+use crate::fhir::outcome::IssueType;
 
 /// A ViewDefinition as written, less what could not be read.
 #[derive(Clone, Debug)]

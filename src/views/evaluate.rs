@@ -226,9 +226,9 @@ mod tests {
     use chrono::Utc;
 
     use super::*;
-    use crate::fhir::facts;
     use crate::columns::json::Tape;
     use crate::columns::shred::{Shredder, SystemValues};
+    use crate::fhir::facts;
 
     /// Each batch had a moment of its own, so that a long run's rows disagreed on what the time is.
     #[test]

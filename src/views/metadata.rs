@@ -5,8 +5,8 @@ use super::definition::{is_name, no_name};
 use super::finding::Findings;
 use super::place::Place;
 use super::read::{known, must_be, optional_text, present};
-use crate::fhir::outcome::IssueType;
 use crate::columns::json::Value;
+use crate::fhir::outcome::IssueType;
 
 /// The profiles of ViewDefinition that a definition claims to follow.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use super::finding::Findings;
 use super::place::Place;
-use crate::fhir::outcome::IssueType;
 use crate::columns::json::{Kind, Value};
+use crate::fhir::outcome::IssueType;
 
 /// A property that is there and not null.
 pub(super) fn present<'t>(value: Value<'t>, name: &str) -> Option<Value<'t>> {

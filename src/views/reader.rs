@@ -11,10 +11,10 @@ use arrow::array::RecordBatch;
 
 use super::error::RunError;
 use super::view::View;
-use crate::fhir::storage::{EVERYTHING, LeafSet, TEXT, root_column};
-use crate::fhir::{TypeId, facts};
 use crate::columns::json::{Choice, Chosen, JsonError, Selection, Take, Tape, Value};
 use crate::columns::shred::{Clip, ShredError, Shredder, SystemValues};
+use crate::fhir::storage::{EVERYTHING, LeafSet, TEXT, root_column};
+use crate::fhir::{TypeId, facts};
 
 /// Resources of a batch at most.
 const BATCH: usize = 4096;

@@ -19,7 +19,7 @@ use super::super::store::FILE;
 use super::erasure_jobs::{ErasureCause, ErasureJob};
 use super::forget::forget_person;
 use crate::lake::Mode;
-use crate::lake::ledger::Whose;
+use crate::lake::erase::ledger::Whose;
 
 /// What was erased since the copy was taken.
 pub trait ErasedElsewhere {

@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use super::super::error::Error;
-use crate::fhir::outcome::IssueType;
 use crate::columns::json::{Kind, Tape, Value};
+use crate::fhir::outcome::IssueType;
 
 /// A parameter.
 pub(in crate::http) struct Parameter<'t> {

@@ -18,9 +18,9 @@ use super::super::rows::block::{Block, Origin};
 use super::super::rows::owners::Owners;
 use super::normalize::{Normalized, Normalizer, Rejected, content_id};
 use super::source::{Piece, Text};
+use crate::columns::json::{JsonError, Tape, Value};
 use crate::fhir::TypeId;
 use crate::fhir::reference::is_id;
-use crate::columns::json::{JsonError, Tape, Value};
 
 /// What came of a piece.
 #[derive(Debug)]

@@ -3,17 +3,17 @@
 //! A row belongs to the person whom its root `subject`, `patient` or `beneficiary` refers to by a relative reference, a
 //! Binary to whom its `securityContext` refers, and one that stands for another resource to whom that belongs; failing
 //! that, to the one Patient whom the Patient compartment's parameters name. Where a person is named whom we cannot
-//! tell, the row is the application's alone; where nobody is named, it is shared. Owners' numbers are `lake::owner`'s
+//! tell, the row is the application's alone; where nobody is named, it is shared. Owners' numbers are `lake::owners::owner`'s
 //! matter.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
+use crate::columns::json::Value;
 use crate::fhir::compartment::patient_params;
 use crate::fhir::reference::Reference;
 use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::{TypeId, facts};
-use crate::columns::json::Value;
 
 /// The element of a Binary that says whose it is.
 const CONTEXT: &str = "securityContext";
@@ -279,8 +279,8 @@ fn contained_type<'r>(root: Value<'r>, id: &str) -> Option<Cow<'r, str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ingest::references::condition::resource_type;
     use crate::columns::json::Tape;
+    use crate::ingest::references::condition::resource_type;
 
     fn filed(json: &str) -> Filing {
         let mut tape = Tape::new();

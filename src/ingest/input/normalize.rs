@@ -19,10 +19,10 @@ use super::super::sync::marked::Marked;
 use super::super::sync::synced::{Naming, is_source_id, source_target};
 use super::copy::{Edit, Writer};
 use super::filing::{Filing, file_under, is_never_shared, stands_for_another, texts_of_people};
+use crate::columns::json::{Value, push_quoted};
 use crate::fhir::reference::{Target as Relative, is_id};
 use crate::fhir::{TypeId, facts};
 use crate::lake::file::digest;
-use crate::columns::json::{Value, push_quoted};
 
 /// A normalized resource.
 #[derive(Debug)]
@@ -433,8 +433,8 @@ struct Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fhir::Kind;
     use crate::columns::json::Tape;
+    use crate::fhir::Kind;
 
     fn normalized(json: &str, given_id: Option<&str>) -> String {
         let mut tape = Tape::new();

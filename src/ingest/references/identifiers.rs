@@ -13,8 +13,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::super::rows::block::Block;
 use super::super::rows::spill::Spill;
 use super::condition::{Condition, Key, Keys, Token};
-use crate::fhir::{TypeId, facts};
 use crate::columns::json::Value;
+use crate::fhir::{TypeId, facts};
 
 /// What a condition found.
 #[derive(Clone, Debug, PartialEq, Eq)]

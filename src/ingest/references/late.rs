@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::rows::block::Origin;
 use crate::fhir::{TypeId, facts};
-use crate::lake::private;
+use crate::lake::store::private;
 
 /// Texts are kept in memory up to this many bytes.
 const IN_MEMORY: usize = 32 << 20;

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::super::rows::block::Block;
 use super::super::sync::synced::Naming;
 use crate::fhir::{TypeId, facts};
-use crate::lake::owner::{APPLICATION_ONLY, OwnerKey, assemble};
+use crate::lake::owners::owner::{APPLICATION_ONLY, OwnerKey, assemble};
 
 /// Owners of the input's resources, gathered in a first reading.
 #[derive(Debug)]

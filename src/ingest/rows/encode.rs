@@ -10,10 +10,10 @@ use super::super::error::{IngestError, Reason, Refusal};
 use super::super::references::known::Rows;
 use super::block::Block;
 use super::chains::{Place, Present};
-use crate::fhir::{TypeId, facts};
-use crate::lake::file::write_file;
 use crate::columns::json::Tape;
 use crate::columns::shred::{ShredError, Shredder, SystemValues};
+use crate::fhir::{TypeId, facts};
+use crate::lake::file::write_file;
 use crate::lake::{LakeError, Mode, Transaction, WrittenFile};
 
 /// What all rows of an import have in common.

@@ -5,7 +5,7 @@ use super::super::input::filing::Filing;
 use super::super::input::normalize::{Normalized, Normalizer};
 use super::block::{Block, Content, Origin, SharedRefs};
 use crate::lake::file::digest;
-use crate::lake::owner::{APPLICATION_ONLY, OwnerKey, SHARED};
+use crate::lake::owners::owner::{APPLICATION_ONLY, OwnerKey, SHARED};
 
 /// Gives filed resources their owners.
 #[derive(Debug)]

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use super::stowed::Stowed;
 use super::unit::Unit;
+use crate::columns::json::{Edits, Tape, Value, write_compact, write_object};
 use crate::fhir::TypeId;
 use crate::ingest::input::normalize::{Normalized, Normalizer};
 use crate::ingest::references::condition::Keys;
 use crate::ingest::references::links::Links;
 use crate::ingest::rows::block::{Block, Content, Origin, RowSource, SharedRefs, Splice};
 use crate::lake::file::digest;
-use crate::columns::json::{Edits, Tape, Value, write_compact, write_object};
 use crate::normalize::{Codes, Record, Report, Rewrite};
 
 /// What one thread writes records by; kept from one to the next for its memory.

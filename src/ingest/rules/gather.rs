@@ -17,7 +17,7 @@ use crate::ingest::references::condition::Keys;
 use crate::ingest::rows::block::Block;
 use crate::ingest::rows::spill::{Bin, Spill};
 use crate::ingest::rows::unfit::Unfit;
-use crate::lake::owner::APPLICATION_ONLY;
+use crate::lake::owners::owner::APPLICATION_ONLY;
 
 /// Ranges of people, by the first bits of the owner. Rows of neighbours come into the same files.
 const PEOPLE: usize = 128;
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
     use crate::fhir::facts;
     use crate::ingest::rows::block::{Content, Origin, SharedRefs, Splice};
-    use crate::lake::owner::SHARED;
+    use crate::lake::owners::owner::SHARED;
 
     const LIMIT: usize = 64 << 10;
 

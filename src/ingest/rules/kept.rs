@@ -9,7 +9,7 @@ use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
 use crate::ingest::error::IngestError;
 use crate::ingest::references::condition::Keys;
-use crate::lake::owner::{APPLICATION_ONLY, SHARED};
+use crate::lake::owners::owner::{APPLICATION_ONLY, SHARED};
 use crate::lake::scan::{Locator, MemoryLimits, Person, Reader, Row, ScanError, ScopedTable, Sought};
 use crate::lake::{Lake, Mode, Picture, Scope};
 

@@ -18,7 +18,7 @@ use crate::ingest::rows::buffer::Buffer;
 use crate::ingest::rows::store::Store;
 use crate::ingest::summary::Summary;
 use crate::ingest::sync::synced::Synced;
-use crate::lake::owner::OwnerKey;
+use crate::lake::owners::owner::OwnerKey;
 
 /// Ids of rows to delete are kept up to this number.
 const MAX_DELETED: usize = 16_384;

@@ -11,13 +11,13 @@ use rustc_hash::FxHashMap;
 
 use super::kept::Shelf;
 use super::stowed;
+use crate::columns::json::{Tape, Value};
 use crate::fhir::reference::Target;
 use crate::fhir::{TypeId, facts};
 use crate::ingest::error::IngestError;
 use crate::ingest::references::condition::Keys;
 use crate::ingest::references::late::unnamed_file;
 use crate::ingest::rows::block::lines;
-use crate::columns::json::{Tape, Value};
 
 /// Types that rules ask about.
 const ASKED: [&str; 5] = [

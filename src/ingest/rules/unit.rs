@@ -9,13 +9,13 @@ use super::Normalization;
 use super::kept::{Filed, Kept, KeptRow, Shelf};
 use super::shared::{Reach, Shared};
 use super::stowed::Stowed;
+use crate::columns::json::{Tape, Value};
 use crate::fhir::TypeId;
 use crate::ingest::error::IngestError;
 use crate::ingest::references::condition::Keys;
 use crate::ingest::rows::block::lines;
 use crate::ingest::sync::synced::{Naming, Synced, tags};
-use crate::columns::json::{Tape, Value};
-use crate::lake::owner::{OwnerKey, owner_named_by};
+use crate::lake::owners::owner::{OwnerKey, owner_named_by};
 use crate::normalize::{Plan, Record, Rule, Settings, Source, SourceId, Survey};
 
 /// What all units have in common.

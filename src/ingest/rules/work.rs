@@ -9,11 +9,11 @@ use super::gather::{Gathered, Moved};
 use super::placed::{Placed, Records, read_index};
 use super::stowed::Stowed;
 use super::unit::{Common, Unit, place};
+use crate::columns::json::{Tape, Value};
 use crate::fhir::{TypeId, facts};
 use crate::ingest::error::IngestError;
 use crate::ingest::rows::block::{Block, RowSource};
-use crate::columns::json::{Tape, Value};
-use crate::lake::owner::APPLICATION_ONLY;
+use crate::lake::owners::owner::APPLICATION_ONLY;
 use crate::normalize::{Generated, Record, Report, SourceId};
 
 /// Bounds on what one thread keeps in memory.

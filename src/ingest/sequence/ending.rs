@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use super::{Place, Round, Sequence, Sink};
+use crate::columns::json::Tape;
 use crate::ingest::contexts::{Contexts, Filed, Wanted};
 use crate::ingest::error::IngestError;
 use crate::ingest::references::condition::Condition;
 use crate::ingest::references::identifiers::Match;
 use crate::ingest::references::links::Links;
 use crate::ingest::rows::block::Block;
-use crate::columns::json::Tape;
 
 impl Sequence {
     /// Stores what waited for the end of the input, its references resolved as far as they can be.

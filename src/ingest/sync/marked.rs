@@ -5,8 +5,8 @@ use super::super::input::copy::{Edit, Writer};
 use super::super::input::normalize::is_commit_property;
 use super::super::rows::block::Splice;
 use super::synced::Naming;
-use crate::fhir::{TypeId, facts};
 use crate::columns::json::{Value, push_quoted};
+use crate::fhir::{TypeId, facts};
 
 /// Writes one resource.
 pub(in crate::ingest) struct Marked<'e>(Writer<'e>);
@@ -152,14 +152,14 @@ impl<'e> Marked<'e> {
 mod tests {
     use super::super::synced::Synced;
     use super::*;
+    use crate::columns::json::Tape;
     use crate::ingest::error::Reason;
     use crate::ingest::input::normalize::Normalizer;
     use crate::ingest::references::condition::Keys;
     use crate::ingest::references::links::Links;
     use crate::ingest::references::rewrite::Rewrite;
     use crate::lake::Mode;
-    use crate::columns::json::Tape;
-    use crate::lake::owner::OwnerKey;
+    use crate::lake::owners::owner::OwnerKey;
     use serde_json::json;
     use std::sync::Arc;
 

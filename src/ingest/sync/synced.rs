@@ -12,7 +12,7 @@ use url::Url;
 use super::super::rows::block::RowSource;
 use crate::fhir::reference::Target;
 use crate::fhir::{TypeId, facts};
-use crate::lake::owner::OwnerKey;
+use crate::lake::owners::owner::OwnerKey;
 use crate::lake::{CONTENT_TAG, Lake, Mode, Sums};
 
 /// Whose records are taken in, and from where.

@@ -9,10 +9,10 @@ use super::content::AttachmentContent;
 use crate::fhir::facts;
 use crate::lake::catalog::{self, StoredAttachment};
 use crate::lake::error::LakeError;
+use crate::lake::owners::scope::{Mode, Scope};
 use crate::lake::picture::Picture;
 use crate::lake::scan::{Row, ScanError};
-use crate::lake::scope::{Mode, Scope};
-use crate::lake::store::Lake;
+use crate::lake::store::open::Lake;
 
 /// A row of `Binary` and, if its bytes are not in it, the file that has them.
 #[derive(Debug)]

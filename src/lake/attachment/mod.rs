@@ -20,8 +20,8 @@ pub use write::{AttachmentWriter, Sums};
 use std::path::Path;
 
 use super::error::LakeError;
-use super::owner::OwnerKey;
-use super::scope::Mode;
+use super::owners::owner::OwnerKey;
+use super::owners::scope::Mode;
 use super::seal::KeyId;
 
 pub(super) use trailer::{Trailer, read_trailer};

@@ -20,8 +20,8 @@ use aws_lc_rs::digest::{Context, SHA256};
 
 use super::BLOCK;
 use super::trailer::{LONGEST_TEXT, Trailer};
-use crate::lake::private;
 use crate::lake::seal::{FileKey, KeyId, Keys};
+use crate::lake::store::private;
 
 /// How such a file begins and ends.
 pub(super) const MAGIC: &[u8; 8] = b"TABATT2\n";

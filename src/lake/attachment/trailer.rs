@@ -13,7 +13,7 @@ use super::BLOCK;
 use super::content::Pieces;
 use super::sealed::{self, SealedPieces};
 use crate::lake::error::LakeError;
-use crate::lake::scope::Scope;
+use crate::lake::owners::scope::Scope;
 use crate::lake::seal::Keys;
 
 /// The last bytes of the file.

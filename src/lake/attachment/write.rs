@@ -10,8 +10,8 @@ use super::BLOCK;
 use super::sealed::seal_file;
 use super::trailer::Trailer;
 use crate::lake::error::LakeError;
-use crate::lake::private;
 use crate::lake::seal::FileKey;
+use crate::lake::store::private;
 
 /// What the bytes of an attachment come to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,11 +8,11 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::load::Head;
 use super::stamp;
+use crate::columns::layout::ATTACHMENTS_LAYOUT_VERSION;
 use crate::lake::attachment::{TABLE as FOLDER, Trailer};
 use crate::lake::erase::{ErasedAttachment, Erasure, Intent};
 use crate::lake::error::LakeError;
-use crate::columns::layout::ATTACHMENTS_LAYOUT_VERSION;
-use crate::lake::scope::Mode;
+use crate::lake::owners::scope::Mode;
 
 const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS tabularium_attachment (attachment_id INTEGER PRIMARY KEY, mode VARCHAR NOT NULL, application VARCHAR NOT NULL, owner BIGINT NOT NULL, authorization VARCHAR NOT NULL, binary_id VARCHAR NOT NULL, path VARCHAR NOT NULL, content_bytes BIGINT NOT NULL, file_size_bytes BIGINT NOT NULL, sha256 VARCHAR NOT NULL, sha1 VARCHAR NOT NULL, origin VARCHAR NOT NULL, begin_snapshot BIGINT NOT NULL, end_snapshot BIGINT);

@@ -8,8 +8,8 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::lake::error::LakeError;
-use crate::lake::folder::Folder;
-use crate::lake::survey;
+use crate::lake::store::folder::Folder;
+use crate::lake::store::survey;
 
 /// SQLite's header at the beginning of its file.
 const HEADER_BYTES: usize = 100;

@@ -7,12 +7,12 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use super::connection::open_writer;
 use super::keys::begin_list;
 use super::stamp;
-use crate::lake::error::LakeError;
-use crate::lake::folder::{DATA_PATH, Folder};
 use crate::columns::layout::{ATTACHMENTS_LAYOUT_VERSION, LAYOUT_VERSION, SEALED_LAYOUT_VERSION};
-use crate::lake::owner::OwnerKey;
-use crate::lake::private;
-use crate::lake::scope::Mode;
+use crate::lake::error::LakeError;
+use crate::lake::owners::owner::OwnerKey;
+use crate::lake::owners::scope::Mode;
+use crate::lake::store::folder::{DATA_PATH, Folder};
+use crate::lake::store::private;
 
 /// The DuckLake version written.
 const DUCKLAKE_VERSION: &str = "1.0";

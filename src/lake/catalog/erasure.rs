@@ -13,12 +13,12 @@ use super::insert::{key_id, write_statistics};
 use super::keys::have_keys_destroyed;
 use super::load::{Head, head};
 use super::statistics::recompute;
+use crate::columns::layout::Layout;
+use crate::lake::commit::written::WrittenFile;
 use crate::lake::erase::{Entry, ErasedAttachment, ErasedFile, Erasure, Erasures, Intent};
 use crate::lake::error::LakeError;
-use crate::columns::layout::Layout;
-use crate::lake::scope::{Mode, PatientScope, Scope};
+use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 use crate::lake::seal::FileKey;
-use crate::lake::written::WrittenFile;
 
 /// The metadata key that counts how many times an erasure was recorded or finished. Without it the table is not there.
 const EPOCH_KEY: &str = "tabularium.erasures";

@@ -10,7 +10,7 @@ use super::attachment::expire_attachments;
 use super::keys::expire_keys;
 use super::stamp;
 use crate::lake::error::LakeError;
-use crate::lake::folder::Folder;
+use crate::lake::store::folder::Folder;
 
 /// What an expiry let go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

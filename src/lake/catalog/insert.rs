@@ -6,11 +6,11 @@ use super::attachment::{AttachmentCommit, insert_attachments};
 use super::load::{Head, head};
 use super::stamp;
 use super::statistics::{file_bounds, recompute, widen};
-use crate::lake::error::LakeError;
 use crate::columns::layout::{ColumnRow, Layout};
-use crate::lake::scope::Mode;
+use crate::lake::commit::written::WrittenFile;
+use crate::lake::error::LakeError;
+use crate::lake::owners::scope::Mode;
 use crate::lake::seal::FileKey;
-use crate::lake::written::WrittenFile;
 
 /// What a snapshot does.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use super::create::{LAYOUT_KEY, is_sealed};
 use super::erasure::count;
 use super::keys::{begin_list, end_list, have_keys_destroyed};
 use super::statistics::{complete, reduce};
-use crate::lake::error::LakeError;
 use crate::columns::layout::{ATTACHMENTS_LAYOUT_VERSION, LAYOUT_VERSION, SEALED_LAYOUT_VERSION};
+use crate::lake::error::LakeError;
 use crate::lake::seal::Kind;
 
 /// The metadata key of a lake that is on its way from one kind to the other.

@@ -9,14 +9,14 @@ use rustc_hash::FxHashMap;
 
 use super::erasure::erasures;
 use super::stamp;
+use crate::columns::layout::{ColumnRow, Layout};
+use crate::columns::shape::ColumnType;
 use crate::fhir::{TypeId, facts};
 use crate::lake::erase::Erasures;
 use crate::lake::error::LakeError;
-use crate::lake::folder::Folder;
-use crate::columns::layout::{ColumnRow, Layout};
+use crate::lake::owners::scope::Mode;
 use crate::lake::picture::{DataFile, DeleteFile, Picture, TablePicture};
-use crate::lake::scope::Mode;
-use crate::columns::shape::ColumnType;
+use crate::lake::store::folder::Folder;
 
 /// A row of `ducklake_snapshot`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

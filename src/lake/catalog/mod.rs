@@ -1,7 +1,7 @@
 //! The catalog: DuckLake 1.0 tables in one SQLite file, so that other DuckLake readers open the same lake.
 //!
 //! This room decides which rows stand in the catalog for a snapshot, and reads them back as a `Picture`. It does not
-//! write data files, take locks or decide what to commit (`lake::transaction`, `lake::writer`).
+//! write data files, take locks or decide what to commit (`lake::commit::transaction`, `lake::commit::writer`).
 //!
 //! Beside the DuckLake tables stand five of our own: `tabularium_file_bounds`, the bounds of `owner`, `version` and
 //! `last_updated` per file as integers, so that a lake with 100,000 files opens without reading every statistics row;

@@ -1,4 +1,4 @@
-//! Where the catalog stands: three numbers that only rise, and a digest of its rows. `lake::mark` keeps them beside the
+//! Where the catalog stands: three numbers that only rise, and a digest of its rows. `lake::commit::mark` keeps them beside the
 //! catalog, so that a writer notices an older copy of it and a changed row. A writer reads all rows for the digest
 //! once, when it begins.
 
@@ -13,7 +13,7 @@ use super::attachment::{self, has_attachments};
 use super::erasure::{epoch, make_table};
 use super::load::head;
 use crate::lake::error::LakeError;
-use crate::lake::owner::OwnerKey;
+use crate::lake::owners::owner::OwnerKey;
 
 /// The state of a catalog. Every change of the rows that the digest covers raises one of the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

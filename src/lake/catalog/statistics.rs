@@ -9,9 +9,9 @@ use rusqlite::{Connection, TransactionBehavior, backup, params};
 
 use super::insert::TableCommit;
 use super::stamp;
-use crate::lake::error::LakeError;
 use crate::columns::layout::{Layout, field_id};
-use crate::lake::written::WrittenFile;
+use crate::lake::commit::written::WrittenFile;
+use crate::lake::error::LakeError;
 
 /// How long SQLite waits before it tries again where somebody writes.
 const PAUSE: Duration = Duration::from_millis(20);

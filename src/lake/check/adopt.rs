@@ -18,24 +18,24 @@ use super::attachments::{found_attachments, taken_attachments};
 use super::candidate::Candidate;
 use super::choice::{Choice, choose};
 use super::columns::Columns;
+use crate::columns::layout::{ColumnRow, Layout};
 use crate::fhir::{TypeId, facts};
 use crate::lake::attachment::{TABLE, is_attachment};
 use crate::lake::catalog::{self, AttachmentCommit, Commit, KeptEvidence, NewDeleteFile, NewFile, TableCommit};
 use crate::lake::clock::{Clock, SystemClock};
+use crate::lake::commit::lock::WriteLock;
+use crate::lake::commit::mark::Mark;
+use crate::lake::commit::orphans;
+use crate::lake::commit::transaction::{file_name, sync_files};
+use crate::lake::commit::writer::{remove, sync_folder};
 use crate::lake::deletes;
 use crate::lake::erase::Intent;
 use crate::lake::error::LakeError;
-use crate::lake::folder::Folder;
-use crate::columns::layout::{ColumnRow, Layout};
-use crate::lake::lock::WriteLock;
-use crate::lake::mark::Mark;
-use crate::lake::orphans;
-use crate::lake::owner::OwnerKey;
-use crate::lake::scope::Mode;
+use crate::lake::owners::owner::OwnerKey;
+use crate::lake::owners::scope::Mode;
 use crate::lake::seal::{self, KekSource, Kind};
-use crate::lake::survey::survey;
-use crate::lake::transaction::{file_name, sync_files};
-use crate::lake::writer::{remove, sync_folder};
+use crate::lake::store::folder::Folder;
+use crate::lake::store::survey::survey;
 
 /// What an adoption did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -220,7 +220,7 @@ fn set_aside(
     for (path, _) in &adopted.unfit {
         let to = aside.join(path.strip_prefix(folder.data()).unwrap_or(path));
         let parent = to.parent().unwrap_or(&aside);
-        crate::lake::private::folder(parent).map_err(LakeError::io("create", parent))?;
+        crate::lake::store::private::folder(parent).map_err(LakeError::io("create", parent))?;
         std::fs::rename(path, &to).map_err(LakeError::io("rename", path))?;
         settled.insert(path.clone());
     }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use super::report::Problem;
 use crate::lake::attachment::{AttachmentContent, TABLE, Trailer, is_attachment};
 use crate::lake::catalog::StoredAttachment;
-use crate::lake::folder::Folder;
-use crate::lake::scope::Mode;
+use crate::lake::owners::scope::Mode;
 use crate::lake::seal::Keys;
+use crate::lake::store::folder::Folder;
 
 /// What is wrong with an attachment, the first thing that is.
 pub(super) fn attachment(path: &Path, stored: &StoredAttachment, keys: &Keys) -> Option<Problem> {
@@ -112,7 +112,7 @@ pub(super) fn taken_attachments(
         }
     }
     let taken = newest.into_values().map(|one| {
-        let name = crate::lake::transaction::file_name(&one.path);
+        let name = crate::lake::commit::transaction::file_name(&one.path);
         let stored = StoredAttachment::of(one.mode, name, one.bytes, one.trailer.clone());
         (stored, one.path.clone())
     });

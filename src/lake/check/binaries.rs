@@ -15,10 +15,10 @@ use crate::lake::catalog;
 use crate::lake::deletes;
 use crate::lake::error::LakeError;
 use crate::lake::file::CheckedFile;
-use crate::lake::folder::Folder;
+use crate::lake::owners::scope::Mode;
 use crate::lake::picture::DataFile;
-use crate::lake::scope::Mode;
 use crate::lake::seal::Keys;
+use crate::lake::store::folder::Folder;
 
 /// Rows decoded at a time.
 const BATCH_ROWS: usize = 1_024;

@@ -10,13 +10,13 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, SchemaRef, TimestampMicrosecondType};
 use siphasher::sip128::{Hasher128, SipHasher13};
 
+use crate::columns::layout::{LAYOUT_VERSION, field_id};
 use crate::fhir::{TypeId, facts};
+use crate::lake::commit::written::{WrittenColumn, WrittenFile};
 use crate::lake::error::LakeError;
 use crate::lake::file::{CheckedFile, LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY};
-use crate::columns::layout::{LAYOUT_VERSION, field_id};
-use crate::lake::owner::{APPLICATION_ONLY, OwnerKey};
+use crate::lake::owners::owner::{APPLICATION_ONLY, OwnerKey};
 use crate::lake::seal::Keys;
-use crate::lake::written::{WrittenColumn, WrittenFile};
 
 /// Rows decoded at a time.
 const BATCH_ROWS: usize = 1_024;

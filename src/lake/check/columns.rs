@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 
-use crate::fhir::TypeId;
 use crate::columns::layout::{ColumnRow, Layout, LayoutError, field_id};
+use crate::fhir::TypeId;
 
 /// What files say of a table's columns.
 #[derive(Debug)]

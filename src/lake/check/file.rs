@@ -11,9 +11,9 @@ use parquet::file::statistics::Statistics;
 
 use super::report::{Depth, Problem};
 use super::stored::{StoredData, StoredDeletes};
+use crate::columns::layout::LAYOUT_VERSION;
 use crate::lake::deletes;
 use crate::lake::file::{CheckedFile, LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY, verify, verify_checksums};
-use crate::columns::layout::LAYOUT_VERSION;
 use crate::lake::seal::{FileKey, Keys, SEALED_MAGIC};
 
 /// What is wrong with a data file, the first thing that is.

@@ -13,12 +13,12 @@ use super::report::{Depth, Finding, Problem, Report};
 use super::stored::{self, StoredData, StoredDeletes};
 use crate::lake::attachment::TABLE;
 use crate::lake::catalog::{self, StoredAttachment};
+use crate::lake::commit::lock::WriteLock;
+use crate::lake::commit::mark::Mark;
 use crate::lake::error::LakeError;
-use crate::lake::folder::Folder;
-use crate::lake::lock::WriteLock;
-use crate::lake::mark::Mark;
 use crate::lake::seal::{KekSource, Keys};
-use crate::lake::survey::{files_below, holds_files, survey};
+use crate::lake::store::folder::Folder;
+use crate::lake::store::survey::{files_below, holds_files, survey};
 
 /// Checks the lake in a folder: the catalog, every file that it names down to its rows, and what else lies in the data
 /// folder. Changes nothing.

@@ -15,12 +15,12 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, Parq
 use parquet::file::metadata::PageIndexPolicy;
 
 use crate::fhir::TypeId;
+use crate::lake::commit::written::WrittenFile;
 use crate::lake::deletes;
 use crate::lake::error::LakeError;
 use crate::lake::file::{CheckedFile, FileWriter, adapt, check_digests, row_bytes};
 use crate::lake::picture::DataFile;
 use crate::lake::seal::Keys;
-use crate::lake::written::WrittenFile;
 
 /// Bytes of decoded rows held for all runs together, about.
 const READ_BYTES: u64 = 24 << 20;

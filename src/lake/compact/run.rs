@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use super::merge::{MergeError, inspect, merge};
 use super::plan::{self, Candidate, Effort};
+use crate::columns::layout::union_schema;
 use crate::fhir::{TypeId, facts};
+use crate::lake::commit::writer::LakeWriter;
 use crate::lake::error::LakeError;
 use crate::lake::file::CheckedFile;
-use crate::columns::layout::union_schema;
+use crate::lake::owners::scope::Mode;
 use crate::lake::picture::{DataFile, Picture, TablePicture};
-use crate::lake::scope::Mode;
 use crate::lake::seal::Keys;
-use crate::lake::writer::LakeWriter;
 
 /// What to compact and how far.
 #[derive(Clone, Copy, Debug)]

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use crate::fhir::facts;
 use crate::lake::attachment::{self, TABLE};
 use crate::lake::catalog::{ConvertedAttachment, Exchange, NewPeriod, StoredAttachment, StoredFile};
+use crate::lake::commit::transaction::file_name;
 use crate::lake::deletes;
 use crate::lake::erase::{Fresh, random_name, rewrite};
 use crate::lake::error::LakeError;
-use crate::lake::folder::Folder;
 use crate::lake::picture::TablePicture;
 use crate::lake::seal::FileKey;
-use crate::lake::transaction::file_name;
+use crate::lake::store::folder::Folder;
 
 /// A file to write anew.
 #[derive(Debug)]

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use crate::lake::attachment::is_sealed_file;
 use crate::lake::catalog;
+use crate::lake::commit::writer::{LakeWriter, remove as remove_file};
 use crate::lake::error::LakeError;
 use crate::lake::seal;
-use crate::lake::survey::{files_below, survey};
-use crate::lake::writer::{LakeWriter, remove as remove_file};
+use crate::lake::store::survey::{files_below, survey};
 
 /// Removes orphans in clear from a sealed lake, and sealed ones from an open one, whose keys are about to go. Says what
 /// else is in clear in a sealed lake, and what could not be removed, a clause each.

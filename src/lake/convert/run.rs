@@ -8,11 +8,11 @@ use rustc_hash::FxHashSet;
 use super::file::{New, Old};
 use super::leftovers;
 use crate::lake::catalog;
+use crate::lake::commit::transaction::sync_files;
+use crate::lake::commit::writer::LakeWriter;
 use crate::lake::erase::{Fresh, reasons};
 use crate::lake::error::LakeError;
 use crate::lake::seal::{KeyStore, Kind};
-use crate::lake::transaction::sync_files;
-use crate::lake::writer::LakeWriter;
 
 /// Bytes of files that are written anew in one step: that much more room is taken for a while.
 const AT_ONCE: u64 = 256 << 20;

@@ -11,11 +11,11 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use super::intent::Intent;
 use super::run::Erased;
 use crate::lake::catalog;
+use crate::lake::commit::writer::LakeWriter;
+use crate::lake::erase::ledger::{ErasedSince, Whose};
 use crate::lake::error::LakeError;
 use crate::lake::file::CheckedFile;
-use crate::lake::ledger::{ErasedSince, Whose};
-use crate::lake::scope::{Mode, PatientScope};
-use crate::lake::writer::LakeWriter;
+use crate::lake::owners::scope::{Mode, PatientScope};
 
 /// Erasures that are carried out together.
 const AT_ONCE: usize = 1_000;

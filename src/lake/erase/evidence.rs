@@ -10,9 +10,9 @@ use super::identifiers::Identifiers;
 use super::intent::Intent;
 use super::search::search_attachments;
 use crate::lake::catalog;
+use crate::lake::commit::writer::LakeWriter;
 use crate::lake::error::LakeError;
-use crate::lake::owner::OwnerKey;
-use crate::lake::writer::LakeWriter;
+use crate::lake::owners::owner::OwnerKey;
 
 /// Where a lake stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

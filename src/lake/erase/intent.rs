@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::lake::scope::{Mode, PatientScope, Scope};
+use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 
 /// Whose rows are to be erased: those that this scope of an application has as its own.
 ///

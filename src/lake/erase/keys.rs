@@ -13,9 +13,9 @@ use std::collections::BTreeSet;
 
 use crate::lake::attachment::{self, TABLE};
 use crate::lake::catalog;
+use crate::lake::commit::writer::LakeWriter;
 use crate::lake::error::LakeError;
 use crate::lake::seal::{KeyId, Kind, remove_database};
-use crate::lake::writer::LakeWriter;
 
 impl LakeWriter {
     /// Destroys the keys that an erasure has noted. Does nothing where none has.

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::intent::{Erasure, Erasures, Intent};
+use crate::lake::owners::scope::Scope;
 use crate::lake::picture::Picture;
-use crate::lake::scope::Scope;
 
 /// The erasures that this process knows of.
 #[derive(Clone, Debug, Default)]

@@ -14,6 +14,7 @@ mod identifiers;
 mod intent;
 mod keys;
 mod known;
+pub mod ledger;
 mod prepare;
 mod rewrite;
 mod run;

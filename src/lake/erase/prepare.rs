@@ -17,14 +17,14 @@ use super::search::search_file;
 use crate::fhir::{TypeId, facts};
 use crate::lake::attachment::hexadecimal;
 use crate::lake::catalog::{Exchange, NewPeriod, StoredFile};
+use crate::lake::commit::transaction::file_name;
 use crate::lake::deletes;
 use crate::lake::error::LakeError;
-use crate::lake::folder::Folder;
+use crate::lake::owners::scope::Scope;
 use crate::lake::picture::TablePicture;
 use crate::lake::scan::{OwnRows, ScanError, own_rows};
-use crate::lake::scope::Scope;
 use crate::lake::seal::Keys;
-use crate::lake::transaction::file_name;
+use crate::lake::store::folder::Folder;
 
 /// Files that no snapshot has yet. They go with this.
 #[derive(Debug, Default)]

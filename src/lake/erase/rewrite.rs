@@ -18,10 +18,10 @@ use parquet::arrow::arrow_reader::{
 use parquet::file::metadata::PageIndexPolicy;
 
 use crate::fhir::TypeId;
+use crate::lake::commit::written::WrittenFile;
 use crate::lake::error::LakeError;
 use crate::lake::file::{CheckedFile, FileWriter, row_bytes};
 use crate::lake::seal::Keys;
-use crate::lake::written::WrittenFile;
 
 /// Rows decoded at a time, at most.
 const BATCH_ROWS: u64 = 1_024;

@@ -12,12 +12,12 @@ use super::intent::{Erasure, Intent};
 use super::prepare::{Found, Fresh, Hindrance, Prepared, Wanted, collect_ids, meant, prepare, reasons};
 use crate::fhir::{TypeId, facts};
 use crate::lake::catalog::{self, Exchange, StoredFile};
+use crate::lake::commit::transaction::sync_files;
+use crate::lake::commit::writer::LakeWriter;
+use crate::lake::erase::ledger;
 use crate::lake::error::LakeError;
-use crate::lake::ledger;
+use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 use crate::lake::picture::{Picture, TablePicture};
-use crate::lake::scope::{Mode, PatientScope, Scope};
-use crate::lake::transaction::sync_files;
-use crate::lake::writer::LakeWriter;
 
 /// New files are exchanged for the old ones once they have so many bytes: that much more room is taken for a while, and
 /// that much work a kill may cost.

@@ -15,11 +15,11 @@ use super::identifiers::Identifiers;
 use crate::lake::attachment::{TABLE, is_attachment, name_begin, read_trailer};
 use crate::lake::error::LakeError;
 use crate::lake::file::{CheckedFile, row_bytes};
-use crate::lake::folder::Folder;
-use crate::lake::owner::OwnerKey;
-use crate::lake::scope::Scope;
+use crate::lake::owners::owner::OwnerKey;
+use crate::lake::owners::scope::Scope;
 use crate::lake::seal::Keys;
-use crate::lake::survey::files_below;
+use crate::lake::store::folder::Folder;
+use crate::lake::store::survey::files_below;
 
 /// Bytes of decoded rows held, about; a single row may be larger.
 const BATCH_BYTES: u64 = 8 << 20;

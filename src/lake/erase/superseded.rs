@@ -7,9 +7,9 @@ use super::intent::Intent;
 use super::prepare::{Hindrance, Superseded, prepare_superseded, reasons};
 use super::run::{AT_ONCE, Progress, Work};
 use crate::lake::catalog;
+use crate::lake::commit::writer::LakeWriter;
 use crate::lake::error::LakeError;
-use crate::lake::scope::Scope;
-use crate::lake::writer::LakeWriter;
+use crate::lake::owners::scope::Scope;
 
 impl LakeWriter {
     /// Takes rows that these scopes have as their own out of all snapshots but the newest, which has them no more:

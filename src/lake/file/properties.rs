@@ -1,7 +1,7 @@
 //! How a file is encoded. The figures behind the choices stand in the README of `lake`.
 
-use crate::fhir::{TypeId, facts};
 use crate::columns::layout::LAYOUT_VERSION;
+use crate::fhir::{TypeId, facts};
 use crate::lake::seal::{FileKey, encryption};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;

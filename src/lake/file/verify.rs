@@ -11,8 +11,8 @@ use parquet::file::metadata::PageIndexPolicy;
 use super::checked::CheckedFile;
 use super::digest::{is_blank, stored_digest};
 use super::weight::row_bytes;
-use crate::lake::error::LakeError;
 use crate::columns::json::Tape;
+use crate::lake::error::LakeError;
 use crate::lake::seal::Keys;
 
 /// Bytes of decoded rows held, about; a single row may be larger.

@@ -3,12 +3,12 @@
 use super::adapt::adapt;
 use super::checksums::{PageSums, seal, unsealed};
 use super::properties::properties;
-use crate::fhir::TypeId;
-use crate::lake::error::LakeError;
 use crate::columns::layout::field_id;
-use crate::lake::private;
+use crate::fhir::TypeId;
+use crate::lake::commit::written::{WrittenColumn, WrittenFile};
+use crate::lake::error::LakeError;
 use crate::lake::seal::{FileKey, Keys};
-use crate::lake::written::{WrittenColumn, WrittenFile};
+use crate::lake::store::private;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::kernels::aggregate::{max, min};
 use arrow::datatypes::{ArrowPrimitiveType, Int64Type, SchemaRef, TimestampMicrosecondType};
@@ -238,11 +238,11 @@ fn missing(column: &str) -> ParquetError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fhir::facts;
-    use crate::lake::file::{LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY};
     use crate::columns::json::Tape;
     use crate::columns::layout::{LAYOUT_VERSION, Layout, union_schema};
     use crate::columns::shred::{Shredder, SystemValues};
+    use crate::fhir::facts;
+    use crate::lake::file::{LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY};
     use arrow::compute::concat_batches;
     use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
     use parquet::basic::Compression;

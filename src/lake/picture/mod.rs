@@ -14,8 +14,8 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashMap;
 
 use super::erase::Erasures;
+use super::owners::scope::Mode;
 use crate::columns::layout::Layout;
-use super::scope::Mode;
 use crate::fhir::TypeId;
 use owners::OwnerIndex;
 

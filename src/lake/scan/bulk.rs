@@ -16,7 +16,7 @@ use super::point::{KEPT_AT_ONCE, has_id, mentions_id};
 use super::pruning::owner_bounds;
 use super::table::{Row, ScopedTable};
 use super::watch::SeenRows;
-use crate::lake::owner::SHARED;
+use crate::lake::owners::owner::SHARED;
 use crate::lake::picture::DataFile;
 
 /// A row that is looked for.

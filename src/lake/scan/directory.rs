@@ -11,8 +11,8 @@ use super::file::OpenFile;
 use super::owner_set::OwnerSet;
 use super::ranges::Ranges;
 use super::system_column::{NONE, Names, names, numbers};
-use crate::lake::owner::SHARED;
-use crate::lake::scope::{PatientScope, Scope};
+use crate::lake::owners::owner::SHARED;
+use crate::lake::owners::scope::{PatientScope, Scope};
 
 /// The system columns of one row group.
 pub(super) struct Directory {
@@ -171,7 +171,7 @@ impl Directory {
         };
         // Reserved owners are nobody's, whatever a scope says.
         run.owner != SHARED
-            && run.owner != crate::lake::owner::APPLICATION_ONLY
+            && run.owner != crate::lake::owners::owner::APPLICATION_ONLY
             && scope.owners.contains(&run.owner)
             && match run.authorization {
                 NONE => named(&self.patients, run.patient, &scope.patients),

@@ -11,7 +11,7 @@ use super::handles::Handles;
 use super::owner_set::OwnerSet;
 use super::pruning::may_hold_owners;
 use super::ranges::Ranges;
-use crate::lake::scope::Scope;
+use crate::lake::owners::scope::Scope;
 use crate::lake::seal::Keys;
 
 /// Positions in a file, ascending.

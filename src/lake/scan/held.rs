@@ -9,7 +9,7 @@ use super::error::ScanError;
 use super::handles::HeldHandle;
 use super::shared::SharedRows;
 use super::table::ScopedTable;
-use crate::lake::owner::SHARED;
+use crate::lake::owners::owner::SHARED;
 use crate::lake::picture::DataFile;
 
 /// Keeps what a table's rows are read from.

@@ -21,8 +21,8 @@ use super::person::{PersonKey, PersonRowsBase};
 use super::shared::SharedRows;
 use super::table::Row;
 use crate::lake::deletes;
+use crate::lake::owners::scope::Scope;
 use crate::lake::picture::{DataFile, DeleteFile, Picture};
-use crate::lake::scope::Scope;
 use crate::lake::seal::Keys;
 
 /// Upper bounds of what reading keeps in memory.

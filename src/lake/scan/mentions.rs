@@ -6,7 +6,7 @@ use super::error::ScanError;
 use super::file::ReadBytes;
 use super::owner_set::OwnerSet;
 use super::table::ScopedTable;
-use crate::lake::owner::{APPLICATION_ONLY, SHARED};
+use crate::lake::owners::owner::{APPLICATION_ONLY, SHARED};
 
 /// Rows read at a time.
 const BATCH: usize = 256;

@@ -18,8 +18,8 @@ use super::columns::{read_root, texts};
 use super::error::ScanError;
 use super::file::{CountedFile, OpenFile};
 use super::ranges::Ranges;
-use crate::lake::file::stored_digest;
 use crate::columns::json::Tape;
+use crate::lake::file::stored_digest;
 
 /// The values of a root text column that is never null at some rows of a row group. `rows` ascend, each once.
 pub(super) fn all_texts(

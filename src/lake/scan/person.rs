@@ -25,9 +25,9 @@ use super::request::Person;
 use super::table::ScopedTable;
 use super::watch::SeenPerson;
 use crate::fhir::storage::LeafSet;
-use crate::lake::owner::SHARED;
+use crate::lake::owners::owner::SHARED;
+use crate::lake::owners::scope::Scope;
 use crate::lake::picture::DataFile;
-use crate::lake::scope::Scope;
 
 /// A person's rows.
 #[derive(Clone, Debug)]

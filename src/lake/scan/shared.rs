@@ -20,9 +20,9 @@ use super::point::has_id;
 use super::ranges::Ranges;
 use super::table::{Reader, ScopedTable};
 use crate::fhir::{TypeId, facts};
-use crate::lake::owner::SHARED;
+use crate::lake::owners::owner::SHARED;
+use crate::lake::owners::scope::Scope;
 use crate::lake::picture::Picture;
-use crate::lake::scope::Scope;
 
 /// Positions of shared rows, by type and data file, ascending.
 #[derive(Debug)]

@@ -20,13 +20,13 @@ use super::ranges::Ranges;
 use super::request::ScanRequest;
 use super::shared::SharedRows;
 use super::watch::Watch;
+use crate::columns::layout::system_fields;
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
 use crate::lake::erase::{Erasure, Erasures, Intent, Known};
-use crate::columns::layout::system_fields;
-use crate::lake::owner::SHARED;
+use crate::lake::owners::owner::SHARED;
+use crate::lake::owners::scope::Scope;
 use crate::lake::picture::{DataFile, Picture, TablePicture};
-use crate::lake::scope::Scope;
 use crate::lake::seal::Keys;
 
 /// Reads a lake's files and remembers what is worth remembering. One per lake and process.

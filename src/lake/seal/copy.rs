@@ -10,7 +10,7 @@ use super::error::SealError;
 use super::key::KeyId;
 use super::scrub;
 use super::store::{self, FILE, KeyStore, NEW_FILE};
-use crate::lake::private;
+use crate::lake::store::private;
 
 /// How long SQLite waits before it tries again where somebody writes.
 const PAUSE: Duration = Duration::from_millis(20);

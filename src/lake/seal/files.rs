@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{FileKey, KeyId};
 use crate::lake::error::LakeError;
-use crate::lake::folder::Folder;
+use crate::lake::store::folder::Folder;
 
 impl Folder {
     /// Makes the keys of files durable, before the catalog names these.

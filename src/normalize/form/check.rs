@@ -6,11 +6,11 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use super::coding::trim;
+use crate::columns::json::Value;
 use crate::fhir::decimal::Decimal;
 use crate::fhir::reference::is_id;
 use crate::fhir::temporal::{Precision, Temporal, TimeOfDay};
 use crate::fhir::{Element, Kind, Primitive, TypeId, facts};
-use crate::columns::json::Value;
 use crate::normalize::walk::{is_present, resource_type};
 
 /// What is wrong.

@@ -29,8 +29,8 @@ use super::record::{Record, Source, SourceId};
 use super::report::{Report, Rule};
 use super::survey::Settings;
 use super::walk;
-use crate::fhir::TypeId;
 use crate::columns::json::{Edits, Value, write_compact};
+use crate::fhir::TypeId;
 
 /// What records of the consent say of codes: displays by system and code.
 #[derive(Debug, Default)]

@@ -2,8 +2,8 @@
 
 use super::changed;
 use super::check::{Fault, problems};
-use crate::fhir::{Element, Kind, Primitive, TypeId, facts};
 use crate::columns::json::{Edits, Value};
+use crate::fhir::{Element, Kind, Primitive, TypeId, facts};
 use crate::normalize::marks::{DATA_ABSENT_REASON, PLACEHOLDER};
 use crate::normalize::report::{Report, Rule};
 use crate::normalize::walk::{choice_name, required};

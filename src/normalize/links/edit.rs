@@ -5,9 +5,9 @@
 use super::Facts;
 use super::identifiers::{Identifier, fragment};
 use super::index::{Place, is_same_base, key};
+use crate::columns::json::{Edits, Value};
 use crate::fhir::reference::Reference;
 use crate::fhir::{TypeId, facts as r4};
-use crate::columns::json::{Edits, Value};
 use crate::normalize::contributed::{add_extension, add_items};
 use crate::normalize::marks::{Base, DANGLING, DATA_ABSENT_REASON, Origin, quoted};
 use crate::normalize::record::{Record, SourceId};

@@ -1,7 +1,7 @@
 //! What an identifier identifies by: an NPI, a tax id, a member id, or its system and value.
 
-use crate::fhir::reference::Reference;
 use crate::columns::json::Value;
+use crate::fhir::reference::Reference;
 
 /// The system of NPIs.
 pub(super) const NPI: &str = "http://hl7.org/fhir/sid/us-npi";

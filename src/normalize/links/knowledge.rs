@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 
 use super::identifiers::Identifier;
 use super::index::{Index, Place};
-use crate::fhir::{TypeId, facts};
 use crate::columns::json::{Edits, Tape, Value};
+use crate::fhir::{TypeId, facts};
 use crate::normalize::contributed::add_items;
 use crate::normalize::form::displays::Coding;
 use crate::normalize::form::systems::NUCC;

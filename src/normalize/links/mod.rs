@@ -23,8 +23,8 @@ use super::marks::Base;
 use super::record::{Record, Source, SourceId};
 use super::report::Report;
 use super::survey::Settings;
-use crate::fhir::facts;
 use crate::columns::json::Edits;
+use crate::fhir::facts;
 
 /// What is kept of what can be referred to. Per resource: its type, id and source, the hashes of its id, its address
 /// and (for people, organizations and the like) its identifiers, and its name, each different name once. Of

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
-use crate::fhir::{TypeId, facts};
 use crate::columns::json::Value;
+use crate::fhir::{TypeId, facts};
 use crate::normalize::codes::Codes;
 use crate::normalize::form::displays::{Coding, Shown};
 use crate::normalize::form::systems::RXNORM;

@@ -8,8 +8,8 @@ use flate2::write::DeflateEncoder;
 use super::error::CardError;
 use super::places::{Places, Resource};
 use super::slim::{Inside, slim};
-use crate::fhir::facts;
 use crate::columns::json::{Edits, Tape, Value, push_quoted, write_compact};
+use crate::fhir::facts;
 
 /// The one type that cards have.
 const TYPE: &str = "https://smarthealth.cards#health-card";

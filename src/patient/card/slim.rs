@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use super::places::Places;
+use crate::columns::json::{Edits, Value, push_quoted};
 use crate::fhir::reference::Reference;
 use crate::fhir::{Kind, TypeId, facts};
-use crate::columns::json::{Edits, Value, push_quoted};
 
 /// Where a record and the resources that it contains stand in the card. Contained resources become entries of their
 /// own, since no entry has an id that a reference could name.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::attached::{Attached, Documents, FetchError, inside};
-use crate::fhir::reference::is_id;
 use crate::columns::json::Tape;
+use crate::fhir::reference::is_id;
 use crate::lake::{AttachmentContent, Lake, Scope};
 
 /// The Binaries of the lake that a scope shows, by the addresses that records have of them.

@@ -115,8 +115,8 @@ pub(super) fn label(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fhir::facts;
     use crate::columns::json::Tape;
+    use crate::fhir::facts;
 
     #[test]
     fn every_element_is_said_by_name() {

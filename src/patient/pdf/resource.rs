@@ -1,7 +1,7 @@
 //! The resources of a source, read once.
 
-use crate::fhir::{TypeId, facts};
 use crate::columns::json::{Tape, Value};
+use crate::fhir::{TypeId, facts};
 
 /// A resource on its tape.
 #[derive(Clone, Copy, Debug)]

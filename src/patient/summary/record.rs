@@ -6,10 +6,10 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::error::SummaryError;
+use crate::columns::json::{Tape, Value};
 use crate::fhir::reference::Reference;
 use crate::fhir::temporal::Temporal;
 use crate::fhir::{TypeId, facts};
-use crate::columns::json::{Tape, Value};
 
 /// A resource that the caller may see.
 #[derive(Clone, Copy, Debug)]

@@ -8,9 +8,9 @@ use rustc_hash::FxHashSet;
 
 use super::json::quoted;
 use super::record::{Chart, Entry};
+use crate::columns::json::{Edits, Value};
 use crate::fhir::facts;
 use crate::fhir::reference::Reference;
-use crate::columns::json::{Edits, Value};
 use crate::patient::concept::has_any;
 use crate::patient::words;
 

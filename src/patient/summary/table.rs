@@ -87,8 +87,8 @@ fn escape(text: &str, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fhir::narrative::check;
     use crate::columns::json::Tape;
+    use crate::fhir::narrative::check;
     use proptest::prelude::*;
 
     fn div(json: &str) -> String {

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use crate::lake::private;
+use crate::lake::store::private;
 
 /// The folder of all spools, held by one process.
 #[derive(Debug)]

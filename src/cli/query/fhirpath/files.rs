@@ -8,11 +8,11 @@ use super::result::{Lines, rendered};
 use super::{advise, explain, resource_type, wrong};
 use crate::cli::query::run::{Input, documents};
 use crate::cli::terminal::failure::Failure;
+use crate::columns::json::Tape;
+use crate::columns::shred::{Shredder, SystemValues};
 use crate::fhir::storage::{EVERYTHING, LeafSet, TEXT};
 use crate::fhir::{TypeId, facts};
 use crate::fhirpath::{CompileOptions, FhirPathError, Program, compile};
-use crate::columns::json::Tape;
-use crate::columns::shred::{Shredder, SystemValues};
 use crate::views::{Document, Reader};
 
 /// Evaluates the expression over what the files hold, or explains it.

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::args::Args;
+use crate::columns::json::Value;
 use crate::fhir::TypeId;
 use crate::fhir::temporal::Temporal;
 use crate::ingest;
-use crate::columns::json::Value;
 use crate::views::Pick;
 
 /// What is asked of resources.

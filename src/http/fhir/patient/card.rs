@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::sent::{self, JSON};
 use super::subject::Named;
+use crate::columns::json::Tape;
 use crate::consent::{Access, LOCAL_APPLICATION, NoCard};
 use crate::fhir::outcome::IssueType;
 use crate::http::auth::Caller;
@@ -22,7 +23,6 @@ use crate::http::fhir::parameters;
 use crate::http::fhir::parameters::Given;
 use crate::http::routes::{Operation, Route, list, named, object};
 use crate::http::service::Service;
-use crate::columns::json::Tape;
 use crate::patient::card::{Request, Resource, payload};
 use crate::patient::{PatientError, REFERRED, Record, record};
 use crate::search::Handling;

@@ -4,12 +4,12 @@
 use axum::body::Body;
 use axum::http::HeaderMap;
 
+use crate::columns::json::Tape;
 use crate::http::body;
 use crate::http::error::Error;
 use crate::http::fhir::parameters;
 use crate::http::fhir::parameters::{Given, Parameter};
 use crate::http::service::Service;
-use crate::columns::json::Tape;
 use crate::search::raw::{self, RawParameter};
 
 /// The media types of bodies with parameters.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::subject::Named;
+use crate::columns::json::Tape;
 use crate::consent::{self, Access, Authorization, AuthorizationType, Standing};
 use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::lake::Scope;
-use crate::columns::json::Tape;
 use crate::patient::pdf::{Source, SourceKind};
 
 /// A source whose records are to be read.

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::sent::{self, FORM, JSON};
 use super::subject::Named;
+use crate::columns::json::Tape;
 use crate::consent::{Access, LOCAL_APPLICATION, Store};
 use crate::fhir::facts;
 use crate::fhir::outcome::IssueType;
@@ -22,7 +23,6 @@ use crate::http::fhir::pretty::pretty;
 use crate::http::routes::{Operation, Route, schema};
 use crate::http::server::turns::Turn;
 use crate::http::service::Service;
-use crate::columns::json::Tape;
 use crate::patient::pdf::rendering;
 use crate::patient::summary::{Asked, Directory, Sections, Subject, Summary, summary};
 use crate::pdf::PdfError;

@@ -9,13 +9,13 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use rustc_hash::FxHashMap;
 
+use crate::columns::json::{Tape, Value};
+use crate::columns::shred::{Shredder, SystemValues};
 use crate::fhir::outcome::IssueType;
 use crate::fhir::temporal::Temporal;
 use crate::fhir::{TypeId, facts};
 use crate::http::error::Error;
 use crate::ingest;
-use crate::columns::json::{Tape, Value};
-use crate::columns::shred::{Shredder, SystemValues};
 use crate::views::{Document, Refused};
 
 /// A resource of the view's type, as text.

@@ -19,12 +19,12 @@ use bytes::Bytes;
 
 use super::super::parameters;
 use super::super::parameters::{Given, Parameter};
+use crate::columns::json::{Tape, Value};
 use crate::fhir::outcome::IssueType;
 use crate::fhir::reference::is_id;
 use crate::fhir::temporal::Temporal;
 use crate::http::error::Error;
 use crate::lake::Lake;
-use crate::columns::json::{Tape, Value};
 use crate::search::{Handling, Pin};
 use crate::views::Format;
 

@@ -4,9 +4,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::code::NPI;
 use super::text::{Name, Names, Object, said};
+use crate::columns::json::Value;
 use crate::fhir::reference::{Reference, Target};
 use crate::fhir::{TypeId, facts};
-use crate::columns::json::Value;
 use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::{Record, SourceId};
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use chrono::{Datelike, NaiveDate};
 use rustc_hash::FxHashSet;
 
-use crate::fhir::temporal::Temporal;
 use crate::columns::json::push_quoted;
+use crate::fhir::temporal::Temporal;
 use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::Day;
 

@@ -6,8 +6,8 @@ use super::super::json::{quoted, reference};
 use super::super::record::{Chart, Entry};
 use super::super::references::settle;
 use super::complete::{PROFILES, complete};
-use crate::fhir::narrative;
 use crate::columns::json::{Edits, Value, write_compact};
+use crate::fhir::narrative;
 
 /// Types that refer to the patient they are about, as IPS asks.
 const ABOUT_PATIENT: &[&str] = &[

@@ -14,9 +14,9 @@ use super::super::plan::encoded;
 use super::super::search::references;
 use super::super::source::Source;
 use super::binary::hexadecimal;
+use crate::columns::json::{Tape, Value};
 use crate::fhir::{TypeId, facts};
 use crate::ingest::source_target;
-use crate::columns::json::{Tape, Value};
 use crate::sync::client::Realm;
 
 /// Letters of an address that is looked at.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::store::Lake;
+use super::super::store::open::Lake;
 
 /// Test or live data; each has its own DuckLake schema and tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,7 +26,7 @@ impl Mode {
     }
 
     /// The mode of a schema.
-    pub(super) fn named(schema: &str) -> Option<Mode> {
+    pub(in crate::lake) fn named(schema: &str) -> Option<Mode> {
         [Mode::Live, Mode::Test]
             .into_iter()
             .find(|mode| mode.schema() == schema)

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use super::catalog;
-use super::error::LakeError;
-use super::lock::WriteLock;
+use super::super::catalog;
+use super::super::commit::lock::WriteLock;
+use super::super::error::LakeError;
+use super::open::Lake;
 use super::private;
-use super::store::Lake;
 
 impl Lake {
     /// Copies the lake, as it is on disk, into a folder that is made if it is missing. Nobody writes the lake

@@ -9,19 +9,19 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::catalog;
-use super::clock::{Clock, SystemClock};
-use super::enclose::EnclosingKey;
-use super::erase::Intent;
-use super::error::LakeError;
+use super::super::catalog;
+use super::super::clock::{Clock, SystemClock};
+use super::super::commit::trace::{FileTrace, Trace};
+use super::super::commit::writer::LakeWriter;
+use super::super::enclose::EnclosingKey;
+use super::super::erase::Intent;
+use super::super::error::LakeError;
+use super::super::owners::owner::OwnerKey;
+use super::super::owners::scope::Scope;
+use super::super::picture::Picture;
+use super::super::scan::{MemoryLimits, MemoryUse, Reader, ScanError, ScopedTable, Warmed};
+use super::super::seal::{KekSource, Kind};
 use super::folder::Folder;
-use super::owner::OwnerKey;
-use super::picture::Picture;
-use super::scan::{MemoryLimits, MemoryUse, Reader, ScanError, ScopedTable, Warmed};
-use super::scope::Scope;
-use super::seal::{KekSource, Kind};
-use super::trace::{FileTrace, Trace};
-use super::writer::LakeWriter;
 use crate::fhir::TypeId;
 
 /// How often a process that answers from a lake looks what others have done to it.
@@ -116,7 +116,7 @@ impl Lake {
     pub fn create_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
         let folder = folder(dir.as_ref())?;
         let is_sealed = options.sealed.unwrap_or(false);
-        super::writer::create(&folder, options.clock.now(), is_sealed.then_some(&options.kek))?;
+        super::super::commit::writer::create(&folder, options.clock.now(), is_sealed.then_some(&options.kek))?;
         Lake::open_with(dir, options)
     }
 
@@ -191,7 +191,7 @@ impl Lake {
     }
 
     /// Where the key comes from that wraps a sealed lake's keys.
-    pub(super) fn kek(&self) -> &KekSource {
+    pub(in crate::lake) fn kek(&self) -> &KekSource {
         &self.0.options.kek
     }
 
@@ -241,7 +241,7 @@ impl Lake {
         self.0.owner_key
     }
 
-    pub(super) fn enclosing_key(&self) -> &EnclosingKey {
+    pub(in crate::lake) fn enclosing_key(&self) -> &EnclosingKey {
         &self.0.enclosing_key
     }
 
@@ -302,7 +302,7 @@ impl Lake {
     }
 
     /// Refuses to go on where another file has got the catalog's name: what this process knows is of the one before.
-    pub(super) fn refuse_replaced(&self) -> Result<(), LakeError> {
+    pub(in crate::lake) fn refuse_replaced(&self) -> Result<(), LakeError> {
         let now = FileTrace::of(&self.0.folder.catalog());
         match (&self.0.catalog, &now) {
             (Some(open), Some(now)) if !open.is_same_file(now) => {
@@ -313,17 +313,20 @@ impl Lake {
     }
 
     /// How the last writer of this process left the lake.
-    pub(super) fn left(&self) -> MutexGuard<'_, Option<Trace>> {
+    pub(in crate::lake) fn left(&self) -> MutexGuard<'_, Option<Trace>> {
         lock(&self.0.left)
     }
 
     /// Asks the catalog something that no picture knows.
-    pub(super) fn with_reader<T>(&self, ask: impl FnOnce(&Connection) -> Result<T, LakeError>) -> Result<T, LakeError> {
+    pub(in crate::lake) fn with_reader<T>(
+        &self,
+        ask: impl FnOnce(&Connection) -> Result<T, LakeError>,
+    ) -> Result<T, LakeError> {
         ask(&lock(&self.0.reader))
     }
 
     /// Puts a newer picture in place; an older one is left alone.
-    pub(super) fn advance_to(&self, picture: Arc<Picture>) {
+    pub(in crate::lake) fn advance_to(&self, picture: Arc<Picture>) {
         // First what is to be hidden, then the picture: nobody reads it without.
         self.learn(&picture);
         let mut newest = self.0.newest.write().unwrap_or_else(PoisonError::into_inner);
@@ -360,7 +363,7 @@ impl Lake {
     }
 
     /// The oldest snapshot that somebody in this process holds.
-    pub(super) fn oldest_held(&self) -> u64 {
+    pub(in crate::lake) fn oldest_held(&self) -> u64 {
         let newest = self.picture().snapshot;
         self.older().oldest().map_or(newest, |oldest| oldest.min(newest))
     }

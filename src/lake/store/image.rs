@@ -9,18 +9,19 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, backup};
 
-use super::catalog;
-use super::check::{self, Finding};
-use super::error::LakeError;
+use super::super::catalog;
+use super::super::check;
+use super::super::check::Finding;
+use super::super::commit::lock::WriteLock;
+use super::super::commit::mark::Mark;
+use super::super::erase::ledger::ErasedSince;
+use super::super::error::LakeError;
+use super::super::owners::owner::OwnerKey;
+use super::super::seal::{KekSource, Kind};
 use super::folder::Folder;
-use super::ledger::ErasedSince;
-use super::lock::WriteLock;
-use super::mark::Mark;
-use super::owner::OwnerKey;
 use super::private;
-use super::seal::{KekSource, Kind};
 
-pub use super::lost::{CopyKeys, Lost, drop_unattached, is_sealed_copy};
+pub use super::super::commit::lost::{CopyKeys, Lost, drop_unattached, is_sealed_copy};
 
 /// How long SQLite waits before it tries again where somebody writes.
 const PAUSE: Duration = Duration::from_millis(20);

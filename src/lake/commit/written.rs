@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use super::seal::FileKey;
+use super::super::seal::FileKey;
 
 /// A closed Parquet file and the statistics a commit needs; nobody has to open it again for that.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,28 +7,28 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::folder::Folder;
+use super::super::owners::scope::Mode;
+use super::super::store::folder::Folder;
 use super::mark::Mark;
-use super::scope::Mode;
 
 /// All is looked at anew after this time, for what a disk or a hand has changed without a writer.
 const CHECK_AFTER: Duration = Duration::from_secs(600);
 
 /// What a writer leaves, for the next one of the same process.
 #[derive(Debug)]
-pub(super) struct Trace {
+pub(in crate::lake) struct Trace {
     /// The catalog, its log and its mark, and the folders of the data files: one changes with each name in it.
     files: Vec<Option<FileTrace>>,
     /// What the catalog's rows come to.
-    pub(super) digest: u64,
-    pub(super) mark: Mark,
+    pub(in crate::lake) digest: u64,
+    pub(in crate::lake) mark: Mark,
     /// When all was looked at.
-    pub(super) checked: Instant,
+    pub(in crate::lake) checked: Instant,
 }
 
 /// What the system says of a file, by which a change of it is noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FileTrace {
+pub(in crate::lake) struct FileTrace {
     device: u64,
     inode: u64,
     bytes: u64,
@@ -38,7 +38,7 @@ pub(super) struct FileTrace {
 
 impl Trace {
     /// What stands in the folder now.
-    pub(super) fn of(folder: &Folder, digest: u64, mark: Mark, checked: Instant) -> Trace {
+    pub(in crate::lake) fn of(folder: &Folder, digest: u64, mark: Mark, checked: Instant) -> Trace {
         Trace {
             files: files(folder),
             digest,
@@ -48,14 +48,14 @@ impl Trace {
     }
 
     /// Whether the folder is still so, and was looked at not long ago.
-    pub(super) fn is_fresh(&self, folder: &Folder) -> bool {
+    pub(in crate::lake) fn is_fresh(&self, folder: &Folder) -> bool {
         self.checked.elapsed() < CHECK_AFTER && self.files[0].is_some() && self.files == files(folder)
     }
 }
 
 impl FileTrace {
     /// What is known of a file; `None` where there is none.
-    pub(super) fn of(path: &Path) -> Option<FileTrace> {
+    pub(in crate::lake) fn of(path: &Path) -> Option<FileTrace> {
         let facts = std::fs::metadata(path).ok()?;
         Some(FileTrace {
             device: facts.dev(),
@@ -66,7 +66,7 @@ impl FileTrace {
     }
 
     /// Whether it is the same file, be it changed.
-    pub(super) fn is_same_file(&self, other: &FileTrace) -> bool {
+    pub(in crate::lake) fn is_same_file(&self, other: &FileTrace) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 }

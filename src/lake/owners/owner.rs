@@ -39,7 +39,7 @@ impl OwnerKey {
     }
 
     /// The secret, for what is derived from it.
-    pub(super) fn bytes(self) -> [u8; 16] {
+    pub(in crate::lake) fn bytes(self) -> [u8; 16] {
         self.0
     }
 

@@ -9,19 +9,20 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use rustc_hash::FxHashSet;
 
-use super::catalog::{self, Expired};
-use super::erase::{Erased, ErasedIds, Intent};
-use super::error::LakeError;
-use super::folder::Folder;
+use super::super::catalog;
+use super::super::catalog::Expired;
+use super::super::erase::{Erased, ErasedIds, Intent};
+use super::super::error::LakeError;
+use super::super::owners::owner::OwnerKey;
+use super::super::owners::scope::Scope;
+use super::super::picture::Picture;
+use super::super::seal::{KekSource, Kind};
+use super::super::store::folder::Folder;
+use super::super::store::open::Lake;
+use super::super::store::survey::{Survey, survey};
 use super::lock::WriteLock;
 use super::mark::Mark;
 use super::orphans;
-use super::owner::OwnerKey;
-use super::picture::Picture;
-use super::scope::Scope;
-use super::seal::{KekSource, Kind};
-use super::store::Lake;
-use super::survey::{Survey, survey};
 use super::trace::Trace;
 use super::transaction::Transaction;
 
@@ -33,32 +34,32 @@ const NOTICE: i64 = 60_000_000;
 #[derive(Debug)]
 pub struct LakeWriter {
     lake: Lake,
-    pub(super) connection: Connection,
+    pub(in crate::lake) connection: Connection,
     /// What stands beside the catalog.
     mark: Option<Mark>,
     /// When catalog and files were last held against each other.
     checked: Instant,
     /// Whether files may lie about that no snapshot has.
-    pub(super) leaves_orphans: bool,
+    pub(in crate::lake) leaves_orphans: bool,
     /// When erasures were recorded whose files are all there still.
-    pub(super) recorded: Option<Instant>,
+    pub(in crate::lake) recorded: Option<Instant>,
     /// How long after that other processes are sure to know.
-    pub(super) notice: Duration,
+    pub(in crate::lake) notice: Duration,
     /// The ids of what this writer has erased.
-    pub(super) erased_ids: ErasedIds,
+    pub(in crate::lake) erased_ids: ErasedIds,
     /// Erasures that an earlier writer had begun.
-    pub(super) resumed: Vec<(Intent, Erased)>,
+    pub(in crate::lake) resumed: Vec<(Intent, Erased)>,
     /// Whether it erases what the ledger of erasures has told it.
-    pub(super) erases_again: bool,
+    pub(in crate::lake) erases_again: bool,
     /// Dropped last: the connection closes under the lock.
     _lock: WriteLock,
 }
 
 /// Makes an empty lake unless there is one; a sealed one where `sealing` says whence the key comes that wraps
 /// its keys.
-pub(super) fn create(folder: &Folder, now: i64, sealing: Option<&KekSource>) -> Result<(), LakeError> {
+pub(in crate::lake) fn create(folder: &Folder, now: i64, sealing: Option<&KekSource>) -> Result<(), LakeError> {
     let data = folder.data();
-    super::private::folder(&data).map_err(LakeError::io("create", &data))?;
+    super::super::store::private::folder(&data).map_err(LakeError::io("create", &data))?;
     let _lock = WriteLock::take(folder)?;
     if !folder.has_catalog() {
         catalog::refuse_without_catalog(folder)?;
@@ -95,7 +96,7 @@ fn seal_empty(folder: &Folder, source: &KekSource) -> Result<(), LakeError> {
 }
 
 impl LakeWriter {
-    pub(super) fn open(lake: Lake) -> Result<LakeWriter, LakeError> {
+    pub(in crate::lake) fn open(lake: Lake) -> Result<LakeWriter, LakeError> {
         let lock = WriteLock::take(lake.folder())?;
         lake.refuse_replaced()?;
         let left = lake.left().take();
@@ -145,7 +146,7 @@ impl LakeWriter {
     }
 
     /// Moves aside the files that transactions of this writer may have left behind.
-    pub(super) fn settle_orphans(&mut self) -> Result<(), LakeError> {
+    pub(in crate::lake) fn settle_orphans(&mut self) -> Result<(), LakeError> {
         if std::mem::take(&mut self.leaves_orphans) {
             settle(&self.connection, &self.lake)?;
         }
@@ -153,7 +154,7 @@ impl LakeWriter {
     }
 
     /// Removes files that no snapshot has and that hold rows of these scopes; says where bytes may be left.
-    pub(super) fn remove_orphans_of(&self, scopes: &[&Scope]) -> Vec<String> {
+    pub(in crate::lake) fn remove_orphans_of(&self, scopes: &[&Scope]) -> Vec<String> {
         let mut left = self.remove_orphans_with(scopes);
         left.extend(orphans::kept_with_rows_of(self.lake.folder(), scopes));
         left
@@ -184,7 +185,7 @@ impl LakeWriter {
     }
 
     /// Removes the files that the catalog has given up. Those that it cannot remove stay scheduled; says why.
-    pub(super) fn remove_scheduled(&self) -> Result<Vec<LakeError>, LakeError> {
+    pub(in crate::lake) fn remove_scheduled(&self) -> Result<Vec<LakeError>, LakeError> {
         remove_scheduled(
             &self.connection,
             &catalog::scheduled(&self.connection, self.lake.folder())?,
@@ -193,13 +194,13 @@ impl LakeWriter {
 
     /// Writes erasures down beside the catalog that are about to be recorded in it, for the case that it is lost. That
     /// this cannot be done is no error: the erasure stands in the catalog.
-    pub(super) fn announce_erasures(&mut self, intents: &[&Intent]) {
+    pub(in crate::lake) fn announce_erasures(&mut self, intents: &[&Intent]) {
         let mark = self.mark_now().map(|mark| mark.announcing(intents));
         self.warn_unless(|writer| writer.put_mark(mark?));
     }
 
     /// Writes down beside the catalog which erasures are not over.
-    pub(super) fn note_erasures(&mut self) {
+    pub(in crate::lake) fn note_erasures(&mut self) {
         let noted = match (&self.mark, catalog::unfinished(&self.connection)) {
             (Some(mark), Ok(unfinished)) => mark.unfinished_erasures() == unfinished,
             (None, Ok(unfinished)) => unfinished.is_empty(),
@@ -211,7 +212,7 @@ impl LakeWriter {
     }
 
     /// Erasures that are over but for a file that is still there.
-    pub(super) fn not_removed(&self) -> Vec<Intent> {
+    pub(in crate::lake) fn not_removed(&self) -> Vec<Intent> {
         let mark = self.mark.as_ref();
         let mark = mark.filter(|_| catalog::has_scheduled(&self.connection).unwrap_or(true));
         mark.map(Mark::unfinished_erasures).unwrap_or_default()
@@ -224,7 +225,7 @@ impl LakeWriter {
     }
 
     /// Writes down where the catalog stands after a commit, which is as good without.
-    pub(super) fn mark_commit(&mut self) {
+    pub(in crate::lake) fn mark_commit(&mut self) {
         if let Err(error) = self.leave_mark() {
             tracing::debug!(%error, "the catalog's mark stays as it was");
         }
@@ -264,7 +265,7 @@ impl LakeWriter {
     }
 
     /// Reads what was committed on this connection and shows it to the lake's readers.
-    pub(super) fn publish(&mut self, base: &Arc<Picture>) -> Result<Arc<Picture>, LakeError> {
+    pub(in crate::lake) fn publish(&mut self, base: &Arc<Picture>) -> Result<Arc<Picture>, LakeError> {
         let picture = catalog::load(&self.connection, self.lake.folder(), Some(base))?;
         self.lake.advance_to(Arc::clone(&picture));
         Ok(picture)
@@ -341,7 +342,7 @@ impl Opened {
 /// Removes the files that the catalog has given up, and moves aside those that it does not name: files of transactions
 /// that never committed. Runs under the lock. Where something that the catalog names is not as recorded, or the catalog
 /// contradicts itself, it may be the catalog that is wrong about the others; then nothing is touched.
-pub(super) fn settle(connection: &Connection, lake: &Lake) -> Result<(), LakeError> {
+pub(in crate::lake) fn settle(connection: &Connection, lake: &Lake) -> Result<(), LakeError> {
     let folder = lake.folder();
     let named = catalog::named(connection, &folder.data())?;
     let scheduled = catalog::scheduled(connection, folder)?;
@@ -399,7 +400,7 @@ fn refuse_doubts(connection: &Connection, found: &Survey) -> Result<(), LakeErro
     }
 }
 
-pub(super) fn remove(path: &Path) -> Result<(), LakeError> {
+pub(in crate::lake) fn remove(path: &Path) -> Result<(), LakeError> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(LakeError::io("remove", path)(error)),
         _ => Ok(()),
@@ -407,7 +408,7 @@ pub(super) fn remove(path: &Path) -> Result<(), LakeError> {
 }
 
 /// Makes the names in a folder durable.
-pub(super) fn sync_folder(dir: &Path) -> Result<(), LakeError> {
+pub(in crate::lake) fn sync_folder(dir: &Path) -> Result<(), LakeError> {
     std::fs::File::open(dir)
         .and_then(|dir| dir.sync_all())
         .map_err(LakeError::io("sync", dir))

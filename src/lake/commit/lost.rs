@@ -10,13 +10,14 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::attachment;
-use super::catalog::{self, Exchange, StoredAttachment};
-use super::check::unattached;
-use super::error::LakeError;
-use super::folder::Folder;
-use super::seal::{KekSource, KeyId, KeyStore, Keys, Kind};
-use super::store::{Lake, LakeOptions};
+use super::super::attachment;
+use super::super::catalog;
+use super::super::catalog::{Exchange, StoredAttachment};
+use super::super::check::unattached;
+use super::super::error::LakeError;
+use super::super::seal::{KekSource, KeyId, KeyStore, Keys, Kind};
+use super::super::store::folder::Folder;
+use super::super::store::open::{Lake, LakeOptions};
 use super::writer::remove;
 
 /// How much cannot be read.
@@ -60,7 +61,7 @@ pub struct CopyKeys {
 
 impl CopyKeys {
     /// Those of a keys database, whatever its name is, which stays as it is.
-    pub fn open(database: &Path, source: &KekSource) -> Result<CopyKeys, super::seal::SealError> {
+    pub fn open(database: &Path, source: &KekSource) -> Result<CopyKeys, super::super::seal::SealError> {
         let keys = Keys::of(KeyStore::open_file(database.to_owned(), source.load()?)?);
         let known = keys.ids()?.into_iter().collect();
         Ok(CopyKeys { keys, known })

@@ -9,17 +9,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::{Schema, SchemaRef};
 
-use super::attachment::{self, Sums, Trailer, hexadecimal};
-use super::catalog::{self, AttachmentCommit, Commit, NewDeleteFile, NewFile, StoredAttachment, TableCommit};
-use super::deletes;
-use super::error::LakeError;
-use crate::columns::layout::{ColumnRow, Layout, LayoutError};
-use super::picture::{DataFile, Picture, TablePicture};
-use super::private;
-use super::scope::Mode;
-use super::seal::{FileKey, Keys};
+use super::super::attachment;
+use super::super::attachment::{Sums, Trailer, hexadecimal};
+use super::super::catalog;
+use super::super::catalog::{AttachmentCommit, Commit, NewDeleteFile, NewFile, StoredAttachment, TableCommit};
+use super::super::deletes;
+use super::super::error::LakeError;
+use super::super::owners::scope::Mode;
+use super::super::picture::{DataFile, Picture, TablePicture};
+use super::super::seal::{FileKey, Keys};
+use super::super::store::private;
 use super::writer::{LakeWriter, remove};
 use super::written::WrittenFile;
+use crate::columns::layout::{ColumnRow, Layout, LayoutError};
 use crate::fhir::{TypeId, facts};
 
 /// An open transaction. Dropping it without [`commit`](Transaction::commit) undoes it.
@@ -72,7 +74,7 @@ struct TableChange {
 }
 
 impl<'w> Transaction<'w> {
-    pub(super) fn new(writer: &'w mut LakeWriter) -> Transaction<'w> {
+    pub(in crate::lake) fn new(writer: &'w mut LakeWriter) -> Transaction<'w> {
         let left_orphans = std::mem::replace(&mut writer.leaves_orphans, true);
         let base = writer.lake().picture();
         // Whole milliseconds, as FHIR's instants have them, and a later one each time, though the clock may stand or go
@@ -408,7 +410,7 @@ fn end(commit: &mut TableCommit<'_>, file: &DataFile) {
     }
 }
 
-pub(super) fn file_name(path: &Path) -> String {
+pub(in crate::lake) fn file_name(path: &Path) -> String {
     path.file_name()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default()
@@ -419,7 +421,7 @@ const SYNCS_AT_ONCE: usize = 16;
 
 /// Makes files and the names leading to them durable. Several at a time: the file system then shares the work of one
 /// journal commit (20 files in as many folders: 100 ms one after the other, 10 ms together).
-pub(super) fn sync_files(paths: &[PathBuf]) -> Result<(), LakeError> {
+pub(in crate::lake) fn sync_files(paths: &[PathBuf]) -> Result<(), LakeError> {
     let mut all: BTreeSet<&Path> = BTreeSet::new();
     for path in paths {
         // The folders above may be new as well: table, mode, data.

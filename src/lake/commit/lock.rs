@@ -4,21 +4,21 @@
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
 
-use super::error::LakeError;
-use super::folder::Folder;
-use super::private;
+use super::super::error::LakeError;
+use super::super::store::folder::Folder;
+use super::super::store::private;
 
 /// Held while this process may write the lake.
 #[derive(Debug)]
-pub(super) struct WriteLock {
+pub(in crate::lake) struct WriteLock {
     file: File,
     /// Whether whoever held it before gave it up, and was not killed.
-    pub(super) was_given_up: bool,
+    pub(in crate::lake) was_given_up: bool,
 }
 
 impl WriteLock {
     /// Takes the lock or says who has it.
-    pub(super) fn take(folder: &Folder) -> Result<WriteLock, LakeError> {
+    pub(in crate::lake) fn take(folder: &Folder) -> Result<WriteLock, LakeError> {
         let path = folder.lock();
         let mut file = private::options()
             .read(true)

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
-use super::attachment::{is_attachment, read_trailer};
-use super::deletes;
-use super::erase::{Hindrance, meant};
-use super::folder::Folder;
-use super::private;
-use super::scope::Scope;
-use super::seal::Keys;
-use super::survey::files_below;
+use super::super::attachment::{is_attachment, read_trailer};
+use super::super::deletes;
+use super::super::erase::{Hindrance, meant};
+use super::super::owners::scope::Scope;
+use super::super::seal::Keys;
+use super::super::store::folder::Folder;
+use super::super::store::private;
+use super::super::store::survey::files_below;
 
 /// How long an orphan is kept, in microseconds.
 const KEPT: i64 = 24 * 3600 * 1_000_000;
@@ -24,7 +24,7 @@ const KEPT: i64 = 24 * 3600 * 1_000_000;
 const TIME: &str = "%Y%m%dT%H%M%SZ";
 
 /// Moves orphans aside. One that cannot be moved, as when the disk is full, stays where it is for the next writer.
-pub(super) fn move_aside(folder: &Folder, orphans: &[PathBuf], now: i64) {
+pub(in crate::lake) fn move_aside(folder: &Folder, orphans: &[PathBuf], now: i64) {
     let time = DateTime::<Utc>::from_timestamp_micros(now).unwrap_or_default();
     let aside = folder.orphans().join(time.format(TIME).to_string());
     let data = folder.data();
@@ -43,7 +43,7 @@ pub(super) fn move_aside(folder: &Folder, orphans: &[PathBuf], now: i64) {
 }
 
 /// Removes what was moved aside more than a day ago.
-pub(super) fn remove_old(folder: &Folder, now: i64) {
+pub(in crate::lake) fn remove_old(folder: &Folder, now: i64) {
     let Ok(entries) = std::fs::read_dir(folder.orphans()) else {
         return;
     };
@@ -60,7 +60,7 @@ pub(super) fn remove_old(folder: &Folder, now: i64) {
 /// Removes the orphans that hold rows of these scopes, and those that cannot be read: nobody can say that they hold
 /// none. `in_place` are orphans that could not be moved aside. Says of each that could not be removed why, a clause
 /// each.
-pub(super) fn remove_with_rows_of(folder: &Folder, in_place: &[PathBuf], scopes: &[&Scope]) -> Vec<String> {
+pub(in crate::lake) fn remove_with_rows_of(folder: &Folder, in_place: &[PathBuf], scopes: &[&Scope]) -> Vec<String> {
     let mut left = Vec::new();
     let mut orphans = in_place.to_vec();
     if let Err(error) = files_below(&folder.orphans(), &mut |path, _| orphans.push(path)) {
@@ -79,7 +79,7 @@ pub(super) fn remove_with_rows_of(folder: &Folder, in_place: &[PathBuf], scopes:
 }
 
 /// What `tabularium check --adopt` has kept beside the lake and what may hold rows of these scopes, a clause each.
-pub(super) fn kept_with_rows_of(folder: &Folder, scopes: &[&Scope]) -> Vec<String> {
+pub(in crate::lake) fn kept_with_rows_of(folder: &Folder, scopes: &[&Scope]) -> Vec<String> {
     let mut kept = Vec::new();
     for path in folder.kept() {
         let is_file = path.is_file();

@@ -12,12 +12,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::error::LakeError;
-use super::scope::Mode;
-use super::seal::{KEYS_FILE, KekSource, KeyStore, Keys, Kind, SealError};
+use super::super::error::LakeError;
+use super::super::owners::scope::Mode;
+use super::super::seal::{KEYS_FILE, KekSource, KeyStore, Keys, Kind, SealError};
 
 /// `data_path` as the catalog states it: relative to the lake's folder, so that the folder can be moved.
-pub(super) const DATA_PATH: &str = "data/";
+pub(in crate::lake) const DATA_PATH: &str = "data/";
 
 /// How the name of a catalog begins that another has replaced.
 const KEPT_CATALOG: &str = "catalog.sqlite.damaged-";
@@ -33,7 +33,7 @@ pub struct Folder {
 
 impl Folder {
     /// The lake in `dir`, made absolute so that a later change of the working directory does not matter.
-    pub(super) fn new(dir: &Path) -> std::io::Result<Folder> {
+    pub(in crate::lake) fn new(dir: &Path) -> std::io::Result<Folder> {
         Ok(Folder {
             path: std::path::absolute(dir)?,
             keys: Keys::none(),
@@ -41,30 +41,30 @@ impl Folder {
     }
 
     /// The same folder of a lake whose files these keys open.
-    pub(super) fn with_keys(self, keys: Keys) -> Folder {
+    pub(in crate::lake) fn with_keys(self, keys: Keys) -> Folder {
         Folder { keys, ..self }
     }
 
     /// The same folder of a lake of this kind, with its keys, which are there if it has any.
-    pub(super) fn unlock(self, kind: Kind, source: &KekSource) -> Result<Folder, LakeError> {
+    pub(in crate::lake) fn unlock(self, kind: Kind, source: &KekSource) -> Result<Folder, LakeError> {
         let store = kind.has_keys().then(|| self.open_keys(source)).transpose()?;
         Ok(self.with_keys(Keys::of_kind(kind, store)))
     }
 
     /// The same folder with keys for the sealed lake that is to be made in it.
-    pub(super) fn seal(self, source: &KekSource) -> Result<Folder, LakeError> {
+    pub(in crate::lake) fn seal(self, source: &KekSource) -> Result<Folder, LakeError> {
         let store = self.make_keys(source)?;
         Ok(self.with_keys(Keys::of(store)))
     }
 
     /// The keys database of the lake, which is there.
-    pub(super) fn open_keys(&self, source: &KekSource) -> Result<KeyStore, LakeError> {
+    pub(in crate::lake) fn open_keys(&self, source: &KekSource) -> Result<KeyStore, LakeError> {
         let store = source.load().and_then(|kek| KeyStore::open(&self.path, kek));
         store.map_err(|source| self.of_keys(source))
     }
 
     /// A keys database for a lake that had none. What an interrupted attempt has left is taken up.
-    pub(super) fn make_keys(&self, source: &KekSource) -> Result<KeyStore, LakeError> {
+    pub(in crate::lake) fn make_keys(&self, source: &KekSource) -> Result<KeyStore, LakeError> {
         let store = source.load().and_then(|kek| match self.has_keys() {
             true => KeyStore::open(&self.path, kek),
             false => KeyStore::create(&self.path, kek),
@@ -78,7 +78,7 @@ impl Folder {
     }
 
     /// Whether there are keys of a sealed lake.
-    pub(super) fn has_keys(&self) -> bool {
+    pub(in crate::lake) fn has_keys(&self) -> bool {
         self.path.join(KEYS_FILE).exists()
     }
 
@@ -98,22 +98,22 @@ impl Folder {
     }
 
     /// Whether there is a catalog. An empty file is none: SQLite makes one when somebody only looks.
-    pub(super) fn has_catalog(&self) -> bool {
+    pub(in crate::lake) fn has_catalog(&self) -> bool {
         std::fs::metadata(self.catalog()).is_ok_and(|file| file.is_file() && file.len() > 0)
     }
 
     /// Where a new catalog is made before it gets its name.
-    pub(super) fn new_catalog(&self) -> PathBuf {
+    pub(in crate::lake) fn new_catalog(&self) -> PathBuf {
         self.path.join("catalog.sqlite.new")
     }
 
     /// What is known of the catalog beside it.
-    pub(super) fn mark(&self) -> PathBuf {
+    pub(in crate::lake) fn mark(&self) -> PathBuf {
         self.path.join("catalog.mark")
     }
 
     /// Where a new mark is written before it gets its name.
-    pub(super) fn new_mark(&self) -> PathBuf {
+    pub(in crate::lake) fn new_mark(&self) -> PathBuf {
         self.path.join("catalog.mark.new")
     }
 
@@ -128,13 +128,13 @@ impl Folder {
     }
 
     /// Where files of interrupted writers are moved.
-    pub(super) fn orphans(&self) -> PathBuf {
+    pub(in crate::lake) fn orphans(&self) -> PathBuf {
         self.data().join(".orphans")
     }
 
     /// Moves a catalog that is not to be trusted to another name, with its log; gives the name. `time` keeps the names
     /// apart.
-    pub(super) fn keep_catalog(&self, time: &str) -> Result<Option<PathBuf>, LakeError> {
+    pub(in crate::lake) fn keep_catalog(&self, time: &str) -> Result<Option<PathBuf>, LakeError> {
         let to = self.path.join(format!("{KEPT_CATALOG}{time}"));
         let mut kept = None;
         for part in ["", "-wal", "-shm"] {
@@ -155,12 +155,12 @@ impl Folder {
     }
 
     /// Where data files are kept that a new catalog could not take.
-    pub(super) fn kept_files(&self, time: &str) -> PathBuf {
+    pub(in crate::lake) fn kept_files(&self, time: &str) -> PathBuf {
         self.path.join(format!("{KEPT_FILES}{time}"))
     }
 
     /// All that was kept under such names.
-    pub(super) fn kept(&self) -> Vec<PathBuf> {
+    pub(in crate::lake) fn kept(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
         let is_kept = |name: &str| name.starts_with(KEPT_CATALOG) || name.starts_with(KEPT_FILES);
         let kept = entries.filter(|entry| is_kept(&entry.file_name().to_string_lossy()));

@@ -10,19 +10,20 @@ use std::io::Write;
 
 use serde::{Deserialize, Serialize};
 
-use super::catalog::{self, Standing};
-use super::erase::Intent;
-use super::error::LakeError;
-use super::folder::Folder;
-use super::owner::OwnerKey;
-use super::private;
-use super::scope::{Mode, PatientScope};
-use super::seal::Kind;
+use super::super::catalog;
+use super::super::catalog::Standing;
+use super::super::erase::Intent;
+use super::super::error::LakeError;
+use super::super::owners::owner::OwnerKey;
+use super::super::owners::scope::{Mode, PatientScope};
+use super::super::seal::Kind;
+use super::super::store::folder::Folder;
+use super::super::store::private;
 use super::writer::sync_folder;
 
 /// The file's contents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Mark {
+pub(in crate::lake) struct Mark {
     newest_snapshot: u64,
     erasures: u64,
     oldest_snapshot: u64,
@@ -76,7 +77,7 @@ impl Unfinished {
 
 impl Mark {
     /// The mark of a catalog that is about to be made.
-    pub(super) fn of_new(key: OwnerKey) -> Mark {
+    pub(in crate::lake) fn of_new(key: OwnerKey) -> Mark {
         Mark {
             newest_snapshot: 0,
             erasures: 0,
@@ -90,7 +91,7 @@ impl Mark {
     }
 
     /// The mark of the catalog as it is, with the digest of its rows. `before` is the mark that is there.
-    pub(super) fn take(
+    pub(in crate::lake) fn take(
         connection: &rusqlite::Connection,
         digest: u64,
         before: Option<&Mark>,
@@ -121,13 +122,13 @@ impl Mark {
     }
 
     /// The mark of a lake; `None` where there is none, or none that can be read: it says nothing then.
-    pub(super) fn read(folder: &Folder) -> Option<Mark> {
+    pub(in crate::lake) fn read(folder: &Folder) -> Option<Mark> {
         let text = std::fs::read(folder.mark()).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
     /// The same with erasures that are about to be recorded.
-    pub(super) fn announcing(mut self, intents: &[&Intent]) -> Mark {
+    pub(in crate::lake) fn announcing(mut self, intents: &[&Intent]) -> Mark {
         for intent in intents {
             let one = Unfinished::of(Intent::clone(intent));
             if !self.unfinished_erasures.contains(&one) {
@@ -138,7 +139,7 @@ impl Mark {
     }
 
     /// Puts this mark in the place of `before`, durably where it is about erasures.
-    pub(super) fn write(&self, folder: &Folder, before: Option<&Mark>) -> Result<(), LakeError> {
+    pub(in crate::lake) fn write(&self, folder: &Folder, before: Option<&Mark>) -> Result<(), LakeError> {
         let is_durable = before
             .into_iter()
             .chain([self])
@@ -163,33 +164,33 @@ impl Mark {
     }
 
     /// The erasures that it keeps.
-    pub(super) fn unfinished_erasures(&self) -> Vec<Intent> {
+    pub(in crate::lake) fn unfinished_erasures(&self) -> Vec<Intent> {
         self.unfinished_erasures.iter().filter_map(Unfinished::intent).collect()
     }
 
     /// The newest snapshot, and how often an erasure was recorded or finished.
-    pub(super) fn counts(&self) -> (u64, u64) {
+    pub(in crate::lake) fn counts(&self) -> (u64, u64) {
         (self.newest_snapshot, self.erasures)
     }
 
     /// Whether keys of a sealed lake are to be destroyed.
-    pub(super) fn has_keys_to_destroy(&self) -> bool {
+    pub(in crate::lake) fn has_keys_to_destroy(&self) -> bool {
         self.keys_to_destroy
     }
 
     /// Of what kind the lake is if it is on its way to another one.
-    pub(super) fn halfway(&self) -> Option<Kind> {
+    pub(in crate::lake) fn halfway(&self) -> Option<Kind> {
         let is_sealing = self.is_sealing?;
         Some(if is_sealing { Kind::Sealing } else { Kind::Unsealing })
     }
 
     /// The owner key that it keeps.
-    pub(super) fn owner_key(&self) -> Option<OwnerKey> {
+    pub(in crate::lake) fn owner_key(&self) -> Option<OwnerKey> {
         OwnerKey::from_hex(&self.owner_key)
     }
 
     /// Why the catalog cannot be the one that was marked, if the digest of its rows is this; `None` where it can.
-    pub(super) fn contradiction(
+    pub(in crate::lake) fn contradiction(
         &self,
         connection: &rusqlite::Connection,
         digest: u64,

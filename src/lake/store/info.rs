@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::catalog;
-use super::error::LakeError;
-use super::store::Lake;
+use super::super::catalog;
+use super::super::error::LakeError;
+use super::open::Lake;
 use crate::fhir::facts;
 
 /// The lake's size at its newest snapshot.

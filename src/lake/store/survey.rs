@@ -4,29 +4,29 @@ use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 
-use super::error::LakeError;
+use super::super::error::LakeError;
 use super::folder::Folder;
 
 /// How the data folder differs from the catalog. Paths are sorted.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Survey {
+pub(in crate::lake) struct Survey {
     /// Named and not there.
-    pub(super) missing: Vec<PathBuf>,
+    pub(in crate::lake) missing: Vec<PathBuf>,
     /// Named and of another size than recorded: path, bytes recorded, bytes found.
-    pub(super) altered: Vec<(PathBuf, u64, u64)>,
+    pub(in crate::lake) altered: Vec<(PathBuf, u64, u64)>,
     /// There and not named.
-    pub(super) unnamed: Vec<PathBuf>,
+    pub(in crate::lake) unnamed: Vec<PathBuf>,
 }
 
 impl Survey {
     /// Whether everything that the catalog names is there as recorded.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(in crate::lake) fn is_whole(&self) -> bool {
         self.missing.is_empty() && self.altered.is_empty()
     }
 }
 
 /// Looks at every file of the data folder. `named` has the files of the catalog with their sizes.
-pub(super) fn survey(folder: &Folder, mut named: FxHashMap<PathBuf, u64>) -> Result<Survey, LakeError> {
+pub(in crate::lake) fn survey(folder: &Folder, mut named: FxHashMap<PathBuf, u64>) -> Result<Survey, LakeError> {
     let mut survey = Survey::default();
     files(folder, &mut |path, bytes| match named.remove(&path) {
         Some(recorded) if recorded == bytes => {}
@@ -41,7 +41,7 @@ pub(super) fn survey(folder: &Folder, mut named: FxHashMap<PathBuf, u64>) -> Res
 }
 
 /// Whether a file lies in the data folder that may be a lake's.
-pub(super) fn holds_files(folder: &Folder) -> Result<bool, LakeError> {
+pub(in crate::lake) fn holds_files(folder: &Folder) -> Result<bool, LakeError> {
     let mut any = false;
     files(folder, &mut |_, _| any = true)?;
     Ok(any)
@@ -53,7 +53,7 @@ fn files(folder: &Folder, found: &mut dyn FnMut(PathBuf, u64)) -> Result<(), Lak
 }
 
 /// All files below a folder, with their sizes; none where it is not there.
-pub(super) fn files_below(dir: &Path, found: &mut dyn FnMut(PathBuf, u64)) -> Result<(), LakeError> {
+pub(in crate::lake) fn files_below(dir: &Path, found: &mut dyn FnMut(PathBuf, u64)) -> Result<(), LakeError> {
     walk(dir, Path::new(""), found)
 }
 

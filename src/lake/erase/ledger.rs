@@ -15,12 +15,12 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
-use super::erase::Erasure;
-use super::error::LakeError;
-use super::owner::OwnerKey;
-use super::private;
-use super::scope::Mode;
-use super::writer::sync_folder;
+use super::super::commit::writer::sync_folder;
+use super::super::error::LakeError;
+use super::super::owners::owner::OwnerKey;
+use super::super::owners::scope::Mode;
+use super::super::store::private;
+use super::Erasure;
 
 /// The environment variable that names the ledger's file.
 pub const VARIABLE: &str = "TABULARIUM_ERASURES";
@@ -227,7 +227,7 @@ impl ErasedSince {
 
 /// Enters erasures that a lake has recorded, durably and each once. Nothing is entered where no ledger is kept: without
 /// a backup there is nothing that could bring anybody back.
-pub(super) fn enter(dir: &Path, key: OwnerKey, erasures: &[Arc<Erasure>], now: i64) -> Result<(), LakeError> {
+pub(in crate::lake) fn enter(dir: &Path, key: OwnerKey, erasures: &[Arc<Erasure>], now: i64) -> Result<(), LakeError> {
     let path = place(dir);
     if !path.try_exists().map_err(LakeError::io("find", &path))? {
         if named().is_none() {
@@ -396,7 +396,7 @@ fn no_random(path: &Path) -> LakeError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lake::scope::{PatientScope, Scope};
+    use crate::lake::owners::scope::{PatientScope, Scope};
 
     fn erasure(id: u64, patients: &[&str], authorizations: &[&str]) -> Arc<Erasure> {
         let list = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
