@@ -11,10 +11,10 @@ use rustc_hash::FxHashSet;
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
+use super::cache::file::OpenFile;
+use super::cache::id_index::hash_id;
+use super::conditions::ranges::Ranges;
 use super::error::ScanError;
-use super::file::OpenFile;
-use super::ids::hash_id;
-use super::ranges::Ranges;
 use super::table::ScopedTable;
 
 /// Rows of a row group for each id that is looked up in it: with more ids it is faster to look at the rows.

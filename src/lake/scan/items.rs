@@ -6,12 +6,12 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::buffer::NullBuffer;
 
+use super::cache::file::{OpenFile, ReadBytes};
+use super::conditions::ranges::Ranges;
+use super::decode::{codes, columns};
 use super::error::ScanError;
-use super::file::{OpenFile, ReadBytes};
 use super::id_set::IdSet;
-use super::ranges::Ranges;
 use super::table::ScopedTable;
-use super::{codes, columns};
 use crate::fhir::case::{bytes_same_but_for_case, same_but_for_case};
 use crate::fhir::storage::LeafSet;
 

@@ -19,7 +19,7 @@ use datafusion::logical_expr::{
 use datafusion::prelude::ident;
 
 use super::items::ItemMatch;
-use super::locator::{FILE, ROW};
+use super::lookup::locator::{FILE, ROW};
 use super::prune::Prune;
 use crate::fhir::storage::{EVERYTHING, LeafSet};
 

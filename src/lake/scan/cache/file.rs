@@ -1,0 +1,462 @@
+//! One data file in use: its parsed footer with page indexes, and what is built from it when first needed.
+//!
+//! Everything here is derived from an immutable file and so never goes stale. What of it stays in memory is `cache`'s
+//! decision; which rows a reader may see is `directory`'s.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use arrow::datatypes::Fields;
+use bytes::Bytes;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::bloom_filter::Sbbf;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
+use parquet::file::page_index::offset_index::PageLocation;
+use parquet::file::reader::{ChunkReader, Length};
+
+use super::super::error::ScanError;
+use super::super::rows::clip::leaf_paths;
+use super::super::visible::system_columns::Directory;
+use super::handles::Handles;
+use super::id_index::IdIndex;
+use crate::lake::file::{Guard, Guarded, Tail};
+
+/// An open data file.
+pub(in crate::lake::scan) struct OpenFile {
+    pub(in crate::lake::scan) id: u64,
+    serial: u64,
+    path: Arc<Path>,
+    handles: Arc<Handles>,
+    /// Where it ends, in clear if it is sealed.
+    length: u64,
+    arrow: ArrowReaderMetadata,
+    /// What its pages are held against.
+    guard: Guard,
+    groups: Vec<Group>,
+    /// Dotted paths of the Parquet leaves.
+    paths: Vec<String>,
+    /// Compressed size of each leaf over all row groups.
+    sizes: Vec<u64>,
+    /// Byte ranges of column chunks, ascending, with their leaves: to say which leaf a read was for.
+    chunks: Vec<(Range<u64>, usize)>,
+    /// Bytes of memory that this value holds.
+    weight: AtomicUsize,
+}
+
+/// A row group and what was built for it so far.
+pub(in crate::lake::scan) struct Group {
+    /// Position in the file of its first row.
+    pub(in crate::lake::scan) first: u32,
+    /// Number of rows.
+    pub(in crate::lake::scan) rows: u32,
+    bloom: OnceLock<Option<Sbbf>>,
+    ids: OnceLock<IdIndex>,
+    directory: OnceLock<Directory>,
+}
+
+impl OpenFile {
+    /// Opens a file and reads its footer and page indexes.
+    pub(in crate::lake::scan) fn open(id: u64, path: &Path, handles: &Arc<Handles>) -> Result<OpenFile, ScanError> {
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let path: Arc<Path> = path.into();
+        let io = |source| ScanError::Io {
+            path: path.to_path_buf(),
+            source,
+        };
+        let parquet = |source| ScanError::Parquet {
+            path: path.to_path_buf(),
+            source,
+        };
+        let file = handles.get(&path).map_err(io)?;
+        let length = file.metadata().map_err(io)?.len();
+        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
+        let guarded = Guarded::open(&file, length, handles.keys()).map_err(parquet)?;
+        let (sealed, length) = (guarded.sealed_footer(&options), guarded.end);
+        let raw = RawFile {
+            file: &file,
+            length,
+            tail: guarded.tail,
+        };
+        let arrow = sealed.unwrap_or_else(|| raw.metadata(options)).map_err(parquet)?;
+        let guard = guarded.guard;
+        let metadata = arrow.metadata().clone();
+        let paths = leaf_paths(arrow.schema().fields());
+        if paths.len() != metadata.file_metadata().schema_descr().num_columns() {
+            return Err(ScanError::Missing {
+                path: path.to_path_buf(),
+                what: "plain nesting of structs and lists",
+            });
+        }
+        let (groups, sizes, chunks) = survey(&metadata).map_err(parquet)?;
+        // The library counts its own metadata. Beside it stand the Arrow schema, the levels that readers go by, the
+        // guard, and what is surveyed.
+        let schema = arrow.schema().fields().size() * 3 / 2;
+        let beside = schema + guard.weight();
+        let weight = metadata.memory_size() + beside + 3 * 64 * paths.len() + path.as_os_str().len() + 512;
+        let weight = AtomicUsize::new(weight);
+        let handles = handles.clone();
+        Ok(OpenFile {
+            id,
+            serial: SERIAL.fetch_add(1, Ordering::Relaxed),
+            path,
+            handles,
+            length,
+            arrow,
+            guard,
+            groups,
+            paths,
+            sizes,
+            chunks,
+            weight,
+        })
+    }
+
+    /// Tells this opening of the file from every other one in the process.
+    pub(in crate::lake::scan) fn serial(&self) -> u64 {
+        self.serial
+    }
+
+    pub(in crate::lake::scan) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(in crate::lake::scan) fn metadata(&self) -> &Arc<ParquetMetaData> {
+        self.arrow.metadata()
+    }
+
+    pub(in crate::lake::scan) fn arrow(&self) -> &ArrowReaderMetadata {
+        &self.arrow
+    }
+
+    /// The file's own columns.
+    pub(in crate::lake::scan) fn fields(&self) -> &Fields {
+        self.arrow.schema().fields()
+    }
+
+    pub(in crate::lake::scan) fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// Row group and position in it of a row of the file.
+    pub(in crate::lake::scan) fn locate(&self, row: u32) -> Option<(usize, u32)> {
+        let group = self.groups.partition_point(|group| group.first <= row).checked_sub(1)?;
+        let within = row - self.groups[group].first;
+        (within < self.groups[group].rows).then_some((group, within))
+    }
+
+    pub(in crate::lake::scan) fn sizes(&self) -> &[u64] {
+        &self.sizes
+    }
+
+    pub(in crate::lake::scan) fn paths(&self) -> &[String] {
+        &self.paths
+    }
+
+    /// The Parquet leaf of a dotted path.
+    pub(in crate::lake::scan) fn leaf(&self, path: &str) -> Option<usize> {
+        self.paths.iter().position(|have| have == path)
+    }
+
+    /// Where the pages of a leaf lie in a row group.
+    pub(in crate::lake::scan) fn pages(&self, group: usize, leaf: usize) -> Option<&[PageLocation]> {
+        let index = self.metadata().offset_index()?;
+        Some(index.get(group)?.get(leaf)?.page_locations().as_slice()).filter(|pages| !pages.is_empty())
+    }
+
+    pub(in crate::lake::scan) fn weight(&self) -> usize {
+        self.weight.load(Ordering::Relaxed)
+    }
+
+    /// The row group's bloom filter on `id`; reads it at first. `None` if the file has none.
+    pub(in crate::lake::scan) fn bloom(&self, group: usize) -> Result<Option<&Sbbf>, ScanError> {
+        let slot = &self.groups[group].bloom;
+        if slot.get().is_none() {
+            let leaf = self.require("id")?;
+            let column = self.metadata().row_group(group).column(leaf);
+            if column.bloom_filter_offset().is_none() {
+                return Ok(None);
+            }
+            let file = self.handle().map_err(|source| ScanError::Io {
+                path: self.path.to_path_buf(),
+                source,
+            })?;
+            let raw = RawFile::new(&file, self.length).map_err(self.parquet())?;
+            let bloom = raw.bloom(column).map_err(self.parquet())?;
+            self.build(slot, bloom, |bloom| {
+                bloom.as_ref().map_or(0, |bloom| bloom.num_blocks() * 32)
+            });
+        }
+        Ok(slot.get().and_then(Option::as_ref))
+    }
+
+    /// The row group's id index, if it was built.
+    pub(in crate::lake::scan) fn ids_if_built(&self, group: usize) -> Option<&IdIndex> {
+        self.groups[group].ids.get()
+    }
+
+    /// The row group's id index; built at first.
+    pub(in crate::lake::scan) fn ids(self: &Arc<Self>, group: usize) -> Result<&IdIndex, ScanError> {
+        let slot = &self.groups[group].ids;
+        if slot.get().is_none() {
+            let index = IdIndex::build(self, group)?;
+            self.build(slot, index, IdIndex::weight);
+        }
+        slot.get().ok_or_else(|| self.missing("id index"))
+    }
+
+    /// Whether the row group's directory was built.
+    pub(in crate::lake::scan) fn has_directory(&self, group: usize) -> bool {
+        self.groups[group].directory.get().is_some()
+    }
+
+    /// The row group's system columns, run by run; built at first.
+    pub(in crate::lake::scan) fn directory(self: &Arc<Self>, group: usize) -> Result<&Directory, ScanError> {
+        let slot = &self.groups[group].directory;
+        if slot.get().is_none() {
+            let directory = Directory::build(self, group)?;
+            self.build(slot, directory, Directory::weight);
+        }
+        slot.get().ok_or_else(|| self.missing("directory"))
+    }
+
+    /// Two threads may build the same thing at once; one result is kept and weighed.
+    fn build<T>(&self, slot: &OnceLock<T>, value: T, weigh: impl Fn(&T) -> usize) {
+        let weight = weigh(&value);
+        if slot.set(value).is_ok() {
+            self.weight.fetch_add(weight, Ordering::Relaxed);
+        }
+    }
+
+    /// The leaf of a column that every file has.
+    pub(in crate::lake::scan) fn require(&self, column: &'static str) -> Result<usize, ScanError> {
+        self.leaf(column).ok_or_else(|| self.missing(column))
+    }
+
+    /// This file lacks what every file has.
+    pub(in crate::lake::scan) fn missing(&self, what: &'static str) -> ScanError {
+        ScanError::Missing {
+            path: self.path.to_path_buf(),
+            what,
+        }
+    }
+
+    /// For `map_err` on calls of the Parquet library.
+    pub(in crate::lake::scan) fn parquet<E: Into<ParquetError>>(&self) -> impl Fn(E) -> ScanError + '_ {
+        |source| ScanError::Parquet {
+            path: self.path.to_path_buf(),
+            source: source.into(),
+        }
+    }
+
+    /// Whether damage of its pages shows when they are read.
+    pub(in crate::lake::scan) fn has_checksums(&self) -> bool {
+        self.guard.is_there()
+    }
+
+    /// Reads a byte range of the pages, and compares or decrypts these.
+    fn bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        self.guard.read(start, length, |start, length| {
+            let mut buffer = vec![0; length];
+            self.handle()?.read_exact_at(&mut buffer, start)?;
+            Ok(buffer)
+        })
+    }
+
+    fn handle(&self) -> io::Result<Arc<File>> {
+        self.handles.get(&self.path)
+    }
+}
+
+type Survey = (Vec<Group>, Vec<u64>, Vec<(Range<u64>, usize)>);
+
+fn survey(metadata: &ParquetMetaData) -> Result<Survey, ParquetError> {
+    let leaves = metadata.file_metadata().schema_descr().num_columns();
+    let (mut groups, mut sizes, mut chunks) = (Vec::new(), vec![0; leaves], Vec::new());
+    let mut first: u32 = 0;
+    for group in metadata.row_groups() {
+        let rows = u32::try_from(group.num_rows())?;
+        groups.push(Group {
+            first,
+            rows,
+            bloom: OnceLock::new(),
+            ids: OnceLock::new(),
+            directory: OnceLock::new(),
+        });
+        first = first
+            .checked_add(rows)
+            .ok_or_else(|| ParquetError::General("too many rows".to_owned()))?;
+        for (leaf, column) in group.columns().iter().enumerate() {
+            let (start, length) = column.byte_range();
+            sizes[leaf] += length;
+            chunks.push((start..start + length, leaf));
+        }
+    }
+    chunks.sort_by_key(|(range, _)| range.start);
+    Ok((groups, sizes, chunks))
+}
+
+/// A file as the Parquet library reads footers from it.
+struct RawFile<'a> {
+    file: &'a File,
+    length: u64,
+    /// What stands behind the pages, if it has a checksum.
+    tail: Option<Tail>,
+}
+
+impl RawFile<'_> {
+    fn new(file: &File, length: u64) -> Result<RawFile<'_>, ParquetError> {
+        let tail = Tail::read(file, length)?;
+        Ok(RawFile { file, length, tail })
+    }
+
+    fn metadata(&self, options: ArrowReaderOptions) -> Result<ArrowReaderMetadata, ParquetError> {
+        ArrowReaderMetadata::load(self, options)
+    }
+
+    fn bloom(&self, column: &parquet::file::metadata::ColumnChunkMetaData) -> Result<Option<Sbbf>, ParquetError> {
+        Sbbf::read_from_column_chunk(column, self)
+    }
+}
+
+impl Length for RawFile<'_> {
+    fn len(&self) -> u64 {
+        self.length
+    }
+}
+
+impl<'a> ChunkReader for RawFile<'a> {
+    type T = io::Take<bytes::buf::Reader<Bytes>>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        use bytes::Buf;
+        let length = self.length.saturating_sub(start).min(64 * 1024);
+        Ok(self.get_bytes(start, length as usize)?.reader().take(length))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        if start.saturating_add(length as u64) > self.length {
+            return Err(ParquetError::EOF(format!(
+                "{length} bytes at {start} lie outside the file"
+            )));
+        }
+        if let Some(tail) = &self.tail
+            && let Some(from) = start.checked_sub(tail.start)
+        {
+            return Ok(tail.bytes.slice(from as usize..from as usize + length));
+        }
+        let mut buffer = vec![0; length];
+        self.file.read_exact_at(&mut buffer, start)?;
+        Ok(buffer.into())
+    }
+}
+
+/// A file as column readers read it: counts what they take, leaf by leaf.
+pub(in crate::lake::scan) struct CountedFile {
+    file: Arc<OpenFile>,
+    read: Option<Arc<ReadBytes>>,
+}
+
+/// Bytes read from one file, leaf by leaf.
+pub(in crate::lake::scan) struct ReadBytes(Vec<AtomicU64>);
+
+impl ReadBytes {
+    pub(in crate::lake::scan) fn new(file: &OpenFile) -> Arc<ReadBytes> {
+        Arc::new(ReadBytes(file.paths.iter().map(|_| AtomicU64::new(0)).collect()))
+    }
+
+    /// What was read of each leaf of which something was.
+    pub(in crate::lake::scan) fn by_leaf<'a>(&'a self, file: &'a OpenFile) -> impl Iterator<Item = (&'a str, u64)> {
+        let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
+        file.paths
+            .iter()
+            .map(String::as_str)
+            .zip(counts)
+            .filter(|(_, count)| *count > 0)
+    }
+}
+
+impl CountedFile {
+    pub(in crate::lake::scan) fn new(file: &Arc<OpenFile>, read: &Arc<ReadBytes>) -> CountedFile {
+        CountedFile {
+            file: file.clone(),
+            read: Some(read.clone()),
+        }
+    }
+
+    /// For reads of a page or two that nobody asks an account of.
+    pub(in crate::lake::scan) fn uncounted(file: &Arc<OpenFile>) -> CountedFile {
+        CountedFile {
+            file: file.clone(),
+            read: None,
+        }
+    }
+
+    fn count(&self, start: u64, length: u64) {
+        let Some(read) = &self.read else { return };
+        let at = self.file.chunks.partition_point(|(range, _)| range.start <= start);
+        if let Some((range, leaf)) = at.checked_sub(1).and_then(|at| self.file.chunks.get(at))
+            && range.contains(&start)
+        {
+            read.0[*leaf].fetch_add(length, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Length for CountedFile {
+    fn len(&self) -> u64 {
+        self.file.length
+    }
+}
+
+impl ChunkReader for CountedFile {
+    type T = io::BufReader<SequentialRead>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        let reader = SequentialRead {
+            file: self.file.clone(),
+            at: start,
+        };
+        // Headers of pages are read this way where a file has no page index, and then it has no checksums. They are
+        // small and not counted.
+        Ok(io::BufReader::with_capacity(1024, reader))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        if start.saturating_add(length as u64) > self.file.length {
+            return Err(ParquetError::EOF(format!(
+                "{length} bytes at {start} lie outside the file"
+            )));
+        }
+        self.count(start, length as u64);
+        self.file.bytes(start, length)
+    }
+}
+
+/// Reads a file from a position on.
+pub(in crate::lake::scan) struct SequentialRead {
+    file: Arc<OpenFile>,
+    at: u64,
+}
+
+impl Read for SequentialRead {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = match &self.file.guard {
+            Guard::Sealed(_) => {
+                let left = self.file.length.saturating_sub(self.at);
+                let length = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                let bytes = self.file.bytes(self.at, length).map_err(io::Error::other)?;
+                buffer[..length].copy_from_slice(&bytes);
+                length
+            }
+            _ => self.file.handle()?.read_at(buffer, self.at)?,
+        };
+        self.at += read as u64;
+        Ok(read)
+    }
+}

@@ -1,0 +1,146 @@
+//! Open file handles, so many at most: a lake may have more files than a process may hold open.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use quick_cache::sync::Cache;
+use rustc_hash::FxHashMap;
+
+use super::super::error::ScanError;
+use crate::lake::seal::{FileKey, Keys, hold_key};
+
+/// A file that somebody goes on to read, whatever becomes of its name and of its key.
+#[derive(Debug)]
+pub(in crate::lake::scan) struct HeldHandle {
+    /// It is found by its path.
+    _file: Arc<File>,
+    _key: Option<FileKey>,
+}
+
+/// Open files by path.
+pub(in crate::lake::scan) struct Handles {
+    /// What opens sealed ones.
+    keys: Keys,
+    limit: usize,
+    kept: Cache<Arc<Path>, Arc<File>>,
+    /// Those that somebody holds open: they are found here, whether the file is still in its folder or not.
+    held: Mutex<FxHashMap<PathBuf, Weak<File>>>,
+}
+
+impl Handles {
+    pub(in crate::lake::scan) fn new(limit: usize, keys: Keys) -> Handles {
+        Handles {
+            keys,
+            limit: limit.max(1),
+            kept: Cache::new(limit.max(1)),
+            held: Mutex::default(),
+        }
+    }
+
+    /// The keys of sealed files.
+    pub(in crate::lake::scan) fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// Closes what nobody reads at the moment.
+    pub(in crate::lake::scan) fn forget(&self) {
+        self.kept.clear();
+    }
+
+    /// Closes files that `keep` refuses, as far as nobody reads them at the moment: their space on disk is free only
+    /// then.
+    pub(in crate::lake::scan) fn retain(&self, keep: impl Fn(&Path) -> bool) {
+        self.kept.retain(|path, _| keep(path));
+    }
+
+    /// How many are kept.
+    pub(in crate::lake::scan) fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// The file, opened if it is not open.
+    pub(in crate::lake::scan) fn get(&self, path: &Arc<Path>) -> io::Result<Arc<File>> {
+        if let Some(file) = self.kept.get(path) {
+            return Ok(file);
+        }
+        let file = self.held(path).map_or_else(|| File::open(path).map(Arc::new), Ok)?;
+        self.kept.insert(path.clone(), file.clone());
+        Ok(file)
+    }
+
+    /// Opens these files, sealed ones with their keys; whoever asks for them finds them open until what this gives is
+    /// dropped. `None` if more would be held than the limit, by all together.
+    pub(in crate::lake::scan) fn hold<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p Path>,
+    ) -> Result<Option<Vec<HeldHandle>>, ScanError> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.retain(|_, file| file.strong_count() > 0);
+        let mut files = Vec::new();
+        for path in paths {
+            let known = held.get(path).and_then(Weak::upgrade);
+            let file = match known.or_else(|| self.kept.get(path)) {
+                Some(file) => file,
+                None => Arc::new(File::open(path).map_err(|source| ScanError::Io {
+                    path: path.to_owned(),
+                    source,
+                })?),
+            };
+            let key = hold_key(&file, &self.keys).map_err(|error| ScanError::Io {
+                path: path.to_owned(),
+                source: io::Error::other(error),
+            })?;
+            held.insert(path.to_owned(), Arc::downgrade(&file));
+            files.push(HeldHandle { _file: file, _key: key });
+            if held.len() > self.limit {
+                return Ok(None);
+            }
+        }
+        Ok(Some(files))
+    }
+
+    fn held(&self, path: &Path) -> Option<Arc<File>> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.get(path).and_then(Weak::upgrade)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_is_read_after_it_was_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path: Arc<Path> = folder.path().join("a").into();
+        std::fs::write(&path, "text").unwrap();
+        let handles = Handles::new(2, Keys::none());
+        let held = handles.hold([&*path].into_iter()).unwrap().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        for _ in 0..2 {
+            handles.forget();
+            assert!(Arc::ptr_eq(&handles.get(&path).unwrap(), &held[0]._file));
+        }
+        drop(held);
+        handles.forget();
+        assert_eq!(handles.get(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn no_more_are_held_than_may_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths: Vec<PathBuf> = ["a", "b", "c"].map(|name| folder.path().join(name)).into();
+        for path in &paths {
+            std::fs::write(path, "text").unwrap();
+        }
+        let handles = Handles::new(2, Keys::none());
+        let hold = |range: std::ops::Range<usize>| handles.hold(paths[range].iter().map(PathBuf::as_path)).unwrap();
+        assert!(hold(0..3).is_none());
+        let first = hold(0..2).unwrap();
+        assert!(hold(2..3).is_none() && hold(1..2).is_some());
+        drop(first);
+        assert!(hold(2..3).is_some());
+    }
+}

@@ -1,0 +1,110 @@
+//! Which row has an id: a sorted table of 64-bit hashes per row group, built when its bloom filter first lets an id
+//! pass.
+//!
+//! The hash is keyed per process, so that nobody can make ids that collide; a hit is still checked against the row's
+//! own id.
+
+use std::hash::Hasher;
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::{Array, AsArray};
+use siphasher::sip::SipHasher13;
+
+use super::super::decode::columns::read_leaf;
+use super::super::error::ScanError;
+use super::file::OpenFile;
+
+/// Rows per bucket, on average.
+const BUCKET: usize = 4;
+
+/// The rows of a row group by the hash of their id.
+pub(in crate::lake::scan) struct IdIndex {
+    /// Ascending.
+    hashes: Box<[u64]>,
+    /// Position in the row group of the row with the hash at the same place.
+    rows: Box<[u32]>,
+    /// Where the hashes begin whose leading bits are the place here; one more than there are buckets.
+    buckets: Box<[u32]>,
+}
+
+/// The hash of an id, the same for the life of the process.
+pub(in crate::lake::scan) fn hash_id(id: &str) -> u64 {
+    static KEY: OnceLock<[u8; 16]> = OnceLock::new();
+    let key = KEY.get_or_init(|| uuid::Uuid::new_v4().into_bytes());
+    let mut hasher = SipHasher13::new_with_key(key);
+    hasher.write(id.as_bytes());
+    hasher.finish()
+}
+
+impl IdIndex {
+    /// Reads the ids of a row group.
+    pub(in crate::lake::scan) fn build(file: &Arc<OpenFile>, group: usize) -> Result<IdIndex, ScanError> {
+        let column = read_leaf(file, group, "id")?;
+        let ids = column
+            .as_string_opt::<i32>()
+            .ok_or_else(|| file.missing("text column id"))?;
+        let mut entries: Vec<(u64, u32)> = (0..ids.len())
+            .filter(|row| ids.is_valid(*row))
+            .map(|row| (hash_id(ids.value(row)), row as u32))
+            .collect();
+        entries.sort_unstable();
+        Ok(IdIndex::new(&entries))
+    }
+
+    fn new(entries: &[(u64, u32)]) -> IdIndex {
+        let count = (entries.len() / BUCKET).max(1);
+        let mut buckets = vec![0; count + 1];
+        for (hash, _) in entries {
+            buckets[bucket(*hash, count) + 1] += 1;
+        }
+        for at in 1..buckets.len() {
+            buckets[at] += buckets[at - 1];
+        }
+        IdIndex {
+            hashes: entries.iter().map(|(hash, _)| *hash).collect(),
+            rows: entries.iter().map(|(_, row)| *row).collect(),
+            buckets: buckets.into(),
+        }
+    }
+
+    /// Rows whose id has this hash.
+    pub(in crate::lake::scan) fn rows(&self, hash: u64) -> impl Iterator<Item = u32> + '_ {
+        let at = bucket(hash, self.buckets.len() - 1);
+        let range = self.buckets[at] as usize..self.buckets[at + 1] as usize;
+        let hashes = &self.hashes[range.clone()];
+        hashes
+            .iter()
+            .zip(&self.rows[range])
+            .filter(move |(have, _)| **have == hash)
+            .map(|(_, row)| *row)
+    }
+
+    /// Bytes it takes.
+    pub(in crate::lake::scan) fn weight(&self) -> usize {
+        self.hashes.len() * 12 + self.buckets.len() * 4
+    }
+}
+
+/// The leading bits of a hash, scaled to the number of buckets.
+fn bucket(hash: u64, count: usize) -> usize {
+    ((u128::from(hash) * count as u128) >> 64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn finds_what_was_put_in(hashes in prop::collection::vec(prop_oneof![any::<u64>(), 0u64..5], 0..200), other in any::<u64>()) {
+            let mut entries: Vec<(u64, u32)> = hashes.iter().enumerate().map(|(row, hash)| (*hash, row as u32)).collect();
+            entries.sort_unstable();
+            let index = IdIndex::new(&entries);
+            for hash in hashes.iter().chain([&other, &0, &u64::MAX]) {
+                let expected: Vec<u32> = entries.iter().filter(|entry| entry.0 == *hash).map(|entry| entry.1).collect();
+                prop_assert_eq!(index.rows(*hash).collect::<Vec<_>>(), expected);
+            }
+        }
+    }
+}

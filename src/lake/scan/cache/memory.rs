@@ -1,0 +1,378 @@
+//! What reading keeps between questions: open files with their footers and indexes, positions of deleted rows, what
+//! each patient token sees of the shared rows, hot people's columns, and rows lately read. Whole answers are never
+//! kept.
+//!
+//! All of it shares one budget in bytes, so that whatever is asked for most has the most of it. What belongs to files
+//! and snapshots that newer ones have replaced does not wait to be pushed out: [`Memory::release`] drops it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
+use rustc_hash::FxHashSet;
+
+use super::super::error::ScanError;
+use super::super::lookup::person::{PersonKey, PersonRowsBase};
+use super::super::table::Row;
+use super::super::visible::shared_rows::SharedRows;
+use super::file::OpenFile;
+use super::handles::{Handles, HeldHandle};
+use super::kept::RowKey;
+use crate::lake::deletes;
+use crate::lake::owners::scope::Scope;
+use crate::lake::picture::{DataFile, DeleteFile, Picture};
+use crate::lake::seal::Keys;
+
+/// Upper bounds of what reading keeps in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryLimits {
+    /// Bytes of all that is kept: open files with their footers and indexes, positions of deleted rows, columns of hot
+    /// people, shared rows that patient tokens see, and rows lately read. 1 GiB by default. Open files take about 20
+    /// bytes a row where every row group was met by a read by id.
+    pub bytes: u64,
+    /// How many data files are held open at the same time. 512 by default.
+    pub handles: usize,
+    /// Whether people's columns are kept. A bench says no, to meet every person for the first time.
+    pub people: bool,
+}
+
+impl Default for MemoryLimits {
+    fn default() -> Self {
+        MemoryLimits {
+            bytes: 1 << 30,
+            handles: 512,
+            people: true,
+        }
+    }
+}
+
+/// What reading keeps at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// Bytes of everything.
+    pub bytes: u64,
+    /// The most that it may be.
+    pub limit: u64,
+    /// Open files.
+    pub files: usize,
+    /// Files whose deleted rows are known.
+    pub deletes: usize,
+    /// People, each once for a table and a scope.
+    pub people: usize,
+    /// Scopes whose shared rows are known.
+    pub shared: usize,
+    /// Rows lately read.
+    pub rows: usize,
+    /// Files whose handles are held.
+    pub handles: usize,
+}
+
+/// The cache of one process.
+pub(in crate::lake::scan) struct Memory {
+    handles: Arc<Handles>,
+    kept: Cache<Key, Kept, Bytes>,
+    /// Bytes of the open files among it.
+    of_files: Arc<AtomicU64>,
+    people: bool,
+}
+
+/// Names what is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    File(u64),
+    Deletes(u64),
+    Person(Arc<PersonKey>),
+    Shared(Arc<Scope>),
+    Row(RowKey),
+}
+
+#[derive(Clone)]
+enum Kept {
+    File(Arc<HeldFile>),
+    Deletes(Arc<[u32]>),
+    Person(Arc<PersonRowsBase>, u64),
+    Shared(Arc<SharedRows>),
+    Row(Row),
+}
+
+/// A file with what it weighed when it was put into the cache: a cached value must not change its weight.
+struct HeldFile {
+    file: Arc<OpenFile>,
+    weight: u64,
+    /// Where the weights of all files add up.
+    sum: Arc<AtomicU64>,
+}
+
+impl HeldFile {
+    fn new(file: &Arc<OpenFile>, sum: &Arc<AtomicU64>) -> Arc<HeldFile> {
+        let weight = file.weight() as u64;
+        sum.fetch_add(weight, Ordering::Relaxed);
+        Arc::new(HeldFile {
+            file: file.clone(),
+            weight,
+            sum: sum.clone(),
+        })
+    }
+}
+
+impl Drop for HeldFile {
+    fn drop(&mut self) {
+        self.sum.fetch_sub(self.weight, Ordering::Relaxed);
+    }
+}
+
+impl Memory {
+    pub(in crate::lake::scan) fn new(limits: MemoryLimits, keys: Keys) -> Memory {
+        Memory {
+            handles: Arc::new(Handles::new(limits.handles, keys)),
+            kept: bounded(limits.bytes),
+            of_files: Arc::default(),
+            people: limits.people,
+        }
+    }
+
+    /// The open file.
+    pub(in crate::lake::scan) fn file(&self, file: &DataFile) -> Result<Arc<OpenFile>, ScanError> {
+        // Erasure rewrites a file in place of another of the same id, under a new path.
+        if let Some(Kept::File(held)) = self.kept.get(&Key::File(file.id))
+            && held.file.path() == file.path
+        {
+            return Ok(held.file.clone());
+        }
+        let open = Arc::new(OpenFile::open(file.id, &file.path, &self.handles)?);
+        self.hold(&open);
+        Ok(open)
+    }
+
+    /// What opens sealed files.
+    pub(in crate::lake::scan) fn keys(&self) -> &Keys {
+        self.handles.keys()
+    }
+
+    /// Opens these files, and keeps them open until what it gives is dropped; `None` if they are too many.
+    pub(in crate::lake::scan) fn handles<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p Path>,
+    ) -> Result<Option<Vec<HeldHandle>>, ScanError> {
+        self.handles.hold(paths)
+    }
+
+    /// Lets go of everything: rows were erased, and what was read of them is not kept.
+    pub(in crate::lake::scan) fn forget(&self) {
+        self.handles.forget();
+        self.kept.clear();
+    }
+
+    /// Lets go of what belongs to files, deletions and snapshots that none of these pictures has. Costs some
+    /// milliseconds where much is kept.
+    pub(in crate::lake::scan) fn release(&self, pictures: &[Arc<Picture>]) {
+        let named = Named::of(pictures);
+        self.kept.retain(|key, kept| named.has(key, kept));
+        self.handles.retain(|path| named.paths.contains(path));
+    }
+
+    /// What is kept.
+    pub(in crate::lake::scan) fn usage(&self) -> MemoryUse {
+        let mut usage = MemoryUse {
+            bytes: self.kept.weight(),
+            limit: self.kept.capacity(),
+            handles: self.handles.len(),
+            ..MemoryUse::default()
+        };
+        for (key, _) in self.kept.iter() {
+            *match key {
+                Key::File(_) => &mut usage.files,
+                Key::Deletes(_) => &mut usage.deletes,
+                Key::Person(_) => &mut usage.people,
+                Key::Shared(_) => &mut usage.shared,
+                Key::Row(_) => &mut usage.rows,
+            } += 1;
+        }
+        usage
+    }
+
+    /// Whether the file is held open.
+    pub(in crate::lake::scan) fn holds(&self, file: &DataFile) -> bool {
+        match self.kept.peek(&Key::File(file.id)) {
+            Some(Kept::File(held)) => held.file.path() == file.path,
+            _ => false,
+        }
+    }
+
+    /// Whether open files take less than half of the budget.
+    pub(in crate::lake::scan) fn is_roomy(&self) -> bool {
+        self.of_files.load(Ordering::Relaxed) < self.kept.capacity() / 2
+    }
+
+    /// Tells the cache that a file's indexes grew.
+    pub(in crate::lake::scan) fn weigh(&self, file: &Arc<OpenFile>, before: usize) {
+        if file.weight() != before {
+            self.hold(file);
+        }
+    }
+
+    fn hold(&self, file: &Arc<OpenFile>) {
+        let held = HeldFile::new(file, &self.of_files);
+        self.kept.insert(Key::File(file.id), Kept::File(held));
+    }
+
+    /// Positions of deleted rows of a file, ascending.
+    pub(in crate::lake::scan) fn deletes(&self, file: &DataFile) -> Result<Option<Arc<[u32]>>, ScanError> {
+        let Some(deletes) = &file.deletes else { return Ok(None) };
+        let key = Key::Deletes(deletes.id);
+        if let Some(Kept::Deletes(gone)) = self.kept.get(&key) {
+            return Ok(Some(gone));
+        }
+        let gone = read_deletes(deletes, self.handles.keys())?;
+        self.kept.insert(key, Kept::Deletes(gone.clone()));
+        Ok(Some(gone))
+    }
+
+    /// A person's rows, as they were found last.
+    pub(in crate::lake::scan) fn person(&self, key: &Arc<PersonKey>) -> Option<Arc<PersonRowsBase>> {
+        match self.kept.get(&Key::Person(key.clone())) {
+            Some(Kept::Person(base, _)) => Some(base),
+            _ => None,
+        }
+    }
+
+    /// Keeps a person's rows in place of those that were found before; once more where columns were added to them.
+    pub(in crate::lake::scan) fn keep_person(&self, key: &Arc<PersonKey>, base: &Arc<PersonRowsBase>) {
+        if self.people {
+            let kept = Kept::Person(base.clone(), base.weight());
+            self.kept.insert(Key::Person(key.clone()), kept);
+        }
+    }
+
+    /// The shared rows that a scope shows, as they were found last.
+    pub(in crate::lake::scan) fn shared(&self, scope: &Arc<Scope>) -> Option<Arc<SharedRows>> {
+        match self.kept.get(&Key::Shared(scope.clone())) {
+            Some(Kept::Shared(rows)) => Some(rows),
+            _ => None,
+        }
+    }
+
+    /// Keeps the shared rows that a scope shows, in place of those that were found before.
+    pub(in crate::lake::scan) fn keep_shared(&self, scope: &Arc<Scope>, rows: &Arc<SharedRows>) {
+        self.kept.insert(Key::Shared(scope.clone()), Kept::Shared(rows.clone()));
+    }
+
+    /// A row lately read.
+    pub(in crate::lake::scan) fn row(&self, key: RowKey) -> Option<Row> {
+        match self.kept.get(&Key::Row(key)) {
+            Some(Kept::Row(row)) => Some(row),
+            _ => None,
+        }
+    }
+
+    /// Keeps a row.
+    pub(in crate::lake::scan) fn keep_row(&self, key: RowKey, row: &Row) {
+        self.kept.insert(Key::Row(key), Kept::Row(row.clone()));
+    }
+}
+
+fn read_deletes(file: &DeleteFile, keys: &Keys) -> Result<Arc<[u32]>, ScanError> {
+    let positions = deletes::read(&file.path, keys)?;
+    // Positions beyond what a file can hold delete nothing.
+    Ok(positions.into_iter().filter_map(|at| u32::try_from(at).ok()).collect())
+}
+
+/// What some pictures have.
+#[derive(Default)]
+struct Named<'a> {
+    files: FxHashSet<u64>,
+    deletes: FxHashSet<u64>,
+    paths: FxHashSet<&'a Path>,
+    snapshots: FxHashSet<u64>,
+}
+
+impl<'a> Named<'a> {
+    fn of(pictures: &'a [Arc<Picture>]) -> Named<'a> {
+        let mut named = Named::default();
+        // Pictures share the tables that did not change between them.
+        let mut met = FxHashSet::default();
+        for picture in pictures {
+            named.snapshots.insert(picture.snapshot);
+            for table in picture.tables.values().filter(|table| met.insert(Arc::as_ptr(table))) {
+                for file in &table.files {
+                    named.files.insert(file.id);
+                    named.paths.insert(&file.path);
+                    named.deletes.extend(file.deletes.as_ref().map(|deletes| deletes.id));
+                }
+            }
+        }
+        named
+    }
+
+    fn has(&self, key: &Key, kept: &Kept) -> bool {
+        match (key, kept) {
+            (Key::File(_), Kept::File(held)) => self.paths.contains(held.file.path()),
+            (Key::Deletes(id), _) => self.deletes.contains(id),
+            (Key::Row(row), _) => self.files.contains(&row.id),
+            (_, Kept::Person(base, _)) => base
+                .files()
+                .all(|(file, deletes)| self.files.contains(&file) && (deletes == 0 || self.deletes.contains(&deletes))),
+            (_, Kept::Shared(rows)) => self.snapshots.contains(&rows.snapshot()),
+            _ => true,
+        }
+    }
+}
+
+/// How many bytes a cached value holds.
+pub(in crate::lake::scan) trait Weigh {
+    fn weigh(&self) -> u64;
+}
+
+#[derive(Clone, Copy)]
+struct Bytes;
+
+impl Weighter<Key, Kept> for Bytes {
+    fn weight(&self, key: &Key, value: &Kept) -> u64 {
+        let key = match key {
+            Key::Person(key) => key.weigh(),
+            Key::Shared(scope) => scope.weigh(),
+            Key::File(_) | Key::Deletes(_) | Key::Row(_) => 0,
+        };
+        let value = match value {
+            Kept::File(held) => held.weight + size_of::<HeldFile>() as u64,
+            Kept::Deletes(gone) => 4 * gone.len() as u64,
+            Kept::Person(_, weight) => *weight,
+            Kept::Shared(rows) => rows.weigh(),
+            Kept::Row(row) => row.weigh(),
+        };
+        // Allocations are rounded up, and the cache has its own book-keeping.
+        let all = key + value;
+        all + all / 8 + size_of::<(Key, Kept)>() as u64 + 64
+    }
+}
+
+impl Weigh for Arc<Scope> {
+    fn weigh(&self) -> u64 {
+        let texts = |texts: &[String]| texts.iter().map(|text| text.len() + 40).sum::<usize>();
+        let patient = self.patient.as_deref().map_or(0, |patient| {
+            texts(&patient.patients) + texts(&patient.authorizations) + 8 * patient.owners.len() + 128
+        });
+        (patient + 96) as u64
+    }
+}
+
+fn bounded(bytes: u64) -> Cache<Key, Kept, Bytes> {
+    let items = (bytes / (8 << 10)).max(1) as usize;
+    // A value heavier than its shard's part is not kept at all: few shards, so that the largest files fit.
+    let options = OptionsBuilder::new()
+        .estimated_items_capacity(items)
+        .weight_capacity(bytes)
+        .shards(8)
+        .build();
+    match options {
+        Ok(options) => Cache::with_options(
+            options,
+            Bytes,
+            DefaultHashBuilder::default(),
+            DefaultLifecycle::default(),
+        ),
+        Err(_) => Cache::with_weighter(items, bytes, Bytes),
+    }
+}

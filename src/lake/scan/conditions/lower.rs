@@ -1,0 +1,340 @@
+//! From the filters of a plan to what the scan decides them by: statistics, dictionary codes and predicates over
+//! rows. The one place where an expression becomes something that the scan does.
+//!
+//! A [`Predicate`] says itself what must hold. Of plain comparisons those of system columns are known here; any other
+//! expression is evaluated over the columns that it names.
+
+use std::sync::Arc;
+
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::datatypes::{DataType, Schema, TimeUnit};
+use datafusion::catalog::Session;
+use datafusion::common::cast::as_boolean_array;
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::expr_rewriter::unnormalize_col;
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{Expr, Operator, TableProviderFilterPushDown};
+use datafusion::physical_expr::PhysicalExpr;
+
+use super::super::id_set::IdSet;
+use super::super::items::{ItemMatch, Wish};
+use super::super::predicate::{Alternative, Necessary, Predicate, predicate};
+use super::super::prune::Prune;
+use super::super::table::ScopedTable;
+use crate::fhir::storage::{EVERYTHING, LeafSet};
+
+/// System columns of text that are compared with their dictionaries' entries.
+const TEXTS: [&str; 2] = ["id", "patient"];
+/// The function of a struct's element.
+const GET_FIELD: &str = "get_field";
+/// Texts beyond this many are counted in a label.
+const TEXTS_SHOWN: usize = 4;
+
+/// What the filters of a scan come to.
+#[derive(Clone, Debug, Default)]
+pub(in crate::lake::scan) struct Lowered {
+    /// What is asked of the rows that are left, in this order.
+    pub(in crate::lake::scan) predicates: Vec<Arc<dyn Predicate>>,
+    /// Exact conditions that are decided before any predicate; all of them must hold.
+    pub(in crate::lake::scan) items: Vec<ItemMatch>,
+    /// The same with a choice: of each of these lists one must hold.
+    pub(in crate::lake::scan) either: Vec<Vec<Alternative>>,
+    /// What can be told from statistics alone.
+    pub(in crate::lake::scan) prune: Prune,
+    /// Predicates that will say what must hold once others have run.
+    pub(in crate::lake::scan) late: Vec<Arc<dyn Predicate>>,
+}
+
+/// How far the scan takes a filter over: wholly, if these columns are all that it names, for each row that comes out
+/// is decided.
+pub(in crate::lake::scan) fn support(filter: &Expr, columns: &Schema) -> TableProviderFilterPushDown {
+    let named = filter.column_refs();
+    let known = named.iter().all(|column| columns.index_of(&column.name).is_ok());
+    let is_of_rows = predicate(filter).is_some() || !named.is_empty();
+    if known && is_of_rows && !filter.is_volatile() {
+        TableProviderFilterPushDown::Exact
+    } else {
+        TableProviderFilterPushDown::Unsupported
+    }
+}
+
+impl Lowered {
+    /// Lowers filters over the columns of a table that these leaves are.
+    pub(in crate::lake::scan) fn of(
+        filters: &[Expr],
+        table: &ScopedTable,
+        leaves: &LeafSet,
+        state: &dyn Session,
+    ) -> Result<Lowered> {
+        let mut lowered = Lowered::default();
+        let (mut prune, mut later) = (Vec::new(), Vec::new());
+        let columns = table.schema(leaves);
+        for filter in filters.iter().flat_map(split_conjunction) {
+            let necessary = match predicate(filter) {
+                Some(predicate) if predicate.is_late() => {
+                    lowered.late.push(predicate.clone());
+                    continue;
+                }
+                Some(predicate) => {
+                    let necessary = predicate.necessary().clone();
+                    // Programs are asked of the rows that plain comparisons leave.
+                    later.extend((!necessary.exact).then(|| predicate.clone()));
+                    necessary
+                }
+                None => {
+                    let necessary = necessary(filter, &columns);
+                    if !necessary.exact {
+                        let computed = Computed::new(filter, table, leaves, state)?;
+                        lowered.predicates.push(Arc::new(computed));
+                    }
+                    necessary
+                }
+            };
+            prune.push(necessary.prune);
+            lowered.items.extend(necessary.items);
+            lowered.either.extend(necessary.either);
+        }
+        lowered.predicates.extend(later);
+        lowered.prune = Prune::all(prune);
+        Ok(lowered)
+    }
+
+    /// The same with what the late predicates say by now.
+    pub(in crate::lake::scan) fn settled(mut self) -> Lowered {
+        for predicate in std::mem::take(&mut self.late) {
+            let necessary = predicate.necessary().clone();
+            self.prune = Prune::all([self.prune, necessary.prune]);
+            self.items.extend(necessary.items);
+            self.either.extend(necessary.either);
+            if !necessary.exact {
+                self.predicates.push(predicate);
+            }
+        }
+        self
+    }
+
+    /// Whether every row comes out.
+    pub(in crate::lake::scan) fn is_empty(&self) -> bool {
+        self.predicates.is_empty() && self.items.is_empty() && self.either.is_empty() && self.prune == Prune::Keep
+    }
+}
+
+/// What must hold of a row for an expression to be true of it.
+fn necessary(expression: &Expr, columns: &Schema) -> Necessary {
+    if let Some(predicate) = predicate(expression) {
+        return predicate.necessary().clone();
+    }
+    let found = match expression {
+        Expr::InList(InList {
+            expr,
+            list,
+            negated: false,
+        }) => texts(expr, list.iter(), columns),
+        Expr::BinaryExpr(binary) => {
+            let (left, right) = (binary.left.as_ref(), binary.right.as_ref());
+            match binary.op {
+                Operator::And => return both(necessary(left, columns), necessary(right, columns)),
+                Operator::Or => return one(necessary(left, columns), necessary(right, columns)),
+                Operator::Eq => texts(left, [right], columns)
+                    .or_else(|| texts(right, [left], columns))
+                    .or_else(|| range(left, binary.op, right, columns)),
+                operator => range(left, operator, right, columns),
+            }
+        }
+        _ => None,
+    };
+    found.unwrap_or_default()
+}
+
+fn both(left: Necessary, right: Necessary) -> Necessary {
+    Necessary {
+        prune: Prune::all([left.prune, right.prune]),
+        items: [left.items, right.items].concat(),
+        either: [left.either, right.either].concat(),
+        exact: left.exact && right.exact,
+    }
+}
+
+/// Of two alternatives statistics must refute each. Exact ones together are decided by dictionary codes, too.
+fn one(left: Necessary, right: Necessary) -> Necessary {
+    let prune = Prune::any([left.prune.clone(), right.prune.clone()]);
+    match alternatives(left).zip(alternatives(right)) {
+        Some((left, right)) => Necessary {
+            prune,
+            either: vec![[left, right].concat()],
+            exact: true,
+            ..Necessary::default()
+        },
+        None => Necessary {
+            prune,
+            ..Necessary::default()
+        },
+    }
+}
+
+/// Exact conditions one of which decides, if a condition is no more than that.
+fn alternatives(mut condition: Necessary) -> Option<Vec<Alternative>> {
+    match (condition.items.len(), condition.either.len()) {
+        _ if !condition.exact => None,
+        (1, 0) => {
+            let condition = condition.items.pop()?;
+            Some(vec![Alternative {
+                condition,
+                owners: None,
+            }])
+        }
+        (0, 1) => condition.either.pop(),
+        _ => None,
+    }
+}
+
+/// That a text has one of these values, which dictionary codes decide: a system column's, or that of an element that no
+/// list is on the way to.
+fn texts<'e>(column: &Expr, values: impl IntoIterator<Item = &'e Expr>, columns: &Schema) -> Option<Necessary> {
+    let leaf: Arc<str> = match TEXTS.into_iter().find(|name| is_column(column, name)) {
+        Some(system) => system.into(),
+        None => single(column, columns)
+            .filter(|(_, ty)| **ty == DataType::Utf8)?
+            .0
+            .into(),
+    };
+    let text = |value: &Expr| -> Option<Arc<str>> { Some(literal(value)?.try_as_str()??.into()) };
+    let any_of: Vec<Arc<str>> = values.into_iter().map(text).collect::<Option<_>>()?;
+    let label = match any_of.as_slice() {
+        [only] => format!("{leaf} = '{only}'"),
+        few if few.len() <= TEXTS_SHOWN => format!("{leaf} in ('{}')", few.join("', '")),
+        many => format!("{leaf} in {} texts", many.len()),
+    };
+    let wish = match any_of.as_slice() {
+        [only] if &*leaf != "id" => Wish::Is(only.clone()),
+        several => Wish::In(Arc::new(several.iter().collect::<IdSet>())),
+    };
+    Some(Necessary {
+        items: vec![ItemMatch {
+            leaves: vec![leaf.clone()],
+            any_of: vec![vec![wish]],
+            label: label.into(),
+        }],
+        prune: Prune::Text { leaf, any_of },
+        exact: true,
+        ..Necessary::default()
+    })
+}
+
+/// The path and type of a column, or of an element inside it that no list is on the way to.
+fn single<'c>(expression: &Expr, columns: &'c Schema) -> Option<(String, &'c DataType)> {
+    match expression {
+        Expr::Column(column) => {
+            let field = columns.field_with_name(&column.name).ok()?;
+            Some((column.name.clone(), field.data_type()))
+        }
+        Expr::ScalarFunction(call) if call.func.name() == GET_FIELD => {
+            let (of, names) = call.args.split_first()?;
+            let (mut path, mut ty) = single(of, columns)?;
+            for name in names {
+                let (DataType::Struct(fields), name) = (ty, literal(name)?.try_as_str()??) else {
+                    return None;
+                };
+                ty = fields.find(name)?.1.data_type();
+                path = format!("{path}.{name}");
+            }
+            Some((path, ty))
+        }
+        _ => None,
+    }
+}
+
+/// That a moment or a whole number stands in this relation to another, which statistics can refute.
+fn range(left: &Expr, operator: Operator, right: &Expr, columns: &Schema) -> Option<Necessary> {
+    let ((leaf, ty), operator, value) = match (single(left, columns), literal(right)) {
+        (Some(leaf), Some(value)) => (leaf, operator, value),
+        _ => (single(right, columns)?, operator.swap()?, literal(left)?),
+    };
+    let value = match (ty, value) {
+        (DataType::Timestamp(TimeUnit::Microsecond, _), ScalarValue::TimestampMicrosecond(Some(moment), _)) => {
+            i128::from(*moment)
+        }
+        (DataType::Int64, ScalarValue::Int64(Some(number))) => i128::from(*number),
+        (DataType::Int32, ScalarValue::Int32(Some(number))) => i128::from(*number),
+        _ => return None,
+    };
+    let (from, to) = match operator {
+        Operator::Eq => (Some(value), Some(value)),
+        Operator::Gt => (Some(value + 1), None),
+        Operator::GtEq => (Some(value), None),
+        Operator::Lt => (None, Some(value - 1)),
+        Operator::LtEq => (None, Some(value)),
+        _ => return None,
+    };
+    Some(Necessary {
+        prune: Prune::Range {
+            leaf: leaf.into(),
+            from,
+            to,
+        },
+        ..Necessary::default()
+    })
+}
+
+fn is_column(expression: &Expr, name: &str) -> bool {
+    matches!(expression, Expr::Column(column) if column.name == name)
+}
+
+fn literal(expression: &Expr) -> Option<&ScalarValue> {
+    match expression {
+        Expr::Literal(value, _) => Some(value),
+        _ => None,
+    }
+}
+
+/// An expression of DataFusion's, evaluated over the columns that it names.
+#[derive(Debug)]
+struct Computed {
+    label: Arc<str>,
+    leaves: LeafSet,
+    necessary: Necessary,
+    expression: Arc<dyn PhysicalExpr>,
+}
+
+impl Computed {
+    /// `leaves` are the scan's: the expression may name columns of these.
+    fn new(filter: &Expr, table: &ScopedTable, leaves: &LeafSet, state: &dyn Session) -> Result<Computed> {
+        let columns = filter.column_refs();
+        let named = |leaf: &&String| {
+            let root = leaf.split('.').next().unwrap_or_default();
+            columns.iter().any(|column| column.name == root)
+        };
+        let mut read: LeafSet = leaves.iter().filter(named).cloned().collect();
+        if leaves.contains(EVERYTHING) {
+            read.extend(columns.iter().map(|column| format!("{}.{EVERYTHING}", column.name)));
+        }
+        let schema = DFSchema::try_from(table.schema(&read).as_ref().clone())?;
+        let filter = unnormalize_col(filter.clone());
+        Ok(Computed {
+            label: filter.to_string().into(),
+            leaves: read,
+            necessary: Necessary::default(),
+            expression: state.create_physical_expr(filter, &schema)?,
+        })
+    }
+}
+
+impl Predicate for Computed {
+    fn label(&self) -> &Arc<str> {
+        &self.label
+    }
+
+    fn leaves(&self) -> &LeafSet {
+        &self.leaves
+    }
+
+    fn necessary(&self) -> &Necessary {
+        &self.necessary
+    }
+
+    fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        let value = self.expression.evaluate(batch)?.into_array(batch.num_rows())?;
+        Ok(as_boolean_array(&value)?.clone())
+    }
+}

@@ -1,0 +1,7 @@
+//! What the filters of a plan come to: statistics, dictionary codes, ranges of rows.
+
+pub(super) mod lower;
+pub(super) mod owner_set;
+pub(super) mod pruning;
+pub(super) mod ranges;
+pub(super) mod sieve;

@@ -1,0 +1,302 @@
+//! Decides from Parquet statistics which rows of a file can satisfy a [`Prune`]: footer statistics for whole row
+//! groups, the column index for pages. Where a statistic is missing, everything is kept.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use parquet::data_type::AsBytes;
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
+use parquet::file::statistics::Statistics;
+
+use super::super::cache::file::OpenFile;
+use super::super::prune::Prune;
+use super::owner_set::OwnerSet;
+use super::ranges::Ranges;
+
+/// Rows of a row group that may match.
+pub(in crate::lake::scan) fn prune(file: &OpenFile, group: usize, condition: &Prune) -> Ranges {
+    let all = Ranges::all(file.groups()[group].rows);
+    match condition {
+        Prune::Keep => all,
+        Prune::Nothing => Ranges::default(),
+        Prune::And(parts) => {
+            let mut left = all;
+            for part in parts {
+                if left.is_empty() {
+                    break;
+                }
+                left = left.intersect(&prune(file, group, part));
+            }
+            left
+        }
+        Prune::Or(parts) => parts
+            .iter()
+            .fold(Ranges::default(), |found, part| found.union(&prune(file, group, part))),
+        Prune::Text { leaf, .. } | Prune::Flag { leaf, .. } | Prune::Range { leaf, .. } | Prune::Present { leaf } => {
+            prune_leaf(file, group, leaf, condition)
+        }
+    }
+}
+
+/// What by itself proves that no row of a row group can match.
+pub(in crate::lake::scan) fn refutation(file: &OpenFile, group: usize, condition: &Prune) -> Option<Arc<str>> {
+    let alone = |condition: &Prune| prune(file, group, condition).is_empty();
+    match condition {
+        Prune::And(parts) => match parts.iter().find_map(|part| refutation(file, group, part)) {
+            Some(reason) => Some(reason),
+            None => alone(condition).then(|| "pages of several leaves together".into()),
+        },
+        Prune::Nothing => Some("nothing can match".into()),
+        Prune::Or(parts) => alone(condition).then(|| {
+            let leaves: BTreeSet<&str> = parts.iter().flat_map(Prune::leaves).collect();
+            let leaves: Vec<&str> = leaves.into_iter().collect();
+            format!("statistics of {}", leaves.join(" and ")).into()
+        }),
+        Prune::Keep => None,
+        one => alone(condition).then(|| format!("statistics of {}", one.leaves().concat()).into()),
+    }
+}
+
+fn prune_leaf(file: &OpenFile, group: usize, path: &str, condition: &Prune) -> Ranges {
+    let metadata: &RowGroupMetaData = file.metadata().row_group(group);
+    let rows = file.groups()[group].rows;
+    let Some(leaf) = file.leaf(path) else {
+        // A path to a struct is not a leaf; what is below it may have values.
+        let inner = format!("{path}.");
+        let any = file.paths().iter().any(|have| have.starts_with(&inner));
+        return if any { Ranges::all(rows) } else { Ranges::default() };
+    };
+    if !may_hold(&Bounds::of_chunk(metadata.column(leaf)), condition) {
+        return Ranges::default();
+    }
+    let index = file
+        .metadata()
+        .column_index()
+        .and_then(|index| index.get(group)?.get(leaf));
+    let (Some(index), Some(pages)) = (index, file.pages(group, leaf)) else {
+        return Ranges::all(rows);
+    };
+    let repeats = metadata.column(leaf).column_descr().max_rep_level() > 0;
+    let mut kept = Ranges::default();
+    for (at, page) in pages.iter().enumerate() {
+        let end = pages.get(at + 1).map_or(rows, |next| next.first_row_index as u32);
+        if may_hold(&Bounds::of_page(index, at, repeats), condition) {
+            kept.push(page.first_row_index as u32..end);
+        }
+    }
+    kept
+}
+
+/// What is known of the values of a leaf in some rows.
+enum Bounds<'a> {
+    /// None is there.
+    Empty,
+    /// Nothing is known.
+    Unknown,
+    /// Numbers between these.
+    Numbers(i128, i128),
+    /// Byte strings between these. The upper bound may be a prefix raised by one, the lower a prefix.
+    Bytes(&'a [u8], &'a [u8]),
+}
+
+fn may_hold(bounds: &Bounds, condition: &Prune) -> bool {
+    match (bounds, condition) {
+        (Bounds::Empty, _) => false,
+        (Bounds::Bytes(least, greatest), Prune::Text { any_of, .. }) => any_of
+            .iter()
+            .any(|text| *least <= text.as_bytes() && text.as_bytes() <= *greatest),
+        (Bounds::Numbers(least, greatest), Prune::Range { from, to, .. }) => {
+            from.is_none_or(|from| *greatest >= from) && to.is_none_or(|to| *least <= to)
+        }
+        (Bounds::Numbers(least, greatest), Prune::Flag { is, .. }) => (*least..=*greatest).contains(&i128::from(*is)),
+        _ => true,
+    }
+}
+
+impl<'a> Bounds<'a> {
+    fn of_chunk(chunk: &'a ColumnChunkMetaData) -> Bounds<'a> {
+        let Some(statistics) = chunk.statistics() else {
+            return Bounds::Unknown;
+        };
+        if statistics.null_count_opt() == Some(chunk.num_values() as u64) {
+            return Bounds::Empty;
+        }
+        match statistics {
+            Statistics::Boolean(values) => numbers(values.min_opt(), values.max_opt()),
+            Statistics::Int32(values) => numbers(values.min_opt(), values.max_opt()),
+            Statistics::Int64(values) => numbers(values.min_opt(), values.max_opt()),
+            Statistics::ByteArray(values) => match (values.min_opt(), values.max_opt()) {
+                (Some(least), Some(greatest)) => Bounds::Bytes(least.as_bytes(), greatest.as_bytes()),
+                _ => Bounds::Unknown,
+            },
+            Statistics::FixedLenByteArray(values) => match (values.min_opt(), values.max_opt()) {
+                (Some(least), Some(greatest)) => decimals(least.as_bytes(), greatest.as_bytes()),
+                _ => Bounds::Unknown,
+            },
+            _ => Bounds::Unknown,
+        }
+    }
+
+    /// Of a page. Writers (arrow-rs 59 among them) call a page of lists empty where it has as many nulls as rows,
+    /// though it has values beside them, and then leave its bounds out; so of a column that `repeats` only the
+    /// histogram of its definition levels proves that there is no value.
+    fn of_page(index: &'a ColumnIndexMetaData, page: usize, repeats: bool) -> Bounds<'a> {
+        if !matches!(index, ColumnIndexMetaData::NONE) && index.is_null_page(page) {
+            let defined = index.definition_level_histogram(page).and_then(<[i64]>::last);
+            return match defined {
+                Some(0) => Bounds::Empty,
+                None if !repeats => Bounds::Empty,
+                _ => Bounds::Unknown,
+            };
+        }
+        match index {
+            ColumnIndexMetaData::BOOLEAN(index) => numbers(index.min_value(page), index.max_value(page)),
+            ColumnIndexMetaData::INT32(index) => numbers(index.min_value(page), index.max_value(page)),
+            ColumnIndexMetaData::INT64(index) => numbers(index.min_value(page), index.max_value(page)),
+            ColumnIndexMetaData::BYTE_ARRAY(index) => match (index.min_value(page), index.max_value(page)) {
+                (Some(least), Some(greatest)) => Bounds::Bytes(least, greatest),
+                _ => Bounds::Unknown,
+            },
+            ColumnIndexMetaData::FIXED_LEN_BYTE_ARRAY(index) => match (index.min_value(page), index.max_value(page)) {
+                (Some(least), Some(greatest)) => decimals(least, greatest),
+                _ => Bounds::Unknown,
+            },
+            _ => Bounds::Unknown,
+        }
+    }
+}
+
+/// What statistics say of a leaf's values in a row group or a page.
+pub(in crate::lake::scan) struct Extent<'a> {
+    bounds: Bounds<'a>,
+    /// How many slots have each definition level.
+    levels: Option<&'a [i64]>,
+}
+
+impl Extent<'_> {
+    /// Of a row group; `None` if the file lacks the leaf.
+    pub(in crate::lake::scan) fn of_group<'a>(file: &'a OpenFile, group: usize, path: &str) -> Option<Extent<'a>> {
+        let chunk = file.metadata().row_group(group).column(file.leaf(path)?);
+        let levels = chunk.definition_level_histogram().map(|histogram| histogram.values());
+        Some(Extent {
+            bounds: Bounds::of_chunk(chunk),
+            levels,
+        })
+    }
+
+    /// Of a page of a leaf.
+    pub(in crate::lake::scan) fn of_page(file: &OpenFile, group: usize, leaf: usize, page: usize) -> Extent<'_> {
+        let index = file
+            .metadata()
+            .column_index()
+            .and_then(|index| index.get(group)?.get(leaf));
+        let column = file.metadata().row_group(group).column(leaf).column_descr();
+        let levels = index.and_then(|index| index.definition_level_histogram(page));
+        Extent {
+            bounds: index.map_or(Bounds::Unknown, |index| {
+                Bounds::of_page(index, page, column.max_rep_level() > 0)
+            }),
+            levels,
+        }
+    }
+
+    /// Whether it is certain that there is no value.
+    pub(in crate::lake::scan) fn is_empty(&self) -> bool {
+        matches!(self.bounds, Bounds::Empty)
+    }
+
+    /// Whether it is certain that the struct that the leaf lies in has no other value without this.
+    pub(in crate::lake::scan) fn is_complete(&self) -> bool {
+        self.levels.is_some_and(is_complete)
+    }
+
+    /// Whether it is certain that no slot is without a value.
+    pub(in crate::lake::scan) fn is_everywhere(&self) -> bool {
+        let without = self
+            .levels
+            .and_then(|levels| levels.split_last())
+            .map(|(_, without)| without);
+        without.is_some_and(|without| without.iter().all(|slots| *slots == 0))
+    }
+
+    /// The least and the greatest number, where that is known.
+    pub(in crate::lake::scan) fn numbers(&self) -> Option<(i128, i128)> {
+        match self.bounds {
+            Bounds::Numbers(least, greatest) => Some((least, greatest)),
+            _ => None,
+        }
+    }
+}
+
+/// Whether definition levels, counted, say that no item lacks the leaf: one level below the greatest is such an item's.
+pub(in crate::lake::scan) fn is_complete(levels: &[i64]) -> bool {
+    levels.len() >= 2 && levels[levels.len() - 2] == 0
+}
+
+fn numbers<T: Copy + Into<i128>>(least: Option<&T>, greatest: Option<&T>) -> Bounds<'static> {
+    match (least, greatest) {
+        (Some(least), Some(greatest)) => Bounds::Numbers((*least).into(), (*greatest).into()),
+        _ => Bounds::Unknown,
+    }
+}
+
+fn decimals(least: &[u8], greatest: &[u8]) -> Bounds<'static> {
+    match (decimal(least), decimal(greatest)) {
+        (Some(least), Some(greatest)) => Bounds::Numbers(least, greatest),
+        _ => Bounds::Unknown,
+    }
+}
+
+/// A big-endian two's complement number.
+pub(in crate::lake::scan) fn decimal(bytes: &[u8]) -> Option<i128> {
+    let sign = if bytes.first()? & 0x80 == 0 { 0 } else { 0xff };
+    let mut wide = [sign; 16];
+    let at = 16usize.checked_sub(bytes.len())?;
+    wide[at..].copy_from_slice(bytes);
+    Some(i128::from_be_bytes(wide))
+}
+
+/// Whether a row group may hold rows of one of these owners.
+pub(in crate::lake::scan) fn may_hold_owners(file: &OpenFile, group: usize, owners: &OwnerSet) -> bool {
+    let Some(leaf) = file.leaf("owner") else { return true };
+    match Bounds::of_chunk(file.metadata().row_group(group).column(leaf)) {
+        Bounds::Numbers(least, greatest) => !owners.within(&(least as i64..=greatest as i64)).is_empty(),
+        _ => true,
+    }
+}
+
+/// Between which owners the rows of a row group lie; `None` where there are none.
+pub(in crate::lake::scan) fn owner_bounds(file: &OpenFile, group: usize) -> Option<RangeInclusive<i128>> {
+    let all = i128::from(i64::MIN)..=i128::from(i64::MAX);
+    let Some(leaf) = file.leaf("owner") else {
+        return Some(all);
+    };
+    match Bounds::of_chunk(file.metadata().row_group(group).column(leaf)) {
+        Bounds::Numbers(least, greatest) => Some(least..=greatest),
+        Bounds::Empty => None,
+        _ => Some(all),
+    }
+}
+
+/// Whether the footer alone proves that all rows of a row group are of this application.
+pub(in crate::lake::scan) fn proves_application(file: &OpenFile, group: usize, application: &str) -> bool {
+    let Some(leaf) = file.leaf("application") else {
+        return false;
+    };
+    match file.metadata().row_group(group).column(leaf).statistics() {
+        Some(Statistics::ByteArray(values)) => {
+            values.null_count_opt() == Some(0)
+                && values.min_is_exact()
+                && values.max_is_exact()
+                && values
+                    .min_opt()
+                    .is_some_and(|least| least.as_bytes() == application.as_bytes())
+                && values
+                    .max_opt()
+                    .is_some_and(|greatest| greatest.as_bytes() == application.as_bytes())
+        }
+        _ => false,
+    }
+}

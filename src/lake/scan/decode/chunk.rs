@@ -1,0 +1,394 @@
+//! A leaf's column chunk as what each of its slots allows, told from its dictionary and its codes: no value is looked
+//! at that the dictionary has, and no column is built.
+//!
+//! What is allowed is the caller's: alternatives of a condition as the bits of a word, or whether a value lies in a
+//! range.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use parquet::basic::{Encoding, Type};
+use parquet::column::page::{Page, PageReader};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::schema::types::ColumnDescPtr;
+
+use super::super::cache::file::{CountedFile, OpenFile, ReadBytes};
+use super::super::conditions::pruning::is_complete;
+use super::hybrid::{Part, parts};
+
+/// A leaf's column chunk of which the dictionary has been read.
+pub(in crate::lake::scan) struct Chunk<A, F> {
+    /// What a value allows, or its absence.
+    allowed: F,
+    /// What absence allows.
+    absent: A,
+    column: ColumnDescPtr,
+    rows: usize,
+    /// How many slots its pages have together.
+    slots: usize,
+    pages: SerializedPageReader<ChunkFile>,
+    /// What each entry of the dictionary allows.
+    dictionary: Vec<A>,
+    /// The first data page, if that came in place of a dictionary.
+    first: Option<Page>,
+    /// Whether all values are entries of the dictionary.
+    is_coded: bool,
+    /// Whether it is certain that no item lacks the leaf.
+    is_complete: bool,
+}
+
+impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
+    /// `allowed` is given values as Parquet's plain encoding has them, texts without their length. `None` if the pages
+    /// are not where this can find them, or hold booleans.
+    pub(in crate::lake::scan) fn open(
+        file: &Arc<OpenFile>,
+        group: usize,
+        leaf: usize,
+        read: &Arc<ReadBytes>,
+        allowed: F,
+    ) -> Result<Option<Chunk<A, F>>, ParquetError> {
+        let metadata = file.metadata().row_group(group);
+        let (chunk, rows) = (metadata.column(leaf), metadata.num_rows() as usize);
+        let Some(places) = file.pages(group, leaf).filter(|_| chunk.column_type() != Type::BOOLEAN) else {
+            return Ok(None);
+        };
+        let column = chunk.column_descr_ptr();
+        let (start, length) = chunk.byte_range();
+        let input = Arc::new(ChunkFile {
+            file: CountedFile::new(file, read),
+            start,
+            end: start + length,
+            pages: OnceLock::new(),
+        });
+        let mut pages = SerializedPageReader::new(input, chunk, rows, Some(places.to_vec()))?;
+        let (dictionary, first) = match pages.get_next_page()? {
+            Some(Page::DictionaryPage { buf, num_values, .. }) => (
+                plain(&buf, &column, num_values as usize, |value| allowed(Some(value)))?,
+                None,
+            ),
+            first => (Vec::new(), first),
+        };
+        let encodings = chunk.page_encoding_stats_mask();
+        let is_coded = first.is_none()
+            && encodings
+                .is_some_and(|mask| mask.is_only(Encoding::RLE_DICTIONARY) || mask.is_only(Encoding::PLAIN_DICTIONARY));
+        let levels = chunk.definition_level_histogram().map(|histogram| histogram.values());
+        Ok(Some(Chunk {
+            is_complete: levels.is_some_and(is_complete),
+            absent: allowed(None),
+            allowed,
+            column,
+            rows,
+            slots: usize::try_from(chunk.num_values()).map_err(|_| damaged())?,
+            pages,
+            dictionary,
+            first,
+            is_coded,
+        }))
+    }
+
+    /// What slots of items allow, where the dictionary has all values; each at least once.
+    pub(in crate::lake::scan) fn kinds(&self) -> Option<impl Iterator<Item = A> + '_> {
+        let absent = (!self.is_complete).then_some(self.absent);
+        let kinds = || self.dictionary.iter().copied().chain(absent);
+        self.is_coded.then(kinds)
+    }
+
+    /// How many lists it lies in.
+    pub(in crate::lake::scan) fn repetition(&self) -> i16 {
+        self.column.max_rep_level()
+    }
+
+    /// What each slot allows; `None` if a page is encoded in a way this does not know.
+    pub(in crate::lake::scan) fn slots(mut self) -> Result<Option<Slots<A>>, ParquetError> {
+        let column = self.column.clone();
+        let mut slots = Slots {
+            allowed: Vec::with_capacity(self.rows),
+            rows: None,
+        };
+        let mut row = 0;
+        while let Some(page) = self.next_page()? {
+            let Page::DataPage {
+                buf,
+                num_values,
+                encoding,
+                ..
+            } = &page
+            else {
+                return Ok(None);
+            };
+            let (count, mut rest) = (*num_values as usize, buf.as_ref());
+            if count > self.slots - slots.allowed.len() {
+                return Err(damaged());
+            }
+            slots.place(Levels::take(&mut rest, column.max_rep_level(), count)?, &mut row)?;
+            let definition = Levels::take(&mut rest, column.max_def_level(), count)?;
+            let present = definition.count_of(definition.greatest)?;
+            let values = match encoding {
+                Encoding::PLAIN => plain(rest, &column, present, |value| (self.allowed)(Some(value)))?,
+                Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => coded(rest, present, &self.dictionary)?,
+                _ => return Ok(None),
+            };
+            slots.append(definition, &values, self.absent)?;
+        }
+        // Slots of one that is missing would be others'.
+        let rows = if slots.rows.is_some() {
+            row as usize
+        } else {
+            slots.allowed.len()
+        };
+        match slots.allowed.len() == self.slots && rows == self.rows {
+            true => Ok(Some(slots)),
+            false => Err(damaged()),
+        }
+    }
+
+    fn next_page(&mut self) -> Result<Option<Page>, ParquetError> {
+        match self.first.take() {
+            Some(page) => Ok(Some(page)),
+            None => self.pages.get_next_page(),
+        }
+    }
+}
+
+/// A column chunk's part of a file: the dictionary is read alone, since often it is enough, the pages all at once.
+struct ChunkFile {
+    file: CountedFile,
+    start: u64,
+    end: u64,
+    /// The data pages, and where they begin.
+    pages: OnceLock<(u64, Bytes)>,
+}
+
+impl Length for ChunkFile {
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+}
+
+impl ChunkReader for ChunkFile {
+    type T = <CountedFile as ChunkReader>::T;
+
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        self.file.get_read(start)
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        if self.pages.get().is_none() && (self.start + 1..self.end).contains(&start) {
+            let pages = self.file.get_bytes(start, (self.end - start) as usize)?;
+            self.pages.get_or_init(|| (start, pages));
+        }
+        if let Some((from, pages)) = self.pages.get()
+            && let Some(from) = start.checked_sub(*from)
+            && let Some(until) = from.checked_add(length as u64)
+            && until <= pages.len() as u64
+        {
+            return Ok(pages.slice(from as usize..until as usize));
+        }
+        self.file.get_bytes(start, length)
+    }
+}
+
+/// Slots of a leaf in a row group.
+pub(in crate::lake::scan) struct Slots<A> {
+    /// What each allows.
+    pub(in crate::lake::scan) allowed: Vec<A>,
+    /// The row of each; `None` where each row has one.
+    rows: Option<Vec<u32>>,
+}
+
+impl<A: Copy + Default> Slots<A> {
+    /// The rows with a slot of which this holds, each slot's in turn.
+    pub(in crate::lake::scan) fn rows_where(&self, holds: impl Fn(A) -> bool, mut take: impl FnMut(Range<u32>)) {
+        let mut at = 0;
+        while let Some(ahead) = self.allowed[at..].iter().position(|allowed| holds(*allowed)) {
+            let from = at + ahead;
+            let rest = &self.allowed[from..];
+            let length = rest.iter().position(|allowed| !holds(*allowed)).unwrap_or(rest.len());
+            at = from + length;
+            take(match &self.rows {
+                // Slots lie in the order of their rows, and no row is without one.
+                Some(rows) => rows[from]..rows[at - 1] + 1,
+                None => from as u32..at as u32,
+            });
+        }
+    }
+
+    /// Notes the rows of a page's slots; a slot of repetition zero begins one.
+    fn place(&mut self, levels: Levels, next_row: &mut u32) -> Result<(), ParquetError> {
+        if levels.greatest == 0 {
+            return Ok(());
+        }
+        if self.rows.is_none() && levels.count_of(0)? == levels.count {
+            *next_row += levels.count as u32;
+            return Ok(());
+        }
+        let rows = self.rows.get_or_insert_with(|| (0..*next_row).collect());
+        levels.parts(|part| match part {
+            Part::Run(0, times) => {
+                rows.extend(*next_row..*next_row + times as u32);
+                *next_row += times as u32;
+            }
+            Part::Run(_, times) => rows.extend(std::iter::repeat_n(next_row.saturating_sub(1), times)),
+            Part::Packed(packed) => rows.extend(packed.values().map(|level| {
+                *next_row += u32::from(level == 0);
+                next_row.saturating_sub(1)
+            })),
+        })
+    }
+
+    /// Adds a page's slots. One level below the greatest there is an item without this leaf, below that no item.
+    fn append(&mut self, definition: Levels, values: &[A], absent: A) -> Result<(), ParquetError> {
+        let greatest = definition.greatest as u32;
+        if greatest == 0 {
+            self.allowed.extend_from_slice(values);
+            return Ok(());
+        }
+        let without = |level: u32| if level + 1 == greatest { absent } else { A::default() };
+        // As many values were decoded as the levels say.
+        let mut left = values;
+        definition.parts(|part| match part {
+            Part::Run(level, times) if level == greatest => {
+                let (these, rest) = left.split_at(times);
+                self.allowed.extend_from_slice(these);
+                left = rest;
+            }
+            Part::Run(level, times) => self.allowed.extend(std::iter::repeat_n(without(level), times)),
+            Part::Packed(packed) => {
+                let mut these = left.iter();
+                if greatest == 1 {
+                    let from = self.allowed.len();
+                    self.allowed.resize(from + packed.count, absent);
+                    let slots = &mut self.allowed[from..];
+                    packed.ones(|slot| {
+                        if let (Some(allowed), Some(value)) = (slots.get_mut(slot), these.next()) {
+                            *allowed = *value;
+                        }
+                    });
+                } else {
+                    let allowed = packed.values().map(|level| match level == greatest {
+                        true => these.next().copied().unwrap_or_default(),
+                        false => without(level),
+                    });
+                    self.allowed.extend(allowed);
+                }
+                left = these.as_slice();
+            }
+        })
+    }
+}
+
+impl Slots<bool> {
+    /// Which of so many rows have a slot with `true`.
+    pub(in crate::lake::scan) fn of_rows(self, count: usize) -> Vec<bool> {
+        let Some(rows) = self.rows else {
+            return self.allowed;
+        };
+        let mut found = vec![false; count];
+        for (row, allowed) in rows.iter().zip(&self.allowed) {
+            if let Some(found) = found.get_mut(*row as usize) {
+                *found |= allowed;
+            }
+        }
+        found
+    }
+}
+
+/// Levels of a page's slots.
+#[derive(Clone, Copy)]
+struct Levels<'a> {
+    bytes: &'a [u8],
+    greatest: i16,
+    count: usize,
+}
+
+impl<'a> Levels<'a> {
+    /// Takes them off the start of a page: their length in four bytes, and they; nothing where all are zero.
+    fn take(page: &mut &'a [u8], greatest: i16, count: usize) -> Result<Levels<'a>, ParquetError> {
+        let mut bytes: &[u8] = &[];
+        if greatest > 0 {
+            let (length, rest) = page.split_first_chunk::<4>().ok_or_else(damaged)?;
+            let length = u32::from_le_bytes(*length) as usize;
+            (bytes, *page) = rest.split_at_checked(length).ok_or_else(damaged)?;
+        }
+        Ok(Levels { bytes, greatest, count })
+    }
+
+    fn parts(self, take: impl FnMut(Part<'a>)) -> Result<(), ParquetError> {
+        let width = 16 - (self.greatest as u16).leading_zeros();
+        parts(self.bytes, width, self.count, take)
+    }
+
+    /// How many slots have this level.
+    fn count_of(self, wanted: i16) -> Result<usize, ParquetError> {
+        if self.greatest == 0 {
+            return Ok(self.count);
+        }
+        let (wanted, mut found) = (wanted as u32, 0);
+        self.parts(|part| {
+            found += match part {
+                Part::Run(level, times) if level == wanted => times,
+                Part::Run(..) => 0,
+                Part::Packed(packed) => packed.count_of(wanted),
+            }
+        })?;
+        Ok(found)
+    }
+}
+
+/// What plain values allow: a text is its length in four bytes and itself, others have as many bytes as their type.
+fn plain<A>(
+    values: &[u8],
+    column: &ColumnDescPtr,
+    count: usize,
+    allowed: impl Fn(&[u8]) -> A,
+) -> Result<Vec<A>, ParquetError> {
+    let size = match column.physical_type() {
+        Type::BYTE_ARRAY => None,
+        Type::INT32 | Type::FLOAT => Some(4),
+        Type::INT96 => Some(12),
+        Type::FIXED_LEN_BYTE_ARRAY => Some(usize::try_from(column.type_length()).map_err(|_| damaged())?),
+        _ => Some(8),
+    };
+    let (mut left, mut found) = (values, Vec::with_capacity(count.min(values.len())));
+    for _ in 0..count {
+        let (size, rest) = match size {
+            Some(size) => (size, left),
+            None => {
+                let (length, rest) = left.split_first_chunk::<4>().ok_or_else(damaged)?;
+                (u32::from_le_bytes(*length) as usize, rest)
+            }
+        };
+        let (value, rest) = rest.split_at_checked(size).ok_or_else(damaged)?;
+        found.push(allowed(value));
+        left = rest;
+    }
+    Ok(found)
+}
+
+/// What dictionary codes allow: their width in a byte, and they.
+fn coded<A: Copy + Default>(bytes: &[u8], count: usize, dictionary: &[A]) -> Result<Vec<A>, ParquetError> {
+    let mut found = Vec::with_capacity(count);
+    if count == 0 {
+        return Ok(found);
+    }
+    let (width, bytes) = bytes.split_first().ok_or_else(damaged)?;
+    let mut known = true;
+    let mut allowed = |code: u32| {
+        let allowed = dictionary.get(code as usize);
+        known &= allowed.is_some();
+        allowed.copied().unwrap_or_default()
+    };
+    parts(bytes, u32::from(*width), count, |part| match part {
+        Part::Run(code, times) => found.extend(std::iter::repeat_n(allowed(code), times)),
+        Part::Packed(packed) => found.extend(packed.values().map(&mut allowed)),
+    })?;
+    if known { Ok(found) } else { Err(damaged()) }
+}
+
+fn damaged() -> ParquetError {
+    ParquetError::General("a page of values is damaged".to_owned())
+}

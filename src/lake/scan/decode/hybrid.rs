@@ -1,0 +1,214 @@
+//! Parquet's RLE and bit-packing hybrid, in which levels and dictionary codes lie, run by run.
+
+use parquet::errors::ParquetError;
+
+/// What the encoding alternates between.
+pub(in crate::lake::scan) enum Part<'a> {
+    /// A value, and how often, at least once.
+    Run(u32, usize),
+    /// Several values.
+    Packed(Packed<'a>),
+}
+
+/// Values packed into bytes, the least bits first; at least one.
+#[derive(Clone, Copy)]
+pub(in crate::lake::scan) struct Packed<'a> {
+    bytes: &'a [u8],
+    width: u32,
+    pub(in crate::lake::scan) count: usize,
+}
+
+/// Hands out `count` values of `width` bits, part by part.
+pub(in crate::lake::scan) fn parts<'a>(
+    bytes: &'a [u8],
+    width: u32,
+    count: usize,
+    mut take: impl FnMut(Part<'a>),
+) -> Result<(), ParquetError> {
+    let short = || ParquetError::General("a run of levels or codes ends early".to_owned());
+    if width > 32 {
+        return Err(ParquetError::General(format!("values of {width} bits")));
+    }
+    let (mut at, mut left) = (0, count);
+    while left > 0 {
+        let (header, next) = varint(bytes, at).ok_or_else(short)?;
+        at = next;
+        let length = (header >> 1) as usize;
+        if header & 1 == 0 {
+            let size = width.div_ceil(8) as usize;
+            let value = bytes.get(at..at + size).ok_or_else(short)?;
+            let value = value
+                .iter()
+                .rev()
+                .fold(0u32, |value, byte| (value << 8) | u32::from(*byte));
+            let length = length.min(left);
+            if length == 0 {
+                return Err(short());
+            }
+            take(Part::Run(value, length));
+            (at, left) = (at + size, left - length);
+        } else {
+            let size = length.checked_mul(width as usize).ok_or_else(short)?;
+            let count = length.saturating_mul(8).min(left);
+            if count == 0 {
+                return Err(short());
+            }
+            let end = at.saturating_add(size).min(bytes.len());
+            let packed = bytes.get(at..end).ok_or_else(short)?;
+            if packed.len() * 8 < count * width as usize {
+                return Err(short());
+            }
+            take(Part::Packed(Packed {
+                bytes: packed,
+                width,
+                count,
+            }));
+            (at, left) = (end, left - count);
+        }
+    }
+    Ok(())
+}
+
+impl<'a> Packed<'a> {
+    /// In order.
+    pub(in crate::lake::scan) fn values(self) -> impl ExactSizeIterator<Item = u32> + 'a {
+        let mask = (1u64 << self.width) - 1;
+        (0..self.count).map(move |at| {
+            let bit = at * self.width as usize;
+            let rest = self.bytes.get(bit >> 3..).unwrap_or_default();
+            // A value and the bits before it in its first byte are fewer than 40.
+            let word = match rest.first_chunk::<8>() {
+                Some(word) => u64::from_le_bytes(*word),
+                None => rest.iter().rev().fold(0, |word, byte| (word << 8) | u64::from(*byte)),
+            };
+            ((word >> (bit & 7)) & mask) as u32
+        })
+    }
+
+    /// How many are this one.
+    pub(in crate::lake::scan) fn count_of(self, wanted: u32) -> usize {
+        match self.words() {
+            Some(words) => {
+                let ones: usize = words.map(|word| word.count_ones() as usize).sum();
+                match wanted {
+                    1 => ones,
+                    0 => self.count - ones,
+                    _ => 0,
+                }
+            }
+            None => self.values().filter(|value| *value == wanted).count(),
+        }
+    }
+
+    /// Hands out where ones are; `false`, and nothing was handed out, if values are not single bits.
+    pub(in crate::lake::scan) fn ones(self, mut take: impl FnMut(usize)) -> bool {
+        let Some(words) = self.words() else { return false };
+        for (at, mut word) in words.enumerate() {
+            while word != 0 {
+                take(64 * at + word.trailing_zeros() as usize);
+                word &= word - 1;
+            }
+        }
+        true
+    }
+
+    /// Values that are single bits, 64 at a time; those behind the last are zero.
+    fn words(self) -> Option<impl Iterator<Item = u64> + 'a> {
+        let words = self.bytes.chunks(8).take(self.count.div_ceil(64)).enumerate();
+        (self.width == 1).then(move || {
+            words.map(move |(at, bytes)| {
+                let word = bytes.iter().rev().fold(0, |word, byte| (word << 8) | u64::from(*byte));
+                match self.count - 64 * at {
+                    left @ 0..64 => word & ((1 << left) - 1),
+                    _ => word,
+                }
+            })
+        })
+    }
+}
+
+fn varint(bytes: &[u8], mut at: usize) -> Option<(u64, usize)> {
+    let (mut value, mut shift) = (0, 0);
+    loop {
+        let byte = *bytes.get(at)?;
+        at += 1;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some((value, at));
+        }
+        shift += 7;
+        if shift > 56 {
+            return None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn values(bytes: &[u8], width: u32, count: usize) -> Option<Vec<u32>> {
+        let mut values = Vec::new();
+        parts(bytes, width, count, |part| match part {
+            Part::Run(value, times) => values.extend(std::iter::repeat_n(value, times)),
+            Part::Packed(packed) => {
+                let before = values.len();
+                values.extend(packed.values());
+                for wanted in 0..3 {
+                    let found = values[before..].iter().filter(|value| **value == wanted).count();
+                    assert_eq!(packed.count_of(wanted), found);
+                }
+                let mut ones = Vec::new();
+                if packed.ones(|at| ones.push(at)) {
+                    let there = values[before..].iter().enumerate().filter(|(_, value)| **value == 1);
+                    assert!(width == 1 && there.map(|(at, _)| at).eq(ones));
+                }
+            }
+        })
+        .ok()?;
+        Some(values)
+    }
+
+    #[test]
+    fn runs_and_packed_groups_alternate() {
+        // The example of the Parquet format: 0 to 7 in three bits; before it five times four.
+        let bytes = [5 << 1, 4, 0b11, 0b1000_1000, 0b1100_0110, 0b1111_1010];
+        assert_eq!(values(&bytes, 3, 13).unwrap(), [4, 4, 4, 4, 4, 0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(values(&bytes, 3, 7).unwrap(), [4, 4, 4, 4, 4, 0, 1]);
+        assert_eq!(values(&[3 << 1], 0, 3).unwrap(), [0, 0, 0]);
+        assert_eq!(values(&[2 << 1, 1, 2], 16, 2).unwrap(), [513, 513]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_packed_comes_out(width in prop_oneof![Just(1u32), 0u32..=32], drawn in prop::collection::vec(any::<u32>(), 1..200)) {
+            let wanted: Vec<u32> = drawn.iter().map(|value| (u64::from(*value) & ((1 << width) - 1)) as u32).collect();
+            let groups = wanted.len().div_ceil(8);
+            let mut bytes = vec![0; groups * width as usize];
+            for (at, value) in wanted.iter().enumerate() {
+                for bit in (0..width as usize).filter(|bit| value >> bit & 1 == 1) {
+                    bytes[(at * width as usize + bit) / 8] |= 1 << ((at * width as usize + bit) % 8);
+                }
+            }
+            let mut header = groups << 1 | 1;
+            let mut all = Vec::new();
+            while header > 0x7f {
+                all.push(header as u8 | 0x80);
+                header >>= 7;
+            }
+            all.push(header as u8);
+            all.extend(bytes);
+            prop_assert_eq!(values(&all, width, wanted.len()), Some(wanted));
+        }
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        for bytes in [&[][..], &[0], &[1], &[4], &[0b11, 1], &[0xff; 12]] {
+            assert_eq!(values(bytes, 3, 8), None, "{bytes:?}");
+        }
+        assert_eq!(values(&[2, 0], 33, 1), None);
+    }
+}

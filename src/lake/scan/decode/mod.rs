@@ -1,0 +1,8 @@
+//! What knows Parquet only: columns, dictionary codes and single pages of a row group.
+
+pub(super) mod adapt;
+pub(super) mod chunk;
+pub(super) mod codes;
+pub(super) mod columns;
+pub(super) mod hybrid;
+pub(super) mod pages;

@@ -1,0 +1,211 @@
+//! Reads single values of a text column by decoding just the pages they lie in, found through the offset index.
+//!
+//! This is what a read by id and the rows of a page of results cost, so it goes past the Arrow reader: one `pread`, one
+//! decompression into memory that the thread keeps, and one walk over the lengths of the values.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use arrow::array::AsArray;
+use bytes::Bytes;
+use parquet::basic::{Compression, CompressionCodec, Encoding};
+use parquet::column::page::{Page, PageReader};
+use parquet::errors::ParquetError;
+use parquet::file::page_index::offset_index::PageLocation;
+use parquet::file::serialized_reader::SerializedPageReader;
+
+use super::super::cache::file::{CountedFile, OpenFile};
+use super::super::conditions::ranges::Ranges;
+use super::super::error::ScanError;
+use super::columns::{read_root, texts};
+use crate::columns::json::Tape;
+use crate::lake::file::stored_digest;
+
+/// The values of a root text column that is never null at some rows of a row group. `rows` ascend, each once.
+pub(in crate::lake::scan) fn all_texts(
+    file: &Arc<OpenFile>,
+    group: usize,
+    column: &'static str,
+    rows: &[u32],
+) -> Result<Vec<Bytes>, ScanError> {
+    Ok(read_texts(file, group, column, rows, usize::MAX)?.unwrap_or_default())
+}
+
+/// The resources at some rows; `None` where they have more bytes than `most`.
+///
+/// Pages have checksums, so a text need not be hashed again: that and the digest's own page would cost more than the
+/// text. In files of earlier programs, which have none, each text is compared with its digest.
+pub(in crate::lake::scan) fn read_resources(
+    file: &Arc<OpenFile>,
+    group: usize,
+    rows: &[u32],
+    most: usize,
+) -> Result<Option<Vec<Bytes>>, ScanError> {
+    let texts = read_texts(file, group, "resource", rows, most)?;
+    if let Some(texts) = &texts
+        && !file.has_checksums()
+    {
+        let digests = read_root(file, group, "digest", &Ranges::of(rows.iter().copied()))?;
+        let digests = digests.as_binary_opt::<i32>().ok_or_else(|| file.missing("digest"))?;
+        let mut tape = Tape::new();
+        for (text, digest) in texts.iter().zip(digests) {
+            if digest != Some(&stored_digest(text, &mut tape)[..]) {
+                let differs = ParquetError::General("a resource differs from its digest".to_owned());
+                return Err(file.parquet()(differs));
+            }
+        }
+    }
+    Ok(texts)
+}
+
+/// The same of any such column; `None` where they have more bytes than `most`, found out before much more is read.
+fn read_texts(
+    file: &Arc<OpenFile>,
+    group: usize,
+    column: &'static str,
+    rows: &[u32],
+    most: usize,
+) -> Result<Option<Vec<Bytes>>, ScanError> {
+    let leaf = file.require(column)?;
+    match read_plain(file, group, leaf, rows, most).map_err(file.parquet())? {
+        Plain::Values(values) => return Ok(Some(values)),
+        Plain::TooMany => return Ok(None),
+        Plain::Otherwise => {}
+    }
+    // Files of other writers may lack the offset index, or have dictionaries, nulls or other encodings.
+    let array = read_root(file, group, column, &Ranges::of(rows.iter().copied()))?;
+    let text = texts(file, &array, column)?;
+    let value = |row| Bytes::copy_from_slice(text(row).unwrap_or_default().as_bytes());
+    let values: Vec<Bytes> = (0..rows.len()).map(value).collect();
+    Ok(Some(values).filter(|values| bytes_of(values) <= most))
+}
+
+/// What reading pages as this program writes them came to.
+enum Plain {
+    Values(Vec<Bytes>),
+    TooMany,
+    /// A page is of another kind.
+    Otherwise,
+}
+
+fn bytes_of(values: &[Bytes]) -> usize {
+    values.iter().map(Bytes::len).sum()
+}
+
+fn read_plain(
+    file: &Arc<OpenFile>,
+    group: usize,
+    leaf: usize,
+    rows: &[u32],
+    most: usize,
+) -> Result<Plain, ParquetError> {
+    let chunk = file.metadata().row_group(group).column(leaf);
+    let usual = chunk.dictionary_page_offset().is_none() && chunk.column_descr().max_def_level() == 0;
+    let Some(pages) = file.pages(group, leaf).filter(|_| usual) else {
+        return Ok(Plain::Otherwise);
+    };
+    let mut values = Vec::with_capacity(rows.len());
+    let (mut left, mut bytes) = (rows, 0usize);
+    while let Some(row) = left.first() {
+        let at = pages.partition_point(|page| page.first_row_index <= i64::from(*row));
+        let location = at.checked_sub(1).map(|at| &pages[at]).ok_or_else(short)?;
+        let end = pages.get(at).map_or(i64::MAX, |next| next.first_row_index);
+        let (here, rest) = left.split_at(left.partition_point(|row| i64::from(*row) < end));
+        let places = here.iter().map(|row| *row as usize - location.first_row_index as usize);
+        let before = values.len();
+        let Some(()) = read_page(file, group, leaf, location, places, &mut values)? else {
+            return Ok(Plain::Otherwise);
+        };
+        bytes = bytes.saturating_add(bytes_of(&values[before..]));
+        if bytes > most {
+            return Ok(Plain::TooMany);
+        }
+        left = rest;
+    }
+    Ok(Plain::Values(values))
+}
+
+/// The values at some places of a page; `None` if it is not of plain values.
+fn read_page(
+    file: &Arc<OpenFile>,
+    group: usize,
+    leaf: usize,
+    location: &PageLocation,
+    places: impl Iterator<Item = usize>,
+    values: &mut Vec<Bytes>,
+) -> Result<Option<()>, ParquetError> {
+    let metadata = file.metadata().row_group(group);
+    let chunk = metadata.column(leaf);
+    let zstd = chunk.compression_codec() == CompressionCodec::ZSTD;
+    // The library's page reader takes whatever lies between a chunk's start and its first page for a dictionary: let
+    // the chunk start here. It makes new zstd contexts for each reader, which takes longer than to decompress a page:
+    // let it only find the compressed bytes.
+    let mut page_alone = chunk.clone().into_builder().set_data_page_offset(location.offset);
+    if zstd {
+        page_alone = page_alone.set_compression(Compression::UNCOMPRESSED);
+    }
+    let input = Arc::new(CountedFile::uncounted(file));
+    let rows = metadata.num_rows() as usize;
+    let mut reader = SerializedPageReader::new(input, &page_alone.build()?, rows, Some(vec![location.clone()]))?;
+    let Some(Page::DataPage {
+        buf,
+        encoding: Encoding::PLAIN,
+        ..
+    }) = reader.get_next_page()?
+    else {
+        return Ok(None);
+    };
+    if zstd {
+        unpack(&buf, chunk.uncompressed_size(), |text| pick(text, places, values))?
+    } else {
+        pick(&buf, places, values)
+    }
+    .map(Some)
+}
+
+/// Decompresses a zstd frame of at most `limit` bytes into memory that the thread keeps.
+fn unpack<T>(frame: &[u8], limit: i64, then: impl FnOnce(&[u8]) -> T) -> Result<T, ParquetError> {
+    type Unpacker = (zstd::bulk::Decompressor<'static>, Vec<u8>);
+    thread_local!(static UNPACKER: RefCell<Option<Unpacker>> = const { RefCell::new(None) });
+    /// A page is this large at most unless one value is larger; what is more is not kept.
+    const KEPT: usize = 1 << 20;
+    UNPACKER.with_borrow_mut(|slot| {
+        let (unpacker, text) = match slot {
+            Some(unpacker) => unpacker,
+            None => slot.insert((zstd::bulk::Decompressor::new()?, Vec::new())),
+        };
+        let size = zstd::zstd_safe::get_frame_content_size(frame).ok().flatten();
+        let size = size.filter(|size| *size <= limit.max(0) as u64).ok_or_else(short)?;
+        text.clear();
+        text.reserve(size as usize);
+        unpacker.decompress_to_buffer(frame, text)?;
+        let result = then(text);
+        text.shrink_to(KEPT);
+        Ok(result)
+    })
+}
+
+/// Takes the values at ascending places out of a page of plain texts: each is its length in four bytes, and itself.
+fn pick(page: &[u8], places: impl Iterator<Item = usize>, values: &mut Vec<Bytes>) -> Result<(), ParquetError> {
+    let (mut left, mut at) = (page, 0);
+    for place in places {
+        loop {
+            let (length, rest) = left.split_first_chunk::<4>().ok_or_else(short)?;
+            let (value, rest) = rest
+                .split_at_checked(u32::from_le_bytes(*length) as usize)
+                .ok_or_else(short)?;
+            left = rest;
+            at += 1;
+            if at > place {
+                // Copied, so that an answer of one resource does not keep the whole page.
+                values.push(Bytes::copy_from_slice(value));
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn short() -> ParquetError {
+    ParquetError::General("a page does not hold the rows that its index says".to_owned())
+}

@@ -1,0 +1,286 @@
+//! One person's rows of a table as columns, from a bounded cache of hot people: a search that comes again for the same
+//! person touches no file.
+//!
+//! A person's rows are kept with the very files and deletions they come from, and with the columns that were read of
+//! them. A commit elsewhere leaves them valid; one that changes these files makes the next search find the rows anew,
+//! in place of the old ones.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Instant;
+
+use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::compute::concat;
+use arrow::datatypes::{FieldRef, Fields, Schema};
+use rustc_hash::FxHashMap;
+
+use super::super::cache::file::ReadBytes;
+use super::super::cache::memory::Weigh;
+use super::super::conditions::owner_set::OwnerSet;
+use super::super::conditions::ranges::Ranges;
+use super::super::decode::columns;
+use super::super::error::ScanError;
+use super::super::report::watch::SeenPerson;
+use super::super::rows::clip::{Clip, is_asked};
+use super::super::rows::request::Person;
+use super::super::table::ScopedTable;
+use super::locator;
+use crate::fhir::storage::LeafSet;
+use crate::lake::owners::owner::SHARED;
+use crate::lake::owners::scope::Scope;
+use crate::lake::picture::DataFile;
+
+/// A person's rows.
+#[derive(Clone, Debug)]
+pub struct PersonRows {
+    /// The clipped columns; behind them `id` and `last_updated`, where they are not among these, and the locators. In
+    /// file order.
+    pub batch: RecordBatch,
+}
+
+/// Names a person's rows in the cache.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::lake::scan) struct PersonKey {
+    table: u64,
+    person: Person,
+    scope: Arc<Scope>,
+}
+
+/// What a person's rows were found in: as long as it is the same, so are they.
+#[derive(Debug, PartialEq, Eq)]
+struct Origin {
+    /// Data files with their delete files, zero for none.
+    files: Vec<(u64, u64)>,
+    /// The snapshot, where rows shown by reference are among them.
+    shared: u64,
+    /// The erasures, where rows are left out for them.
+    erasures: Vec<u64>,
+}
+
+/// Which rows are a person's, the columns that everybody wants, and those that were read so far.
+#[derive(Debug)]
+pub(in crate::lake::scan) struct PersonRowsBase {
+    origin: Origin,
+    parts: Vec<Part>,
+    count: usize,
+    file: ArrayRef,
+    row: ArrayRef,
+    columns: RwLock<FxHashMap<FieldRef, ArrayRef>>,
+}
+
+/// Rows of one row group.
+#[derive(Debug)]
+struct Part {
+    data: Arc<DataFile>,
+    group: usize,
+    rows: Ranges,
+}
+
+/// What was not in memory of a person's columns.
+#[derive(Clone, Copy, Default)]
+struct ReadColumns {
+    columns: usize,
+    bytes: u64,
+}
+
+impl ScopedTable {
+    /// A person's rows of this table, as far as the scope shows them, with the columns clipped to `leaves`.
+    pub fn person_batch(&self, person: Person, leaves: &LeafSet) -> Result<PersonRows, ScanError> {
+        let mut wanted = leaves.clone();
+        for always in ["id", "last_updated"] {
+            wanted.insert(always.to_owned());
+        }
+        let clip = self.clip(&wanted);
+        let started = Instant::now();
+        let (key, base) = self.person_rows(person)?;
+        let (columns, read) = self.person_columns(&base, &clip)?;
+        if read.columns > 0 {
+            self.reader.memory.keep_person(&key, &base);
+        }
+        if let Some(watch) = self.watch() {
+            watch.person(SeenPerson {
+                ty: self.ty,
+                rows: base.count,
+                columns_kept: columns.len() - read.columns,
+                columns_read: read.columns,
+                bytes: read.bytes,
+                time: started.elapsed(),
+            });
+        }
+        // The table's order has `id` and `last_updated` first; callers expect their own columns in front.
+        let own = |field: &&FieldRef| is_asked(leaves, field);
+        let fields = clip.schema().fields();
+        let mut order: Vec<usize> = (0..fields.len()).filter(|at| own(&&fields[*at])).collect();
+        order.extend((0..fields.len()).filter(|at| !own(&&fields[*at])));
+        let mut schema: Vec<FieldRef> = order.iter().map(|at| fields[*at].clone()).collect();
+        let mut arrays: Vec<ArrayRef> = order.iter().map(|at| columns[*at].clone()).collect();
+        schema.extend(locator::fields());
+        arrays.extend([base.file.clone(), base.row.clone()]);
+        let options = RecordBatchOptions::new().with_row_count(Some(base.count));
+        let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(schema)), arrays, &options)?;
+        Ok(PersonRows { batch })
+    }
+
+    fn person_rows(&self, person: Person) -> Result<(Arc<PersonKey>, Arc<PersonRowsBase>), ScanError> {
+        let owners = self.owners_of(person);
+        let mut files = self.files_of(&owners);
+        let mut shared = 0;
+        let may_share = matches!(person, Person::OfScope | Person::Owner(SHARED)) && self.scope.patient.is_some();
+        if may_share && !self.files_of(&[SHARED]).is_empty() {
+            let rows = self.shared()?;
+            if rows.any(self.ty) {
+                shared = self.picture.snapshot;
+                files = self.files_of(&[owners.as_slice(), &[SHARED]].concat());
+            }
+        }
+        let key = Arc::new(PersonKey {
+            table: self.table.as_ref().map_or(0, |table| table.table_id),
+            person,
+            scope: self.scope.clone(),
+        });
+        let origin = Origin {
+            files: files
+                .iter()
+                .map(|file| (file.id, file.deletes.as_ref().map_or(0, |deletes| deletes.id)))
+                .collect(),
+            shared,
+            erasures: self.erasures.iter().map(|erasure| erasure.id).collect(),
+        };
+        let kept = self.reader.memory.person(&key).filter(|base| base.origin == origin);
+        if let Some(watch) = self.watch() {
+            watch.kept("places of people's rows", kept.is_some());
+        }
+        if let Some(base) = kept {
+            return Ok((key, base));
+        }
+        let base = Arc::new(self.gather(&owners, origin, files)?);
+        self.reader.memory.keep_person(&key, &base);
+        Ok((key, base))
+    }
+
+    fn owners_of(&self, person: Person) -> Vec<i64> {
+        match (person, self.scope.patient.as_deref()) {
+            (Person::Owner(owner), _) => vec![owner],
+            (Person::Either(one, other), _) => vec![one, other],
+            (Person::OfScope, Some(patient)) => patient.owners.clone(),
+            (Person::OfScope, None) => Vec::new(),
+        }
+    }
+
+    /// Finds the rows in the files.
+    fn gather(&self, owners: &[i64], origin: Origin, files: Vec<Arc<DataFile>>) -> Result<PersonRowsBase, ScanError> {
+        let (mut parts, mut ids, mut positions) = (Vec::new(), Vec::new(), Vec::new());
+        let (owners, of_nobody) = (OwnerSet::of(owners), OwnerSet::of(&[SHARED]));
+        for data in files {
+            let file = self.open(&data)?;
+            for (group, place) in file.groups().iter().enumerate() {
+                let mut rows = self.visible(&data, &file, group, Some(&owners))?;
+                if origin.shared != 0 {
+                    let referred = self.visible(&data, &file, group, Some(&of_nobody))?;
+                    rows = rows.union(&referred);
+                }
+                if !rows.is_empty() {
+                    ids.extend(std::iter::repeat_n(data.id as i64, rows.count()));
+                    positions.extend(rows.rows().map(|row| place.first + row));
+                    parts.push(Part {
+                        data: data.clone(),
+                        group,
+                        rows,
+                    });
+                }
+            }
+        }
+        Ok(PersonRowsBase {
+            origin,
+            parts,
+            count: ids.len(),
+            file: Arc::new(Int64Array::from(ids)),
+            row: Arc::new(UInt32Array::from(positions)),
+            columns: RwLock::default(),
+        })
+    }
+
+    /// The clip's columns of a person's rows; those that are not in memory are read together.
+    fn person_columns(&self, base: &PersonRowsBase, clip: &Clip) -> Result<(Vec<ArrayRef>, ReadColumns), ScanError> {
+        let fields = clip.schema().fields();
+        let mut columns = base.columns(fields);
+        let mut done = ReadColumns::default();
+        if columns.iter().any(Option::is_none) {
+            let missing: Vec<&str> = fields
+                .iter()
+                .zip(&columns)
+                .filter(|(_, column)| column.is_none())
+                .map(|(field, _)| field.name().as_str())
+                .collect();
+            done.columns = missing.len();
+            let (read, bytes) = self.read_parts(base, &clip.retain(|name| missing.contains(&name)))?;
+            done.bytes = bytes;
+            let mut known = base.columns.write().unwrap_or_else(PoisonError::into_inner);
+            for (field, column) in fields.iter().zip(&mut columns) {
+                if column.is_none()
+                    && let Some(array) = read.column_by_name(field.name())
+                {
+                    known.insert(field.clone(), array.clone());
+                    *column = Some(array.clone());
+                }
+            }
+        }
+        Ok((columns.into_iter().flatten().collect(), done))
+    }
+
+    fn read_parts(&self, base: &PersonRowsBase, clip: &Clip) -> Result<(RecordBatch, u64), ScanError> {
+        let mut bytes = 0;
+        let mut batches = Vec::with_capacity(base.parts.len());
+        for part in &base.parts {
+            let file = self.open(&part.data)?;
+            let counted = ReadBytes::new(&file);
+            batches.push(columns::read(&file, part.group, clip, &part.rows, &counted)?);
+            bytes += counted.by_leaf(&file).map(|(_, bytes)| bytes).sum::<u64>();
+        }
+        let arrays = (0..clip.schema().fields().len())
+            .map(|at| {
+                let parts: Vec<&dyn Array> = batches.iter().map(|batch| batch.column(at).as_ref()).collect();
+                match parts.is_empty() {
+                    true => Ok(arrow::array::new_empty_array(clip.schema().field(at).data_type())),
+                    false => concat(&parts),
+                }
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(base.count));
+        let batch = RecordBatch::try_new_with_options(clip.schema().clone(), arrays, &options)?;
+        Ok((batch, bytes))
+    }
+}
+
+impl PersonRowsBase {
+    /// The data files that the rows lie in, with their delete files, zero for none.
+    pub(in crate::lake::scan) fn files(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.origin.files.iter().copied()
+    }
+
+    /// The columns that were read before.
+    fn columns(&self, fields: &Fields) -> Vec<Option<ArrayRef>> {
+        let known = self.columns.read().unwrap_or_else(PoisonError::into_inner);
+        fields.iter().map(|field| known.get(field).cloned()).collect()
+    }
+
+    /// Bytes it takes, with the columns that were read so far.
+    pub(in crate::lake::scan) fn weight(&self) -> u64 {
+        let parts = self
+            .parts
+            .iter()
+            .map(|part| size_of::<Part>() + 8 * part.rows.iter().count());
+        let own = parts.sum::<usize>() + 16 * self.origin.files.len() + 12 * self.count + 512;
+        let known = self.columns.read().unwrap_or_else(PoisonError::into_inner);
+        // A nested column has a tree of fields of its own beside the one that it is asked for by.
+        let columns = known
+            .iter()
+            .map(|(field, array)| array.get_array_memory_size() + 2 * field.size() + 64);
+        (own + columns.sum::<usize>()) as u64
+    }
+}
+
+impl Weigh for Arc<PersonKey> {
+    fn weigh(&self) -> u64 {
+        self.scope.weigh() + size_of::<PersonKey>() as u64
+    }
+}

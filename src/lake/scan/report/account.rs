@@ -1,0 +1,65 @@
+//! Sums up what the partitions of a scan did.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::FxHashSet;
+
+use super::super::cache::file::{OpenFile, ReadBytes};
+use super::counts::ScanReport;
+
+/// What one partition did, or several together.
+#[derive(Clone, Debug, Default)]
+pub(in crate::lake::scan) struct Entries {
+    pub(in crate::lake::scan) report: ScanReport,
+    /// Files that were opened.
+    opened: FxHashSet<u64>,
+    /// Files of which rows were read.
+    touched: FxHashSet<u64>,
+}
+
+impl Entries {
+    /// Notes that a file was opened.
+    pub(in crate::lake::scan) fn open(&mut self, file: u64) {
+        self.opened.insert(file);
+    }
+
+    /// Notes that rows of a file are read.
+    pub(in crate::lake::scan) fn touch(&mut self, file: u64) {
+        self.touched.insert(file);
+    }
+
+    /// Adds what was read of a file.
+    pub(in crate::lake::scan) fn bytes(&mut self, file: &OpenFile, read: &ReadBytes) {
+        for (leaf, bytes) in read.by_leaf(file) {
+            *self.report.bytes_by_leaf.entry(leaf.to_owned()).or_default() += bytes;
+        }
+    }
+}
+
+/// The account of one scan, shared by its partitions.
+#[derive(Debug, Default)]
+pub(in crate::lake::scan) struct Account(Mutex<Entries>);
+
+impl Account {
+    /// Adds what a partition did.
+    pub(in crate::lake::scan) fn add(&self, entries: &Entries) {
+        let mut sum = self.entries();
+        sum.report.add(&entries.report);
+        sum.opened.extend(&entries.opened);
+        sum.touched.extend(&entries.touched);
+    }
+
+    /// The account so far, for a table of so many files.
+    pub(in crate::lake::scan) fn report(&self, files: usize) -> ScanReport {
+        let entries = self.entries();
+        let mut report = entries.report.clone();
+        report.files = files;
+        report.files_pruned = files - entries.touched.len().min(files);
+        report.files_opened_in_vain = entries.opened.difference(&entries.touched).count();
+        report
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,121 @@
+//! What a scan did: files, row groups and rows met and left out, bytes by leaf, time per step. `explain` shows it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Account of one scan. Counts grow while it runs and stand still once its stream has ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScanReport {
+    /// Files of the table.
+    pub files: usize,
+    /// Files not opened, or of which no row group was read.
+    pub files_pruned: usize,
+    /// Of these, files that were opened.
+    pub files_opened_in_vain: usize,
+    /// Row groups of the opened files.
+    pub row_groups: usize,
+    /// Row groups skipped by owner, scope or statistics.
+    pub row_groups_pruned: usize,
+    /// Why they were skipped: what refuted how many. Counted where the scan is watched.
+    pub pruned_by: BTreeMap<Arc<str>, usize>,
+    /// Rows of the row groups that were read.
+    pub rows: u64,
+    /// Of these, rows left out by deletes, scope or page statistics before anything was decoded.
+    pub rows_pruned: u64,
+    /// Of the rest, rows that a predicate dropped.
+    pub rows_filtered: u64,
+    /// What each predicate and exact condition did, by its label.
+    pub steps: BTreeMap<Arc<str>, FilterStep>,
+    /// Rows handed out.
+    pub rows_out: u64,
+    /// Bytes read from data files, footers and indexes not counted, by leaf.
+    pub bytes_by_leaf: BTreeMap<String, u64>,
+    /// Time to open files, read footers and choose row groups and pages.
+    pub prune_time: Duration,
+    /// Time to read and decode columns.
+    pub read_time: Duration,
+    /// Time inside predicates.
+    pub filter_time: Duration,
+}
+
+/// What one predicate or exact condition did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FilterStep {
+    /// Rows it was asked about.
+    pub rows_in: u64,
+    /// Rows it kept.
+    pub rows_out: u64,
+    /// Row groups it was asked about.
+    pub row_groups: usize,
+    /// Of these, those of which it kept nothing: by their dictionaries alone, where it can.
+    pub row_groups_emptied: usize,
+    /// Time inside, over all threads.
+    pub time: Duration,
+}
+
+impl FilterStep {
+    fn add(&mut self, other: FilterStep) {
+        self.rows_in += other.rows_in;
+        self.rows_out += other.rows_out;
+        self.row_groups += other.row_groups;
+        self.row_groups_emptied += other.row_groups_emptied;
+        self.time += other.time;
+    }
+}
+
+impl ScanReport {
+    /// Notes what a predicate or exact condition did of a row group.
+    pub(in crate::lake::scan) fn filtered(&mut self, label: &Arc<str>, rows: (usize, usize), time: Duration) {
+        let step = FilterStep {
+            rows_in: rows.0 as u64,
+            rows_out: rows.1 as u64,
+            row_groups: 1,
+            row_groups_emptied: usize::from(rows.1 == 0),
+            time,
+        };
+        self.filter_time += time;
+        match self.steps.get_mut(label) {
+            Some(sum) => sum.add(step),
+            None => {
+                self.steps.insert(label.clone(), step);
+            }
+        }
+    }
+
+    /// Rows of the row groups that were read, of which nobody asked: the search had enough before.
+    pub fn rows_not_needed(&self) -> u64 {
+        self.rows
+            .saturating_sub(self.rows_pruned + self.rows_filtered + self.rows_out)
+    }
+
+    /// All bytes read.
+    pub fn bytes(&self) -> u64 {
+        self.bytes_by_leaf.values().sum()
+    }
+
+    /// Adds another account to this one.
+    pub fn add(&mut self, other: &ScanReport) {
+        self.files += other.files;
+        self.files_pruned += other.files_pruned;
+        self.files_opened_in_vain += other.files_opened_in_vain;
+        self.row_groups += other.row_groups;
+        self.row_groups_pruned += other.row_groups_pruned;
+        self.rows += other.rows;
+        self.rows_pruned += other.rows_pruned;
+        self.rows_filtered += other.rows_filtered;
+        self.rows_out += other.rows_out;
+        for (reason, groups) in &other.pruned_by {
+            *self.pruned_by.entry(reason.clone()).or_default() += groups;
+        }
+        for (label, step) in &other.steps {
+            self.steps.entry(label.clone()).or_default().add(*step);
+        }
+        for (leaf, bytes) in &other.bytes_by_leaf {
+            *self.bytes_by_leaf.entry(leaf.clone()).or_default() += bytes;
+        }
+        self.prune_time += other.prune_time;
+        self.read_time += other.read_time;
+        self.filter_time += other.filter_time;
+    }
+}

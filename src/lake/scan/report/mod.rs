@@ -1,0 +1,5 @@
+//! What a scan did, for `explain`.
+
+pub(super) mod account;
+pub(super) mod counts;
+pub(super) mod watch;

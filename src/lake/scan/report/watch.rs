@@ -1,0 +1,147 @@
+//! What was read for an answer, for whoever asks how the answer came about: scans with their accounts, people's
+//! columns, rows fetched one by one, and what of it was in memory already. Nobody pays for it who does not ask.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::super::prune::Prune;
+use super::super::rows::exec::leaves;
+use super::super::rows::resolved::Scan;
+use super::counts::ScanReport;
+use crate::fhir::TypeId;
+
+/// Notes what is read through the tables that it watches.
+#[derive(Debug, Default)]
+pub struct Watch(Mutex<Noted>);
+
+#[derive(Debug, Default)]
+struct Noted {
+    scans: Vec<Arc<Scan>>,
+    seen: Seen,
+}
+
+/// What was read since it was asked last.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Scans, in the order they were planned.
+    pub scans: Vec<SeenScan>,
+    /// People's columns, in the order they were asked for.
+    pub people: Vec<SeenPerson>,
+    /// Rows fetched one by one.
+    pub fetched: BTreeMap<TypeId, SeenRows>,
+    /// By what is kept in memory: how often it was found there, and how often not.
+    pub kept: BTreeMap<&'static str, Kept>,
+}
+
+/// One scan.
+#[derive(Debug)]
+pub struct SeenScan {
+    /// The table's type.
+    pub ty: TypeId,
+    /// The leaves that it gives.
+    pub leaves: Vec<String>,
+    /// What statistics are asked; `None` where nothing.
+    pub prune: Option<String>,
+    /// To how many owners it is narrowed, if it is.
+    pub owners: Option<usize>,
+    /// How many of the table's files may hold rows of it, by what the catalog says of their owners and where a page
+    /// begins or ends.
+    pub files_met: usize,
+    /// What it did.
+    pub report: ScanReport,
+}
+
+/// The columns of one person, or of all that a patient token shows.
+#[derive(Debug)]
+pub struct SeenPerson {
+    /// The table's type.
+    pub ty: TypeId,
+    /// How many rows are the person's.
+    pub rows: usize,
+    /// Columns that were in memory.
+    pub columns_kept: usize,
+    /// Columns that were read.
+    pub columns_read: usize,
+    /// Bytes read from data files.
+    pub bytes: u64,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// Rows fetched one by one, by id or by place.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SeenRows {
+    /// Rows asked for.
+    pub asked: usize,
+    /// Rows found.
+    pub found: usize,
+    /// Bytes of their resources.
+    pub bytes: u64,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// How often something was in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// It was there.
+    pub hits: usize,
+    /// It was read or built.
+    pub misses: usize,
+}
+
+impl Watch {
+    /// What was read since this was asked last. Accounts are whole once the streams that read have ended.
+    pub fn take(&self) -> Seen {
+        let noted = std::mem::take(&mut *self.noted());
+        let mut seen = noted.seen;
+        seen.scans = noted.scans.iter().map(|scan| described(scan)).collect();
+        seen
+    }
+
+    pub(in crate::lake::scan) fn scan(&self, scan: &Arc<Scan>) {
+        self.noted().scans.push(scan.clone());
+    }
+
+    pub(in crate::lake::scan) fn person(&self, person: SeenPerson) {
+        self.noted().seen.people.push(person);
+    }
+
+    pub(in crate::lake::scan) fn rows(&self, ty: TypeId, rows: SeenRows) {
+        let mut noted = self.noted();
+        let sum = noted.seen.fetched.entry(ty).or_default();
+        sum.asked += rows.asked;
+        sum.found += rows.found;
+        sum.bytes += rows.bytes;
+        sum.time += rows.time;
+    }
+
+    pub(in crate::lake::scan) fn kept(&self, what: &'static str, was_there: bool) {
+        let mut noted = self.noted();
+        let kept = noted.seen.kept.entry(what).or_default();
+        match was_there {
+            true => kept.hits += 1,
+            false => kept.misses += 1,
+        }
+    }
+
+    fn noted(&self) -> MutexGuard<'_, Noted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn described(scan: &Scan) -> SeenScan {
+    let mut found = Vec::new();
+    for field in scan.schema.fields() {
+        leaves("", field, &mut found);
+    }
+    SeenScan {
+        ty: scan.table.ty,
+        leaves: found,
+        prune: (scan.prune != Prune::Keep).then(|| scan.prune.to_string()),
+        owners: scan.owners().map(<[i64]>::len),
+        files_met: scan.files().len(),
+        report: scan.account.report(scan.table.files().len()),
+    }
+}

@@ -1,0 +1,254 @@
+//! From the leaves a computation names to the columns a scan yields and, file by file, to the Parquet leaves it reads.
+//!
+//! The clipped schema depends on the table's layout and the leaves alone, never on a file, so that every batch of a
+//! scan has it. A leaf that the layout lacks stands for the deepest element on its way that exists: whoever asks for
+//! `component.code.text` where no code has a text must still see every component and its code.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+
+use crate::fhir::storage::{EVERYTHING, LeafSet, SYSTEM_COLUMNS};
+
+/// Key of a field's Parquet field id in Arrow metadata.
+const FIELD_ID: &str = "PARQUET:field_id";
+
+/// Requested columns of one table.
+#[derive(Clone, Debug)]
+pub(in crate::lake::scan) struct Clip {
+    /// With field ids, to find the columns in files.
+    wanted: Fields,
+    /// Without metadata, everything nullable: what batches have.
+    schema: SchemaRef,
+}
+
+impl Clip {
+    /// Clips a table's full schema to the leaves asked for. A path that ends in `*` asks for all below the element; `*`
+    /// alone for all elements, which the engine's own columns are not.
+    pub(in crate::lake::scan) fn new(full: &Schema, leaves: &LeafSet) -> Clip {
+        let mut root = Node::default();
+        for leaf in leaves {
+            match leaf.as_str() {
+                EVERYTHING => full
+                    .fields()
+                    .iter()
+                    .filter(|field| is_element(field))
+                    .for_each(|field| root.insert_all(field.name())),
+                _ => root.insert(leaf),
+            }
+        }
+        let wanted = root.clip(full.fields());
+        let plain: Fields = wanted.iter().map(plain).collect();
+        Clip {
+            wanted,
+            schema: Arc::new(Schema::new(plain)),
+        }
+    }
+
+    /// The columns that batches have.
+    pub(in crate::lake::scan) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// This clip less the root columns that `keep` refuses.
+    pub(in crate::lake::scan) fn retain(&self, keep: impl Fn(&str) -> bool) -> Clip {
+        let wanted: Fields = self.wanted.iter().filter(|field| keep(field.name())).cloned().collect();
+        let fields: Fields = self
+            .schema
+            .fields()
+            .iter()
+            .filter(|field| keep(field.name()))
+            .cloned()
+            .collect();
+        Clip {
+            wanted,
+            schema: Arc::new(Schema::new(fields)),
+        }
+    }
+
+    /// The root columns of both, which share none.
+    pub(in crate::lake::scan) fn join(&self, other: &Clip) -> Clip {
+        let join = |left: &Fields, right: &Fields| left.iter().chain(right).cloned().collect::<Fields>();
+        Clip {
+            wanted: join(&self.wanted, &other.wanted),
+            schema: Arc::new(Schema::new(join(self.schema.fields(), other.schema.fields()))),
+        }
+    }
+
+    /// The Parquet leaves of a file to read, in order, each once. `file` is the file's Arrow schema, whose primitive
+    /// fields in depth-first order are the Parquet leaves; `sizes` are their compressed sizes.
+    pub(in crate::lake::scan) fn leaves(&self, file: &Fields, sizes: &[u64]) -> Vec<usize> {
+        let mut found = Vec::new();
+        collect(&self.wanted, file, 0, sizes, &mut found);
+        found
+    }
+}
+
+/// Whether a root column holds an element.
+fn is_element(field: &Field) -> bool {
+    field.name() == "id" || !SYSTEM_COLUMNS.contains(&field.name().as_str())
+}
+
+/// Whether a root column is among the leaves asked for.
+pub(in crate::lake::scan) fn is_asked(leaves: &LeafSet, field: &Field) -> bool {
+    leaves.contains(EVERYTHING) && is_element(field)
+        || leaves.iter().any(|leaf| leaf.split('.').next() == Some(field.name()))
+}
+
+/// Dotted paths of a file's Parquet leaves without list markers, in order.
+pub(in crate::lake::scan) fn leaf_paths(file: &Fields) -> Vec<String> {
+    fn walk(prefix: &str, fields: &Fields, paths: &mut Vec<String>) {
+        for field in fields {
+            let path = if prefix.is_empty() {
+                field.name().clone()
+            } else {
+                format!("{prefix}.{}", field.name())
+            };
+            match unlist(field.data_type()).1 {
+                DataType::Struct(children) => walk(&path, children, paths),
+                _ => paths.push(path),
+            }
+        }
+    }
+    let mut paths = Vec::new();
+    walk("", file, &mut paths);
+    paths
+}
+
+/// The leaves asked for, as a tree.
+#[derive(Default)]
+struct Node<'a> {
+    children: BTreeMap<&'a str, Node<'a>>,
+}
+
+impl<'a> Node<'a> {
+    fn insert_all(&mut self, root: &'a str) {
+        self.children
+            .entry(root)
+            .or_default()
+            .children
+            .entry(EVERYTHING)
+            .or_default();
+    }
+
+    fn insert(&mut self, path: &'a str) {
+        let mut node = self;
+        for name in path.split('.') {
+            node = node.children.entry(name).or_default();
+        }
+    }
+
+    fn clip(&self, fields: &Fields) -> Fields {
+        if self.children.contains_key(EVERYTHING) {
+            return fields.clone();
+        }
+        let asked = |field: &FieldRef| {
+            let node = self.children.get(field.name().as_str())?;
+            Some(rebuild(field, &|children| node.clip_struct(children)))
+        };
+        fields.iter().filter_map(asked).collect()
+    }
+
+    fn clip_struct(&self, fields: &Fields) -> Fields {
+        let clipped = self.clip(fields);
+        if !clipped.is_empty() {
+            return clipped;
+        }
+        let cheapest = fields
+            .iter()
+            .enumerate()
+            .min_by_key(|(at, field)| (cost(field.data_type()), *at));
+        cheapest
+            .map(|(_, field)| rebuild(field, &|children| Node::default().clip_struct(children)))
+            .into_iter()
+            .collect()
+    }
+}
+
+/// The field with the children of the struct it is, or is a list of, replaced.
+fn rebuild(field: &FieldRef, children: &dyn Fn(&Fields) -> Fields) -> FieldRef {
+    match field.data_type() {
+        DataType::Struct(fields) => with_type(field, DataType::Struct(children(fields))),
+        DataType::List(item) => with_type(field, DataType::List(rebuild(item, children))),
+        _ => field.clone(),
+    }
+}
+
+fn with_type(field: &FieldRef, ty: DataType) -> FieldRef {
+    Arc::new(field.as_ref().clone().with_data_type(ty))
+}
+
+fn plain(field: &FieldRef) -> FieldRef {
+    let ty = match field.data_type() {
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(plain).collect()),
+        DataType::List(item) => DataType::List(plain(item)),
+        other => other.clone(),
+    };
+    Arc::new(Field::new(field.name(), ty, true))
+}
+
+/// How dear a leaf is to read for presence alone, by its type: sizes differ from file to file, the schema must not.
+fn cost(ty: &DataType) -> usize {
+    match ty {
+        DataType::Boolean => 0,
+        DataType::Int32 => 1,
+        DataType::Int64 | DataType::Timestamp(..) => 2,
+        DataType::Decimal128(..) => 3,
+        DataType::Struct(fields) => 10 + fields.iter().map(|field| cost(field.data_type())).min().unwrap_or(0),
+        DataType::List(item) => 20 + cost(item.data_type()),
+        _ => 4,
+    }
+}
+
+/// How many lists surround the item type, and that type.
+fn unlist(ty: &DataType) -> (usize, &DataType) {
+    match ty {
+        DataType::List(item) => {
+            let (depth, inner) = unlist(item.data_type());
+            (depth + 1, inner)
+        }
+        other => (0, other),
+    }
+}
+
+fn leaf_count(ty: &DataType) -> usize {
+    match unlist(ty).1 {
+        DataType::Struct(fields) => fields.iter().map(|field| leaf_count(field.data_type())).sum(),
+        _ => 1,
+    }
+}
+
+fn collect(wanted: &Fields, file: &Fields, first: usize, sizes: &[u64], found: &mut Vec<usize>) {
+    let mut next = first;
+    for field in file {
+        let leaves = next..next + leaf_count(field.data_type());
+        next = leaves.end;
+        let Some(want) = wanted
+            .iter()
+            .find(|want| want.name() == field.name() && same_id(want, field))
+        else {
+            continue;
+        };
+        match (unlist(want.data_type()), unlist(field.data_type())) {
+            ((want_depth, DataType::Struct(want)), (depth, DataType::Struct(children))) if want_depth == depth => {
+                let before = found.len();
+                collect(want, children, leaves.start, sizes, found);
+                if found.len() == before {
+                    found.extend(leaves.min_by_key(|leaf| sizes.get(*leaf).copied().unwrap_or(0)));
+                }
+            }
+            ((want_depth, want), (depth, have)) if want_depth == depth && !want.is_nested() && !have.is_nested() => {
+                found.push(leaves.start);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn same_id(left: &Field, right: &Field) -> bool {
+    match (left.metadata().get(FIELD_ID), right.metadata().get(FIELD_ID)) {
+        (Some(left), Some(right)) => left == right,
+        _ => true,
+    }
+}

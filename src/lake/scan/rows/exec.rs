@@ -1,0 +1,352 @@
+//! The scan as a leaf of a DataFusion plan. It reads while it is polled: files are local and warm, and the runtime that
+//! runs plans is meant for work of that kind.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Field, SchemaRef};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, Statistics, internal_err, stats::Precision};
+use datafusion::execution::TaskContext;
+use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+};
+use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
+    ReplaceChildrenOptions, SendableRecordBatchStream,
+};
+use futures::Stream;
+
+use super::super::prune::Prune;
+use super::super::report::counts::ScanReport;
+use super::order::Sorted;
+use super::partition::{Rows, Step};
+use super::resolved::{Scan, Unsettled};
+use super::share::{Shares, processors};
+use super::span::Stretch;
+use super::top_k::{TopK, TopKFilter};
+
+/// Columns that a plan names at most.
+const COLUMNS_SHOWN: usize = 60;
+
+/// Reads a table as its scope shows it.
+#[derive(Clone, Debug)]
+pub struct LakeScanExec {
+    scan: Arc<Scan>,
+    /// Where conditions are known only when it begins to read.
+    unsettled: Option<Arc<Unsettled>>,
+    shares: Shares,
+    limit: Option<usize>,
+    sorted: Option<Sorted>,
+    top_k: Option<TopK>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl LakeScanExec {
+    pub(in crate::lake::scan) fn new(
+        scan: Arc<Scan>,
+        unsettled: Option<Unsettled>,
+        target_partitions: usize,
+        limit: Option<usize>,
+    ) -> LakeScanExec {
+        let shares = Shares::of(scan.most_rows(), target_partitions, scan.is_costly, processors());
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(scan.schema.clone()),
+            Partitioning::UnknownPartitioning(shares.parts()),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        )
+        .with_scheduling_type(SchedulingType::NonCooperative);
+        let (properties, metrics) = (Arc::new(properties), ExecutionPlanMetricsSet::new());
+        LakeScanExec {
+            scan,
+            unsettled: unsettled.map(Arc::new),
+            shares,
+            limit,
+            sorted: None,
+            top_k: None,
+            properties,
+            metrics,
+        }
+    }
+
+    /// The same scan below a sort whose first key is this, and which keeps the `fetch` first rows.
+    pub fn with_top_k(&self, key: &PhysicalSortExpr, fetch: usize) -> LakeScanExec {
+        let key = key.clone();
+        LakeScanExec {
+            top_k: Some(TopK { key, fetch }),
+            ..self.clone()
+        }
+    }
+
+    /// The same, at most so many rows of each partition.
+    pub fn at_most(&self, rows: usize) -> LakeScanExec {
+        let limit = Some(self.limit.map_or(rows, |limit| limit.min(rows)));
+        LakeScanExec { limit, ..self.clone() }
+    }
+
+    /// What was read so far; final once all streams have ended.
+    pub fn report(&self) -> ScanReport {
+        self.scan.account.report(self.scan.table.files().len())
+    }
+}
+
+impl DisplayAs for LakeScanExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+        let mut columns = Vec::new();
+        for field in self.scan.schema.fields() {
+            leaves("", field, &mut columns);
+        }
+        let more = columns.len().saturating_sub(COLUMNS_SHOWN);
+        columns.truncate(COLUMNS_SHOWN);
+        if more > 0 {
+            columns.push(format!("{more} more"));
+        }
+        write!(f, "LakeScanExec: columns=[{}]", columns.join(", "))?;
+        // What was known in the end, if it has run.
+        let begun = self.unsettled.as_ref().and_then(|unsettled| unsettled.begun());
+        let scan = begun.unwrap_or(&self.scan);
+        if scan.prune != Prune::Keep {
+            write!(f, ", prune=[{}]", scan.prune)?;
+        }
+        let items = scan.items_shown();
+        if !items.is_empty() {
+            write!(f, ", items=[{}]", items.join("; "))?;
+        }
+        let predicates = scan.predicates_shown();
+        if !predicates.is_empty() {
+            write!(f, ", predicates=[{}]", predicates.join("; "))?;
+        }
+        if self.scan.stretch() != Stretch::default() {
+            write!(f, ", part={}", self.scan.stretch())?;
+        }
+        if self.sorted.is_some() {
+            write!(f, ", order=best first")?;
+        }
+        if let Some(top_k) = &self.top_k {
+            write!(f, ", {top_k}")?;
+        }
+        if let Some(limit) = self.limit {
+            write!(f, ", limit={limit}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The leaves of a column, as dotted paths.
+pub(in crate::lake::scan) fn leaves(above: &str, field: &Field, found: &mut Vec<String>) {
+    let path = format!("{above}{}", field.name());
+    let mut ty = field.data_type();
+    while let DataType::List(item) = ty {
+        ty = item.data_type();
+    }
+    match ty {
+        DataType::Struct(fields) => fields
+            .iter()
+            .for_each(|field| leaves(&format!("{path}."), field, found)),
+        _ => found.push(path),
+    }
+}
+
+impl ExecutionPlan for LakeScanExec {
+    fn name(&self) -> &str {
+        "LakeScanExec"
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.scan.schema.clone()
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match children.is_empty() {
+            true => Ok(self),
+            false => internal_err!("LakeScanExec has no children"),
+        }
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    /// Takes note of the filter that a sort above keeps up, where the scan knows what the order is bound by. It spares
+    /// rows; those that are read are still the sort's to choose from.
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        result: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let filters: Vec<_> = result
+            .parent_filters
+            .iter()
+            .map(|parent| parent.filter.clone())
+            .collect();
+        let propagation = FilterPushdownPropagation::with_parent_pushdown_result(vec![PushedDown::No; filters.len()]);
+        let dynamic = filters
+            .into_iter()
+            .find(|filter| filter.is::<DynamicFilterPhysicalExpr>());
+        Ok(match (phase, dynamic, &self.scan.order) {
+            (FilterPushdownPhase::Post, Some(filter), Some(order)) => {
+                let sorted = Some(Sorted {
+                    order: order.clone(),
+                    filter,
+                });
+                propagation.with_updated_node(Arc::new(LakeScanExec { sorted, ..self.clone() }))
+            }
+            _ => propagation,
+        })
+    }
+
+    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let scan = match &self.unsettled {
+            Some(unsettled) => unsettled.settle(&self.scan),
+            None => &self.scan,
+        };
+        let rows = Rows::new(
+            scan.clone(),
+            self.shares.share(partition),
+            self.limit,
+            self.sorted.clone(),
+            self.top_k.as_ref().and_then(|top_k| TopKFilter::of(scan, top_k)),
+        );
+        let batches = Batches {
+            rows,
+            metrics: Metrics::new(&self.metrics, partition),
+            since: Instant::now(),
+        };
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
+        let mut statistics = Statistics::new_unknown(&self.schema());
+        if partition.is_none() && self.scan.is_total() {
+            let rows = self.scan.table.table.as_ref().map_or(0, |table| table.rows) as usize;
+            statistics.num_rows = Precision::Inexact(rows.min(self.limit.unwrap_or(usize::MAX)));
+        }
+        Ok(Arc::new(statistics))
+    }
+
+    /// A limit cannot go further down than here. Said otherwise, DataFusion takes it and its offset for placed, and
+    /// drops both.
+    fn supports_limit_pushdown(&self) -> bool {
+        false
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        // Each partition counts for itself, so several of them need a limit above.
+        (self.shares.parts() <= 1)
+            .then(|| -> Arc<dyn ExecutionPlan> { Arc::new(LakeScanExec { limit, ..self.clone() }) })
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.limit.filter(|_| self.shares.parts() <= 1)
+    }
+}
+
+/// How long a stream computes without a pause. Between two stretches others have their turn on the thread, and who gave
+/// the search up is heard.
+const STRETCH: Duration = Duration::from_millis(5);
+
+/// A partition's batches, with DataFusion's metrics.
+struct Batches {
+    rows: Rows,
+    metrics: Metrics,
+    /// When it last paused.
+    since: Instant,
+}
+
+impl Stream for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let begun = Instant::now();
+        let polled = loop {
+            if self.since.elapsed() >= STRETCH {
+                self.since = Instant::now();
+                context.waker().wake_by_ref();
+                break Poll::Pending;
+            }
+            break Poll::Ready(match self.rows.step() {
+                Ok(Step::Begun) => continue,
+                Ok(Step::Batch(batch)) => {
+                    self.metrics.baseline.record_output(batch.num_rows());
+                    Some(Ok(batch))
+                }
+                Ok(Step::End) => None,
+                Err(error) => Some(Err(error.into())),
+            });
+        };
+        self.metrics.baseline.elapsed_compute().add_elapsed(begun);
+        polled
+    }
+}
+
+/// The report's counts under the names that plans show.
+struct Metrics {
+    baseline: BaselineMetrics,
+    row_groups: Count,
+    row_groups_pruned: Count,
+    rows_pruned: Count,
+    rows_filtered: Count,
+    bytes: Count,
+}
+
+impl Metrics {
+    fn new(set: &ExecutionPlanMetricsSet, partition: usize) -> Metrics {
+        let count = |name: &'static str| MetricBuilder::new(set).counter(name, partition);
+        Metrics {
+            baseline: BaselineMetrics::new(set, partition),
+            row_groups: count("row_groups"),
+            row_groups_pruned: count("row_groups_pruned"),
+            rows_pruned: count("rows_pruned"),
+            rows_filtered: count("rows_filtered"),
+            bytes: count("bytes_read"),
+        }
+    }
+}
+
+impl Drop for Batches {
+    fn drop(&mut self) {
+        self.rows.finish_group();
+        let report = self.rows.report();
+        self.metrics.row_groups.add(report.row_groups);
+        self.metrics.row_groups_pruned.add(report.row_groups_pruned);
+        self.metrics.rows_pruned.add(report.rows_pruned as usize);
+        self.metrics.rows_filtered.add(report.rows_filtered as usize);
+        self.metrics.bytes.add(report.bytes() as usize);
+    }
+}

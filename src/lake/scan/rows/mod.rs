@@ -1,0 +1,13 @@
+//! The scan as a leaf of a plan: which parts it reads, and the batches it gives.
+
+pub(super) mod clip;
+pub(super) mod exec;
+pub(super) mod order;
+pub(super) mod partition;
+pub(super) mod provider;
+pub(super) mod request;
+pub(super) mod resolved;
+pub(super) mod row_group;
+pub(super) mod share;
+pub(super) mod span;
+pub(super) mod top_k;

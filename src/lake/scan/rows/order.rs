@@ -1,0 +1,150 @@
+//! Reading the rows first that a caller's order puts first, and leaving unread those that can no longer be among the
+//! first.
+//!
+//! The order is the caller's; here is known only where the numbers lie that bound it. How good a row has to be by now,
+//! the sort above the scan says by its dynamic filter.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
+
+use super::super::cache::file::OpenFile;
+use super::super::conditions::pruning::Extent;
+use super::super::conditions::ranges::Ranges;
+
+/// Takes the least number that a row must have, or the greatest where the order ascends, from a dynamic filter's
+/// present expression; `None` while nothing is decided.
+pub type Threshold = fn(&Arc<dyn PhysicalExpr>) -> Option<i64>;
+
+/// An order of rows by one number each; rows without a number come last.
+#[derive(Clone)]
+pub struct Order {
+    /// Whether the greatest number comes first.
+    pub descending: bool,
+    /// Where the numbers lie: a row's is that of one of these.
+    pub reaches: Vec<Reach>,
+    /// How the sort's filter is understood.
+    pub threshold: Threshold,
+}
+
+/// A place where the number that orders a row may lie, by its leaves' dotted paths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// In this leaf of int64 or timestamp.
+    In(Arc<str>),
+    /// In the first leaf; a row that has no value there but one in the second, a leaf of the same struct, goes before
+    /// all numbers.
+    Open(Arc<str>, Arc<str>),
+    /// Nothing is known of rows that have a value in this leaf.
+    Unknown(Arc<str>),
+}
+
+impl fmt::Debug for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Order")
+            .field("descending", &self.descending)
+            .field("reaches", &self.reaches)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An order together with the filter of the sort that it is for.
+#[derive(Clone, Debug)]
+pub(in crate::lake::scan) struct Sorted {
+    pub(in crate::lake::scan) order: Order,
+    pub(in crate::lake::scan) filter: Arc<dyn PhysicalExpr>,
+}
+
+/// The best that rows can have, greater being better whatever the direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::lake::scan) enum Best {
+    /// No number.
+    Missing,
+    /// None better than this.
+    Number(i128),
+    /// Any.
+    Unbounded,
+}
+
+impl Order {
+    /// The best that a row group can have.
+    pub(in crate::lake::scan) fn best(&self, file: &OpenFile, group: usize) -> Best {
+        let of = |reach: &Reach| self.reach(reach, |leaf| Extent::of_group(file, group, leaf));
+        self.reaches.iter().map(of).max().unwrap_or(Best::Unbounded)
+    }
+
+    /// The best of one place, by what is known of each leaf; nothing, of those that the file lacks.
+    fn reach<'a>(&self, reach: &Reach, extent: impl Fn(&str) -> Option<Extent<'a>>) -> Best {
+        let is_empty = |leaf: &str| extent(leaf).is_none_or(|extent| extent.is_empty());
+        match reach {
+            Reach::Unknown(leaf) if is_empty(leaf) => Best::Missing,
+            Reach::Unknown(_) => Best::Unbounded,
+            Reach::In(leaf) => extent(leaf).map_or(Best::Missing, |extent| self.first(&extent)),
+            Reach::Open(leaf, beside) => match extent(leaf) {
+                Some(extent) if extent.is_complete() => self.first(&extent),
+                None if is_empty(beside) => Best::Missing,
+                _ => Best::Unbounded,
+            },
+        }
+    }
+
+    fn first(&self, extent: &Extent<'_>) -> Best {
+        match extent.numbers() {
+            _ if extent.is_empty() => Best::Missing,
+            Some((_, greatest)) if self.descending => Best::Number(greatest),
+            // What is least comes first, and first is best.
+            Some((least, _)) => Best::Number(-least),
+            None => Best::Unbounded,
+        }
+    }
+}
+
+impl Sorted {
+    /// How good a row has to be by now.
+    pub(in crate::lake::scan) fn needed(&self) -> Option<Best> {
+        let dynamic = self.filter.downcast_ref::<DynamicFilterPhysicalExpr>()?;
+        let number = (self.order.threshold)(&dynamic.current().ok()?)?;
+        let number = i128::from(number);
+        Some(Best::Number(if self.order.descending { number } else { -number }))
+    }
+
+    /// The rows of a row group that may be as good as that.
+    pub(in crate::lake::scan) fn rows(&self, file: &OpenFile, group: usize, needed: Best) -> Ranges {
+        if self.order.best(file, group) < needed {
+            return Ranges::default();
+        }
+        let rows = file.groups()[group].rows;
+        let mut kept = Ranges::default();
+        for reach in &self.order.reaches {
+            let (Reach::In(leaf) | Reach::Open(leaf, _) | Reach::Unknown(leaf)) = reach;
+            let whole = self.order.reach(reach, |leaf| Extent::of_group(file, group, leaf));
+            if whole < needed {
+                continue;
+            }
+            // Pages of two leaves need not end at the same rows.
+            let pages = match reach {
+                Reach::In(_) | Reach::Open(..) => {
+                    file.leaf(leaf).and_then(|leaf| Some((leaf, file.pages(group, leaf)?)))
+                }
+                Reach::Unknown(_) => None,
+            };
+            let Some((leaf, pages)) = pages else {
+                return Ranges::all(rows);
+            };
+            let mut good = Ranges::default();
+            for (at, page) in pages.iter().enumerate() {
+                let end = pages.get(at + 1).map_or(rows, |next| next.first_row_index as u32);
+                let best = self
+                    .order
+                    .reach(reach, |_| Some(Extent::of_page(file, group, leaf, at)));
+                if best >= needed {
+                    good.push(page.first_row_index as u32..end);
+                }
+            }
+            kept = kept.union(&good);
+        }
+        kept
+    }
+}

@@ -1,0 +1,295 @@
+//! The rows of a scan's share of a table, batch by batch: prune, apply the scope, decode the predicates' columns,
+//! decode the rest for the rows that are left. Synchronous; `exec` turns it into a stream, which pauses between steps.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow::array::RecordBatch;
+
+use super::super::cache::file::OpenFile;
+use super::super::conditions::pruning::prune;
+use super::super::conditions::ranges::Ranges;
+use super::super::conditions::sieve::Sieve;
+use super::super::decode::columns;
+use super::super::error::ScanError;
+use super::super::report::account::Entries;
+use super::super::report::counts::ScanReport;
+use super::order::Sorted;
+use super::resolved::Scan;
+use super::row_group::{BATCH, Filtering, Group, Portion};
+use super::share::Share;
+use super::span::Ends;
+use super::top_k::{Ranking, TopKFilter};
+use crate::lake::picture::DataFile;
+
+/// Files of a share that are held open at once so that their row groups can be read in the order of a sort.
+const MOST_RANKED: usize = 256;
+
+/// What a step came to.
+pub(in crate::lake::scan) enum Step {
+    /// Rows.
+    Batch(RecordBatch),
+    /// A row group was begun, of which nothing may be left.
+    Begun,
+    /// There is nothing more.
+    End,
+}
+
+/// One share of a scan's rows, taken step by step.
+pub(in crate::lake::scan) struct Rows {
+    scan: Arc<Scan>,
+    ends: Ends,
+    files: std::vec::IntoIter<(Arc<DataFile>, u64)>,
+    share: Share,
+    sorted: Option<Sorted>,
+    top_k: Option<TopKFilter>,
+    ranking: Ranking,
+    /// All row groups of the share, the best last, where they are read by a sort's order.
+    ranked: Option<Vec<Place>>,
+    open: Option<(Arc<DataFile>, Arc<OpenFile>, Vec<Part>)>,
+    filtering: Option<Filtering>,
+    portion: Portion,
+    sieve: Sieve,
+    current: Option<Group>,
+    /// Rows still wanted.
+    left: usize,
+    done: Entries,
+}
+
+/// Rows of a row group that are to be read.
+struct Part {
+    group: usize,
+    /// By position in the row group.
+    rows: Range<u32>,
+    /// Whether no other share has rows of the row group before these, so that it counts here.
+    is_first: bool,
+}
+
+/// A row group of a file.
+type Place = (Arc<DataFile>, Arc<OpenFile>, Part);
+
+impl Rows {
+    /// At most `limit` rows of a share; in the order of a sort, if there is one.
+    pub(in crate::lake::scan) fn new(
+        scan: Arc<Scan>,
+        share: Share,
+        limit: Option<usize>,
+        sorted: Option<Sorted>,
+        top_k: Option<TopKFilter>,
+    ) -> Rows {
+        let ends = scan.ends();
+        let files = scan.files();
+        let files: Vec<_> = files[share.files(files, |file| file.rows)].to_vec();
+        Rows {
+            scan,
+            ends,
+            files: files.into_iter(),
+            share,
+            sorted,
+            top_k,
+            ranking: Ranking::default(),
+            ranked: None,
+            open: None,
+            filtering: None,
+            portion: Portion::default(),
+            sieve: Sieve::default(),
+            current: None,
+            left: limit.unwrap_or(usize::MAX),
+            done: Entries::default(),
+        }
+    }
+
+    /// Goes on by a batch or a row group.
+    pub(in crate::lake::scan) fn step(&mut self) -> Result<Step, ScanError> {
+        let step = self.next_step();
+        if !matches!(step, Ok(Step::Batch(_) | Step::Begun)) {
+            self.left = 0;
+        }
+        step
+    }
+
+    fn next_step(&mut self) -> Result<Step, ScanError> {
+        if self.left == 0 {
+            return Ok(Step::End);
+        }
+        if let Some(group) = &mut self.current {
+            let started = Instant::now();
+            let batch = group.next(&self.scan)?;
+            self.done.report.read_time += started.elapsed();
+            if let Some(batch) = batch {
+                let batch = batch.slice(0, batch.num_rows().min(self.left));
+                self.left -= batch.num_rows();
+                self.done.report.rows_out += batch.num_rows() as u64;
+                return Ok(Step::Batch(batch));
+            }
+            self.finish_group();
+        }
+        if let Some(mut filtering) = self.filtering.take() {
+            match filtering.step(&self.scan, &mut self.portion, &mut self.done.report)? {
+                true => self.current = Some(self.hand_out(filtering)?),
+                false => self.filtering = Some(filtering),
+            }
+            return Ok(Step::Begun);
+        }
+        let Some((data, file, part)) = self.next_group()? else {
+            return Ok(Step::End);
+        };
+        self.filtering = self.start(&data, file, part)?;
+        Ok(Step::Begun)
+    }
+
+    /// Lets go of the row group being read.
+    pub(in crate::lake::scan) fn finish_group(&mut self) {
+        if let Some(group) = self.current.take() {
+            self.done.bytes(&group.file, &group.read);
+        }
+        if let Some(filtering) = self.filtering.take() {
+            self.done.bytes(&filtering.file, &filtering.read);
+        }
+    }
+
+    /// What was done so far, a row group being read not counted.
+    pub(in crate::lake::scan) fn report(&self) -> &ScanReport {
+        &self.done.report
+    }
+
+    /// The next row group of this share: the best of those that are left where there is an order and the files are not
+    /// too many to hold open, else the next in the table's order.
+    fn next_group(&mut self) -> Result<Option<Place>, ScanError> {
+        if let Some(ranked) = &mut self.ranked {
+            return Ok(ranked.pop());
+        }
+        if let Some(order) = self.sorted.as_ref().map(|sorted| sorted.order.clone())
+            && self.files.len() <= MOST_RANKED
+        {
+            let mut ranked = Vec::new();
+            while let Some(place) = self.next_in_table()? {
+                ranked.push((order.best(&place.1, place.2.group), place));
+            }
+            ranked.sort_by_key(|(best, _)| *best);
+            let ranked = self.ranked.insert(ranked.into_iter().map(|(_, place)| place).collect());
+            return Ok(ranked.pop());
+        }
+        self.next_in_table()
+    }
+
+    fn next_in_table(&mut self) -> Result<Option<Place>, ScanError> {
+        loop {
+            if let Some((data, file, parts)) = &mut self.open
+                && let Some(part) = parts.pop()
+            {
+                return Ok(Some((data.clone(), file.clone(), part)));
+            }
+            let Some((data, start)) = self.files.next() else {
+                return Ok(None);
+            };
+            let started = Instant::now();
+            let file = self.scan.table.open(&data)?;
+            self.done.open(data.id);
+            let mut parts = Vec::new();
+            for (group, place) in file.groups().iter().enumerate().rev() {
+                let share = self.share.within(start + u64::from(place.first), place.rows);
+                let ends = self.ends.within(&data, place.first, place.rows);
+                let rows = share.start.max(ends.start)..share.end.min(ends.end);
+                if !rows.is_empty() {
+                    // One that several shares have a part of counts once.
+                    let is_first = rows.start == ends.start;
+                    self.done.report.row_groups += usize::from(is_first);
+                    parts.push(Part { group, rows, is_first });
+                }
+            }
+            self.done.report.prune_time += started.elapsed();
+            self.open = Some((data, file, parts));
+        }
+    }
+
+    /// Chooses the rows of a part of a row group and begins to read them; `None` if none is left.
+    fn start(&mut self, data: &DataFile, file: Arc<OpenFile>, part: Part) -> Result<Option<Filtering>, ScanError> {
+        let Part {
+            group,
+            rows: part,
+            is_first,
+        } = part;
+        let scan = self.scan.clone();
+        let started = Instant::now();
+        let mut rows = prune(&file, group, &scan.prune);
+        let mut outdone = false;
+        if let Some(sorted) = &self.sorted
+            && let Some(needed) = sorted.needed()
+        {
+            let left = rows.intersect(&sorted.rows(&file, group, needed));
+            outdone = left.is_empty() && !rows.is_empty();
+            rows = left;
+        }
+        if !rows.is_empty() {
+            let visible = scan.table.visible(data, &file, group, scan.owners.as_ref())?;
+            rows = rows.intersect(&visible);
+            let mut within = Ranges::default();
+            within.push(part.clone());
+            rows = rows.intersect(&within);
+        }
+        let count = rows.count();
+        let report = &mut self.done.report;
+        report.prune_time += started.elapsed();
+        if count == 0 {
+            report.row_groups_pruned += usize::from(is_first);
+            if scan.table.watch().is_some() {
+                let reason = match outdone {
+                    true => "the sort has better rows already".into(),
+                    false => scan.refuted_by(data, &file, group)?,
+                };
+                *self.done.report.pruned_by.entry(reason).or_default() += 1;
+            }
+            return Ok(None);
+        }
+        report.rows += part.len() as u64;
+        report.rows_pruned += (part.len() - count) as u64;
+        self.done.touch(data.id);
+        Filtering::begin(&scan, &file, group, rows, &mut self.sieve, &mut self.done.report).map(Some)
+    }
+
+    /// The rows that the predicates have left, to be handed out.
+    fn hand_out(&mut self, filtered: Filtering) -> Result<Group, ScanError> {
+        let Filtering {
+            file,
+            group,
+            read,
+            mut rows,
+            mut early,
+            ..
+        } = filtered;
+        let mut rest = &self.scan.rest;
+        if let Some(top_k) = self.top_k.as_ref().filter(|_| !rows.is_empty()) {
+            let (started, count) = (Instant::now(), rows.count());
+            (rows, early) = top_k.keep(&mut self.ranking, (&file, group), rows, early, &read)?;
+            let report = &mut self.done.report;
+            report.filtered(top_k.label(), (count, rows.count()), started.elapsed());
+            rest = top_k.rest();
+        }
+        rows.truncate(self.left);
+        let leaves = rest.leaves(file.fields(), file.sizes());
+        let late = match rows.is_empty() || leaves.is_empty() {
+            true => None,
+            false => Some(columns::reader(&file, group, &leaves, &rows, BATCH, &read)?),
+        };
+        let first_row = file.groups()[group].first;
+        Ok(Group {
+            file,
+            first_row,
+            rows: rows.rows().collect(),
+            at: 0,
+            early,
+            late,
+            read,
+        })
+    }
+}
+
+impl Drop for Rows {
+    /// A consumer that has enough stops in the middle of a row group; what was read still counts.
+    fn drop(&mut self) {
+        self.finish_group();
+        self.scan.account.add(&self.done);
+    }
+}

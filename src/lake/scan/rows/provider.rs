@@ -1,0 +1,111 @@
+//! A scoped table as DataFusion sees it. The scan takes over the filters that DataFusion pushes down (`lower`), so
+//! that rows are left out by statistics and dictionaries, and other columns are decoded only for those that are left.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::Result;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+
+use super::super::conditions::lower;
+use super::super::conditions::lower::Lowered;
+use super::super::lookup::locator;
+use super::super::report::counts::ScanReport;
+use super::super::table::ScopedTable;
+use super::clip::Clip;
+use super::exec::LakeScanExec;
+use super::request::ScanRequest;
+use super::resolved::{Scan, Unsettled};
+
+/// A table provider over the rows that a scope shows, with locator columns behind the clipped ones.
+#[derive(Debug)]
+pub struct LakeProvider {
+    table: ScopedTable,
+    request: ScanRequest,
+    clip: Clip,
+    schema: SchemaRef,
+    scans: Mutex<Vec<Arc<Scan>>>,
+}
+
+impl LakeProvider {
+    pub(in crate::lake::scan) fn new(table: ScopedTable, request: ScanRequest) -> LakeProvider {
+        let clip = table.clip(&request.leaves);
+        let fields: Vec<FieldRef> = clip
+            .schema()
+            .fields()
+            .iter()
+            .cloned()
+            .chain(locator::fields())
+            .collect();
+        LakeProvider {
+            table,
+            request,
+            clip,
+            schema: Arc::new(Schema::new(fields)),
+            scans: Mutex::default(),
+        }
+    }
+
+    /// What the scans planned from this provider have read so far.
+    pub fn report(&self) -> ScanReport {
+        let scans = self.scans.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sum = ScanReport::default();
+        for scan in scans.iter() {
+            sum.add(&scan.account.report(self.table.files().len()));
+        }
+        sum
+    }
+}
+
+#[async_trait::async_trait]
+impl TableProvider for LakeProvider {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        let columns = self.clip.schema();
+        Ok(filters.iter().map(|filter| lower::support(filter, columns)).collect())
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let schema = match projection {
+            Some(projection) => Arc::new(self.schema.project(projection)?),
+            None => self.schema.clone(),
+        };
+        let lowered = Lowered::of(filters, &self.table, &self.request.leaves, state)?;
+        let output = self.clip.retain(|name| schema.index_of(name).is_ok());
+        // Clones only what will be lowered again.
+        let unsettled =
+            (!lowered.late.is_empty()).then(|| Unsettled::new(output.clone(), self.request.clone(), lowered.clone()));
+        let request = self.request.clone();
+        let scan = Arc::new(Scan::new(
+            self.table.clone(),
+            schema,
+            &output,
+            request,
+            lowered.settled(),
+        ));
+        if let Some(watch) = self.table.watch().filter(|_| unsettled.is_none()) {
+            watch.scan(&scan);
+        }
+        self.scans
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(scan.clone());
+        let partitions = state.config().target_partitions();
+        Ok(Arc::new(LakeScanExec::new(scan, unsettled, partitions, limit)))
+    }
+}

@@ -1,0 +1,267 @@
+//! What a scan was asked, resolved against a table's layout: which columns are decoded first and which later, which
+//! files are met.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow::datatypes::SchemaRef;
+
+use super::super::cache::file::OpenFile;
+use super::super::conditions::lower::Lowered;
+use super::super::conditions::owner_set::OwnerSet;
+use super::super::conditions::pruning::{may_hold_owners, refutation};
+use super::super::error::ScanError;
+use super::super::items::ItemMatch;
+use super::super::predicate::{Alternative, Predicate};
+use super::super::prune::Prune;
+use super::super::report::account::Account;
+use super::super::table::ScopedTable;
+use super::clip::Clip;
+use super::order::Order;
+use super::request::ScanRequest;
+use super::span::{Ends, Stretch};
+use crate::fhir::storage::LeafSet;
+use crate::lake::picture::DataFile;
+
+/// A scan, resolved against a table's layout.
+#[derive(Debug)]
+pub(in crate::lake::scan) struct Scan {
+    pub(in crate::lake::scan) table: ScopedTable,
+    /// What batches have: clipped columns and locators, in the order asked for.
+    pub(in crate::lake::scan) schema: SchemaRef,
+    /// Whether no filter leaves rows out.
+    is_unconditional: bool,
+    /// Columns decoded for predicates; with the leaves that the output wants of the same roots.
+    pub(in crate::lake::scan) first: Clip,
+    /// The output's other columns.
+    pub(in crate::lake::scan) rest: Clip,
+    pub(in crate::lake::scan) predicates: Vec<(SchemaRef, Arc<dyn Predicate>)>,
+    pub(in crate::lake::scan) items: Vec<ItemMatch>,
+    pub(in crate::lake::scan) prune: Prune,
+    /// How `explain` shows what of `prune` is decided row by row.
+    pub(in crate::lake::scan) sieve_label: Arc<str>,
+    pub(in crate::lake::scan) numbers_suffice: bool,
+    pub(in crate::lake::scan) order: Option<Order>,
+    pub(in crate::lake::scan) owners: Option<OwnerSet>,
+    pub(in crate::lake::scan) either: Vec<Vec<Choice>>,
+    stretch: Stretch,
+    pub(in crate::lake::scan) is_costly: bool,
+    files: OnceLock<Vec<(Arc<DataFile>, u64)>>,
+    pub(in crate::lake::scan) account: Arc<Account>,
+}
+
+/// A scan of which some conditions are known only once it begins to read.
+#[derive(Debug)]
+pub(in crate::lake::scan) struct Unsettled {
+    /// The output's columns, less the locators.
+    pub(in crate::lake::scan) output: Clip,
+    pub(in crate::lake::scan) request: ScanRequest,
+    pub(in crate::lake::scan) lowered: Lowered,
+    settled: OnceLock<Arc<Scan>>,
+}
+
+/// One of several conditions, with the owners under whom all rows lie that meet it, where that is known.
+#[derive(Debug)]
+pub(in crate::lake::scan) struct Choice {
+    pub(in crate::lake::scan) condition: ItemMatch,
+    owners: Option<OwnerSet>,
+}
+
+impl Choice {
+    fn of(alternative: Alternative) -> Choice {
+        Choice {
+            condition: alternative.condition,
+            owners: alternative.owners.map(|owners| OwnerSet::of(&owners)),
+        }
+    }
+
+    /// Whether a row group may hold rows that meet it, as far as owners tell.
+    pub(in crate::lake::scan) fn may_hold(&self, file: &OpenFile, group: usize) -> bool {
+        let owners = self.owners.as_ref();
+        owners.is_none_or(|owners| may_hold_owners(file, group, owners))
+    }
+}
+
+impl Scan {
+    /// `schema` names the output's columns; `output` has the same, less the locators. `lowered` is what the plan's
+    /// filters come to.
+    pub(in crate::lake::scan) fn new(
+        table: ScopedTable,
+        schema: SchemaRef,
+        output: &Clip,
+        request: ScanRequest,
+        lowered: Lowered,
+    ) -> Scan {
+        let is_unconditional = lowered.is_empty();
+        let Lowered {
+            predicates,
+            mut items,
+            either,
+            prune,
+            ..
+        } = lowered;
+        let ScanRequest {
+            leaves: output_leaves,
+            numbers_suffice,
+            order,
+            owners,
+            stretch,
+            is_costly,
+        } = request;
+        // Ids are looked up, and leave few rows to the others.
+        items.sort_by_key(|condition| condition.ids().is_none());
+        let early: LeafSet = predicates
+            .iter()
+            .flat_map(|predicate| predicate.leaves().iter().cloned())
+            .collect();
+        // What the output wants of the roots that predicates read is decoded with them.
+        let roots = table.clip(&early);
+        let both = table.clip(&early.iter().chain(&output_leaves).cloned().collect());
+        let is_output = |name: &str| output.schema().index_of(name).is_ok();
+        let first = both
+            .retain(|name| is_output(name) && roots.schema().index_of(name).is_ok())
+            .join(&roots.retain(|name| !is_output(name)));
+        let rest = output.retain(|name| first.schema().index_of(name).is_err());
+        let predicates = predicates
+            .into_iter()
+            .map(|predicate| (table.schema(predicate.leaves()), predicate))
+            .collect();
+        Scan {
+            table,
+            schema,
+            is_unconditional,
+            first,
+            rest,
+            predicates,
+            items,
+            prune,
+            sieve_label: "statistics' conditions, row by row".into(),
+            numbers_suffice,
+            order,
+            owners: owners.map(|owners| OwnerSet::of(&owners)),
+            either: either
+                .into_iter()
+                .map(|choices| choices.into_iter().map(Choice::of).collect())
+                .collect(),
+            stretch,
+            is_costly,
+            files: OnceLock::new(),
+            account: Arc::default(),
+        }
+    }
+
+    /// Whether every live row of the table that the scope shows comes out.
+    pub(in crate::lake::scan) fn is_total(&self) -> bool {
+        self.is_unconditional && self.owners.is_none() && self.stretch == Stretch::default()
+    }
+
+    /// The files that may hold rows of it, in the table's order, each with how many rows those before it have.
+    pub(in crate::lake::scan) fn files(&self) -> &[(Arc<DataFile>, u64)] {
+        self.files.get_or_init(|| {
+            let mut before = 0;
+            let place = |file: Arc<DataFile>| {
+                let start = before;
+                before += file.rows;
+                (file, start)
+            };
+            self.chosen().into_iter().map(place).collect()
+        })
+    }
+
+    /// How many rows those files have.
+    pub(in crate::lake::scan) fn most_rows(&self) -> u64 {
+        self.files().last().map_or(0, |(file, start)| start + file.rows)
+    }
+
+    fn chosen(&self) -> Vec<Arc<DataFile>> {
+        let mut files = self.table.files_shown(self.owners());
+        let ends = self.ends();
+        files.retain(|file| ends.meets(file));
+        files
+    }
+
+    /// The part of the table that it is of.
+    pub(in crate::lake::scan) fn stretch(&self) -> Stretch {
+        self.stretch
+    }
+
+    pub(in crate::lake::scan) fn ends(&self) -> Ends {
+        Ends::of(&self.stretch, &self.table)
+    }
+
+    /// The owners that it is narrowed to.
+    pub(in crate::lake::scan) fn owners(&self) -> Option<&[i64]> {
+        self.owners.as_ref().map(OwnerSet::all)
+    }
+
+    /// Why nothing of a row group is left.
+    pub(in crate::lake::scan) fn refuted_by(
+        &self,
+        data: &DataFile,
+        file: &Arc<OpenFile>,
+        group: usize,
+    ) -> Result<Arc<str>, ScanError> {
+        if let Some(reason) = refutation(file, group, &self.prune) {
+            return Ok(reason);
+        }
+        let hidden = self.table.visible(data, file, group, self.owners.as_ref())?.is_empty();
+        Ok(match (hidden, self.owners.is_some()) {
+            (true, true) => "no row of the owners asked for".into(),
+            (true, false) => "no row within the scope".into(),
+            (false, _) => "several conditions together".into(),
+        })
+    }
+
+    /// The conditions that it decides on dictionary codes, for `explain`.
+    pub(in crate::lake::scan) fn items_shown(&self) -> Vec<String> {
+        let items = self.items.iter().map(|condition| condition.label.to_string());
+        let either = self.either.iter().map(|choices| {
+            let mut labels: Vec<&str> = choices.iter().map(|choice| &*choice.condition.label).collect();
+            // One for each element that a parameter reads.
+            labels.dedup();
+            labels.join(" or ")
+        });
+        items.chain(either).collect()
+    }
+
+    /// The conditions that it evaluates, for `explain`.
+    pub(in crate::lake::scan) fn predicates_shown(&self) -> Vec<&str> {
+        let predicates = self.predicates.iter();
+        predicates.map(|(_, predicate)| &**predicate.label()).collect()
+    }
+}
+
+impl Unsettled {
+    pub(in crate::lake::scan) fn new(output: Clip, request: ScanRequest, lowered: Lowered) -> Unsettled {
+        Unsettled {
+            output,
+            request,
+            lowered,
+            settled: OnceLock::new(),
+        }
+    }
+
+    /// The scan as it reads, if it has begun to.
+    pub(in crate::lake::scan) fn begun(&self) -> Option<&Arc<Scan>> {
+        self.settled.get()
+    }
+
+    /// The scan by what its conditions say now: when the first partition begins.
+    pub(in crate::lake::scan) fn settle(&self, planned: &Scan) -> &Arc<Scan> {
+        self.settled.get_or_init(|| {
+            let scan = Arc::new(Scan {
+                account: planned.account.clone(),
+                ..Scan::new(
+                    planned.table.clone(),
+                    planned.schema.clone(),
+                    &self.output,
+                    self.request.clone(),
+                    self.lowered.clone().settled(),
+                )
+            });
+            if let Some(watch) = scan.table.watch() {
+                watch.scan(&scan);
+            }
+            scan
+        })
+    }
+}

@@ -1,0 +1,256 @@
+//! A row group's rows: those that the conditions leave, and their columns, batch by batch.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow::array::{
+    Array, ArrayRef, BooleanArray, BooleanBufferBuilder, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array,
+};
+use arrow::compute::filter_record_batch;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+
+use super::super::cache::file::{OpenFile, ReadBytes};
+use super::super::conditions::ranges::Ranges;
+use super::super::conditions::sieve::Sieve;
+use super::super::decode::adapt::{adapt, adapt_array};
+use super::super::decode::columns;
+use super::super::error::ScanError;
+use super::super::lookup::locator::{FILE, ROW};
+use super::super::report::counts::ScanReport;
+use super::resolved::Scan;
+use crate::fhir::storage::NUMBER;
+
+/// Rows per batch handed out.
+pub(in crate::lake::scan) const BATCH: usize = 8192;
+
+/// A row group being handed out.
+pub(in crate::lake::scan) struct Group {
+    pub(in crate::lake::scan) file: Arc<OpenFile>,
+    /// Position in the file of the group's first row.
+    pub(in crate::lake::scan) first_row: u32,
+    pub(in crate::lake::scan) rows: Vec<u32>,
+    pub(in crate::lake::scan) at: usize,
+    pub(in crate::lake::scan) early: RecordBatch,
+    pub(in crate::lake::scan) late: Option<ParquetRecordBatchReader>,
+    pub(in crate::lake::scan) read: Arc<ReadBytes>,
+}
+
+impl Group {
+    pub(in crate::lake::scan) fn next(&mut self, scan: &Scan) -> Result<Option<RecordBatch>, ScanError> {
+        if self.at >= self.rows.len() {
+            return Ok(None);
+        }
+        let late = match &mut self.late {
+            Some(reader) => Some(
+                reader
+                    .next()
+                    .ok_or_else(|| self.file.missing("rows that its footer counts"))?
+                    .map_err(self.file.parquet())?,
+            ),
+            None => None,
+        };
+        let count = late
+            .as_ref()
+            .map_or(BATCH.min(self.rows.len() - self.at), RecordBatch::num_rows);
+        let late = late.map(|batch| adapt(&batch, scan.rest.schema())).transpose()?;
+        let early = self.early.slice(self.at, count.min(self.early.num_rows() - self.at));
+        let rows = &self.rows[self.at..self.at + count];
+        self.at += count;
+        let columns = scan.schema.fields().iter().map(|field| -> Result<ArrayRef, ScanError> {
+            let name = field.name().as_str();
+            Ok(match name {
+                FILE => Arc::new(Int64Array::from_value(self.file.id as i64, count)),
+                ROW => Arc::new(UInt32Array::from_iter_values(
+                    rows.iter().map(|row| self.first_row + row),
+                )),
+                _ => match (
+                    early.column_by_name(name),
+                    late.as_ref().and_then(|late| late.column_by_name(name)),
+                ) {
+                    (Some(column), _) => adapt_array(column, field)?,
+                    (None, Some(column)) => column.clone(),
+                    (None, None) => arrow::array::new_null_array(field.data_type(), count),
+                },
+            })
+        });
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        Ok(Some(RecordBatch::try_new_with_options(
+            scan.schema.clone(),
+            columns,
+            &options,
+        )?))
+    }
+}
+
+/// A row group whose rows the predicates are asked about, a portion of them at a step: what they ask may take long.
+pub(in crate::lake::scan) struct Filtering {
+    pub(in crate::lake::scan) file: Arc<OpenFile>,
+    pub(in crate::lake::scan) group: usize,
+    pub(in crate::lake::scan) read: Arc<ReadBytes>,
+    /// The rows that are left, and the columns read of them.
+    pub(in crate::lake::scan) rows: Ranges,
+    pub(in crate::lake::scan) early: RecordBatch,
+    /// The predicate being asked, and what it has said so far.
+    at: usize,
+    mask: BooleanBufferBuilder,
+    time: Duration,
+    /// How many rows there were.
+    before: usize,
+}
+
+impl Filtering {
+    /// Decides the conditions on items, sieves where that pays and reads the predicates' columns.
+    pub(in crate::lake::scan) fn begin(
+        scan: &Scan,
+        file: &Arc<OpenFile>,
+        group: usize,
+        mut rows: Ranges,
+        sieve: &mut Sieve,
+        report: &mut ScanReport,
+    ) -> Result<Filtering, ScanError> {
+        let read = ReadBytes::new(file);
+        let before = rows.count();
+        for condition in &scan.items {
+            if !rows.is_empty() {
+                let (started, count) = (Instant::now(), rows.count());
+                rows = condition.matching(&scan.table, file, group, &rows, &read)?;
+                report.filtered(&condition.label, (count, rows.count()), started.elapsed());
+            }
+        }
+        for choices in &scan.either {
+            let (started, count) = (Instant::now(), rows.count());
+            let mut found = Ranges::default();
+            for choice in choices.iter().filter(|choice| choice.may_hold(file, group)) {
+                if !rows.is_empty() {
+                    found = found.union(&choice.condition.matching(&scan.table, file, group, &rows, &read)?);
+                }
+            }
+            rows = found;
+            let mut labels: Vec<&str> = choices.iter().map(|choice| &*choice.condition.label).collect();
+            labels.dedup();
+            if !labels.is_empty() {
+                report.filtered(&labels.join(" or ").into(), (count, rows.count()), started.elapsed());
+            }
+        }
+        if !scan.predicates.is_empty() && !rows.is_empty() && sieve.pays(rows.count(), file.groups()[group].rows) {
+            let (started, count) = (Instant::now(), rows.count());
+            let kept = sieve.keep(&rows, &scan.prune, file, group, &read);
+            if let Some(kept) = kept.map_err(file.parquet())? {
+                rows = kept;
+                report.filtered(&scan.sieve_label, (count, rows.count()), started.elapsed());
+            }
+        }
+        let started = Instant::now();
+        let mut leaves = scan.first.leaves(file.fields(), file.sizes());
+        if scan.numbers_suffice {
+            leaves.retain(|leaf| !is_spared(file, group, *leaf));
+        }
+        let early = columns::read_leaves(file, group, &scan.first, &leaves, &rows, &read)?;
+        report.read_time += started.elapsed();
+        Ok(Filtering {
+            file: file.clone(),
+            group,
+            read,
+            mask: BooleanBufferBuilder::new(early.num_rows()),
+            rows,
+            early,
+            at: 0,
+            time: Duration::ZERO,
+            before,
+        })
+    }
+
+    /// Asks about one more portion; gives whether all is decided.
+    pub(in crate::lake::scan) fn step(
+        &mut self,
+        scan: &Scan,
+        portion: &mut Portion,
+        report: &mut ScanReport,
+    ) -> Result<bool, ScanError> {
+        let Some((schema, predicate)) = scan.predicates.get(self.at).filter(|_| !self.rows.is_empty()) else {
+            report.rows_filtered += (self.before - self.rows.count()) as u64;
+            return Ok(true);
+        };
+        let started = Instant::now();
+        let from = self.mask.len();
+        let count = portion.0.min(self.early.num_rows() - from);
+        let mask = definite(predicate.keep(&adapt(&self.early.slice(from, count), schema)?)?);
+        if mask.len() != count {
+            return Err(ScanError::Columns(arrow::error::ArrowError::ComputeError(format!(
+                "a row filter answered for {} of {count} rows",
+                mask.len(),
+            ))));
+        }
+        self.mask.append_buffer(mask.values());
+        if self.mask.len() == self.early.num_rows() {
+            let mask = BooleanArray::new(self.mask.finish(), None);
+            let count = self.rows.count();
+            if mask.true_count() < mask.len() {
+                self.rows = self.rows.filter(&mask);
+                self.early = filter_record_batch(&needed(&self.early, scan, self.at + 1)?, &mask)?;
+            }
+            let time = std::mem::take(&mut self.time) + started.elapsed();
+            report.filtered(predicate.label(), (count, self.rows.count()), time);
+            self.at += 1;
+        } else {
+            self.time += started.elapsed();
+        }
+        portion.learn(count, started.elapsed());
+        Ok(false)
+    }
+}
+
+/// How many rows a predicate is asked about at a step: more while it is quick, so that most are asked about a row group
+/// at once.
+#[derive(Clone, Copy)]
+pub(in crate::lake::scan) struct Portion(usize);
+
+impl Default for Portion {
+    fn default() -> Portion {
+        Portion(512)
+    }
+}
+
+impl Portion {
+    /// Takes account of how long a portion took.
+    fn learn(&mut self, rows: usize, took: Duration) {
+        if took > Duration::from_millis(10) {
+            self.0 = (rows / 2).max(16);
+        } else if took < Duration::from_millis(2) && rows == self.0 {
+            self.0 = self.0.saturating_mul(4);
+        }
+    }
+}
+
+/// The columns of a batch that the output or a predicate from `next` on reads.
+fn needed(batch: &RecordBatch, scan: &Scan, next: usize) -> Result<RecordBatch, ScanError> {
+    let schemas = scan.predicates[next..].iter().map(|(schema, _)| schema);
+    let schemas: Vec<_> = schemas.chain([&scan.schema]).collect();
+    let is_needed = |name: &str| schemas.iter().any(|schema| schema.index_of(name).is_ok());
+    let columns = batch.schema_ref().fields().iter().enumerate();
+    let columns: Vec<usize> = columns
+        .filter(|(_, field)| is_needed(field.name()))
+        .map(|(at, _)| at)
+        .collect();
+    Ok(batch.project(&columns)?)
+}
+
+/// Whether a leaf is the text of decimals that all have their number beside them in a row group: where as many of
+/// either are null, none has only a text.
+fn is_spared(file: &OpenFile, group: usize, leaf: usize) -> bool {
+    let nulls = |leaf: usize| {
+        let statistics = file.metadata().row_group(group).column(leaf).statistics();
+        statistics.and_then(|statistics| statistics.null_count_opt())
+    };
+    let number = file.leaf(&format!("{}{NUMBER}", file.paths()[leaf]));
+    number.is_some_and(|number| nulls(leaf).is_some() && nulls(leaf) == nulls(number))
+}
+
+/// With null as false.
+fn definite(mask: BooleanArray) -> BooleanArray {
+    match mask.nulls() {
+        Some(nulls) => BooleanArray::new(mask.values() & nulls.inner(), None),
+        None => mask,
+    }
+}

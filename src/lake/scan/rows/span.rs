@@ -1,0 +1,120 @@
+//! A part of a table between two of its rows. Rows stand in the order of the table's files, and within a file as they
+//! lie in it.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::super::lookup::locator::Locator;
+use super::super::table::ScopedTable;
+use crate::lake::picture::DataFile;
+
+/// A stretch of a table's rows in the table's order; the whole table by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stretch {
+    /// The first row that belongs to it.
+    pub from: Option<Locator>,
+    /// The first row that does not.
+    pub until: Option<Locator>,
+}
+
+impl Stretch {
+    /// What lies behind a row.
+    pub fn after(place: Locator) -> Stretch {
+        let next = Locator {
+            row: place.row.saturating_add(1),
+            ..place
+        };
+        Stretch::from(next)
+    }
+
+    /// A row and what lies behind it.
+    pub fn from(place: Locator) -> Stretch {
+        Stretch {
+            from: Some(place),
+            until: None,
+        }
+    }
+
+    /// What lies before a row.
+    pub fn before(place: Locator) -> Stretch {
+        Stretch {
+            from: None,
+            until: Some(place),
+        }
+    }
+}
+
+/// Which of its ends are rows. Where these lie is not told: their places say how many rows lie before them.
+impl fmt::Display for Stretch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.from, self.until) {
+            (None, None) => "all",
+            (Some(_), None) => "from a row on",
+            (None, Some(_)) => "up to a row",
+            (Some(_), Some(_)) => "between two rows",
+        })
+    }
+}
+
+/// Where a file stands among its table's files.
+type FilePlace = (i64, u64);
+
+/// The ends of a stretch in one snapshot's table.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::lake::scan) struct Ends {
+    from: (FilePlace, u32),
+    until: Option<(FilePlace, u32)>,
+}
+
+impl Ends {
+    /// A row of a file that the table does not have lies behind everything as a start, and before everything as an end:
+    /// nothing is read.
+    pub(in crate::lake::scan) fn of(stretch: &Stretch, table: &ScopedTable) -> Ends {
+        let place = |locator: Locator| {
+            let file = table.table.as_ref()?.file(locator.file)?;
+            Some((place_of(file), locator.row))
+        };
+        Ends {
+            from: match stretch.from {
+                None => ((i64::MIN, 0), 0),
+                Some(locator) => place(locator).unwrap_or(((i64::MAX, u64::MAX), u32::MAX)),
+            },
+            until: stretch
+                .until
+                .map(|locator| place(locator).unwrap_or(((i64::MIN, 0), 0))),
+        }
+    }
+
+    /// Whether rows of a file may belong to the stretch.
+    pub(in crate::lake::scan) fn meets(&self, file: &DataFile) -> bool {
+        let place = place_of(file);
+        place >= self.from.0
+            && self
+                .until
+                .is_none_or(|(until, row)| place < until || place == until && row > 0)
+    }
+
+    /// Which rows of a row group belong to it, by position in the row group.
+    pub(in crate::lake::scan) fn within(&self, file: &DataFile, first: u32, rows: u32) -> Range<u32> {
+        let place = place_of(file);
+        let start = match place.cmp(&self.from.0) {
+            std::cmp::Ordering::Less => rows,
+            std::cmp::Ordering::Equal => self.from.1.saturating_sub(first).min(rows),
+            std::cmp::Ordering::Greater => 0,
+        };
+        let end = match self.until {
+            None => rows,
+            Some((until, row)) => match place.cmp(&until) {
+                std::cmp::Ordering::Less => rows,
+                std::cmp::Ordering::Equal => row.saturating_sub(first).min(rows),
+                std::cmp::Ordering::Greater => 0,
+            },
+        };
+        start..end.max(start)
+    }
+}
+
+/// The order in which a picture lists a table's files.
+fn place_of(file: &DataFile) -> FilePlace {
+    (*file.owners.start(), file.id)
+}

@@ -1,0 +1,31 @@
+//! How many rows a scope has of its own, told from the directories of row groups alone.
+
+use super::super::conditions::owner_set::OwnerSet;
+use super::super::error::ScanError;
+use super::super::table::ScopedTable;
+
+impl ScopedTable {
+    /// Rows that are the scope's own. Shared ones that a patient's rows refer to are nobody's and are not counted.
+    pub fn own_rows(&self) -> Result<u64, ScanError> {
+        let Some(patient) = self.scope.patient.as_deref() else {
+            return self.counted(self.files(), None);
+        };
+        let owners = OwnerSet::of(&patient.owners);
+        self.counted(&self.files_of(&patient.owners), Some(&owners))
+    }
+
+    fn counted(
+        &self,
+        files: &[std::sync::Arc<crate::lake::picture::DataFile>],
+        owners: Option<&OwnerSet>,
+    ) -> Result<u64, ScanError> {
+        let mut count = 0;
+        for data in files {
+            let file = self.open(data)?;
+            for group in 0..file.groups().len() {
+                count += self.visible(data, &file, group, owners)?.count() as u64;
+            }
+        }
+        Ok(count)
+    }
+}

@@ -1,0 +1,8 @@
+//! Whose rows they are, and whose a scope shows.
+
+pub(super) mod count;
+pub(super) mod erased;
+pub(super) mod mentions;
+pub(super) mod shared_rows;
+pub(super) mod system_column;
+pub(super) mod system_columns;

@@ -1,0 +1,138 @@
+//! A system column of a row group, row by row: told from its dictionary and codes, for its values repeat from row to
+//! row, and decoded only where a file has it otherwise.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::{DataType, Int64Type, TimeUnit, TimestampMicrosecondType};
+use rustc_hash::FxHashMap;
+
+use super::super::cache::file::{OpenFile, ReadBytes};
+use super::super::decode::chunk::Chunk;
+use super::super::decode::columns::{read_leaf, texts};
+use super::super::error::ScanError;
+
+/// Stands for null among the ids of [`Names`].
+pub(in crate::lake::scan) const NONE: u32 = u32::MAX;
+
+/// Distinct texts.
+#[derive(Default)]
+pub(in crate::lake::scan) struct Names(Vec<Box<str>>);
+
+impl Names {
+    pub(in crate::lake::scan) fn find(&self, text: &str) -> Option<u32> {
+        self.0.iter().position(|have| &**have == text).map(|at| at as u32)
+    }
+
+    pub(in crate::lake::scan) fn get(&self, id: u32) -> Option<&str> {
+        self.0.get(id as usize).map(|text| &**text)
+    }
+
+    /// Bytes they take.
+    pub(in crate::lake::scan) fn weight(&self) -> usize {
+        self.0.iter().map(|text| text.len() + 24).sum()
+    }
+}
+
+/// Texts on their way to names.
+#[derive(Default)]
+struct Interned {
+    names: Names,
+    ids: FxHashMap<Box<str>, u32>,
+    /// Whether something was no text.
+    damaged: bool,
+}
+
+impl Interned {
+    fn id(&mut self, text: Option<&str>) -> u32 {
+        let Some(text) = text else { return NONE };
+        if let Some(id) = self.ids.get(text) {
+            return *id;
+        }
+        let id = self.ids.len() as u32;
+        self.names.0.push(text.into());
+        self.ids.insert(text.into(), id);
+        id
+    }
+
+    fn id_of_bytes(&mut self, bytes: Option<&[u8]>) -> u32 {
+        let text = bytes.map(std::str::from_utf8).transpose();
+        self.damaged |= text.is_err();
+        self.id(text.unwrap_or_default())
+    }
+}
+
+/// The distinct texts of a column, and which of them each row has. A column that the file lacks is null in all rows.
+pub(in crate::lake::scan) fn names(
+    file: &Arc<OpenFile>,
+    group: usize,
+    column: &'static str,
+) -> Result<(Names, Vec<u32>), ScanError> {
+    let rows = file.groups()[group].rows as usize;
+    let Some(leaf) = file.leaf(column) else {
+        return Ok((Names::default(), vec![NONE; rows]));
+    };
+    if file.fields().find(column).map(|(_, field)| field.data_type()) != Some(&DataType::Utf8) {
+        return Err(file.missing(column));
+    }
+    let interned = RefCell::new(Interned::default());
+    let id = |bytes: Option<&[u8]>| interned.borrow_mut().id_of_bytes(bytes);
+    if let Some(ids) = coded(file, group, leaf, id)? {
+        let interned = interned.into_inner();
+        return match interned.damaged {
+            true => Err(file.missing(column)),
+            false => Ok((interned.names, ids)),
+        };
+    }
+    let array = read_leaf(file, group, column)?;
+    let text = texts(file, &array, column)?;
+    let mut interned = Interned::default();
+    let ids = (0..rows).map(|row| interned.id(text(row))).collect();
+    Ok((interned.names, ids))
+}
+
+/// The numbers of a column without nulls; moments are microseconds since 1970.
+pub(in crate::lake::scan) fn numbers(
+    file: &Arc<OpenFile>,
+    group: usize,
+    column: &'static str,
+) -> Result<Vec<i64>, ScanError> {
+    let leaf = file.require(column)?;
+    let is_moment = match file.fields().find(column).map(|(_, field)| field.data_type()) {
+        Some(DataType::Int64) => false,
+        Some(DataType::Timestamp(TimeUnit::Microsecond, _)) => true,
+        _ => return Err(file.missing(column)),
+    };
+    // Values of other sizes are not what the column's type says.
+    let number = |bytes: Option<&[u8]>| bytes.and_then(|bytes| Some(i64::from_le_bytes(*bytes.first_chunk()?)));
+    if let Some(numbers) = coded(file, group, leaf, number)? {
+        return numbers
+            .into_iter()
+            .collect::<Option<_>>()
+            .ok_or_else(|| file.missing(column));
+    }
+    let array = read_leaf(file, group, column)?;
+    if array.null_count() > 0 {
+        return Err(file.missing(column));
+    }
+    Ok(match is_moment {
+        true => array.as_primitive::<TimestampMicrosecondType>().values().to_vec(),
+        false => array.as_primitive::<Int64Type>().values().to_vec(),
+    })
+}
+
+/// What each row's value stands for; `None` if the column is not encoded in a way that can be told without decoding it.
+fn coded<A: Copy + Default>(
+    file: &Arc<OpenFile>,
+    group: usize,
+    leaf: usize,
+    stands_for: impl Fn(Option<&[u8]>) -> A,
+) -> Result<Option<Vec<A>>, ScanError> {
+    let chunk = Chunk::open(file, group, leaf, &ReadBytes::new(file), stands_for).map_err(file.parquet())?;
+    let slots = match chunk {
+        Some(chunk) if chunk.repetition() == 0 => chunk.slots().map_err(file.parquet())?,
+        _ => None,
+    };
+    Ok(slots.map(|slots| slots.allowed))
+}
