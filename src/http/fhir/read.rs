@@ -21,7 +21,8 @@ use super::pretty::pretty;
 use super::resource_type::resource_type;
 use crate::fhir::TypeId;
 use crate::lake::Picture;
-use crate::search::{Subset, raw, with_base};
+use crate::search::parameters::raw;
+use crate::search::{Subset, with_base};
 
 /// The route of reads.
 pub(in crate::http) fn routes() -> Vec<Route> {

@@ -1,0 +1,148 @@
+//! A page that is about to be rendered: its links, and what its Bundle says besides resources.
+
+use bytes::Bytes;
+
+use super::super::SearchError;
+use super::super::includes::included::Included;
+use super::super::paging::links::Links;
+use super::super::paging::page_token::Tag;
+use super::super::paging::position::Course;
+use super::super::parameters::query::Query;
+use super::page::{Entry, Page};
+use crate::fhir::TypeId;
+use crate::fhir::outcome::{Issue, IssueType};
+use crate::lake::Lake;
+
+/// The longest link to another page, shorter than the longest URL that is taken: what a POST said at more length could
+/// not be asked for by GET. A thousand references fit.
+const MAX_LINK_BYTES: usize = 60_000;
+
+/// What an answer is given to: the search's address and time, and the lake that seals its tags.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::search) struct Occasion<'a> {
+    /// `{base}/fhir/`.
+    pub(in crate::search) base: &'a str,
+    /// The address of the search, without parameters.
+    pub(in crate::search) address: &'a str,
+    /// The time, in microseconds since 1970.
+    pub(in crate::search) now: i64,
+    /// Gives the seal of tags.
+    pub(in crate::search) lake: &'a Lake,
+}
+
+/// All of an answer but its resources.
+#[derive(Debug)]
+pub(in crate::search) struct Answer<'a> {
+    occasion: Occasion<'a>,
+    /// Where in the search's pages this is.
+    pub(in crate::search) course: &'a Course,
+    /// The types searched, in their order.
+    types: &'a [TypeId],
+    /// What was asked.
+    pub(in crate::search) query: &'a Query,
+    /// The snapshot that was read.
+    snapshot: u64,
+    /// How many matches there are, if that is to be said.
+    pub(in crate::search) total: Option<usize>,
+    /// Whether there are matches after this page.
+    pub(in crate::search) more: bool,
+    /// Whether matches are on other pages because this one would have brought more along than one answer holds.
+    pub(in crate::search) shortened: bool,
+    /// How many matches the page leaves out at its beginning.
+    pub(in crate::search) left_out: usize,
+}
+
+impl<'a> Answer<'a> {
+    /// The answer of a search that was carried out nowhere yet.
+    pub(in crate::search) fn new(
+        occasion: Occasion<'a>,
+        course: &'a Course,
+        types: &'a [TypeId],
+        query: &'a Query,
+        snapshot: u64,
+    ) -> Answer<'a> {
+        Answer {
+            occasion,
+            course,
+            types,
+            query,
+            snapshot,
+            total: None,
+            more: false,
+            shortened: false,
+            left_out: 0,
+        }
+    }
+}
+
+impl Answer<'_> {
+    /// The Bundle with these matches and what they bring along.
+    pub(in crate::search) fn render(self, matches: &[Entry], included: Included) -> Result<Bytes, SearchError> {
+        let query = self.query;
+        let place = |entry: &Entry| {
+            let part = self.types.iter().position(|ty| *ty == entry.ty)?;
+            Some((part, entry.place?))
+        };
+        let end = |entry: Option<&Entry>| entry.and_then(place);
+        let links = Links {
+            address: self.occasion.address,
+            parameters: &query.understood,
+            count: query.count,
+            offset: query.offset,
+            left_out: self.left_out,
+            matches: matches.len(),
+            more: self.more,
+            included: query.included,
+            // The rest of what the matches bring along comes before further matches.
+            more_included: included.is_full().then(|| query.included + included.len()),
+            ends: end(matches.first()).zip(end(matches.last())).map(Into::into),
+            first: Tag {
+                total: self.total.or_else(|| self.course.total()),
+                ..Tag::first(self.snapshot, self.course.erasures, self.course.scope)
+            },
+            asked: query.tag.as_deref(),
+        };
+        let links = links.list(|tag| tag.text(self.occasion.lake, &self.course.search));
+        let longest = links
+            .iter()
+            .filter(|(relation, _)| matches!(*relation, "next" | "previous"))
+            .map(|(_, url)| url.len())
+            .max();
+        if let Some(length) = longest.filter(|length| *length > MAX_LINK_BYTES) {
+            return Err(SearchError::LongLinks(length));
+        }
+        // An answer that is no more than a number has no entries.
+        let mut remarks = match query.counts_only() {
+            true => Vec::new(),
+            false => query.remarks.clone(),
+        };
+        if included.is_full() {
+            let text = "these matches bring more along than one answer holds; the next link goes on with it";
+            remarks.push(Issue::information(IssueType::Incomplete, text));
+        } else if self.shortened {
+            let text = match query.is_backwards() {
+                false => {
+                    "there are fewer matches here, for more would bring more along than one answer holds; the next link goes on"
+                }
+                true => {
+                    "there are fewer matches here, for more would bring more along than one answer holds; the previous link has the others"
+                }
+            };
+            remarks.push(Issue::information(IssueType::Incomplete, text));
+        }
+        remarks.extend(query.trace.remark());
+        let page = Page {
+            base: self.occasion.base,
+            now: self.occasion.now,
+            total: self.total,
+            links,
+            matches: if query.included > 0 { &[] } else { matches },
+            remarks,
+            included: &included.finish(),
+            subset: &query.subset,
+        }
+        .render();
+        query.trace.lap("render", None);
+        Ok(page)
+    }
+}

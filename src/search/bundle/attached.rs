@@ -1,0 +1,86 @@
+//! Addresses of attachments on their way out. A stored text has them relative to the service (`Binary/{id}`), so that
+//! it stays right when the service gets another address; who reads it is given the address as a whole, as R4's type
+//! `url` has it.
+
+use bytes::Bytes;
+use memchr::memmem;
+
+/// How an address of ours stands in a stored text, in which nothing is between tokens.
+const RELATIVE: &[u8] = br#""url":"Binary/"#;
+/// The length of its id, behind which the text ends.
+const ID: usize = uuid::fmt::Hyphenated::LENGTH;
+
+/// A text with the addresses of attachments under a base, which ends with a slash; `None` where it has none.
+pub fn with_base(text: &[u8], base: &str) -> Option<Bytes> {
+    let mut found = memmem::find_iter(text, RELATIVE)
+        .filter(|at| is_ours(&text[at + RELATIVE.len()..]))
+        .peekable();
+    found.peek()?;
+    let mut out = Vec::with_capacity(text.len() + 4 * base.len());
+    let mut done = 0;
+    for at in found {
+        // Behind the quotation mark that the address begins with.
+        let begin = at + RELATIVE.len() - b"Binary/".len();
+        out.extend_from_slice(&text[done..begin]);
+        out.extend_from_slice(base.as_bytes());
+        done = begin;
+    }
+    out.extend_from_slice(&text[done..]);
+    Some(Bytes::from(out))
+}
+
+/// An address as it is stored, of one that was shown.
+pub(in crate::search) fn stored_form(address: String, base: &str) -> String {
+    let relative = address.strip_prefix(base);
+    let ours = relative.filter(|text| {
+        let id = text
+            .strip_prefix("Binary/")
+            .and_then(|id| uuid::Uuid::try_parse(id).ok());
+        id.is_some_and(|id| id.get_version_num() == 8)
+    });
+    match ours {
+        Some(relative) => relative.to_owned(),
+        None => address,
+    }
+}
+
+/// Whether an id of the form that a sync gives stands here, and nothing behind it.
+fn is_ours(rest: &[u8]) -> bool {
+    let id = rest.get(..ID).and_then(|id| std::str::from_utf8(id).ok());
+    let id = id.and_then(|id| uuid::Uuid::try_parse(id).ok());
+    id.is_some_and(|id| id.get_version_num() == 8) && rest.get(ID) == Some(&b'"')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_ours_get_the_base() {
+        let base = "https://records.example/fhir/";
+        let id = "0c3151bd-1cbf-8d64-b04d-cd9187a4c6e0";
+        let of = |url: &str| {
+            format!(r#"{{"content":[{{"attachment":{{"url":"{url}"}}}},{{"attachment":{{"url":"{url}"}}}}]}}"#)
+        };
+        let shown = with_base(of(&format!("Binary/{id}")).as_bytes(), base).unwrap();
+        assert_eq!(shown, of(&format!("{base}Binary/{id}")));
+        assert_eq!(stored_form(format!("{base}Binary/{id}"), base), format!("Binary/{id}"));
+        for address in [
+            "https://payer.example/Binary/x",
+            "https://records.example/fhir/Binary/x",
+            "urn:x",
+        ] {
+            assert_eq!(stored_form(address.to_owned(), base), address);
+        }
+        for other in [
+            "Binary/x",
+            "https://payer.example/Binary/x",
+            &format!("Binary/{id}/_history/1"),
+            "Binary/0c3151bd-1cbf-4d64-b04d-cd9187a4c6e0",
+        ] {
+            assert_eq!(with_base(of(other).as_bytes(), base), None, "{other}");
+        }
+        let said = format!(r#"{{"text":"\"url\":\"Binary/{id}\""}}"#);
+        assert_eq!(with_base(said.as_bytes(), base), None, "it stands inside of a text");
+    }
+}

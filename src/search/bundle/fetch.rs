@@ -1,0 +1,101 @@
+//! The resources of a page's matches, read last and only for the page, on all processors.
+
+use datafusion::common::runtime::SpawnedTask;
+
+use super::super::SearchError;
+use super::super::engine::{Engine, MAX_PAGE_BYTES};
+use super::super::parameters::query::Query;
+use super::super::run::matches::Found;
+use super::page::Entry;
+pub(in crate::search) use crate::lake::scan::processors;
+use crate::lake::scan::{Locator, Row, ScopedTable};
+
+/// Rows that are worth a thread of their own.
+const WORTH_A_THREAD: usize = 128;
+
+impl Engine {
+    /// The resources of a page, cut where it meets [`MAX_PAGE_BYTES`]: at its end, or at its beginning where it was
+    /// found from its end.
+    pub(in crate::search) async fn fetch(
+        &self,
+        table: &ScopedTable,
+        query: &Query,
+        found: &mut Found,
+    ) -> Result<Vec<Entry>, SearchError> {
+        let mut places = found.locators.clone();
+        if query.is_backwards() {
+            places.reverse();
+        }
+        let mut entries = Vec::with_capacity(places.len());
+        let mut bytes = 0;
+        let mut left = places.as_slice();
+        'page: while !left.is_empty() {
+            let (now, rows) = some(table, left, left.len(), 2 * MAX_PAGE_BYTES).await?;
+            for (place, row) in left[..now].iter().zip(rows) {
+                bytes += row.resource.len();
+                if bytes > MAX_PAGE_BYTES && !entries.is_empty() {
+                    found.more = true;
+                    break 'page;
+                }
+                entries.push(Entry::of(table.ty(), row).at(*place));
+            }
+            left = &left[now..];
+        }
+        if query.is_backwards() {
+            entries.reverse();
+        }
+        Ok(entries)
+    }
+}
+
+/// The rows at the first of these places, at most `count`, and at how many: fewer than asked where they have more bytes
+/// than `most`, one at least.
+pub(in crate::search) async fn some(
+    table: &ScopedTable,
+    places: &[Locator],
+    count: usize,
+    most: usize,
+) -> Result<(usize, Vec<Row>), SearchError> {
+    let mut count = count.clamp(1, places.len().max(1)).min(places.len());
+    loop {
+        let most = if count <= 1 { usize::MAX } else { most };
+        match at_most(table, &places[..count], most).await? {
+            Some(rows) => return Ok((count, rows)),
+            None => count = (count / 16).max(1),
+        }
+    }
+}
+
+/// The rows at these places in the order given; `None` where they have more bytes than `most`.
+async fn at_most(table: &ScopedTable, places: &[Locator], most: usize) -> Result<Option<Vec<Row>>, SearchError> {
+    let parts = (places.len() / WORTH_A_THREAD).clamp(1, processors());
+    if parts == 1 {
+        return Ok(table.resources_at_most(places, most)?);
+    }
+    // Neighbours in a file lie in the same pages: each thread takes a stretch. The last is this thread's own.
+    let mut order: Vec<usize> = (0..places.len()).collect();
+    order.sort_unstable_by_key(|at| places[*at]);
+    let mut stretches = order.chunks(order.len().div_ceil(parts)).rev();
+    let read = |stretch: &[usize]| {
+        let here: Vec<Locator> = stretch.iter().map(|at| places[*at]).collect();
+        let table = table.clone();
+        move || table.resources_at_most(&here, most)
+    };
+    let own = stretches.next().unwrap_or_default();
+    let others: Vec<_> = stretches
+        .map(|stretch| {
+            let read = read(stretch);
+            (stretch, SpawnedTask::spawn(async move { read() }))
+        })
+        .collect();
+    let mut found = vec![(own, read(own)()?)];
+    for (stretch, task) in others {
+        found.push((stretch, task.join().await.map_err(SearchError::of_thread)??));
+    }
+    let mut rows: Vec<Option<Row>> = vec![None; places.len()];
+    for (stretch, here) in found {
+        let Some(here) = here else { return Ok(None) };
+        stretch.iter().zip(here).for_each(|(at, row)| rows[*at] = Some(row));
+    }
+    Ok(Some(rows.into_iter().flatten().collect()))
+}

@@ -1,0 +1,158 @@
+//! A page as a searchset Bundle: the stored bytes of each resource, spliced between the entries' own few.
+
+use bytes::Bytes;
+
+use super::attached::with_base;
+use super::subset::Subset;
+use crate::columns::json::push_quoted;
+use crate::fhir::outcome::{Issue, OperationOutcome};
+use crate::fhir::temporal::instant_text;
+use crate::fhir::{TypeId, facts};
+use crate::lake::scan::{Locator, Row};
+
+/// A resource on a page.
+#[derive(Debug)]
+pub(in crate::search) struct Entry {
+    pub(in crate::search) ty: TypeId,
+    pub(in crate::search) row: Row,
+    /// Where it lies, if that is known.
+    pub(in crate::search) place: Option<Locator>,
+    /// Of a contained resource that is shown alone, the type of what contains it.
+    pub(in crate::search) container: Option<TypeId>,
+}
+
+impl Entry {
+    /// A resource of its own.
+    pub(in crate::search) fn of(ty: TypeId, row: Row) -> Entry {
+        Entry {
+            ty,
+            row,
+            place: None,
+            container: None,
+        }
+    }
+
+    /// The same where it is known where it lies.
+    pub(in crate::search) fn at(self, place: Locator) -> Entry {
+        Entry {
+            place: Some(place),
+            ..self
+        }
+    }
+}
+
+/// All that a page shows.
+#[derive(Debug)]
+pub(in crate::search) struct Page<'a> {
+    /// `{base}/fhir/`.
+    pub(in crate::search) base: &'a str,
+    pub(in crate::search) now: i64,
+    pub(in crate::search) total: Option<usize>,
+    pub(in crate::search) links: Vec<(&'static str, String)>,
+    pub(in crate::search) matches: &'a [Entry],
+    pub(in crate::search) included: &'a [Entry],
+    /// What is to be said about how the page came about.
+    pub(in crate::search) remarks: Vec<Issue>,
+    pub(in crate::search) subset: &'a Subset,
+}
+
+impl Page<'_> {
+    /// The Bundle's JSON.
+    pub(in crate::search) fn render(&self) -> Bytes {
+        let entries = self.matches.iter().chain(self.included);
+        let size: usize = entries.map(|entry| entry.row.resource.len() + 200).sum();
+        let mut out = Vec::with_capacity(size + 1024);
+        begin(&mut out, self.now, self.total);
+        push_links(&mut out, &self.links);
+        self.entries(&mut out);
+        out.push(b'}');
+        Bytes::from(out)
+    }
+
+    /// A Bundle without entries has no `entry`: FHIR's arrays are never empty.
+    fn entries(&self, out: &mut Vec<u8>) {
+        let outcome = self.outcome();
+        if self.matches.is_empty() && self.included.is_empty() && outcome.is_none() {
+            return;
+        }
+        out.extend_from_slice(br#","entry":["#);
+        let matches = self.matches.iter().map(|entry| (entry, "match"));
+        let included = self.included.iter().map(|entry| (entry, "include"));
+        for (at, (entry, mode)) in matches.chain(included).enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            // The elements that are asked for are those of the matches.
+            let is_whole = self.subset.is_whole() || mode == "include" && !self.subset.elements.is_empty();
+            let cut = match is_whole {
+                true => None,
+                false => self.subset.cut(entry.ty, &entry.row.resource),
+            };
+            push_entry(out, self.base, entry, cut.as_deref(), mode);
+        }
+        if let Some(outcome) = outcome {
+            if !(self.matches.is_empty() && self.included.is_empty()) {
+                out.push(b',');
+            }
+            push_outcome(out, &outcome);
+        }
+        out.push(b']');
+    }
+
+    /// The remarks as one resource.
+    fn outcome(&self) -> Option<OperationOutcome> {
+        said(&self.remarks)
+    }
+}
+
+/// A Bundle's beginning, up to its links and entries.
+pub(in crate::search) fn begin(out: &mut Vec<u8>, now: i64, total: Option<usize>) {
+    out.extend_from_slice(br#"{"resourceType":"Bundle","id":""#);
+    out.extend_from_slice(uuid::Uuid::new_v4().to_string().as_bytes());
+    out.push(b'"');
+    if let Some(now) = instant_text(now) {
+        out.extend_from_slice(format!(r#","meta":{{"lastUpdated":"{now}"}}"#).as_bytes());
+    }
+    out.extend_from_slice(br#","type":"searchset""#);
+    if let Some(total) = total {
+        out.extend_from_slice(format!(r#","total":{total}"#).as_bytes());
+    }
+}
+
+/// The links, behind a member.
+pub(in crate::search) fn push_links(out: &mut Vec<u8>, links: &[(&'static str, String)]) {
+    out.extend_from_slice(br#","link":["#);
+    for (at, (relation, url)) in links.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(format!(r#"{{"relation":"{relation}","url":"#).as_bytes());
+        push_quoted(out, url);
+        out.push(b'}');
+    }
+    out.push(b']');
+}
+
+/// An entry: the stored text, or what is left of it.
+pub(in crate::search) fn push_entry(out: &mut Vec<u8>, base: &str, entry: &Entry, cut: Option<&[u8]>, mode: &str) {
+    out.extend_from_slice(br#"{"fullUrl":"#);
+    let place = facts().get(entry.container.unwrap_or(entry.ty)).name;
+    push_quoted(out, &format!("{base}{place}/{}", entry.row.id));
+    out.extend_from_slice(br#","resource":"#);
+    let shown = cut.unwrap_or(&entry.row.resource);
+    out.extend_from_slice(with_base(shown, base).as_deref().unwrap_or(shown));
+    out.extend_from_slice(format!(r#","search":{{"mode":"{mode}"}}}}"#).as_bytes());
+}
+
+/// An entry that says how the page came about.
+pub(in crate::search) fn push_outcome(out: &mut Vec<u8>, outcome: &OperationOutcome) {
+    let outcome = outcome.to_json();
+    out.extend_from_slice(format!(r#"{{"resource":{outcome},"search":{{"mode":"outcome"}}}}"#).as_bytes());
+}
+
+/// Remarks as one resource, if there are any.
+pub(in crate::search) fn said(remarks: &[Issue]) -> Option<OperationOutcome> {
+    let mut remarks = remarks.iter().cloned();
+    let first = OperationOutcome::new(remarks.next()?);
+    Some(remarks.fold(first, OperationOutcome::and))
+}

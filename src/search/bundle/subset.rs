@@ -1,0 +1,235 @@
+//! Parts of a resource: `_summary` and `_elements` (R4 search, 3.1.1.5.8 and 3.1.1.5.9), of searches and of reads, cut
+//! from the stored JSON text.
+//!
+//! What is left keeps its bytes; the result carries the SUBSETTED tag. Mandatory and modifier elements always stay.
+
+use super::super::SearchError;
+use super::super::engine::Handling;
+use super::super::parameters::raw::RawParameter;
+use super::super::parameters::resolve::refuse_modifier;
+use super::super::parameters::result::{Summary, invalid};
+use crate::columns::json::{Edits, Tape, Value, write_compact};
+use crate::fhir::{Element, TypeId, facts};
+
+const SUBSETTED: &str = concat!(
+    r#"{"system":"http://terminology.hl7.org/CodeSystem/v3-ObservationValue","code":"SUBSETTED","#,
+    r#""display":"subsetted"}"#
+);
+
+/// Which part of each resource is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Subset {
+    /// `_summary`.
+    pub(in crate::search) summary: Summary,
+    /// `_elements`; empty for all.
+    pub(in crate::search) elements: Vec<String>,
+}
+
+impl Subset {
+    /// What the parameters of a read of `ty` ask for; others than these two do not matter (R4 HTTP, general
+    /// parameters).
+    pub fn of_read(ty: TypeId, parameters: &[RawParameter]) -> Result<Subset, SearchError> {
+        let mut subset = Subset::default();
+        for raw in parameters.iter().filter(|raw| raw.counts(Handling::Lenient)) {
+            match raw.name.as_str() {
+                "_summary" => {
+                    refuse_modifier(raw, "special")?;
+                    subset.summary = Summary::parse(&raw.value)?;
+                    if subset.summary == Summary::Count {
+                        let expected = "one of true, text, data, false: only what a search finds is counted";
+                        return Err(invalid("_summary", &raw.value, expected));
+                    }
+                }
+                "_elements" => {
+                    refuse_modifier(raw, "special")?;
+                    subset.take_elements(ty, &raw.value, false)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(subset)
+    }
+
+    /// Takes up a value of `_elements`. Where several types are searched, `known_elsewhere` says, a name may be
+    /// another's.
+    pub(in crate::search) fn take_elements(
+        &mut self,
+        ty: TypeId,
+        value: &str,
+        known_elsewhere: bool,
+    ) -> Result<(), SearchError> {
+        for name in elements(value) {
+            if !known_elsewhere && !is_element(ty, name) {
+                let expected =
+                    "a top-level element of the type, by its name in R4: 'value' for valueQuantity and its like";
+                return Err(invalid("_elements", name, expected));
+            }
+            self.elements.push(name.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Whether resources are served whole.
+    pub fn is_whole(&self) -> bool {
+        self.elements.is_empty() && matches!(self.summary, Summary::False | Summary::Count)
+    }
+
+    /// The part of `resource`, of type `ty`; `None` where the text is no JSON object.
+    pub fn cut(&self, ty: TypeId, resource: &[u8]) -> Option<Vec<u8>> {
+        let mut tape = Tape::new();
+        let root = tape.parse(resource).ok().filter(Value::is_object)?;
+        let mut edits = Edits::new();
+        for (key, value) in root.entries() {
+            let name = key.name();
+            if !self.keeps_root(ty, &name) {
+                edits.omit(value);
+            } else if self.summary == Summary::True && self.elements.is_empty() {
+                omit_beyond_summary(ty, &name, value, &mut edits);
+            }
+        }
+        tag(root, &mut edits);
+        let mut out = Vec::with_capacity(resource.len() / 2);
+        write_compact(root, &mut out, &edits);
+        Some(out)
+    }
+
+    fn keeps_root(&self, ty: TypeId, property: &str) -> bool {
+        if matches!(property, "resourceType" | "id" | "meta") {
+            return true;
+        }
+        let Some(child) = facts().child(ty, property.strip_prefix('_').unwrap_or(property)) else {
+            return false;
+        };
+        let element = child.element;
+        if !self.elements.is_empty() {
+            return self.elements.iter().any(|name| name == element.name) || is_required(element);
+        }
+        match self.summary {
+            Summary::True => element.summary || is_required(element),
+            Summary::Text => element.name == "text" || element.min > 0,
+            Summary::Data => element.name != "text",
+            Summary::False | Summary::Count => true,
+        }
+    }
+}
+
+/// Whether `_elements` may name this of resources of a type. Clients name what every resource is told by, too.
+pub(in crate::search) fn is_element(ty: TypeId, name: &str) -> bool {
+    name == "resourceType" || facts().element(ty, name).is_some()
+}
+
+/// The names in a value of `_elements`.
+pub(in crate::search) fn elements(value: &str) -> impl Iterator<Item = &str> {
+    value.split(',').map(str::trim).filter(|name| !name.is_empty())
+}
+
+fn is_required(element: &Element) -> bool {
+    element.min > 0 || element.modifier
+}
+
+/// Leaves out of `value`, the property `name` of a `parent`, what is not in the summary form.
+fn omit_beyond_summary(parent: TypeId, name: &str, value: Value<'_>, edits: &mut Edits) {
+    let Some(child) = facts().child(parent, name) else {
+        return;
+    };
+    if value.is_array() {
+        for item in value.items() {
+            omit_within(child.ty, item, edits);
+        }
+    } else {
+        omit_within(child.ty, value, edits);
+    }
+}
+
+fn omit_within(ty: TypeId, object: Value<'_>, edits: &mut Edits) {
+    for (key, value) in object.entries() {
+        let name = key.name();
+        let kept = match facts().child(ty, name.strip_prefix('_').unwrap_or(&name)) {
+            Some(child) => child.element.summary || is_required(child.element),
+            None => false,
+        };
+        if kept {
+            omit_beyond_summary(ty, &name, value, edits);
+        } else {
+            edits.omit(value);
+        }
+    }
+}
+
+fn tag(root: Value<'_>, edits: &mut Edits) {
+    let Some(meta) = root.get("meta").filter(Value::is_object) else {
+        edits.append(root, "meta", &format!(r#"{{"tag":[{SUBSETTED}]}}"#));
+        return;
+    };
+    match meta.get("tag").filter(Value::is_array) {
+        Some(tags) => {
+            let kept = tags
+                .items()
+                .last()
+                .map(|last| &tags.raw()[1..last.span().end - tags.span().start]);
+            let all = kept
+                .map(|kept| format!("{kept},{SUBSETTED}"))
+                .unwrap_or_else(|| SUBSETTED.to_owned());
+            edits.replace(tags, format!("[{all}]"));
+        }
+        None => edits.append(meta, "tag", &format!("[{SUBSETTED}]")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(subset: Subset, text: &str) -> serde_json::Value {
+        let ty = facts().lookup("Observation").unwrap();
+        serde_json::from_slice(&subset.cut(ty, text.as_bytes()).unwrap()).unwrap()
+    }
+
+    const OBSERVATION: &str = r#"{"resourceType":"Observation","id":"o","meta":{"versionId":"1","tag":[ {"code":"x"} ]},
+        "text":{"status":"generated","div":"<div/>"},"status":"final","code":{"text":"c"},"note":[{"text":"n"}],
+        "component":[{"code":{"text":"d"},"referenceRange":[{"text":"r"}]}]}"#;
+
+    fn names(value: &serde_json::Value) -> String {
+        value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn parts_of_a_resource() {
+        let summary = |summary| Subset {
+            summary,
+            elements: Vec::new(),
+        };
+        let short = cut(summary(Summary::True), OBSERVATION);
+        assert_eq!(names(&short), "code component id meta resourceType status");
+        assert_eq!(names(&short["component"][0]), "code");
+        assert_eq!(short["meta"]["tag"][1]["code"], "SUBSETTED");
+        assert_eq!(short["meta"]["tag"][0]["code"], "x");
+        assert_eq!(
+            names(&cut(summary(Summary::Text), OBSERVATION)),
+            "code id meta resourceType status text"
+        );
+        assert_eq!(
+            names(&cut(summary(Summary::Data), OBSERVATION)),
+            "code component id meta note resourceType status"
+        );
+        let elements = Subset {
+            summary: Summary::False,
+            elements: vec!["note".to_owned()],
+        };
+        assert_eq!(
+            names(&cut(elements, OBSERVATION)),
+            "code id meta note resourceType status"
+        );
+    }
+
+    #[test]
+    fn the_tag_comes_where_there_is_no_meta() {
+        let subset = Subset {
+            summary: Summary::Data,
+            elements: Vec::new(),
+        };
+        let cut = cut(subset, r#"{"resourceType":"Observation","text":{"div":""}}"#);
+        assert_eq!(cut["meta"]["tag"][0]["code"], "SUBSETTED");
+        assert!(cut.get("text").is_none());
+    }
+}

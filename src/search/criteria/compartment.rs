@@ -1,0 +1,57 @@
+//! The compartment of a Patient, or of several, as a condition: the row is the Patient, or one of its compartment
+//! parameters refers to it (R4 CompartmentDefinition/patient).
+
+use super::super::SearchError;
+use super::super::parameters::raw::RawParameter;
+use super::super::parameters::resolve::Resolver;
+use super::criterion::{Condition, Criterion};
+use crate::fhir::{TypeId, compartment, facts};
+
+/// Whether resources of a type may be in a Patient's compartment.
+pub(in crate::search) fn holds(ty: TypeId) -> bool {
+    !compartment::patient_params(ty).is_empty() || facts().get(ty).name == "Patient"
+}
+
+/// The condition for one Patient; an error where resources of `ty` are in no Patient's compartment.
+pub(in crate::search) fn criterion(
+    resolver: &Resolver<'_>,
+    ty: TypeId,
+    patient: &str,
+) -> Result<Criterion, SearchError> {
+    of_any(resolver, ty, &[patient])
+}
+
+/// The same for all of these Patients together, whose ids have R4's form.
+pub(in crate::search) fn of_any(
+    resolver: &Resolver<'_>,
+    ty: TypeId,
+    patients: &[impl AsRef<str>],
+) -> Result<Criterion, SearchError> {
+    let name = facts().get(ty).name;
+    let ids: Vec<&str> = patients.iter().map(AsRef::as_ref).collect();
+    let values: Vec<String> = ids.iter().map(|id| format!("Patient/{id}")).collect();
+    let value = values.join(",");
+    let mut asked: Vec<RawParameter> = compartment::patient_params(ty)
+        .iter()
+        .map(|code| RawParameter::named(code, &value))
+        .collect();
+    if name == "Patient" {
+        asked.push(RawParameter::named("_id", &ids.join(",")));
+    }
+    let mut parts = Vec::with_capacity(asked.len());
+    for parameter in &asked {
+        parts.extend(resolver.criterion(ty, parameter)?);
+    }
+    let label = format!("in the compartment of {value}");
+    match (parts.pop(), parts.is_empty()) {
+        (None, _) => Err(SearchError::NoCompartment(name)),
+        (Some(only), true) => Ok(Criterion { label, ..only }),
+        (Some(last), false) => {
+            parts.push(last);
+            Ok(Criterion {
+                condition: Condition::Any(parts),
+                label,
+            })
+        }
+    }
+}

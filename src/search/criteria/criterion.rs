@@ -1,0 +1,312 @@
+//! Conditions on rows, as a tree: what a query asks of each resource.
+//!
+//! A condition that speaks of other resources (a chain, `_has`, `_list`) is a [`Join`] until `join` has answered it
+//! with the resources found there, or has left that to the plan that reads the rows; only conditions without joins are
+//! decided over rows.
+
+use std::sync::Arc;
+
+use super::super::SearchError;
+use super::super::parameters::parameter::{Compiled, Reading};
+use super::super::parameters::query::written;
+use super::super::parameters::raw::RawParameter;
+use super::super::parameters::result::invalid;
+use super::super::parameters::values::ReferenceValue;
+use super::super::run::contained;
+use super::matcher::{self, Matcher};
+use super::pushdown;
+use super::tuples::TupleSet;
+use super::words::Words;
+use crate::fhir::TypeId;
+use crate::fhir::search_parameter::SearchType;
+use crate::fhir::storage::LeafSet;
+use crate::lake::scan::Predicate;
+use crate::plan::Late;
+
+/// One condition on the rows; a query's conditions all hold of a match.
+#[derive(Clone, Debug)]
+pub(in crate::search) struct Criterion {
+    /// What is asked.
+    pub(in crate::search) condition: Condition,
+    /// The criterion as text, for `explain`.
+    pub(in crate::search) label: String,
+}
+
+/// What a criterion asks.
+#[derive(Clone, Debug)]
+pub(in crate::search) enum Condition {
+    /// Something of the values of a parameter.
+    Values {
+        /// The parameter, compiled for the type.
+        compiled: Arc<Compiled>,
+        /// What is asked of its values.
+        test: Test,
+    },
+    /// Something of the tuples of a composite parameter.
+    Tuples {
+        /// The composite, compiled for the type.
+        compiled: Arc<Compiled>,
+        /// What is asked of its tuples.
+        test: TupleTest,
+    },
+    /// Words in the narrative or in the whole resource.
+    Words {
+        /// Where they are looked for.
+        within: Within,
+        /// The words.
+        words: Arc<Words>,
+    },
+    /// All of these hold.
+    All(Vec<Criterion>),
+    /// One of these holds.
+    Any(Vec<Criterion>),
+    /// This does not hold.
+    Not(Box<Criterion>),
+    /// All of this holds of one and the same item of an element.
+    Item {
+        /// Yields the items.
+        items: Arc<Compiled>,
+        /// What is asked of each; its programs are evaluated on the items.
+        holds: Box<Criterion>,
+    },
+    /// The row contains a resource of this type, as far as its text tells at a glance.
+    Holds(TypeId),
+    /// A reference leads to a resource that the row contains.
+    Inside {
+        /// Yields the references, with their text.
+        references: Arc<Compiled>,
+        /// For each type that is followed, what is asked there.
+        targets: Vec<(TypeId, Criterion)>,
+    },
+    /// Something of other resources.
+    Join(Box<Join>),
+    /// Something of other resources that the plan finds before it reads the rows.
+    Late(Arc<Late>),
+}
+
+/// What is asked of a parameter's values.
+#[derive(Clone, Debug)]
+pub(in crate::search) enum Test {
+    /// `:missing`.
+    Missing(bool),
+    /// One of the alternatives holds; of none of them, where `not`.
+    AnyOf {
+        /// The alternatives.
+        matchers: Vec<Matcher>,
+        /// `:not`.
+        not: bool,
+    },
+    /// One value is other than this.
+    Differs(Matcher),
+}
+
+/// What is asked of a composite's tuples.
+#[derive(Clone, Debug)]
+pub(in crate::search) enum TupleTest {
+    /// `:missing`: whether there is no tuple with a value for each component.
+    Missing(bool),
+    /// One of the alternatives holds: a matcher for each component.
+    AnyOf(Vec<Vec<Matcher>>),
+    /// One of many does.
+    OneOf(Arc<TupleSet>),
+}
+
+/// Where words are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::search) enum Within {
+    /// `_text`: the narrative.
+    Narrative,
+    /// `_content`: every text of the resource.
+    Resource,
+}
+
+/// A condition on other resources.
+#[derive(Clone, Debug)]
+pub(in crate::search) enum Join {
+    /// A chain: a reference of the parameter leads to a resource that meets the criterion of its type.
+    Chain {
+        /// The reference parameter, compiled to tell targets.
+        compiled: Arc<Compiled>,
+        /// For each type that is followed, what is asked there.
+        targets: Vec<(TypeId, Criterion)>,
+    },
+    /// `_has`: a resource that meets the criterion refers to the row.
+    Has {
+        /// The type of the resources that refer.
+        source: TypeId,
+        /// Their reference parameter, compiled to tell targets.
+        through: Arc<Compiled>,
+        /// What is asked of them.
+        criterion: Box<Criterion>,
+        /// `_id` of the rows' type.
+        ids: Arc<Compiled>,
+    },
+    /// `_list`: one of these Lists names the row.
+    List {
+        /// The Lists' ids.
+        lists: Vec<String>,
+        /// `_id` of the rows' type.
+        ids: Arc<Compiled>,
+    },
+    /// `:below` or `:above`: a reference leads to one of these resources or into the hierarchy under or over it.
+    Hierarchy {
+        /// The reference parameter, compiled to tell targets.
+        compiled: Arc<Compiled>,
+        /// Where the hierarchy begins.
+        from: Vec<(TypeId, String)>,
+        /// For each type among these, the parameter that leads to a resource's parent.
+        parents: Vec<(TypeId, Arc<Compiled>)>,
+        /// Which way to go.
+        below: bool,
+    },
+}
+
+impl Test {
+    /// Takes account of the one code system that the elements compared are bound to.
+    pub(in crate::search) fn bind(&mut self, system: &'static str) {
+        match self {
+            Test::AnyOf { matchers, .. } => matchers.iter_mut().for_each(|matcher| matcher.bind(system)),
+            Test::Differs(matcher) => matcher.bind(system),
+            Test::Missing(_) => {}
+        }
+    }
+
+    /// Takes account of the types of the values compared: a canonical that names no version means all, and a boolean is
+    /// true or false.
+    pub(in crate::search) fn fit(&mut self, compiled: &Compiled, raw: &RawParameter) -> Result<(), SearchError> {
+        let matchers = match self {
+            Test::AnyOf { matchers, .. } => matchers.as_mut_slice(),
+            Test::Differs(matcher) => std::slice::from_mut(matcher),
+            Test::Missing(_) => return Ok(()),
+        };
+        match compiled.parameter.ty {
+            SearchType::Uri if compiled.yields_only(&["canonical"]) => {
+                matchers.iter_mut().for_each(Matcher::any_version)
+            }
+            SearchType::Token if compiled.yields_only(&["boolean", "Boolean"]) => {
+                if let Some(value) = matchers.iter().find_map(Matcher::not_boolean) {
+                    return Err(invalid(&written(raw), value, "true or false"));
+                }
+            }
+            _ => {}
+        }
+        if let Test::AnyOf { matchers, .. } = self {
+            matcher::gather_tokens(matchers, pushdown::MOST_ALTERNATIVES);
+            matcher::gather_values(matchers);
+        }
+        Ok(())
+    }
+
+    /// The columns of the values that deciding it reads.
+    pub(in crate::search) fn reading(&self) -> Reading {
+        let Test::AnyOf { matchers, .. } = self else {
+            return Reading::Values;
+        };
+        let all = |is: fn(&Matcher) -> bool| matchers.iter().all(is);
+        if all(|matcher| {
+            matches!(
+                matcher,
+                Matcher::Reference(ReferenceValue::Relative { .. }) | Matcher::RefersTo(_) | Matcher::PointsTo(_)
+            )
+        }) {
+            Reading::Targets
+        } else if all(|matcher| matches!(matcher, Matcher::Quantity(value) if value.is_of_any_unit())) {
+            Reading::Numbers
+        } else if all(|matcher| matches!(matcher, Matcher::ReferenceIdentifier(_))) {
+            Reading::Identifier
+        } else if all(|matcher| matches!(matcher, Matcher::Label(_))) {
+            Reading::Labels
+        } else if all(|matcher| matches!(matcher, Matcher::OfType(_))) {
+            Reading::TypedIdentifier
+        } else {
+            Reading::Values
+        }
+    }
+}
+
+impl Criterion {
+    /// That the values of a parameter pass a test.
+    pub(in crate::search) fn of_values(compiled: Arc<Compiled>, test: Test, label: String) -> Criterion {
+        Criterion {
+            condition: Condition::Values { compiled, test },
+            label,
+        }
+    }
+
+    /// The parameter and what is asked of its values, where that is all there is to the criterion.
+    pub(in crate::search) fn values(&self) -> Option<(&Arc<Compiled>, &Test)> {
+        match &self.condition {
+            Condition::Values { compiled, test } => Some((compiled, test)),
+            _ => None,
+        }
+    }
+
+    /// Whether it speaks of other resources, so that it must be answered before rows are decided by it.
+    pub(in crate::search) fn has_join(&self) -> bool {
+        match &self.condition {
+            Condition::All(parts) | Condition::Any(parts) => parts.iter().any(Criterion::has_join),
+            Condition::Not(part) | Condition::Item { holds: part, .. } => part.has_join(),
+            Condition::Join(_) => true,
+            Condition::Values { .. }
+            | Condition::Tuples { .. }
+            | Condition::Words { .. }
+            | Condition::Holds(_)
+            | Condition::Inside { .. }
+            | Condition::Late(_) => false,
+        }
+    }
+
+    /// Whether deciding it takes the digits that a decimal was written with, which the number beside it has not.
+    pub(in crate::search) fn reads_digits(&self) -> bool {
+        match &self.condition {
+            Condition::Values { test, .. } => match test {
+                Test::AnyOf { matchers, .. } => matchers.iter().any(|matcher| matches!(matcher, Matcher::Imprecise(_))),
+                Test::Missing(_) | Test::Differs(_) => false,
+            },
+            Condition::All(parts) | Condition::Any(parts) => parts.iter().any(Criterion::reads_digits),
+            Condition::Not(part) | Condition::Item { holds: part, .. } => part.reads_digits(),
+            _ => false,
+        }
+    }
+
+    /// Adds the columns that deciding it reads.
+    pub(in crate::search) fn add_leaves(&self, leaves: &mut LeafSet) {
+        match &self.condition {
+            Condition::Values { compiled, .. } => leaves.extend(compiled.program.leaves().iter().cloned()),
+            Condition::Tuples { compiled, .. } => {
+                let programs = compiled.components.iter().map(|component| &component.program);
+                for program in programs.chain([&compiled.program]) {
+                    leaves.extend(program.leaves().iter().cloned());
+                }
+            }
+            Condition::Words { within, .. } => {
+                leaves.insert(within.leaf().to_owned());
+            }
+            Condition::All(parts) | Condition::Any(parts) => parts.iter().for_each(|part| part.add_leaves(leaves)),
+            Condition::Not(part) => part.add_leaves(leaves),
+            Condition::Item { items, holds } => {
+                leaves.extend(items.program.leaves().iter().cloned());
+                holds.add_leaves(leaves);
+            }
+            Condition::Holds(_) => {
+                leaves.insert(contained::COLUMN.to_owned());
+            }
+            Condition::Inside { references, .. } => {
+                leaves.insert(contained::COLUMN.to_owned());
+                leaves.extend(references.program.leaves().iter().cloned());
+            }
+            Condition::Late(late) => leaves.extend(late.leaves().iter().cloned()),
+            Condition::Join(_) => {}
+        }
+    }
+}
+
+impl Within {
+    /// The column that holds the text.
+    pub(in crate::search) fn leaf(self) -> &'static str {
+        match self {
+            Within::Narrative => "text.div",
+            Within::Resource => "resource",
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! A query's criteria over a batch of rows: which rows match.
+//!
+//! The population plan runs this inside the scan, the person path straight over a person's columns: there is one
+//! meaning.
+
+use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::DataType;
+
+use super::super::SearchError;
+use super::super::parameters::parameter::Compiled;
+use super::super::run::contained;
+use super::criterion::{Condition, Criterion, Test, TupleTest, Within};
+use super::matcher::{Matcher, only_text};
+use super::targets::is_of_references;
+use super::words::{Words, split_into};
+use crate::columns::json::{Tape, Value};
+use crate::fhir::storage::LeafSet;
+use crate::fhirpath::{Collection, Focus, Offsets, Typed};
+use crate::lake::scan::Predicate;
+
+/// The columns that the criteria read.
+pub(in crate::search) fn leaves(criteria: &[Criterion]) -> LeafSet {
+    let mut leaves = LeafSet::new();
+    criteria.iter().for_each(|criterion| criterion.add_leaves(&mut leaves));
+    leaves
+}
+
+/// For each row whether all criteria hold.
+pub(in crate::search) fn matches(criteria: &[Criterion], batch: &RecordBatch) -> Result<BooleanArray, SearchError> {
+    all(criteria, batch, true)
+}
+
+/// The same, where every parameter's program is run.
+pub(in crate::search) fn matches_by_programs(
+    criteria: &[Criterion],
+    batch: &RecordBatch,
+) -> Result<BooleanArray, SearchError> {
+    all(criteria, batch, false)
+}
+
+/// `plain` says whether values in plain columns are compared where they lie.
+fn all(criteria: &[Criterion], batch: &RecordBatch, plain: bool) -> Result<BooleanArray, SearchError> {
+    let mut all = vec![true; batch.num_rows()];
+    for criterion in criteria {
+        let mut rows = vec![false; batch.num_rows()];
+        mark(criterion, batch, plain, &mut rows)?;
+        for (all, row) in all.iter_mut().zip(rows) {
+            *all &= row;
+        }
+        if !all.contains(&true) {
+            break;
+        }
+    }
+    let all = BooleanBuffer::collect_bool(all.len(), |row| all[row]);
+    Ok(BooleanArray::new(all, None))
+}
+
+/// Marks the rows for which the criterion holds; none is marked before.
+fn mark(criterion: &Criterion, batch: &RecordBatch, plain: bool, rows: &mut [bool]) -> Result<(), SearchError> {
+    match &criterion.condition {
+        Condition::Values { compiled, test } => {
+            let columns = compiled.plain.as_ref().filter(|_| plain);
+            if !columns.is_some_and(|columns| columns.mark(test, batch, rows)) {
+                mark_values(&values(compiled, batch)?, test, rows);
+            }
+        }
+        Condition::Item { items, holds } => {
+            let found = values(items, batch)?;
+            let focus = Focus::root(batch, items.ty).enter(&found);
+            let holds = of_items(holds, &focus)?;
+            let hits = holds.into_iter().enumerate().filter(|(_, holds)| *holds);
+            hits.for_each(|(item, _)| rows[focus.row(item)] = true);
+        }
+        Condition::Holds(ty) => contained::mark_holding(*ty, batch, rows),
+        Condition::Inside { references, targets } => {
+            let inner = inner_references(&values(references, batch)?, rows.len());
+            contained::mark_led_to(&inner, targets, batch, rows)?;
+        }
+        Condition::Tuples { compiled, test } => mark_tuples(compiled, test, batch, rows)?,
+        Condition::Words { within, words } => mark_words(*within, words, batch, rows),
+        Condition::All(parts) => {
+            for (row, holds) in rows.iter_mut().zip(all(parts, batch, plain)?.values()) {
+                *row = holds;
+            }
+        }
+        Condition::Any(parts) => {
+            for part in parts {
+                let mut of_part = vec![false; rows.len()];
+                mark(part, batch, plain, &mut of_part)?;
+                rows.iter_mut().zip(of_part).for_each(|(row, holds)| *row |= holds);
+            }
+        }
+        Condition::Not(part) => {
+            mark(part, batch, plain, rows)?;
+            rows.iter_mut().for_each(|row| *row = !*row);
+        }
+        Condition::Late(late) => {
+            let kept = late.keep(batch)?;
+            rows.iter_mut()
+                .zip(&kept)
+                .for_each(|(row, kept)| *row = kept == Some(true));
+        }
+        Condition::Join(_) => return Err(SearchError::Unanswered),
+    }
+    Ok(())
+}
+
+/// A parameter's values. A row on which its expression is in error has none.
+fn values(compiled: &Compiled, batch: &RecordBatch) -> Result<Collection, SearchError> {
+    let evaluation = compiled.program.evaluate(batch);
+    Ok(evaluation.map_err(|source| compiled.failed(source))?.lenient())
+}
+
+/// For each row the ids of the contained resources that its references lead to.
+fn inner_references(values: &Collection, rows: usize) -> Vec<Vec<String>> {
+    let mut found = vec![Vec::new(); rows];
+    for part in values.typed() {
+        let texts = part.items.child("reference");
+        let is_of_references = is_of_references(&part);
+        let text = |item| {
+            if is_of_references {
+                only_text(&texts, item)
+            } else {
+                part.items.text(item)
+            }
+        };
+        for (row, found) in found.iter_mut().enumerate() {
+            let references = part.offsets.range(row).filter_map(text);
+            found.extend(references.filter_map(|text| text.strip_prefix('#')).map(str::to_owned));
+        }
+    }
+    found
+}
+
+/// For each item whether a criterion holds whose programs are evaluated on items.
+fn of_items(criterion: &Criterion, focus: &Focus) -> Result<Vec<bool>, SearchError> {
+    let mut items = vec![false; focus.len()];
+    match &criterion.condition {
+        Condition::Values { compiled, test } => {
+            let evaluation = compiled.program.evaluate_on(focus);
+            let values = evaluation.map_err(|source| compiled.failed(source))?.lenient();
+            mark_values(&values, test, &mut items);
+        }
+        Condition::All(parts) => {
+            items.fill(true);
+            for part in parts {
+                let of_part = of_items(part, focus)?;
+                items.iter_mut().zip(of_part).for_each(|(item, holds)| *item &= holds);
+            }
+        }
+        Condition::Any(parts) => {
+            for part in parts {
+                let of_part = of_items(part, focus)?;
+                items.iter_mut().zip(of_part).for_each(|(item, holds)| *item |= holds);
+            }
+        }
+        Condition::Not(part) => {
+            items = of_items(part, focus)?;
+            items.iter_mut().for_each(|item| *item = !*item);
+        }
+        Condition::Tuples { .. }
+        | Condition::Words { .. }
+        | Condition::Item { .. }
+        | Condition::Holds(_)
+        | Condition::Inside { .. }
+        | Condition::Join(_)
+        | Condition::Late(_) => {
+            return Err(SearchError::Unanswered);
+        }
+    }
+    Ok(items)
+}
+
+/// Marks the rows of which one value is not what the matcher asks for.
+fn mark_differing(matcher: &Matcher, part: &Typed, rows: &mut [bool]) {
+    let each = Typed {
+        offsets: Offsets::Each(part.items.len()),
+        items: part.items.clone(),
+    };
+    let mut same = vec![false; part.items.len()];
+    matcher.mark(&each, &mut same);
+    for (row, marked) in rows.iter_mut().enumerate() {
+        *marked |= part.offsets.range(row).any(|item| !same[item]);
+    }
+}
+
+fn mark_values(values: &Collection, test: &Test, rows: &mut [bool]) {
+    match test {
+        Test::Missing(missing) => {
+            for (row, marked) in rows.iter_mut().enumerate() {
+                *marked = values.range(row).is_empty() == *missing;
+            }
+        }
+        Test::AnyOf { matchers, not } => {
+            for part in values.typed() {
+                for matcher in matchers {
+                    matcher.mark(&part, rows);
+                }
+            }
+            if *not {
+                rows.iter_mut().for_each(|row| *row = !*row);
+            }
+        }
+        Test::Differs(matcher) => {
+            for part in values.typed() {
+                mark_differing(matcher, &part, rows);
+            }
+        }
+    }
+}
+
+/// Marks the rows of which one tuple passes: the components are decided on what the composite's expression yields, each
+/// item of it a context of its own.
+fn mark_tuples(
+    compiled: &Compiled,
+    test: &TupleTest,
+    batch: &RecordBatch,
+    rows: &mut [bool],
+) -> Result<(), SearchError> {
+    let tuples = values(compiled, batch)?;
+    let focus = Focus::root(batch, compiled.ty).enter(&tuples);
+    let mut components = Vec::with_capacity(compiled.components.len());
+    for component in &compiled.components {
+        let evaluation = component.program.evaluate_on(&focus);
+        components.push(evaluation.map_err(|source| component.failed(source))?.lenient());
+    }
+    let hits = |passes: &dyn Fn(usize, &Collection, &mut [bool])| {
+        let mut hits = vec![true; focus.len()];
+        for (at, component) in components.iter().enumerate() {
+            let mut of_component = vec![false; focus.len()];
+            passes(at, component, &mut of_component);
+            hits.iter_mut()
+                .zip(of_component)
+                .for_each(|(hit, passes)| *hit &= passes);
+        }
+        hits
+    };
+    let mut any = |hits: Vec<bool>| {
+        let found = hits.into_iter().enumerate().filter(|(_, hit)| *hit);
+        found.for_each(|(context, _)| rows[focus.row(context)] = true);
+    };
+    match test {
+        TupleTest::Missing(missing) => {
+            any(hits(&|_, component, hits| {
+                let present = |(tuple, hit): (usize, &mut bool)| *hit = !component.range(tuple).is_empty();
+                hits.iter_mut().enumerate().for_each(present);
+            }));
+            if *missing {
+                rows.iter_mut().for_each(|row| *row = !*row);
+            }
+        }
+        TupleTest::OneOf(set) => set.each(&components, |tuple| rows[focus.row(tuple)] = true),
+        TupleTest::AnyOf(alternatives) => {
+            for matchers in alternatives {
+                any(hits(&|at, component, hits| {
+                    for part in component.typed() {
+                        matchers[at].mark(&part, hits);
+                    }
+                }));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn mark_words(within: Within, words: &Words, batch: &RecordBatch, rows: &mut [bool]) {
+    let mut found = Vec::new();
+    for (row, marked) in rows.iter_mut().enumerate() {
+        found.clear();
+        match within {
+            Within::Narrative => {
+                let Some(text) = narrative(batch, row) else { continue };
+                split_into(&without_markup(text), &mut found);
+            }
+            Within::Resource => {
+                let Some(text) = text(batch.column_by_name("resource").map(AsRef::as_ref), row) else {
+                    continue;
+                };
+                let mut tape = Tape::new();
+                if let Ok(root) = tape.parse(text.as_bytes()) {
+                    texts(root, &mut found);
+                }
+            }
+        }
+        *marked = words.hold(&found);
+    }
+}
+
+fn narrative(batch: &RecordBatch, row: usize) -> Option<&str> {
+    let texts = batch.column_by_name("text")?;
+    match texts.data_type() {
+        DataType::Struct(_) if texts.is_valid(row) => {
+            text(texts.as_struct().column_by_name("div").map(AsRef::as_ref), row)
+        }
+        _ => None,
+    }
+}
+
+fn text(column: Option<&dyn Array>, row: usize) -> Option<&str> {
+    let texts = column?.as_string_opt::<i32>()?;
+    texts.is_valid(row).then(|| texts.value(row))
+}
+
+/// The text between the tags, with a blank in the place of tags and entities.
+fn without_markup(html: &str) -> String {
+    let mut out = String::with_capacity(html.len());
+    let mut until = None;
+    for c in html.chars() {
+        match (until, c) {
+            (Some(end), c) if c == end => {
+                until = None;
+                out.push(' ');
+            }
+            (Some(_), _) => {}
+            (None, '<') => until = Some('>'),
+            (None, '&') => until = Some(';'),
+            (None, c) => out.push(c),
+        }
+    }
+    out
+}
+
+/// The words of all texts in a JSON value, in order; of narratives, what people read.
+fn texts(value: Value<'_>, words: &mut Vec<String>) {
+    if value.is_object() {
+        value.entries().for_each(|(_, value)| texts(value, words));
+    } else if value.is_array() {
+        value.items().for_each(|value| texts(value, words));
+    } else if let Some(text) = value.as_str() {
+        match text.starts_with("<div") {
+            true => split_into(&without_markup(&text), words),
+            false => split_into(&text, words),
+        }
+    }
+}

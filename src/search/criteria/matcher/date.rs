@@ -1,0 +1,108 @@
+//! Date parameters against dates, instants, Periods and the outer limits of Timings.
+
+use super::{mark_items, type_name};
+use crate::fhirpath::{Collection, Items, Typed, Values};
+use crate::search::parameters::values::{DateSet, DateValue, Interval};
+
+pub(super) fn mark(value: &DateValue, part: &Typed, rows: &mut [bool]) {
+    let interval = interval(&part.items, type_name(part));
+    mark_items(part, rows, |_, item| {
+        interval(item).is_some_and(|target| value.matches(target))
+    });
+}
+
+/// The same of many dates: each item is compared with all of them at once.
+pub(super) fn mark_any(set: &DateSet, part: &Typed, rows: &mut [bool]) {
+    let interval = interval(&part.items, type_name(part));
+    mark_items(part, rows, |_, item| {
+        interval(item).is_some_and(|target| set.matches(target))
+    });
+}
+
+/// Marks the rows of which a value's stretch of time has all of `wanted` in it.
+pub(super) fn mark_enclosing(wanted: Interval<i64>, part: &Typed, rows: &mut [bool]) {
+    let interval = interval(&part.items, type_name(part));
+    mark_items(part, rows, |_, item| {
+        interval(item).is_some_and(|target| target.contains(wanted))
+    });
+}
+
+/// What each item stands for in time: the second argument is the name of their type. A Period without a start or end is
+/// open there; one with neither is no interval.
+pub(in crate::search) fn interval<'a>(items: &'a Items, ty: &str) -> Box<dyn Fn(usize) -> Option<Interval<i64>> + 'a> {
+    match ty {
+        "Period" => {
+            let (starts, ends) = (items.child("start"), items.child("end"));
+            Box::new(move |item| open(earliest(&starts, item), latest(&ends, item)))
+        }
+        "Timing" => {
+            let events = items.child("event");
+            let bounds = flat(flat(Some(items.clone()), "repeat"), "boundsPeriod");
+            let limits = bounds.map(|periods| (periods.child("start"), periods.child("end")));
+            let (repeats, periods) = nested(items);
+            Box::new(move |item| {
+                let (mut start, mut end) = (earliest(&events, item), latest(&events, item));
+                let mut unbounded = (false, false);
+                for repeat in repeats.range(item) {
+                    for period in periods.range(repeat) {
+                        let Some((starts, ends)) = &limits else { continue };
+                        let (first, last) = (earliest(starts, period), latest(ends, period));
+                        unbounded = (unbounded.0 || first.is_none(), unbounded.1 || last.is_none());
+                        start = start.into_iter().chain(first).min();
+                        end = end.into_iter().chain(last).max();
+                    }
+                }
+                open(start.filter(|_| !unbounded.0), end.filter(|_| !unbounded.1))
+            })
+        }
+        _ => match items.values() {
+            Values::Temporal { .. } => Box::new(|item| items.bounds(item).map(|(start, end)| Interval { start, end })),
+            _ => Box::new(|_| None),
+        },
+    }
+}
+
+fn open(start: Option<i64>, end: Option<i64>) -> Option<Interval<i64>> {
+    (start.is_some() || end.is_some()).then(|| Interval {
+        start: start.unwrap_or(i64::MIN),
+        end: end.unwrap_or(i64::MAX),
+    })
+}
+
+/// The repeats of each timing and the bounding periods of each repeat.
+fn nested(timings: &Items) -> (Collection, Collection) {
+    let repeats = timings.child("repeat");
+    let periods = match repeats.single() {
+        Some(items) => items.child("boundsPeriod"),
+        None => Collection::empty(repeats.len()),
+    };
+    (repeats, periods)
+}
+
+fn flat(items: Option<Items>, name: &str) -> Option<Items> {
+    items?.child(name).single().cloned()
+}
+
+fn earliest(times: &Collection, row: usize) -> Option<i64> {
+    times
+        .range(row)
+        .filter_map(|at| bound(times, at, |start, _| start))
+        .min()
+}
+
+fn latest(times: &Collection, row: usize) -> Option<i64> {
+    times.range(row).filter_map(|at| bound(times, at, |_, end| end)).max()
+}
+
+type Bound<'a> = Option<&'a arrow::array::Int64Array>;
+
+fn bound(times: &Collection, at: usize, pick: for<'a> fn(Bound<'a>, Bound<'a>) -> Bound<'a>) -> Option<i64> {
+    use arrow::array::Array;
+    let (items, item) = times.item(at);
+    let Values::Temporal { start, end, .. } = items.values() else {
+        return None;
+    };
+    let array = pick(start.as_ref(), end.as_ref())?;
+    let slot = items.slot(item);
+    array.is_valid(slot).then(|| array.value(slot))
+}

@@ -1,0 +1,94 @@
+//! Reference parameters against References, and canonicals and URIs where a parameter yields those.
+
+use super::token::Pairs;
+use super::{mark_items, only_text};
+use crate::fhir::reference::Canonical;
+use crate::fhir::storage::{REFERENCE_ID, REFERENCE_TYPE};
+use crate::fhir::{TypeId, facts};
+use crate::fhirpath::Typed;
+use crate::lake::scan::IdSet;
+use crate::search::criteria::targets::{is_of_references, relative};
+use crate::search::joins::canonical::Canonicals;
+use crate::search::parameters::values::{ReferenceSet, ReferenceValue, TokenSet, TokenValue};
+
+pub(super) fn mark(value: &ReferenceValue, part: &Typed, rows: &mut [bool]) {
+    if !is_of_references(part) {
+        mark_items(part, rows, |items, item| {
+            items.text(item).is_some_and(|text| value.is_text(text))
+        });
+        return;
+    }
+    match value {
+        ReferenceValue::Relative { .. } => {
+            let (types, ids) = (part.items.child(REFERENCE_TYPE), part.items.child(REFERENCE_ID));
+            mark_items(part, rows, |_, item| {
+                match (only_text(&types, item), only_text(&ids, item)) {
+                    (Some(ty), Some(id)) => value.is_to(ty, id),
+                    _ => false,
+                }
+            });
+        }
+        // What stands behind a `|` is a version in canonicals alone.
+        ReferenceValue::Text(wanted) => {
+            let texts = part.items.child("reference");
+            mark_items(part, rows, |_, item| only_text(&texts, item) == Some(wanted));
+        }
+    }
+}
+
+pub(super) fn mark_targets(ty: Option<TypeId>, wanted: &IdSet, part: &Typed, rows: &mut [bool]) {
+    if !is_of_references(part) {
+        // An id alone may be the whole text, as it may be searched for.
+        let is_wanted = |text: &str| match relative(text) {
+            Some(target) => ty.is_none_or(|ty| ty == target.ty) && wanted.contains(target.id),
+            None => ty.is_none() && wanted.contains(Canonical::parse(text).url),
+        };
+        mark_items(part, rows, |items, item| items.text(item).is_some_and(is_wanted));
+        return;
+    }
+    let ty = ty.map(|ty| facts().get(ty).name);
+    let (types, ids) = (part.items.child(REFERENCE_TYPE), part.items.child(REFERENCE_ID));
+    mark_items(part, rows, |_, item| {
+        only_text(&types, item).is_some_and(|found| ty.is_none_or(|ty| ty == found))
+            && only_text(&ids, item).is_some_and(|id| wanted.contains(id))
+    });
+}
+
+/// Canonicals that lead to one of the resources that bear these.
+pub(super) fn mark_canonicals(borne: &Canonicals, part: &Typed, rows: &mut [bool]) {
+    if !is_of_references(part) {
+        mark_items(part, rows, |items, item| {
+            items.text(item).is_some_and(|text| borne.lead(text))
+        });
+    }
+}
+
+/// Many references that are told by their text: each text is looked up once.
+pub(super) fn mark_any(set: &ReferenceSet, part: &Typed, rows: &mut [bool]) {
+    if !is_of_references(part) {
+        mark_items(part, rows, |items, item| {
+            items.text(item).is_some_and(|text| set.hold_canonical(text))
+        });
+        return;
+    }
+    let texts = part.items.child("reference");
+    mark_items(part, rows, |_, item| {
+        only_text(&texts, item).is_some_and(|text| set.hold(text))
+    });
+}
+
+pub(super) fn mark_identifier(value: &TokenValue, part: &Typed, rows: &mut [bool]) {
+    mark_identifiers(&|pairs, at| pairs.matches(value, at), part, rows);
+}
+
+/// The same of many identifiers.
+pub(super) fn mark_any_identifier(set: &TokenSet, part: &Typed, rows: &mut [bool]) {
+    mark_identifiers(&|pairs, at| pairs.are_in(set, at), part, rows);
+}
+
+fn mark_identifiers(is: &dyn Fn(&Pairs, usize) -> bool, part: &Typed, rows: &mut [bool]) {
+    let identifiers = part.items.child("identifier");
+    let Some(items) = identifiers.single() else { return };
+    let pairs = Pairs::of(items, "value");
+    mark_items(part, rows, |_, item| identifiers.range(item).any(|at| is(&pairs, at)));
+}

@@ -1,0 +1,15 @@
+//! Conditions on rows: what they match, over which columns, and what a scan may take over.
+
+pub(super) mod compartment;
+pub(super) mod criterion;
+pub(super) mod filter;
+pub(super) mod hierarchy;
+pub(super) mod key_function;
+pub(super) mod matcher;
+pub(super) mod plain_columns;
+pub(super) mod predicate;
+pub(super) mod pushdown;
+pub(super) mod sort;
+pub(super) mod targets;
+pub(super) mod tuples;
+pub(super) mod words;

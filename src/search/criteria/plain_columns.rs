@@ -1,0 +1,257 @@
+//! Parameters whose values lie in plain columns: dates and numbers that are elements of the resource itself and occur
+//! at most once. What is asked of them is decided on the columns, without running the parameter's program, which gives
+//! the same.
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{Decimal128Type, TimestampMicrosecondType};
+
+use super::super::parameters::values::{Interval, Numbers, Stored};
+use super::criterion::Test;
+use super::matcher::{Many, Matcher};
+use crate::fhir::storage::{END, NUMBER, START};
+use crate::fhir::{TypeId, facts};
+use crate::fhirpath::{Program, Selection};
+
+/// Where a parameter's values lie.
+#[derive(Debug)]
+pub(in crate::search) struct Plain {
+    places: Vec<Place>,
+}
+
+/// A root element and what is known of its columns.
+#[derive(Debug)]
+struct Place {
+    column: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A date, dateTime or instant.
+    Moment,
+    Period,
+    /// A Quantity or Money.
+    Quantity,
+    /// What is not decided here, but for its absence.
+    Other,
+}
+
+impl Plain {
+    /// The places of a program's values, if it yields all that lies there and nothing else.
+    pub(in crate::search) fn of(ty: TypeId, program: &Program) -> Option<Plain> {
+        if program.selection() != Selection::All {
+            return None;
+        }
+        let places = program.origins().map(|origin| {
+            let column = origin.path.filter(|path| !path.is_empty() && !path.contains('.'))?;
+            let once = facts().child(ty, column).is_some_and(|child| !child.element.many);
+            let kind = match facts().get(origin.ty.fhir()?).name {
+                "date" | "dateTime" | "instant" if once => Kind::Moment,
+                "Period" if once => Kind::Period,
+                "Quantity" | "Age" | "Count" | "Distance" | "Duration" | "Money" if once => Kind::Quantity,
+                _ => Kind::Other,
+            };
+            let column = column.to_owned();
+            Some(Place { column, kind })
+        });
+        let places = places.collect::<Option<Vec<_>>>()?;
+        let any = places.iter().any(|place| place.kind != Kind::Other);
+        any.then_some(Plain { places })
+    }
+
+    /// Marks the rows that pass; `false`, and nothing is marked, if this test or these columns are not for here.
+    pub(in crate::search) fn mark(&self, test: &Test, batch: &RecordBatch, rows: &mut [bool]) -> bool {
+        let Test::AnyOf { matchers, not } = test else {
+            return false;
+        };
+        let dates = matchers.iter().map(|matcher| match matcher {
+            Matcher::Date(date) => Some(date),
+            _ => None,
+        });
+        let numbers = matchers.iter().map(|matcher| match matcher {
+            Matcher::Quantity(value) if value.is_of_any_unit() => Some(&value.number),
+            _ => None,
+        });
+        let done = if let [Matcher::OneOfMany(many)] = matchers.as_slice() {
+            match &**many {
+                Many::Dates(set) => self.mark_times(batch, rows, |target| set.matches(target)),
+                Many::Quantities(set) => set
+                    .numbers()
+                    .is_some_and(|numbers| self.mark_numbers(&[numbers], batch, rows)),
+                _ => false,
+            }
+        } else if let Some(dates) = dates.collect::<Option<Vec<_>>>() {
+            self.mark_times(batch, rows, |target| dates.iter().any(|date| date.matches(target)))
+        } else if let Some(numbers) = numbers.collect::<Option<Vec<_>>>() {
+            self.mark_numbers(&numbers, batch, rows)
+        } else {
+            false
+        };
+        if done && *not {
+            rows.iter_mut().for_each(|row| *row = !*row);
+        }
+        done
+    }
+
+    /// The columns of the places that have any, if all of them are of these kinds.
+    fn columns<T>(
+        &self,
+        batch: &RecordBatch,
+        of: impl Fn(&Place, &RecordBatch) -> Result<Option<T>, Undecided>,
+    ) -> Option<Vec<T>> {
+        let columns = self.places.iter().map(|place| of(place, batch));
+        columns.filter_map(Result::transpose).collect::<Result<_, _>>().ok()
+    }
+
+    fn mark_times(&self, batch: &RecordBatch, rows: &mut [bool], hit: impl Fn(Interval<i64>) -> bool) -> bool {
+        let Some(columns) = self.columns(batch, Times::of) else {
+            return false;
+        };
+        columns.iter().for_each(|times| times.mark(rows, &hit));
+        true
+    }
+
+    fn mark_numbers(&self, numbers: &[&impl Numbers], batch: &RecordBatch, rows: &mut [bool]) -> bool {
+        let Some(columns) = self.columns(batch, Amounts::of) else {
+            return false;
+        };
+        for column in columns {
+            for number in numbers {
+                column.mark(rows, |stored, comparator| number.matches_quantity(stored, comparator));
+            }
+        }
+        true
+    }
+}
+
+/// The program has to be run.
+struct Undecided;
+
+/// Beginnings and ends in microseconds.
+struct Times {
+    starts: ArrayRef,
+    ends: ArrayRef,
+    /// Whether a bound that is missing is open; else both or none are there.
+    open: bool,
+}
+
+impl Times {
+    fn of(place: &Place, batch: &RecordBatch) -> Result<Option<Times>, Undecided> {
+        let (starts, ends, open) = match place.kind {
+            Kind::Moment => {
+                let bound = |suffix| batch.column_by_name(&format!("{}{suffix}", place.column)).cloned();
+                (bound(START), bound(END), false)
+            }
+            Kind::Period => {
+                let bound = |name, suffix| child(batch, &place.column, &format!("{name}{suffix}"));
+                (bound("start", START)?, bound("end", END)?, true)
+            }
+            _ => return absent(place, batch),
+        };
+        match (starts, ends) {
+            (Some(starts), Some(ends)) if is_time(&starts) && is_time(&ends) => Ok(Some(Times { starts, ends, open })),
+            _ => absent(place, batch),
+        }
+    }
+
+    fn mark(&self, rows: &mut [bool], hit: impl Fn(Interval<i64>) -> bool) {
+        let starts = self.starts.as_primitive::<TimestampMicrosecondType>();
+        let ends = self.ends.as_primitive::<TimestampMicrosecondType>();
+        let (has_start, has_end) = (validity(starts.nulls()), validity(ends.nulls()));
+        let times = starts.values().iter().zip(ends.values().iter());
+        for (row, (marked, (start, end))) in rows.iter_mut().zip(times).enumerate() {
+            let (start, end) = match (has_start(row), has_end(row)) {
+                (true, true) => (*start, *end),
+                (true, false) if self.open => (*start, i64::MAX),
+                (false, true) if self.open => (i64::MIN, *end),
+                _ => continue,
+            };
+            *marked |= hit(Interval { start, end });
+        }
+    }
+}
+
+/// Whether a row has a value. The arrays' own way asks through two more calls a row.
+fn validity(nulls: Option<&NullBuffer>) -> impl Fn(usize) -> bool + '_ {
+    move |row| nulls.is_none_or(|nulls| nulls.is_valid(row))
+}
+
+fn is_time(array: &ArrayRef) -> bool {
+    array.as_primitive_opt::<TimestampMicrosecondType>().is_some()
+}
+
+/// Numbers times 10^18, with their texts and comparators.
+struct Amounts {
+    numbers: ArrayRef,
+    texts: Option<ArrayRef>,
+    comparators: Option<ArrayRef>,
+}
+
+impl Amounts {
+    fn of(place: &Place, batch: &RecordBatch) -> Result<Option<Amounts>, Undecided> {
+        if place.kind != Kind::Quantity {
+            return absent(place, batch);
+        }
+        let text = |name| Ok(child(batch, &place.column, name)?.filter(|texts| texts.as_string_opt::<i32>().is_some()));
+        let numbers = child(batch, &place.column, &format!("value{NUMBER}"))?;
+        let texts = text("value")?;
+        let comparators = text("comparator")?.filter(|texts| texts.null_count() < texts.len());
+        match numbers {
+            Some(numbers) if numbers.as_primitive_opt::<Decimal128Type>().is_some() => Ok(Some(Amounts {
+                numbers,
+                texts,
+                comparators,
+            })),
+            _ => absent(place, batch),
+        }
+    }
+
+    fn mark(&self, rows: &mut [bool], hit: impl Fn(Stored<'_>, Option<&str>) -> bool) {
+        let numbers = self.numbers.as_primitive::<Decimal128Type>();
+        let texts = self.texts.as_ref().map(|texts| texts.as_string::<i32>());
+        let comparators = self.comparators.as_ref().map(|texts| texts.as_string::<i32>());
+        let has_number = validity(numbers.nulls());
+        for (row, (marked, number)) in rows.iter_mut().zip(numbers.values().iter()).enumerate() {
+            let scaled = has_number(row).then_some(*number);
+            let text = texts.filter(|texts| scaled.is_none() && texts.is_valid(row));
+            let text = text.map(|texts| texts.value(row));
+            if scaled.is_some() || text.is_some() {
+                let comparator = comparators.filter(|texts| texts.is_valid(row));
+                *marked |= hit(Stored { scaled, text }, comparator.map(|texts| texts.value(row)));
+            }
+        }
+    }
+}
+
+/// A child of a root struct, null where the struct is; `None` where either is no column.
+fn child(batch: &RecordBatch, column: &str, name: &str) -> Result<Option<ArrayRef>, Undecided> {
+    let Some(parent) = batch.column_by_name(column) else {
+        return Ok(None);
+    };
+    let parent = parent.as_struct_opt().ok_or(Undecided)?;
+    let Some(child) = parent.column_by_name(name) else {
+        return Ok(None);
+    };
+    match parent.nulls() {
+        None => Ok(Some(child.clone())),
+        Some(above) => {
+            let nulls = NullBuffer::union(Some(above), child.nulls());
+            let data = child.to_data().into_builder().nulls(nulls).build();
+            Ok(Some(arrow::array::make_array(data.map_err(|_| Undecided)?)))
+        }
+    }
+}
+
+/// Nothing lies in a place without columns, or with nothing but nulls in them; elsewhere its values have to be looked
+/// at.
+fn absent<T>(place: &Place, batch: &RecordBatch) -> Result<Option<T>, Undecided> {
+    let companion = format!("{}__", place.column);
+    let schema = batch.schema();
+    let mut columns = schema.fields().iter().zip(batch.columns());
+    let empty = columns.all(|(field, array)| {
+        let of_place = *field.name() == place.column || field.name().starts_with(&companion);
+        !of_place || array.null_count() == array.len()
+    });
+    if empty { Ok(None) } else { Err(Undecided) }
+}

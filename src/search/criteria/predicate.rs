@@ -1,0 +1,69 @@
+//! A query's criteria as predicates, which plans hold in their filters and scans take over.
+
+use std::sync::Arc;
+
+use arrow::array::{BooleanArray, RecordBatch};
+use datafusion::common::DataFusionError;
+
+use super::super::parameters::query::Query;
+use super::criterion::{Condition, Criterion};
+use super::{filter, pushdown};
+use crate::fhir::storage::LeafSet;
+use crate::lake::scan::{Necessary, Predicate};
+
+/// A criterion of a query.
+#[derive(Debug)]
+struct Asked {
+    criterion: Criterion,
+    label: Arc<str>,
+    leaves: LeafSet,
+    necessary: Necessary,
+    /// Whether values in plain columns are compared where they lie.
+    plain: bool,
+}
+
+/// A query's criteria; all must hold. Without `pushdown` each is evaluated on every row, by its program.
+pub(in crate::search) fn of(query: &Query, pushdown: bool) -> Vec<Arc<dyn Predicate>> {
+    let criteria = query.criteria.iter();
+    criteria.map(|criterion| one(query, criterion, pushdown)).collect()
+}
+
+/// One criterion of a query.
+pub(in crate::search) fn one(query: &Query, criterion: &Criterion, pushdown: bool) -> Arc<dyn Predicate> {
+    if let Condition::Late(late) = &criterion.condition {
+        return late.clone();
+    }
+    Arc::new(Asked {
+        criterion: criterion.clone(),
+        label: criterion.label.as_str().into(),
+        leaves: filter::leaves(std::slice::from_ref(criterion)),
+        necessary: match pushdown {
+            true => pushdown::necessary(query, criterion),
+            false => Necessary::default(),
+        },
+        plain: pushdown,
+    })
+}
+
+impl Predicate for Asked {
+    fn label(&self) -> &Arc<str> {
+        &self.label
+    }
+
+    fn leaves(&self) -> &LeafSet {
+        &self.leaves
+    }
+
+    fn necessary(&self) -> &Necessary {
+        &self.necessary
+    }
+
+    fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, DataFusionError> {
+        let criteria = std::slice::from_ref(&self.criterion);
+        let matches = match self.plain {
+            true => filter::matches(criteria, batch),
+            false => filter::matches_by_programs(criteria, batch),
+        };
+        matches.map_err(|error| DataFusionError::External(Box::new(error)))
+    }
+}

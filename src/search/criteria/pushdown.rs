@@ -1,0 +1,289 @@
+//! What a criterion tells a scan ([`Necessary`]): exact conditions on the texts of items, which are answered from
+//! dictionary codes, and conditions that statistics can refute.
+//!
+//! Both speak of the columns that a parameter's values lie in, so they are open to parameters whose programs yield
+//! all that lies there. The rest is evaluated row by row.
+
+use std::sync::Arc;
+
+use super::super::parameters::parameter::Compiled;
+use super::super::parameters::query::Query;
+use super::super::parameters::values::{DateValue, Prefix, ReferenceValue, TokenValue};
+use super::super::run::contained;
+use super::criterion::{Condition, Criterion, Test};
+use super::matcher::{Many, Matcher};
+use crate::fhir::storage::{END, REFERENCE_ID, REFERENCE_TYPE, START};
+use crate::fhir::{Kind, Primitive, TypeId, facts};
+use crate::fhirpath::{Origin, Selection};
+use crate::lake::scan::{Alternative, IdSet, ItemMatch, Necessary, Prune, Wish};
+
+/// Alternatives beyond this many are evaluated row by row, where ids are looked up in a set.
+pub(in crate::search) const MOST_ALTERNATIVES: usize = 64;
+
+/// What must hold of a row for it to match the criterion.
+pub(in crate::search) fn necessary(query: &Query, criterion: &Criterion) -> Necessary {
+    let mut necessary = Necessary {
+        prune: refutable(criterion),
+        ..Necessary::default()
+    };
+    if let Some(found) = alternatives(query, criterion) {
+        necessary.exact = true;
+        match <[Alternative; 1]>::try_from(found) {
+            Ok([only]) => necessary.items.push(only.condition),
+            Err(several) => necessary.either.push(several),
+        }
+    }
+    necessary
+}
+
+/// The criterion as exact conditions, one of which must hold, each with the owners that its rows lie under; `None`
+/// where it is not of that kind.
+fn alternatives(query: &Query, criterion: &Criterion) -> Option<Vec<Alternative>> {
+    let parts = match &criterion.condition {
+        Condition::Any(parts) => parts.as_slice(),
+        _ => std::slice::from_ref(criterion),
+    };
+    let mut found = Vec::new();
+    for part in parts {
+        let owners = query.filed.as_ref().and_then(|filed| filed.owners(query.ty, part));
+        let exact = exact(query.ty, part)?.into_iter();
+        found.extend(exact.map(|condition| Alternative {
+            condition,
+            owners: owners.clone(),
+        }));
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// The criterion as conditions that the scan decides exactly, one of which must hold; `None` where it is not of that
+/// kind.
+fn exact(ty: TypeId, criterion: &Criterion) -> Option<Vec<ItemMatch>> {
+    match &criterion.condition {
+        Condition::Values {
+            compiled,
+            test: Test::AnyOf { matchers, not: false },
+        } => {
+            let origins = compiled.program.origins();
+            let found = origins.map(|origin| item_match(ty, criterion, compiled, origin, matchers));
+            found.collect::<Option<Vec<_>>>().filter(|found| !found.is_empty())
+        }
+        Condition::Any(parts) => {
+            let found = parts.iter().map(|part| exact(ty, part));
+            let found = found.collect::<Option<Vec<_>>>()?.concat();
+            (!found.is_empty()).then_some(found)
+        }
+        _ => None,
+    }
+}
+
+/// That an item at one of a parameter's origins matches.
+fn item_match(
+    ty: TypeId,
+    criterion: &Criterion,
+    compiled: &Compiled,
+    origin: Origin<'_>,
+    matchers: &[Matcher],
+) -> Option<ItemMatch> {
+    let names = leaf_names(origin, matchers.first()?)?;
+    let path = origin.path.filter(|path| !path.is_empty())?;
+    if *names == [""] && facts().child(ty, path).is_none_or(|child| child.element.many) {
+        return None;
+    }
+    let leaves = names.iter().map(|name| {
+        if name.is_empty() {
+            path.into()
+        } else {
+            format!("{path}.{name}").into()
+        }
+    });
+    let wishes = matchers.iter().map(|matcher| wishes(compiled, origin, matcher));
+    let any_of: Vec<Vec<Wish>> = wishes.collect::<Option<_>>()?;
+    (any_of.len() <= MOST_ALTERNATIVES).then(|| ItemMatch {
+        leaves: leaves.collect(),
+        any_of,
+        label: criterion.label.as_str().into(),
+    })
+}
+
+/// The leaves below an item that a matcher of this kind compares.
+fn leaf_names(origin: Origin<'_>, matcher: &Matcher) -> Option<&'static [&'static str]> {
+    let ty = facts().get(origin.ty.fhir()?);
+    match (matcher, ty.name) {
+        (Matcher::Token(_), "CodeableConcept") => Some(&["coding.system", "coding.code"]),
+        (Matcher::Token(_), "Coding") => Some(&["system", "code"]),
+        (Matcher::Token(_), "Identifier" | "ContactPoint") => Some(&["system", "value"]),
+        (
+            Matcher::Reference(ReferenceValue::Relative { .. }) | Matcher::RefersTo(_) | Matcher::PointsTo(_),
+            "Reference",
+        ) => Some(&[REFERENCE_TYPE, REFERENCE_ID]),
+        // Of primitives only those of the root that do not repeat: a list of texts is no struct's leaf.
+        (Matcher::Token(_) | Matcher::Id(_) | Matcher::OneOf(_) | Matcher::Uri(_) | Matcher::Exact(_), _)
+            if is_text(ty.kind) =>
+        {
+            Some(&[""])
+        }
+        _ => None,
+    }
+}
+
+fn is_text(kind: Kind) -> bool {
+    use Primitive::{Boolean, Date, DateTime, Decimal, Instant, Integer, PositiveInt, Time, UnsignedInt};
+    let Kind::Primitive(primitive) = kind else { return false };
+    !matches!(
+        primitive,
+        Boolean | Integer | PositiveInt | UnsignedInt | Decimal | Date | DateTime | Instant | Time
+    )
+}
+
+/// What a matcher wishes of each of the leaves.
+fn wishes(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Option<Vec<Wish>> {
+    let selection = compiled.program.selection();
+    let reference = |ty: Option<TypeId>, id: Wish| {
+        let of_type = pointed(selection, ty)?.map_or(Wish::Any, |ty| Wish::Is(facts().get(ty).name.into()));
+        Some(vec![of_type, id])
+    };
+    match matcher {
+        Matcher::Reference(ReferenceValue::Relative { ty, id }) => {
+            return reference(*ty, Wish::Is(id.as_str().into()));
+        }
+        Matcher::RefersTo(targets) => return reference(Some(targets.ty), Wish::In(targets.ids.clone())),
+        Matcher::PointsTo(ids) => return reference(None, Wish::In(ids.clone())),
+        _ => {}
+    }
+    if selection != Selection::All {
+        return None;
+    }
+    match matcher {
+        Matcher::Token(token) if is_text(facts().get(origin.ty.fhir()?).kind) => {
+            Some(vec![token.code.as_deref().map(code)?])
+        }
+        Matcher::Token(token) => pair(token),
+        Matcher::Id(id) => Some(vec![Wish::In(Arc::new(IdSet::from_iter([id])))]),
+        Matcher::OneOf(ids) => Some(vec![Wish::In(ids.clone())]),
+        Matcher::Uri(text) | Matcher::Exact(text) => Some(vec![Wish::Is(text.as_str().into())]),
+        _ => None,
+    }
+}
+
+/// The type that references to be matched point to; `None` where that is not all that decides.
+fn pointed(selection: Selection, asked: Option<TypeId>) -> Option<Option<TypeId>> {
+    match (selection, asked) {
+        (Selection::All, asked) => Some(asked),
+        (Selection::PointingTo(ty), None) => Some(Some(ty)),
+        (Selection::PointingTo(ty), Some(asked)) if ty == asked => Some(Some(ty)),
+        _ => None,
+    }
+}
+
+fn pair(token: &TokenValue) -> Option<Vec<Wish>> {
+    let system = match token.system.as_deref() {
+        None => Wish::Any,
+        Some("") => Wish::Absent,
+        Some(system) => Wish::Is(system.into()),
+    };
+    let code = token.code.as_deref().map_or(Wish::Any, code);
+    let says_something = [&system, &code]
+        .into_iter()
+        .any(|wish| matches!(wish, Wish::Is(_) | Wish::Like(_)));
+    says_something.then(|| vec![system, code])
+}
+
+/// Codes compare whatever their case; where there are no letters, that is plain equality.
+fn code(code: &str) -> Wish {
+    if code.bytes().any(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii()) {
+        Wish::Like(code.into())
+    } else {
+        Wish::Is(code.into())
+    }
+}
+
+/// A condition without which no row can match the criterion, as far as statistics can refute it.
+fn refutable(criterion: &Criterion) -> Prune {
+    if let Condition::Holds(_) | Condition::Inside { .. } = criterion.condition {
+        return Prune::Present {
+            leaf: contained::COLUMN.into(),
+        };
+    }
+    let Some((compiled, Test::AnyOf { matchers, not: false })) = criterion.values() else {
+        return Prune::Keep;
+    };
+    if matchers.iter().all(Matcher::is_vain) {
+        return Prune::Nothing;
+    }
+    let dates = matchers.iter().map(|matcher| match matcher {
+        Matcher::Date(date) => Some(std::slice::from_ref(date)),
+        Matcher::OneOfMany(many) => match &**many {
+            Many::Dates(set) => Some(set.values()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let Some(dates) = dates.collect::<Option<Vec<_>>>().map(|dates| dates.concat()) else {
+        return Prune::Keep;
+    };
+    let mut any = Vec::new();
+    for origin in compiled.program.origins() {
+        let (Some(path), Some(ty)) = (origin.path, origin.ty.fhir()) else {
+            return Prune::Keep;
+        };
+        match facts().get(ty).name {
+            "date" | "dateTime" | "instant" => {
+                for date in &dates {
+                    match within(path, date) {
+                        Some(condition) => any.push(condition),
+                        None => return Prune::Keep,
+                    }
+                }
+            }
+            "Period" => any.extend(present(path, &["start__start", "end__end"])),
+            "Timing" => any.extend(present(
+                path,
+                &[
+                    "event__start",
+                    "event__end",
+                    "repeat.boundsPeriod.start__start",
+                    "repeat.boundsPeriod.end__end",
+                ],
+            )),
+            _ => return Prune::Keep,
+        }
+    }
+    Prune::Or(any)
+}
+
+/// A bound that is missing is open, so all that can be said is that there is one.
+fn present(path: &str, leaves: &[&str]) -> Vec<Prune> {
+    leaves
+        .iter()
+        .map(|leaf| Prune::Present {
+            leaf: format!("{path}.{leaf}").into(),
+        })
+        .collect()
+}
+
+/// What the bounds of the dates at `path` must be like.
+fn within(path: &str, date: &DateValue) -> Option<Prune> {
+    let leaf = |suffix: &str| -> Arc<str> { format!("{path}{suffix}").into() };
+    let start = |from: Option<i64>, to: Option<i64>| range(leaf(START), from, to);
+    let end = |from: Option<i64>, to: Option<i64>| range(leaf(END), from, to);
+    let searched = date.interval;
+    Some(match date.prefix {
+        Prefix::Eq => Prune::And(vec![start(Some(searched.start), None), end(None, Some(searched.end))]),
+        Prefix::Gt => end(Some(searched.end.saturating_add(1)), None),
+        Prefix::Ge => end(Some(searched.start.saturating_add(1)), None),
+        Prefix::Lt => start(None, Some(searched.start.saturating_sub(1))),
+        Prefix::Le => start(None, Some(searched.end.saturating_sub(1))),
+        Prefix::Sa => start(Some(searched.end), None),
+        Prefix::Eb => end(None, Some(searched.start)),
+        Prefix::Ap => Prune::overlaps(path, Some(searched.start), Some(searched.end)),
+        Prefix::Ne => return None,
+    })
+}
+
+fn range(leaf: Arc<str>, from: Option<i64>, to: Option<i64>) -> Prune {
+    Prune::Range {
+        leaf,
+        from: from.map(i128::from),
+        to: to.map(i128::from),
+    }
+}

@@ -1,0 +1,173 @@
+//! Sort keys: for each row of a batch the one value of a parameter that decides its place (R4 search, 3.1.1.5.2).
+//!
+//! Of several values the least decides ascending and the greatest descending; dates sort by where they begin,
+//! descending by where they end. Rows without a value come last either way; equal rows stand in the order of their ids.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Decimal128Array, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::DataType;
+
+use super::super::SearchError;
+use super::super::parameters::query::SortKey;
+use super::super::parameters::values::fold;
+use super::matcher::{Samples, date_interval, number, only_text};
+use crate::fhir::search_parameter::SearchType;
+use crate::fhir::storage::{NUMBER_PRECISION, NUMBER_SCALE, REFERENCE_ID, REFERENCE_TYPE};
+use crate::fhirpath::{Collection, Typed};
+
+/// The Arrow type of a key.
+pub(in crate::search) fn data_type(key: &SortKey) -> DataType {
+    match key.compiled.parameter.ty {
+        SearchType::Date => DataType::Int64,
+        SearchType::Number | SearchType::Quantity => DataType::Decimal128(NUMBER_PRECISION, NUMBER_SCALE),
+        _ => DataType::Utf8,
+    }
+}
+
+/// The key of each row of a batch that has the columns of the key's program.
+pub(in crate::search) fn keys(key: &SortKey, batch: &RecordBatch) -> Result<ArrayRef, SearchError> {
+    let compiled = &key.compiled;
+    let values = compiled
+        .program
+        .evaluate(batch)
+        .map_err(|source| SearchError::Expression {
+            parameter: compiled.parameter.code.to_string(),
+            source,
+        })?
+        .lenient();
+    Ok(match compiled.parameter.ty {
+        SearchType::Date => Arc::new(Int64Array::from(dates(&values, key.descending))),
+        SearchType::Number | SearchType::Quantity => {
+            let numbers = Decimal128Array::from(numbers(&values, key.descending));
+            Arc::new(numbers.with_precision_and_scale(NUMBER_PRECISION, NUMBER_SCALE)?)
+        }
+        _ => Arc::new(StringArray::from(texts(&values, compiled.parameter.ty, key.descending))),
+    })
+}
+
+fn dates(values: &Collection, descending: bool) -> Vec<Option<i64>> {
+    let mut keys = vec![None; values.rows()];
+    for part in values.typed() {
+        let interval = date_interval(&part.items, part.items.ty().name());
+        each(&part, &mut keys, descending, |item| {
+            interval(item).map(|interval| if descending { interval.end } else { interval.start })
+        });
+    }
+    keys
+}
+
+fn numbers(values: &Collection, descending: bool) -> Vec<Option<i128>> {
+    let mut keys = vec![None; values.rows()];
+    for part in values.typed() {
+        match part.items.ty().name() {
+            "Range" => {
+                let limits = number::Limits::of(&part.items);
+                each(&part, &mut keys, descending, |item| {
+                    limits.bound(item, descending)?.nearest()
+                });
+            }
+            "SampledData" => {
+                let samples = Samples::of(&part.items);
+                each(&part, &mut keys, descending, |item| samples.bound(item, descending));
+            }
+            name if part.items.ty().is_fhir("Quantity") || name == "Money" => {
+                let quantities = part.items.child("value");
+                each(&part, &mut keys, descending, |item| {
+                    number::only_number(&quantities, item)?.nearest()
+                });
+            }
+            _ => each(&part, &mut keys, descending, |item| {
+                number::stored(&part.items, item)?.nearest()
+            }),
+        }
+    }
+    keys
+}
+
+fn texts(values: &Collection, ty: SearchType, descending: bool) -> Vec<Option<String>> {
+    let mut keys = vec![None; values.rows()];
+    for part in values.typed() {
+        let items = &part.items;
+        match items.ty().name() {
+            "CodeableConcept" => {
+                let codings = items.child("coding");
+                let codes = codings.single().map(|codings| codings.child("code"));
+                each(&part, &mut keys, descending, |item| {
+                    let codes = codes.as_ref()?;
+                    codings
+                        .range(item)
+                        .find_map(|coding| only_text(codes, coding))
+                        .map(str::to_owned)
+                });
+            }
+            "Coding" => only_child(&part, "code", &mut keys, descending),
+            "Identifier" | "ContactPoint" => only_child(&part, "value", &mut keys, descending),
+            "Reference" => {
+                let (types, ids) = (items.child(REFERENCE_TYPE), items.child(REFERENCE_ID));
+                let references = items.child("reference");
+                each(&part, &mut keys, descending, |item| {
+                    match (only_text(&types, item), only_text(&ids, item)) {
+                        (Some(ty), Some(id)) => Some(format!("{ty}/{id}")),
+                        _ => only_text(&references, item).map(str::to_owned),
+                    }
+                });
+            }
+            "HumanName" => in_order(&part, &["family", "given", "text"], &mut keys, descending),
+            "Address" => {
+                in_order(
+                    &part,
+                    &["country", "state", "city", "line", "postalCode", "text"],
+                    &mut keys,
+                    descending,
+                );
+            }
+            "boolean" | "Boolean" => each(&part, &mut keys, descending, |item| {
+                items.boolean(item).map(|value| value.to_string())
+            }),
+            _ if ty == SearchType::String => each(&part, &mut keys, descending, |item| items.text(item).map(fold)),
+            _ => each(&part, &mut keys, descending, |item| items.text(item).map(str::to_owned)),
+        }
+    }
+    keys
+}
+
+fn only_child(part: &Typed, name: &str, keys: &mut [Option<String>], descending: bool) {
+    let children = part.items.child(name);
+    each(part, keys, descending, |item| {
+        only_text(&children, item).map(str::to_owned)
+    });
+}
+
+/// The folded texts of these children, one after the other.
+fn in_order(part: &Typed, names: &[&str], keys: &mut [Option<String>], descending: bool) {
+    let children: Vec<Collection> = names.iter().map(|name| part.items.child(name)).collect();
+    each(part, keys, descending, |item| {
+        let mut key = String::new();
+        for children in &children {
+            for at in children.range(item) {
+                let (items, item) = children.item(at);
+                if let Some(text) = items.text(item) {
+                    key.push_str(&fold(text));
+                    key.push('\u{1}');
+                }
+            }
+        }
+        (!key.is_empty()).then_some(key)
+    });
+}
+
+/// Takes each item's key into its row's: the least of them, or the greatest.
+fn each<K: Ord>(part: &Typed, keys: &mut [Option<K>], descending: bool, of: impl Fn(usize) -> Option<K>) {
+    for (row, best) in keys.iter_mut().enumerate() {
+        for item in part.offsets.range(row) {
+            let Some(key) = of(item) else { continue };
+            let better = best
+                .as_ref()
+                .is_none_or(|best| if descending { key > *best } else { key < *best });
+            if better {
+                *best = Some(key);
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! `_include` and `_revinclude`: which references to follow, and in which direction (R4 search, 3.1.1.5.4).
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::super::SearchError;
+use super::super::parameters::parameter::{Compiled, Programs, Reading};
+use super::super::parameters::raw::RawParameter;
+use super::super::parameters::resolve::resource_type;
+use super::super::parameters::result::invalid;
+use crate::fhir::search_parameter::SearchType;
+use crate::fhir::{TypeId, facts};
+
+/// A reference parameter to follow from the matches, or to the matches.
+#[derive(Clone, Debug)]
+pub(in crate::search) struct Include {
+    /// The type that holds the references.
+    pub(in crate::search) source: TypeId,
+    /// Its reference parameter.
+    pub(in crate::search) compiled: Arc<Compiled>,
+    /// Only targets of this type.
+    pub(in crate::search) target: Option<TypeId>,
+    /// Whether the sources are included (`_revinclude`) or the targets.
+    pub(in crate::search) reverse: bool,
+    /// Whether resources that are brought along are followed too (`:iterate`).
+    pub(in crate::search) iterate: bool,
+}
+
+impl Include {
+    /// Parses `Type:parameter`, `Type:parameter:TargetType`, `Type:*` or `*`. Empty where it can never find anything
+    /// for a search of `ty`: it speaks of another type's references, or they lead nowhere. `of_any`: resources of other
+    /// types may be among the matches, too.
+    pub(in crate::search) fn parse(
+        programs: &Programs,
+        ty: TypeId,
+        raw: &RawParameter,
+        of_any: bool,
+    ) -> Result<Vec<Include>, SearchError> {
+        let iterate = match raw.modifier.as_deref() {
+            None => false,
+            // The name that `:iterate` had before R4.
+            Some("iterate" | "recurse") => true,
+            Some(modifier) => {
+                return Err(SearchError::Modifier {
+                    parameter: raw.name.clone(),
+                    modifier: modifier.to_owned(),
+                    ty: "special",
+                });
+            }
+        };
+        let asked = Asked {
+            programs,
+            ty,
+            raw,
+            reverse: raw.name == "_revinclude",
+            iterate,
+            of_any,
+        };
+        let parts: Vec<&str> = raw.value.split(':').collect();
+        match parts.as_slice() {
+            // What is brought along may be of any type.
+            ["*"] if asked.reverse || iterate => {
+                let all = facts().resources().map(|source| asked.all_of(source));
+                Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
+            }
+            ["*"] => asked.all_of(ty),
+            [source, "*"] => asked.all_of(resource_type(source).ok_or_else(|| asked.bad())?),
+            [source, code] => asked.one(source, code, None),
+            [source, code, target] => asked.one(source, code, Some(target)),
+            _ => Err(asked.bad()),
+        }
+    }
+
+    /// Whether the parameter's references may lead to resources of `ty`.
+    pub(in crate::search) fn leads_to(&self, ty: TypeId) -> bool {
+        self.target.is_none_or(|target| target == ty) && self.compiled.leads_to(ty)
+    }
+
+    /// Whether it has anything to do with resources of a type that were found before.
+    pub(in crate::search) fn follows(&self, ty: TypeId) -> bool {
+        match self.reverse {
+            true => self.leads_to(ty),
+            false => self.source == ty,
+        }
+    }
+
+    /// How `explain` shows what it brought along from so many resources of a type, in which round.
+    pub(in crate::search) fn stage(&self, round: usize, ty: TypeId, of: usize, found: usize) -> String {
+        let name = |ty: TypeId| facts().get(ty).name;
+        let way = if self.reverse { "Revinclude" } else { "Include" };
+        let (source, code) = (name(self.source), &self.compiled.parameter.code);
+        let target = self.target.map(|ty| format!(":{}", name(ty))).unwrap_or_default();
+        let from = name(ty);
+        format!("{way}: {source}:{code}{target}, round={round}, of={of} {from}, found={found}")
+    }
+
+    /// The types that its canonicals may lead to by URL.
+    pub(in crate::search) fn led_to_by_url(&self) -> impl Iterator<Item = TypeId> {
+        let leads = |ty: &TypeId| self.target.is_none_or(|target| target == *ty) && self.compiled.leads_by_url(*ty);
+        facts().resources().filter(leads)
+    }
+}
+
+/// The includes without those that stand there before.
+pub(in crate::search) fn each_once(mut includes: Vec<Include>) -> Vec<Include> {
+    let mut met = FxHashSet::default();
+    includes.retain(|include| {
+        let followed = (Arc::as_ptr(&include.compiled), include.target);
+        met.insert((followed, include.reverse, include.iterate))
+    });
+    includes
+}
+
+/// An include that is being parsed.
+struct Asked<'a> {
+    programs: &'a Programs,
+    /// The type searched.
+    ty: TypeId,
+    raw: &'a RawParameter,
+    reverse: bool,
+    iterate: bool,
+    /// Whether matches may be of other types.
+    of_any: bool,
+}
+
+impl Asked<'_> {
+    fn bad(&self) -> SearchError {
+        let expected = "of the form Type:parameter, Type:parameter:TargetType, Type:* or *, with a reference parameter of the type";
+        invalid(&self.raw.name, &self.raw.value, expected)
+    }
+
+    fn one(&self, source: &str, code: &str, target: Option<&str>) -> Result<Vec<Include>, SearchError> {
+        let source = resource_type(source).ok_or_else(|| self.bad())?;
+        let target = target
+            .map(|name| resource_type(name).ok_or_else(|| self.bad()))
+            .transpose()?;
+        let compiled = self.programs.get(source, code, Reading::Targets)?;
+        let compiled = compiled
+            .filter(|compiled| compiled.parameter.ty == SearchType::Reference)
+            .ok_or_else(|| self.bad())?;
+        Ok(self.found(source, compiled, target).into_iter().collect())
+    }
+
+    /// By all reference parameters of a type.
+    fn all_of(&self, source: TypeId) -> Result<Vec<Include>, SearchError> {
+        let codes = self
+            .programs
+            .supported(source)
+            .filter(|parameter| parameter.ty == SearchType::Reference);
+        let mut includes = Vec::new();
+        for parameter in codes {
+            let compiled = self.programs.get(source, &parameter.code, Reading::Targets)?;
+            includes.extend(compiled.and_then(|compiled| self.found(source, compiled, None)));
+        }
+        Ok(includes)
+    }
+
+    fn found(&self, source: TypeId, compiled: Arc<Compiled>, target: Option<TypeId>) -> Option<Include> {
+        let include = Include {
+            source,
+            compiled,
+            target,
+            reverse: self.reverse,
+            iterate: self.iterate,
+        };
+        let touches = match self.reverse {
+            true => include.leads_to(self.ty),
+            false => source == self.ty,
+        };
+        (include.compiled.leads_anywhere() && (touches || self.iterate || self.of_any)).then_some(include)
+    }
+}

@@ -1,0 +1,260 @@
+//! The resources that a page's matches bring along: targets of their references, and resources that refer to them.
+//!
+//! They come in an order that depends on the snapshot alone, so that a page that would bring more than one answer holds
+//! can be gone on with where it stopped.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use rustc_hash::FxHashSet;
+
+use super::super::SearchError;
+use super::super::bundle::page::Entry;
+use super::super::criteria::criterion::{Criterion, Test};
+use super::super::criteria::matcher::{Matcher, Targets};
+use super::super::criteria::targets;
+use super::super::joins::canonical;
+use super::super::joins::canonical::Canonicals;
+use super::super::parameters::query::Query;
+use super::include::Include;
+use crate::columns::json::{Choice, Chosen, JsonError, Tape};
+use crate::columns::shred::{Clip, Shredder, SystemValues};
+use crate::fhir::storage::LeafSet;
+use crate::fhir::{TypeId, facts};
+use crate::lake::scan::{Locator, Row, ScopedTable, Sought};
+
+/// How much one answer brings along; a page that would bring more is gone on with by its `next` link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IncludeLimits {
+    /// Resources.
+    pub resources: usize,
+    /// Bytes of them; a single resource may have more.
+    pub bytes: usize,
+}
+
+impl Default for IncludeLimits {
+    fn default() -> IncludeLimits {
+        IncludeLimits {
+            resources: 10_000,
+            bytes: 64 << 20,
+        }
+    }
+}
+
+/// The most resources that refer to a page's matches by one parameter.
+const MAX_REFERRING: usize = 1_000_000;
+
+/// Resources brought along so far, each once and none of the matches.
+#[derive(Debug)]
+pub(in crate::search) struct Included {
+    limits: IncludeLimits,
+    seen: FxHashSet<(TypeId, String)>,
+    /// How many have been given out by answers before this one.
+    skip: usize,
+    met: usize,
+    entries: Vec<Entry>,
+    bytes: usize,
+    full: bool,
+}
+
+impl Included {
+    /// For a page with these matches, of which so many have been given out before.
+    pub(in crate::search) fn of_page(limits: IncludeLimits, matches: &[Entry], skip: usize) -> Included {
+        Included {
+            limits,
+            seen: matches.iter().map(|entry| (entry.ty, entry.row.id.clone())).collect(),
+            skip,
+            met: 0,
+            entries: Vec::new(),
+            bytes: 0,
+            full: false,
+        }
+    }
+
+    /// For a page without matches.
+    pub(in crate::search) fn nothing() -> Included {
+        Included::of_page(IncludeLimits::default(), &[], 0)
+    }
+
+    /// Whether there are more than one answer holds.
+    pub(in crate::search) fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// Bytes of resources that are worth reading at a time.
+    pub(in crate::search) fn room(&self) -> usize {
+        self.limits.bytes.max(1 << 20)
+    }
+
+    /// How many this answer brings along.
+    pub(in crate::search) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// All of them, in the order they were found.
+    pub(in crate::search) fn finish(self) -> Vec<Entry> {
+        self.entries
+    }
+
+    /// Whether a resource has been brought along or is a match.
+    pub(in crate::search) fn has(&self, ty: TypeId, id: &str) -> bool {
+        self.seen.contains(&(ty, id.to_owned()))
+    }
+
+    /// Brings a resource along; `false` where it is there already or there is no room for it.
+    pub(in crate::search) fn add(&mut self, ty: TypeId, row: &Row) -> bool {
+        if self.full || self.has(ty, &row.id) {
+            return false;
+        }
+        if self.met >= self.skip {
+            self.bytes += row.resource.len();
+            let IncludeLimits { resources, bytes } = self.limits;
+            if self.entries.len() >= resources.max(1) || self.bytes > bytes && !self.entries.is_empty() {
+                self.full = true;
+                return false;
+            }
+            self.entries.push(Entry::of(ty, row.clone()));
+        }
+        self.met += 1;
+        self.seen.insert((ty, row.id.clone()));
+        true
+    }
+}
+
+/// A resource whose references are followed.
+#[derive(Debug)]
+pub(in crate::search) struct Source {
+    pub(in crate::search) row: Row,
+    /// Where it lies, if that is known.
+    pub(in crate::search) place: Option<Locator>,
+}
+
+/// Resources of one type whose references are followed.
+pub(in crate::search) struct Sources<'a> {
+    pub(in crate::search) ty: TypeId,
+    pub(in crate::search) rows: &'a [Source],
+    /// What the includes that follow them read.
+    leaves: LeafSet,
+    /// Their columns and owners, found out when first asked for.
+    columns: Option<Columns>,
+}
+
+/// Columns of resources, and under whom each of them lies.
+type Columns = (RecordBatch, Vec<Option<i64>>);
+
+impl<'a> Sources<'a> {
+    pub(in crate::search) fn new<'i>(
+        ty: TypeId,
+        rows: &'a [Source],
+        includes: impl Iterator<Item = &'i Include>,
+    ) -> Sources<'a> {
+        let includes = includes.filter(|include| !include.reverse && include.source == ty);
+        Sources {
+            ty,
+            rows,
+            leaves: includes
+                .flat_map(|include| include.compiled.program.leaves().iter().cloned())
+                .collect(),
+            columns: None,
+        }
+    }
+
+    /// The relative references that an include's parameter yields for the rows, in order, as far as it follows them.
+    /// What a person's resource refers to lies under the person, if it is anybody's.
+    pub(in crate::search) fn targets(
+        &mut self,
+        include: &Include,
+        table: &ScopedTable,
+    ) -> Result<Vec<(TypeId, Sought)>, SearchError> {
+        let mut found = Vec::new();
+        let Some((batch, owners)) = self.columns(table)? else {
+            return Ok(found);
+        };
+        targets::each_by_row(&include.compiled, batch, |row, ty, id| {
+            let ty = facts()
+                .lookup(ty)
+                .filter(|ty| include.target.is_none_or(|only| only == *ty));
+            let sought = |ty| {
+                let (id, owner) = (id.to_owned(), owners.get(row).copied().flatten());
+                (ty, Sought { id, owner })
+            };
+            found.extend(ty.map(sought));
+        })?;
+        Ok(found)
+    }
+}
+
+impl Sources<'_> {
+    /// What an include's canonicals ask for.
+    pub(in crate::search) fn canonicals(
+        &mut self,
+        include: &Include,
+        table: &ScopedTable,
+    ) -> Result<Canonicals, SearchError> {
+        let mut asked = Canonicals::default();
+        if let Some((batch, _)) = self.columns(table)? {
+            targets::each_canonical(&include.compiled, batch, |canonical| asked.insert_asked(canonical))?;
+        }
+        Ok(asked)
+    }
+
+    fn columns(&mut self, table: &ScopedTable) -> Result<Option<&Columns>, SearchError> {
+        if self.columns.is_none() {
+            let owners = owners(table, self.rows)?;
+            self.columns = Some((columns(self.ty, self.rows, &self.leaves)?, owners));
+        }
+        Ok(self.columns.as_ref())
+    }
+}
+
+/// Under whom resources lie, as far as their places are known.
+fn owners(table: &ScopedTable, rows: &[Source]) -> Result<Vec<Option<i64>>, SearchError> {
+    let places: Vec<Locator> = rows.iter().filter_map(|source| source.place).collect();
+    let mut owners = table.owners(&places)?.into_iter();
+    Ok(rows
+        .iter()
+        .map(|source| source.place.and_then(|_| owners.next()))
+        .collect())
+}
+
+/// The columns that these leaves stand for, of the resources' JSON.
+fn columns(ty: TypeId, rows: &[Source], leaves: &LeafSet) -> Result<RecordBatch, SearchError> {
+    let name = facts().get(ty).name;
+    let clip = Clip::new(ty, leaves);
+    let mut choice = Choice::new("resourceType", [(name, clip.selection().clone())]);
+    let mut shredder = Shredder::clipped(&clip);
+    let (mut tape, mut whole) = (Tape::new(), Tape::new());
+    for Source { row, .. } in rows {
+        let stored = |reason: String| SearchError::Stored(format!("{name}/{}: {reason}", row.id));
+        let unread = |error: JsonError| stored(error.to_string());
+        let root = match tape.choose(&row.resource, &mut choice).map_err(unread)? {
+            Chosen::Selected(_, root) => root,
+            _ => whole.parse(&row.resource).map_err(unread)?,
+        };
+        shredder
+            .push(&SystemValues::outside(&row.id, ""), root)
+            .map_err(|error| stored(error.to_string()))?;
+    }
+    shredder
+        .finish()
+        .map_err(|error| SearchError::Stored(error.to_string()))
+}
+
+/// A query for the rows of the include's source type that refer to one of these rows of `ty`.
+pub(in crate::search) fn referring_query(include: &Include, ty: TypeId, rows: &[Source]) -> Result<Query, SearchError> {
+    let targets = Targets {
+        ty,
+        ids: Arc::new(rows.iter().map(|source| &source.row.id).collect()),
+    };
+    let label = format!("{} refers to {} matches", include.compiled.parameter.code, rows.len());
+    let mut matchers = vec![Matcher::RefersTo(Arc::new(targets))];
+    if include.compiled.leads_by_url(ty) {
+        matchers.push(Matcher::Canonicals(Arc::new(canonical::borne(rows)?)));
+    }
+    let test = Test::AnyOf { matchers, not: false };
+    let criterion = Criterion::of_values(include.compiled.clone(), test, label);
+    Ok(Query {
+        count: MAX_REFERRING,
+        ..Query::of_criteria(include.source, vec![criterion])
+    })
+}

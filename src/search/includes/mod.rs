@@ -1,0 +1,6 @@
+//! What the matches of a page bring along.
+
+pub(super) mod include;
+pub(super) mod included;
+pub(super) mod referred;
+pub(super) mod stages;

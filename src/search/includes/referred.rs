@@ -1,0 +1,213 @@
+//! What resources refer to, by whatever element: the relative references in all columns of some rows, and in the
+//! resources that they contain.
+//!
+//! Search parameters do not lead to every reference (the assigner of an identifier has none), so these are read off the
+//! columns.
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::{DataType, Fields};
+use rustc_hash::FxHashSet;
+
+use super::super::SearchError;
+use super::super::criteria::filter;
+use super::super::engine::Engine;
+use super::super::parameters::query::Query;
+use super::super::run::population;
+use crate::columns::json::{Tape, Value};
+use crate::fhir::TypeId;
+use crate::fhir::facts;
+use crate::fhir::reference::Target;
+use crate::fhir::storage::{LeafSet, REFERENCE_ID, REFERENCE_TYPE};
+use crate::lake::scan::ScopedTable;
+
+/// The root element that holds resources as text.
+const CONTAINED: &str = "contained";
+
+/// Ids of resources of some types.
+#[derive(Clone, Debug)]
+pub(in crate::search) struct Ids {
+    of: Vec<(TypeId, FxHashSet<String>)>,
+}
+
+impl Ids {
+    /// None yet of these types; ids of others are not taken.
+    pub(in crate::search) fn none_of(types: &[TypeId]) -> Ids {
+        Ids {
+            of: types.iter().map(|ty| (*ty, FxHashSet::default())).collect(),
+        }
+    }
+
+    /// Those of one type.
+    pub(in crate::search) fn of(&self, ty: TypeId) -> impl Iterator<Item = &str> {
+        let of = self.of.iter().find(|(of, _)| *of == ty);
+        of.into_iter().flat_map(|(_, ids)| ids.iter().map(String::as_str))
+    }
+
+    /// The types of which there are some.
+    pub(in crate::search) fn types(&self) -> impl Iterator<Item = TypeId> {
+        let some = self.of.iter().filter(|(_, ids)| !ids.is_empty());
+        some.map(|(ty, _)| *ty)
+    }
+
+    /// Takes up these, and gives those that are new.
+    pub(in crate::search) fn merge(&mut self, other: Ids) -> Ids {
+        let mut new = other;
+        for (ty, ids) in &mut new.of {
+            if let Some((_, known)) = self.of.iter_mut().find(|(of, _)| of == ty) {
+                ids.retain(|id| known.insert(id.clone()));
+            }
+        }
+        new
+    }
+
+    fn insert(&mut self, ty: &str, id: &str) {
+        let of = |(of, _): &&mut (TypeId, _)| facts().get(*of).name == ty;
+        if let Some((_, ids)) = self.of.iter_mut().find(of)
+            && !ids.contains(id)
+        {
+            ids.insert(id.to_owned());
+        }
+    }
+}
+
+impl Engine {
+    /// What the matches of a query in one table refer to, of the types that `none` is made for.
+    pub(in crate::search) async fn all_referred(
+        &self,
+        table: &ScopedTable,
+        query: &Query,
+        none: &Ids,
+    ) -> Result<Ids, SearchError> {
+        let mut found = none.clone();
+        let leaves = leaves(table);
+        if leaves.is_empty() {
+            return Ok(found);
+        }
+        let bound = self.bound(query, table);
+        let Some(person) = bound.person else {
+            let rows = population::rows(self.sessions(), table, query, bound.owners, leaves, |batch| {
+                collect(batch, &mut found)
+            });
+            rows.await?;
+            return Ok(found);
+        };
+        let rows = table.person_batch(person, &filter::leaves(&query.criteria))?.batch;
+        let matches = filter::matches(&query.criteria, &rows)?;
+        if matches.true_count() > 0 {
+            // The same rows in the same order.
+            let rows = table.person_batch(person, &leaves)?.batch;
+            collect(&filter_record_batch(&rows, &matches)?, &mut found)?;
+        }
+        Ok(found)
+    }
+}
+
+/// The columns that tell where a table's references lead.
+fn leaves(table: &ScopedTable) -> LeafSet {
+    let mut leaves = LeafSet::new();
+    if let Some(schema) = table.stored_columns() {
+        add_leaves(schema.fields(), &mut String::new(), &mut leaves);
+        if schema.field_with_name(CONTAINED).is_ok() {
+            leaves.insert(CONTAINED.to_owned());
+        }
+    }
+    leaves
+}
+
+fn add_leaves(fields: &Fields, path: &mut String, leaves: &mut LeafSet) {
+    for field in fields {
+        let mut ty = field.data_type();
+        while let DataType::List(item) = ty {
+            ty = item.data_type();
+        }
+        let length = path.len();
+        if length > 0 {
+            path.push('.');
+        }
+        path.push_str(field.name());
+        match ty {
+            DataType::Struct(inner) => add_leaves(inner, path, leaves),
+            _ if field.name() == REFERENCE_TYPE || field.name() == REFERENCE_ID => {
+                leaves.insert(path.clone());
+            }
+            _ => {}
+        }
+        path.truncate(length);
+    }
+}
+
+/// Takes up the references of all rows of a batch.
+fn collect(rows: &RecordBatch, found: &mut Ids) -> Result<(), SearchError> {
+    for (field, column) in rows.schema_ref().fields().iter().zip(rows.columns()) {
+        match field.name() == CONTAINED {
+            true => collect_contained(column, found)?,
+            false => collect_column(column, found),
+        }
+    }
+    Ok(())
+}
+
+fn collect_column(column: &dyn Array, found: &mut Ids) {
+    match column.data_type() {
+        DataType::List(_) => {
+            let list = column.as_list::<i32>();
+            let (from, until) = ends(list.value_offsets());
+            collect_column(&list.values().slice(from, until - from), found);
+        }
+        DataType::Struct(_) => {
+            let items = column.as_struct();
+            let text = |name| {
+                items
+                    .column_by_name(name)
+                    .and_then(|column| column.as_string_opt::<i32>())
+            };
+            if let (Some(types), Some(ids)) = (text(REFERENCE_TYPE), text(REFERENCE_ID)) {
+                let pairs = types.iter().zip(ids).filter_map(|(ty, id)| ty.zip(id));
+                pairs.for_each(|(ty, id)| found.insert(ty, id));
+            }
+            items.columns().iter().for_each(|column| collect_column(column, found));
+        }
+        _ => {}
+    }
+}
+
+/// The references in contained resources, which lie in a column as text.
+fn collect_contained(column: &dyn Array, found: &mut Ids) -> Result<(), SearchError> {
+    let Some(list) = column.as_list_opt::<i32>() else {
+        return Ok(());
+    };
+    let (from, until) = ends(list.value_offsets());
+    let values = list.values().slice(from, until - from);
+    let Some(texts) = values.as_string_opt::<i32>() else {
+        return Ok(());
+    };
+    let mut tape = Tape::new();
+    for text in texts.iter().flatten() {
+        let root = tape.parse(text.as_bytes());
+        collect_value(root.map_err(|error| SearchError::Stored(error.to_string()))?, found);
+    }
+    Ok(())
+}
+
+/// How deep it goes is bounded by the tape.
+fn collect_value(value: Value<'_>, found: &mut Ids) {
+    if value.is_array() {
+        value.items().for_each(|item| collect_value(item, found));
+        return;
+    }
+    for (key, inner) in value.entries() {
+        if key.is("reference")
+            && let Some(text) = inner.as_str()
+            && let Some(target) = Target::parse(&text)
+        {
+            found.insert(target.type_name(), target.id);
+        }
+        collect_value(inner, found);
+    }
+}
+
+fn ends(offsets: &[i32]) -> (usize, usize) {
+    let end = |offset: Option<&i32>| offset.map_or(0, |offset| *offset as usize);
+    (end(offsets.first()), end(offsets.last()))
+}

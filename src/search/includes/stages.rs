@@ -1,0 +1,234 @@
+//! Bringing along what a page's matches refer to and what refers to them, include by include.
+//!
+//! A driver of stages: each follows one include from the resources of one type that the stage before brought along.
+//! What refers to them is found by the plan of a search; what they refer to is read by id. A stage depends on what
+//! those before it have brought, of which nothing comes twice, and the walk ends where an answer is full.
+
+use datafusion::common::runtime::SpawnedTask;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::super::SearchError;
+use super::super::bundle::fetch;
+use super::super::bundle::fetch::processors;
+use super::super::bundle::page::Entry;
+use super::super::engine::Engine;
+use super::super::run::trace::Trace;
+use super::include::Include;
+use super::included::{self, Included, Source, Sources};
+use crate::fhir::TypeId;
+use crate::lake::scan::{Locator, PlacedRow, ScopedTable, Sought};
+
+/// Resources are fetched so many at a time, and fewer where they are large.
+const STEP: usize = 2_000;
+/// Targets that are worth a thread of their own.
+const WORTH_A_THREAD: usize = 256;
+
+/// Resources of one type to follow.
+type Followed = Vec<(TypeId, Vec<Source>)>;
+
+impl Engine {
+    /// What the matches bring along. Resources that are brought along are followed in turn by the includes that
+    /// iterate.
+    pub(in crate::search) async fn include(
+        &self,
+        table: &ScopedTable,
+        (includes, skip): (&[Include], usize),
+        matches: &[Entry],
+        trace: &Trace,
+    ) -> Result<Included, SearchError> {
+        let mut included = Included::of_page(self.includes, matches, skip);
+        if includes.is_empty() {
+            return Ok(included);
+        }
+        let iterates = includes.iter().any(|include| include.iterate);
+        let mut followed = Followed::new();
+        let sources = matches.iter().map(|entry| {
+            let source = Source {
+                row: entry.row.clone(),
+                place: entry.place,
+            };
+            (entry.ty, source)
+        });
+        merge(&mut followed, sources.collect());
+        let mut round = 1;
+        while !followed.is_empty() {
+            let mut fresh = Followed::new();
+            for (ty, rows) in &followed {
+                let now = includes.iter().filter(|include| round == 1 || include.iterate);
+                let mut sources = Sources::new(*ty, rows, now.clone());
+                for include in now {
+                    let ran = trace.of_stage();
+                    let found = self.follow(table, include, &mut sources, &mut included, &ran).await?;
+                    if !sources.rows.is_empty() && include.follows(*ty) {
+                        trace.stage(ran, || include.stage(round, *ty, sources.rows.len(), found.len()));
+                    }
+                    if iterates && !found.is_empty() {
+                        merge(&mut fresh, found);
+                    }
+                }
+            }
+            round += 1;
+            followed = fresh;
+        }
+        Ok(included)
+    }
+
+    /// Brings along what one include finds for rows of one type, and gives what is new.
+    async fn follow(
+        &self,
+        table: &ScopedTable,
+        include: &Include,
+        sources: &mut Sources<'_>,
+        included: &mut Included,
+        ran: &Trace,
+    ) -> Result<Vec<(TypeId, Source)>, SearchError> {
+        let mut new = Vec::new();
+        if sources.rows.is_empty() || included.is_full() {
+            return Ok(new);
+        }
+        if !include.reverse {
+            if include.source != sources.ty {
+                return Ok(new);
+            }
+            let mut known = FxHashSet::default();
+            let mut targets = sources.targets(include, &table.other(sources.ty))?;
+            targets.extend(self.named_by(table, include, sources).await?);
+            targets.retain(|(ty, sought)| !included.has(*ty, &sought.id) && known.insert((*ty, sought.id.clone())));
+            let mut left = targets.as_slice();
+            let mut step = STEP;
+            while !left.is_empty() && !included.is_full() {
+                let (now, later) = left.split_at(step.min(left.len()));
+                // What has more bytes than an answer brings along is read in smaller parts, a single one whole.
+                let most = if step == 1 { usize::MAX } else { included.room() };
+                let Some(rows) = targets_of(table, now, most).await? else {
+                    step = (step / 16).max(1);
+                    continue;
+                };
+                for ((ty, _), found) in now.iter().zip(rows) {
+                    if let Some((place, row)) = found
+                        && included.add(*ty, &row)
+                    {
+                        let place = Some(place);
+                        new.push((*ty, Source { row, place }));
+                    }
+                }
+                left = later;
+            }
+        } else if include.leads_to(sources.ty) {
+            let table = table.other(include.source);
+            let found = self.referring(&table, include, sources, ran).await?;
+            let mut left = found.as_slice();
+            while !left.is_empty() && !included.is_full() {
+                let (now, rows) = fetch::some(&table, left, STEP, included.room()).await?;
+                for (place, row) in left[..now].iter().zip(rows) {
+                    if included.add(include.source, &row) {
+                        let place = Some(*place);
+                        new.push((include.source, Source { row, place }));
+                    }
+                }
+                left = &left[now..];
+            }
+        }
+        Ok(new)
+    }
+
+    /// The resources that the canonicals of an include lead to.
+    async fn named_by(
+        &self,
+        table: &ScopedTable,
+        include: &Include,
+        sources: &mut Sources<'_>,
+    ) -> Result<Vec<(TypeId, Sought)>, SearchError> {
+        let mut named = Vec::new();
+        let types: Vec<TypeId> = include.led_to_by_url().collect();
+        if types.is_empty() {
+            return Ok(named);
+        }
+        let asked = sources.canonicals(include, &table.other(sources.ty))?;
+        for ty in types.into_iter().filter(|_| !asked.is_empty()) {
+            let ids = self.named(&table.other(ty), &asked).await?;
+            named.extend(ids.into_iter().map(|id| (ty, Sought { id, owner: None })));
+        }
+        Ok(named)
+    }
+
+    /// Where the rows of an include's source type lie that refer to these rows.
+    async fn referring(
+        &self,
+        table: &ScopedTable,
+        include: &Include,
+        sources: &Sources<'_>,
+        ran: &Trace,
+    ) -> Result<Vec<Locator>, SearchError> {
+        let mut query = included::referring_query(include, sources.ty, sources.rows)?;
+        query.trace = ran.clone();
+        let found = self.matches(table, &query).await?;
+        match found.more {
+            true => Err(SearchError::TooManyIncluded(query.count)),
+            false => Ok(found.locators),
+        }
+    }
+}
+
+/// The targets of references, as far as the scope shows them, each where its reference stands; `None` where they have
+/// more bytes than `most`.
+async fn targets_of(
+    table: &ScopedTable,
+    targets: &[(TypeId, Sought)],
+    most: usize,
+) -> Result<Option<Vec<PlacedRow>>, SearchError> {
+    let mut by_type: FxHashMap<TypeId, Vec<usize>> = FxHashMap::default();
+    for (at, (ty, _)) in targets.iter().enumerate() {
+        by_type.entry(*ty).or_default().push(at);
+    }
+    let mut parts = Vec::new();
+    for (ty, mut places) in by_type {
+        // Targets of neighbours lie near each other.
+        places.sort_by_key(|at| targets[*at].1.owner);
+        let size = places.len().div_ceil(processors()).max(WORTH_A_THREAD);
+        parts.extend(places.chunks(size).map(|part| (ty, part.to_vec())));
+    }
+    let read = |ty: TypeId, part: &[usize]| {
+        let sought: Vec<Sought> = part.iter().map(|at| targets[*at].1.clone()).collect();
+        let table = table.other(ty);
+        move || table.read_all(&sought, most)
+    };
+    let mut rows: Vec<PlacedRow> = vec![None; targets.len()];
+    // The last part is this thread's own.
+    let own = parts.pop();
+    let others: Vec<_> = parts
+        .into_iter()
+        .map(|(ty, part)| {
+            let read = read(ty, &part);
+            (part, SpawnedTask::spawn(async move { read() }))
+        })
+        .collect();
+    let mut put = |part: Vec<usize>, found: Option<Vec<PlacedRow>>| {
+        let found = found?;
+        part.into_iter().zip(found).for_each(|(at, row)| rows[at] = row);
+        Some(())
+    };
+    if let Some((ty, part)) = own {
+        let found = read(ty, &part)()?;
+        if put(part, found).is_none() {
+            return Ok(None);
+        }
+    }
+    for (part, task) in others {
+        let found = task.join().await.map_err(SearchError::of_thread)??;
+        if put(part, found).is_none() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(rows))
+}
+
+/// Puts new rows to those of their type.
+fn merge(fresh: &mut Followed, found: Vec<(TypeId, Source)>) {
+    for (ty, row) in found {
+        match fresh.iter_mut().find(|(known, _)| *known == ty) {
+            Some((_, rows)) => rows.push(row),
+            None => fresh.push((ty, vec![row])),
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Which people's rows a query can match at all, told from the scope and from the patients that it names.
+//!
+//! A patient token's query is bound to the token's person. An application's query is bound to the patients it names by
+//! a parameter over the very element that rows are filed under: a row with `subject` = `Patient/1` lies under that
+//! patient's owner and nowhere else, and so does the Patient itself.
+
+use std::sync::Arc;
+
+use super::super::criteria::criterion::{Condition, Criterion, Test};
+use super::super::criteria::matcher::Matcher;
+use super::super::parameters::query::Query;
+use super::super::parameters::values::ReferenceValue;
+use crate::fhir::storage::root_column;
+use crate::fhir::{Element, TypeId, facts};
+use crate::lake::Lake;
+use crate::lake::scan::{IdSet, Person, ScopedTable};
+
+/// More people than this are not told apart by their rows' owners: most row groups would have rows of one of them.
+const MOST_PEOPLE: usize = 65_536;
+/// Rows that a person has at least, on average, where it is worthwhile to tell people apart by them.
+const ROWS_PER_PERSON: u64 = 8;
+
+/// What a query is bound to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::search) struct Bound {
+    /// One person: the query runs over that person's columns.
+    pub(in crate::search) person: Option<Person>,
+    /// Several: the scan skips all other owners.
+    pub(in crate::search) owners: Option<Vec<i64>>,
+}
+
+/// Whose rows `query` can match in `table`.
+pub(in crate::search) fn of(query: &Query, table: &ScopedTable, lake: &Lake) -> Bound {
+    let scope = table.scope();
+    if scope.patient.is_some() {
+        return Bound {
+            person: Some(Person::OfScope),
+            owners: None,
+        };
+    }
+    let named = query.criteria.iter().filter_map(|criterion| named(query.ty, criterion));
+    let Some(patients) = named.min_by_key(Named::len).filter(|patients| {
+        let few = patients.len() as u64 * ROWS_PER_PERSON <= table.stored();
+        patients.len() <= 1 || few && patients.len() <= MOST_PEOPLE
+    }) else {
+        return Bound::default();
+    };
+    let mut owners = Vec::with_capacity(patients.len());
+    patients.each(|id| owners.extend(lake.owners_of(&scope.application, id)));
+    owners.sort_unstable();
+    owners.dedup();
+    let person = match (patients.len(), owners.as_slice()) {
+        (_, [owner]) => Some(Person::Owner(*owner)),
+        (1, [one, other]) => Some(Person::Either(*one, *other)),
+        _ => None,
+    };
+    Bound {
+        person,
+        owners: Some(owners).filter(|_| person.is_none()),
+    }
+}
+
+/// Whether a criterion leaves only rows that are filed under the patients that it names.
+pub(in crate::search) fn is_of_people(ty: TypeId, criterion: &Criterion) -> bool {
+    named(ty, criterion).is_some()
+}
+
+/// Patients whose compartments are asked for, and under whom their own rows lie.
+#[derive(Clone, Debug)]
+pub(in crate::search) struct Filed {
+    patients: Arc<[String]>,
+    owners: Arc<[i64]>,
+}
+
+impl Filed {
+    pub(in crate::search) fn of(lake: &Lake, application: &str, patients: &[impl AsRef<str>]) -> Filed {
+        let ids: Vec<&str> = patients.iter().map(AsRef::as_ref).collect();
+        Filed {
+            owners: ids.iter().flat_map(|id| lake.owners_of(application, id)).collect(),
+            patients: ids.into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    /// The owners under whom all rows lie that meet a criterion; `None` where it may be met by others' rows.
+    pub(in crate::search) fn owners(&self, ty: TypeId, criterion: &Criterion) -> Option<Arc<[i64]>> {
+        let mut is_theirs = true;
+        named(ty, criterion)?.each(|id| is_theirs &= self.patients.iter().any(|patient| patient == id));
+        is_theirs.then(|| self.owners.clone())
+    }
+}
+
+/// Patients that criteria name.
+#[derive(Default)]
+struct Named<'q> {
+    single: Vec<&'q str>,
+    sets: Vec<&'q IdSet>,
+}
+
+impl<'q> Named<'q> {
+    fn len(&self) -> usize {
+        self.single.len() + self.sets.iter().map(|ids| ids.len()).sum::<usize>()
+    }
+
+    fn each(&self, mut take: impl FnMut(&str)) {
+        self.single.iter().for_each(|id| take(id));
+        self.sets.iter().flat_map(|ids| ids.iter()).for_each(|id| take(&id));
+    }
+
+    /// The patients of one alternative; `None` where it may match others' rows.
+    fn add(mut self, matcher: &'q Matcher, patient: TypeId) -> Option<Named<'q>> {
+        match matcher {
+            Matcher::Id(id) => self.single.push(id),
+            Matcher::OneOf(ids) => self.sets.push(ids),
+            Matcher::Reference(ReferenceValue::Relative { ty: Some(ty), id }) if *ty == patient => self.single.push(id),
+            Matcher::RefersTo(targets) if targets.ty == patient => self.sets.push(&targets.ids),
+            _ => return None,
+        }
+        Some(self)
+    }
+}
+
+/// The patients under whom all rows that meet a criterion are filed; `None` where that cannot be told.
+fn named(ty: TypeId, criterion: &Criterion) -> Option<Named<'_>> {
+    let (compiled, matchers) = match &criterion.condition {
+        Condition::Values {
+            compiled,
+            test: Test::AnyOf { matchers, not: false },
+        } => (compiled, matchers),
+        Condition::All(parts) => return parts.iter().filter_map(|part| named(ty, part)).min_by_key(Named::len),
+        _ => return None,
+    };
+    let patient = facts().lookup("Patient")?;
+    let is_of_ids = compiled.parameter.code.as_ref() == "_id";
+    let under = |matcher: &Matcher| matches!(matcher, Matcher::Id(_) | Matcher::OneOf(_)) == is_of_ids;
+    if !matchers.iter().all(under) {
+        return None;
+    }
+    let filed_by = match is_of_ids {
+        true => (ty == patient).then_some("id")?.into(),
+        false => root_column(filing_element(ty, patient)?),
+    };
+    let leaves = compiled.program.leaves();
+    if leaves.is_empty() || leaves.iter().any(|leaf| leaf.split('.').next() != Some(&*filed_by)) {
+        return None;
+    }
+    let mut named = Named::default();
+    for matcher in matchers {
+        named = named.add(matcher, patient)?;
+    }
+    Some(named)
+}
+
+/// The root element whose Patient reference a row of this type is filed under, where there is only one such and it does
+/// not repeat.
+fn filing_element(ty: TypeId, patient: TypeId) -> Option<&'static str> {
+    let mut found = None;
+    for name in ["subject", "patient", "beneficiary"] {
+        let names_patients = |element: &&Element| {
+            let all = |target: &TypeId| *target == patient || facts().get(*target).name == "Resource";
+            !element.choice && (element.targets.is_empty() || element.targets.iter().any(all))
+        };
+        let Some(element) = facts().element(ty, name).filter(names_patients) else {
+            continue;
+        };
+        if element.many || found.is_some() {
+            return None;
+        }
+        found = Some(element.name);
+    }
+    found
+}

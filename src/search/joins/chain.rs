@@ -1,0 +1,151 @@
+//! Chained parameters (`subject:Patient.name`) and reverse chaining (`_has`), R4 search 3.1.1.4.3 and 3.1.1.4.4.
+
+use std::sync::Arc;
+
+use super::super::SearchError;
+use super::super::criteria::criterion::{Condition, Criterion, Join};
+use super::super::parameters::parameter::{Compiled, Reading};
+use super::super::parameters::query::written;
+use super::super::parameters::raw::RawParameter;
+use super::super::parameters::resolve::{Resolver, resource_type};
+use super::super::parameters::result::invalid;
+use crate::fhir::search_parameter::SearchType;
+use crate::fhir::{TypeId, facts};
+
+/// What the rest of a chain asks of resources of a type.
+pub(in crate::search) type Ask<'a> = &'a dyn Fn(TypeId, &str) -> Result<Option<Criterion>, SearchError>;
+
+/// `reference[:Type].rest`: what follows the point is asked of what the reference leads to. `None` where a name is
+/// unknown.
+pub(in crate::search) fn chain(
+    resolver: &Resolver<'_>,
+    ty: TypeId,
+    raw: &RawParameter,
+) -> Result<Option<Condition>, SearchError> {
+    along(resolver, ty, &written(raw), &|target, rest| {
+        resolver.criterion(target, &RawParameter::named(rest, &raw.value))
+    })
+}
+
+/// Follows the first step of a chain and asks `rest` of each type that it leads to: with a type only that, without one
+/// every type that the reference may lead to and that has such a parameter.
+pub(in crate::search) fn along(
+    resolver: &Resolver<'_>,
+    ty: TypeId,
+    chain: &str,
+    ask: Ask<'_>,
+) -> Result<Option<Condition>, SearchError> {
+    let Some((first, rest)) = chain.split_once('.') else {
+        return Ok(None);
+    };
+    let (code, only) = match first.split_once(':') {
+        Some((code, name)) => (code, Some(name)),
+        None => (first, None),
+    };
+    let Some(compiled) = resolver.programs.get(ty, code, Reading::Targets)? else {
+        return Ok(None);
+    };
+    follow(resolver, compiled, only, chain, &|target| ask(target, rest))
+}
+
+/// Asks something of each type that a reference may lead to, or of the one that is named.
+pub(in crate::search) fn follow(
+    resolver: &Resolver<'_>,
+    compiled: Arc<Compiled>,
+    only: Option<&str>,
+    chain: &str,
+    ask: &dyn Fn(TypeId) -> Result<Option<Criterion>, SearchError>,
+) -> Result<Option<Condition>, SearchError> {
+    let code = &*compiled.parameter.code;
+    if compiled.parameter.ty != SearchType::Reference {
+        return Err(SearchError::Chain {
+            parameter: code.to_owned(),
+            ty: compiled.parameter.ty.as_str(),
+        });
+    }
+    let follow = match only {
+        None => targets(&compiled),
+        Some(name) => {
+            let ty = resource_type(name).ok_or_else(|| SearchError::Modifier {
+                parameter: code.to_owned(),
+                modifier: name.to_owned(),
+                ty: SearchType::Reference.as_str(),
+            })?;
+            vec![ty]
+        }
+    };
+    let (mut found, mut failed) = (Vec::new(), None);
+    for target in follow {
+        resolver.join(chain)?;
+        match ask(target) {
+            Ok(Some(criterion)) => found.push((target, criterion)),
+            Ok(None) => {}
+            // A value, modifier or further step that is right for one type may be wrong for another's parameter of the
+            // same name.
+            Err(error @ (SearchError::Value { .. } | SearchError::Modifier { .. } | SearchError::Chain { .. })) => {
+                failed = Some(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match (found.is_empty(), failed) {
+        (true, Some(error)) => Err(error),
+        (true, None) => Ok(None),
+        (false, _) => Ok(Some(Condition::Join(Box::new(Join::Chain {
+            compiled,
+            targets: found,
+        })))),
+    }
+}
+
+/// The types that a reference parameter may lead to: those that are named, or all resource types; of canonicals those
+/// that are known by URLs.
+fn targets(compiled: &Compiled) -> Vec<TypeId> {
+    let named = &compiled.parameter.targets;
+    let all: Vec<TypeId> = if named.is_empty() {
+        facts().resources().collect()
+    } else {
+        named.clone()
+    };
+    all.into_iter().filter(|ty| compiled.leads_to(*ty)).collect()
+}
+
+/// `_has:Type:reference:rest`: a resource of the type refers to the row and meets the rest.
+pub(in crate::search) fn has(
+    resolver: &Resolver<'_>,
+    ty: TypeId,
+    raw: &RawParameter,
+) -> Result<Option<Condition>, SearchError> {
+    let path = raw.modifier.as_deref().unwrap_or_default();
+    let form = || {
+        let expected = "of the form Type:reference:parameter, where the reference may lead to the type searched";
+        invalid("_has", path, expected)
+    };
+    let mut parts = path.splitn(3, ':');
+    let (Some(source), Some(reference), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
+        return Err(form());
+    };
+    let source = resource_type(source).ok_or_else(form)?;
+    let through = resolver.programs.get(source, reference, Reading::Targets)?;
+    let through = through.ok_or_else(form)?;
+    if through.parameter.ty != SearchType::Reference {
+        return Err(form());
+    }
+    if !through.leads_to(ty) {
+        return match resolver.among_others {
+            true => Ok(Some(Condition::Any(Vec::new()))),
+            false => Err(form()),
+        };
+    }
+    let rest = RawParameter::named(rest, &raw.value);
+    let (Some(criterion), Some(ids)) = (resolver.criterion(source, &rest)?, resolver.ids(ty)?) else {
+        return Ok(None);
+    };
+    resolver.join(&written(raw))?;
+    Ok(Some(Condition::Join(Box::new(Join::Has {
+        source,
+        through,
+        criterion: Box::new(criterion),
+        ids,
+    }))))
+}

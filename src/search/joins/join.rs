@@ -1,0 +1,325 @@
+//! Conditions on other resources, as semi-joins: each becomes a set of ids that a reference of the row, or the row's
+//! own id, must be in.
+//!
+//! The plans that find ids run stage by stage. How many one finds decides which side of the next goes first, whose rows
+//! a search can match at all, and whether it is planned or runs over one person's columns. Where none of this depends
+//! on the ids they are left to the plan that reads the rows, as the filter of its scan.
+//!
+//! Other tables are read through the same scope and snapshot as the rows, so a chain finds nothing that its caller
+//! could not read, and all pages of a search see the same.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use super::super::SearchError;
+use super::super::criteria::criterion::{Condition, Criterion, Join, Test};
+use super::super::criteria::matcher::Matcher;
+use super::super::engine::Engine;
+use super::super::parameters::parameter::Compiled;
+use super::super::run::contained;
+use super::join_side::{Near, criterion, reach, refers_to};
+use super::other::{Other, bounded};
+use crate::fhir::TypeId;
+use crate::lake::scan::{IdSet, Predicate, ScopedTable};
+use crate::plan::{IdsExec, On};
+
+/// What the conditions of one criterion are answered by.
+struct Asked<'a> {
+    near: Option<&'a Near<'a>>,
+    /// Whether they speak of items of the rows rather than of the rows.
+    of_items: bool,
+}
+
+/// Plans that have run.
+pub(in crate::search) type Ran = Vec<Arc<IdsExec>>;
+
+impl Engine {
+    /// Answers every condition on other resources among the criteria of a search of `table`, those that lead to few
+    /// resources first: what is found there narrows the search of others. Gives the semi-joins by which they are
+    /// answered, which the search's plans show.
+    pub(in crate::search) fn settle<'a>(
+        &'a self,
+        table: &'a ScopedTable,
+        criteria: &'a mut [Criterion],
+    ) -> BoxFuture<'a, Result<Vec<On>, SearchError>> {
+        self.answer_all(table, criteria, false)
+    }
+
+    /// The same, but a condition may be left to the search's own plan, which must hold the semi-joins.
+    pub(in crate::search) fn join<'a>(
+        &'a self,
+        table: &'a ScopedTable,
+        criteria: &'a mut [Criterion],
+    ) -> BoxFuture<'a, Result<Vec<On>, SearchError>> {
+        self.answer_all(table, criteria, true)
+    }
+
+    fn answer_all<'a>(
+        &'a self,
+        table: &'a ScopedTable,
+        criteria: &'a mut [Criterion],
+        in_plan: bool,
+    ) -> BoxFuture<'a, Result<Vec<On>, SearchError>> {
+        Box::pin(async move {
+            let joins = criteria.iter().enumerate();
+            let mut joins: Vec<(u64, usize)> = joins
+                .filter_map(|(at, criterion)| Some((reach(table, criterion)?, at)))
+                .collect();
+            joins.sort_unstable();
+            // What one finds narrows the next.
+            let alone = in_plan && joins.len() == 1;
+            let mut answered = Vec::with_capacity(joins.len());
+            for (_, at) in joins {
+                let near = Near::of(self, table, criteria);
+                let left_to_plan = match alone {
+                    true => self.late(table, near.as_ref(), criteria, at).await?,
+                    false => None,
+                };
+                if let Some((late, ids)) = left_to_plan {
+                    answered.push(On {
+                        label: late.label().clone(),
+                        ids,
+                        late: Some(late.clone()),
+                    });
+                    criteria[at].condition = Condition::Late(late);
+                    continue;
+                }
+                let asked = Asked {
+                    near: near.as_ref(),
+                    of_items: false,
+                };
+                let mut ids = Ran::new();
+                self.settle_parts(table, &asked, &mut criteria[at..=at], &mut ids)
+                    .await?;
+                if !ids.is_empty() {
+                    let label = criteria[at].label.as_str().into();
+                    answered.push(On { label, ids, late: None });
+                }
+            }
+            Ok(answered)
+        })
+    }
+
+    fn settle_parts<'a>(
+        &'a self,
+        table: &'a ScopedTable,
+        asked: &'a Asked<'a>,
+        parts: &'a mut [Criterion],
+        ran: &'a mut Ran,
+    ) -> BoxFuture<'a, Result<(), SearchError>> {
+        Box::pin(async move {
+            for part in parts {
+                match &mut part.condition {
+                    Condition::All(parts) | Condition::Any(parts) => {
+                        self.settle_parts(table, asked, parts, ran).await?;
+                    }
+                    Condition::Not(part) => {
+                        let part = std::slice::from_mut(part.as_mut());
+                        self.settle_parts(table, asked, part, ran).await?;
+                    }
+                    Condition::Item { holds, .. } => {
+                        let holds = std::slice::from_mut(holds.as_mut());
+                        let of_items = Asked {
+                            near: None,
+                            of_items: true,
+                        };
+                        self.settle_parts(table, &of_items, holds, ran).await?;
+                    }
+                    Condition::Join(join) => part.condition = self.answer(table, asked, join, ran).await?,
+                    Condition::Values { .. }
+                    | Condition::Tuples { .. }
+                    | Condition::Words { .. }
+                    | Condition::Holds(_)
+                    | Condition::Inside { .. }
+                    | Condition::Late(_) => {}
+                }
+            }
+            Ok(())
+        })
+    }
+
+    async fn answer(
+        &self,
+        table: &ScopedTable,
+        asked: &Asked<'_>,
+        join: &Join,
+        ran: &mut Ran,
+    ) -> Result<Condition, SearchError> {
+        match join {
+            Join::Chain { compiled, targets } => {
+                let mut matchers = Vec::with_capacity(targets.len());
+                for (ty, criterion) in targets {
+                    let mut other = self.chained(table, asked.near, compiled, (*ty, criterion)).await?;
+                    let plan = self.meeting(&mut other).await?;
+                    matchers.push(refers_to(*ty, self.ids(&plan).await?));
+                    ran.push(plan);
+                    if compiled.follows_urls(*ty) {
+                        let borne = self.borne_by(&other.table, &other.criteria).await?;
+                        matchers.push(Matcher::Canonicals(Arc::new(borne)));
+                    }
+                }
+                let inside = match asked.of_items {
+                    true => None,
+                    false => self.inside(table, compiled, targets, ran).await?,
+                };
+                Ok(either(values(compiled, matchers), inside))
+            }
+            Join::Has {
+                source,
+                through,
+                criterion,
+                ids,
+            } => {
+                let mut other = self
+                    .referring_side(table, asked.near, through, (*source, criterion))
+                    .await?;
+                let plan = self.referred(&mut other, through, table.ty()).await?;
+                let mut found = self.ids(&plan).await?;
+                ran.push(plan);
+                if through.leads_by_url(table.ty()) {
+                    let canonicals = self.asked_by(&other.table, through, &other.criteria).await?;
+                    let mut all = IdSet::clone(&found);
+                    all.merge(self.named(table, &canonicals).await?.iter().collect());
+                    bounded(&all)?;
+                    found = Arc::new(all);
+                }
+                Ok(values(ids, vec![Matcher::OneOf(found)]))
+            }
+            Join::List { lists, ids } => {
+                let mut named = IdSet::default();
+                for list in lists {
+                    let plan = Arc::new(self.listed(table, list));
+                    let found = self.ids(&plan).await?;
+                    named.merge(IdSet::clone(&found));
+                    ran.push(plan);
+                }
+                Ok(values(ids, vec![Matcher::OneOf(Arc::new(named))]))
+            }
+            Join::Hierarchy {
+                compiled,
+                from,
+                parents,
+                below,
+            } => {
+                let mut matchers = Vec::with_capacity(parents.len());
+                for (ty, parent) in parents {
+                    let start = from.iter().filter(|(of, _)| of == ty).map(|(_, id)| id.clone());
+                    let ids = self
+                        .hierarchy(&table.other(*ty), parent, start.collect(), *below, ran)
+                        .await?;
+                    matchers.push(refers_to(*ty, Arc::new(ids)));
+                }
+                Ok(values(compiled, matchers))
+            }
+        }
+    }
+
+    /// The search of what a chain leads to.
+    pub(in crate::search) async fn chained(
+        &self,
+        table: &ScopedTable,
+        near: Option<&Near<'_>>,
+        compiled: &Arc<Compiled>,
+        (ty, criterion): (TypeId, &Criterion),
+    ) -> Result<Other, SearchError> {
+        let mut other = Other::of(table.other(ty), vec![criterion.clone()]);
+        if let Some(near) = near {
+            near.referred(self, compiled, &mut other).await?;
+        }
+        Ok(other)
+    }
+
+    /// The search of what refers to the rows.
+    pub(in crate::search) async fn referring_side(
+        &self,
+        table: &ScopedTable,
+        near: Option<&Near<'_>>,
+        through: &Arc<Compiled>,
+        (source, criterion): (TypeId, &Criterion),
+    ) -> Result<Other, SearchError> {
+        let mut other = Other::of(table.other(source), vec![criterion.clone()]);
+        if let Some(near) = near {
+            near.referring(self, through, &mut other).await?;
+        }
+        Ok(other)
+    }
+
+    /// What a chain asks of resources that the row itself contains, where rows of the table contain any: a chain is
+    /// evaluated inside of contained resources, too (R4 search, 3.1.1.5.5).
+    async fn inside(
+        &self,
+        table: &ScopedTable,
+        compiled: &Arc<Compiled>,
+        targets: &[(TypeId, Criterion)],
+        ran: &mut Ran,
+    ) -> Result<Option<Condition>, SearchError> {
+        if compiled.ty != table.ty() || !contained::may_contain(table) {
+            return Ok(None);
+        }
+        let Some((references, only)) = self.programs().inner_references(compiled)? else {
+            return Ok(None);
+        };
+        let mut inside = Vec::with_capacity(targets.len());
+        for (ty, criterion) in targets.iter().filter(|(ty, _)| only.is_none_or(|only| only == *ty)) {
+            let mut criteria = contained::criteria(std::slice::from_ref(criterion));
+            let joins = self.settle(&table.other(*ty), &mut criteria).await?;
+            ran.extend(joins.into_iter().flat_map(|on| on.ids));
+            inside.extend(criteria.into_iter().map(|criterion| (*ty, criterion)));
+        }
+        let targets = inside;
+        Ok((!targets.is_empty()).then_some(Condition::Inside { references, targets }))
+    }
+
+    /// The resources among which `start` stand, and those under or over them.
+    async fn hierarchy(
+        &self,
+        table: &ScopedTable,
+        parent: &Arc<Compiled>,
+        start: Vec<String>,
+        below: bool,
+        ran: &mut Ran,
+    ) -> Result<IdSet, SearchError> {
+        let (mut all, mut next): (IdSet, IdSet) = (start.iter().collect(), start.iter().collect());
+        while !next.is_empty() {
+            let next_ids = Arc::new(next);
+            let plan = if below {
+                let under = criterion(parent, refers_to(table.ty(), next_ids), "under those found before");
+                self.meeting(&mut Other::of(table.clone(), vec![under])).await?
+            } else {
+                let Some(ids) = self.ids_of(table.ty())? else { break };
+                let before = criterion(&ids, Matcher::OneOf(next_ids), "those found before");
+                let mut found_before = Other::of(table.clone(), vec![before]);
+                self.referred(&mut found_before, parent, table.ty()).await?
+            };
+            let found = self.ids(&plan).await?;
+            let mut found = IdSet::clone(&found);
+            ran.push(plan);
+            found.subtract(&all);
+            all.merge(found.clone());
+            bounded(&all)?;
+            next = found;
+        }
+        Ok(all)
+    }
+}
+
+/// That a parameter leads to what one of these matches.
+pub(in crate::search) fn values(compiled: &Arc<Compiled>, matchers: Vec<Matcher>) -> Condition {
+    Condition::Values {
+        compiled: compiled.clone(),
+        test: Test::AnyOf { matchers, not: false },
+    }
+}
+
+fn either(outside: Condition, inside: Option<Condition>) -> Condition {
+    let Some(inside) = inside else { return outside };
+    let part = |condition, label: &str| Criterion {
+        condition,
+        label: label.to_owned(),
+    };
+    Condition::Any(vec![
+        part(outside, "refers to a match"),
+        part(inside, "contains a match"),
+    ])
+}

@@ -1,0 +1,177 @@
+//! From which of two tables a condition on other resources is answered. What the search itself leaves of its rows may
+//! be so little that it is found first: then only resources that these rows refer to, or that refer to them, are asked
+//! for the rest.
+
+use std::sync::Arc;
+
+use super::super::SearchError;
+use super::super::criteria::criterion::{Condition, Criterion, Join, Test};
+use super::super::criteria::matcher::{Matcher, Targets};
+use super::super::engine::Engine;
+use super::super::parameters::parameter::Compiled;
+use super::super::parameters::query::Query;
+use super::other::Other;
+use crate::fhir::TypeId;
+use crate::lake::scan::{IdSet, ScopedTable};
+use crate::plan::{IdsExec, On};
+
+/// How many rows one person is taken to have, where that is not known.
+const ROWS_OF_A_PERSON: u64 = 1_000;
+/// So many times the rows of the search must be in the other table for the search's to be found first.
+const TIMES: u64 = 4;
+/// More ids than this do not narrow the other search enough to be worth looking for.
+const MOST: usize = 65_536;
+
+/// What is known of the rows of a search before its conditions on other resources are answered.
+pub(in crate::search) struct Near<'a> {
+    table: &'a ScopedTable,
+    /// What is asked of the rows themselves.
+    known: Vec<Criterion>,
+    /// About how many rows have to be looked at for it.
+    rows: u64,
+}
+
+impl<'a> Near<'a> {
+    /// What the criteria of a search of `table` say of its rows; `None` where they say nothing, or where everything is
+    /// one person's anyway.
+    pub(in crate::search) fn of(engine: &Engine, table: &'a ScopedTable, criteria: &[Criterion]) -> Option<Near<'a>> {
+        if table.scope().patient.is_some() || !engine.sessions().pushes_down() {
+            return None;
+        }
+        let known: Vec<Criterion> = criteria.iter().filter(|known| !known.has_join()).cloned().collect();
+        if known.is_empty() {
+            return None;
+        }
+        let query = Query::of_criteria(table.ty(), known);
+        let bound = engine.bound(&query, table);
+        let of_people = match (bound.person, &bound.owners) {
+            (Some(_), _) => ROWS_OF_A_PERSON,
+            (None, Some(owners)) => owners.len() as u64 * ROWS_OF_A_PERSON,
+            (None, None) => u64::MAX,
+        };
+        let of_ids = query.criteria.iter().filter_map(ids).min().unwrap_or(usize::MAX) as u64;
+        Some(Near {
+            table,
+            rows: table.stored().min(of_people).min(of_ids),
+            known: query.criteria,
+        })
+    }
+
+    fn is_nearer_than(&self, other: &ScopedTable) -> bool {
+        self.rows.saturating_mul(TIMES) < other.stored()
+    }
+
+    /// Narrows the search of another table to the resources that the rows refer to, where that is worth it.
+    pub(in crate::search) async fn referred(
+        &self,
+        engine: &Engine,
+        through: &Arc<Compiled>,
+        other: &mut Other,
+    ) -> Result<(), SearchError> {
+        let ty = other.table.ty();
+        // Whom canonicals lead to, ids do not tell.
+        let narrows = self.is_nearer_than(&other.table) && !through.follows_urls(ty);
+        let Some(ids) = engine.ids_of(ty)?.filter(|_| narrows) else {
+            return Ok(());
+        };
+        let plan = engine.referred(&mut self.first(), through, ty).await?;
+        narrow(engine, plan, other, |found| {
+            criterion(&ids, Matcher::OneOf(found), "referred to by the rows searched")
+        })
+        .await
+    }
+
+    /// Narrows the search of another table to the resources that refer to the rows, where that is worth it.
+    pub(in crate::search) async fn referring(
+        &self,
+        engine: &Engine,
+        through: &Arc<Compiled>,
+        other: &mut Other,
+    ) -> Result<(), SearchError> {
+        if !self.is_nearer_than(&other.table) || through.follows_urls(self.table.ty()) {
+            return Ok(());
+        }
+        let plan = engine.meeting(&mut self.first()).await?;
+        narrow(engine, plan, other, |found| {
+            criterion(
+                through,
+                refers_to(self.table.ty(), found),
+                "refers to the rows searched",
+            )
+        })
+        .await
+    }
+
+    /// The search of the rows by what is known of them.
+    fn first(&self) -> Other {
+        Other::of(self.table.clone(), self.known.clone())
+    }
+}
+
+/// Runs one side's plan first, and asks of the other's rows what it comes to, unless it is too much.
+async fn narrow(
+    engine: &Engine,
+    plan: Arc<IdsExec>,
+    other: &mut Other,
+    asked: impl FnOnce(Arc<IdSet>) -> Criterion,
+) -> Result<(), SearchError> {
+    let found = engine.ids(&plan).await?;
+    if found.len() <= MOST {
+        let asked = asked(found);
+        other.joins.push(On {
+            label: asked.label.as_str().into(),
+            ids: vec![plan],
+            late: None,
+        });
+        other.criteria.push(asked);
+    }
+    Ok(())
+}
+
+/// To one of these resources of a type.
+pub(in crate::search) fn refers_to(ty: TypeId, ids: Arc<IdSet>) -> Matcher {
+    Matcher::RefersTo(Arc::new(Targets { ty, ids }))
+}
+
+/// That a value of a parameter matches.
+pub(in crate::search) fn criterion(compiled: &Arc<Compiled>, matcher: Matcher, label: &str) -> Criterion {
+    let test = Test::AnyOf {
+        matchers: vec![matcher],
+        not: false,
+    };
+    Criterion::of_values(compiled.clone(), test, label.to_owned())
+}
+
+/// How many resources are looked at to answer a criterion's conditions on others; `None` where it has none.
+pub(in crate::search) fn reach(table: &ScopedTable, criterion: &Criterion) -> Option<u64> {
+    match &criterion.condition {
+        Condition::All(parts) | Condition::Any(parts) => parts.iter().filter_map(|part| reach(table, part)).max(),
+        Condition::Not(part) | Condition::Item { holds: part, .. } => reach(table, part),
+        Condition::Join(join) => Some(match join.as_ref() {
+            Join::Chain { targets, .. } => targets.iter().map(|(ty, _)| table.other(*ty).stored()).sum(),
+            Join::Has { source, .. } => table.other(*source).stored(),
+            Join::Hierarchy { parents, .. } => parents.iter().map(|(ty, _)| table.other(*ty).stored()).sum(),
+            Join::List { .. } => 0,
+        }),
+        Condition::Values { .. }
+        | Condition::Tuples { .. }
+        | Condition::Words { .. }
+        | Condition::Holds(_)
+        | Condition::Inside { .. }
+        | Condition::Late(_) => None,
+    }
+}
+
+/// How many ids a criterion leaves, where it is of ids.
+fn ids(criterion: &Criterion) -> Option<usize> {
+    let Some((compiled, Test::AnyOf { matchers, not: false })) = criterion.values() else {
+        return None;
+    };
+    let count = |matcher: &Matcher| match matcher {
+        Matcher::Id(_) => Some(1),
+        Matcher::OneOf(ids) => Some(ids.len()),
+        _ => None,
+    };
+    let is_of_ids = &*compiled.parameter.code == "_id";
+    is_of_ids.then(|| matchers.iter().map(count).sum::<Option<usize>>())?
+}

@@ -1,0 +1,130 @@
+//! Conditions on other resources that are left to the plan of the search: the filter that it is told the ids by, and
+//! what ids mean for a row.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+
+use super::super::SearchError;
+use super::super::criteria::criterion::{Condition, Criterion, Join};
+use super::super::criteria::matcher::Matcher;
+use super::super::criteria::{filter, predicate};
+use super::super::engine::Engine;
+use super::super::parameters::parameter::Compiled;
+use super::super::parameters::query::Query;
+use super::super::run::contained;
+use super::binding::is_of_people;
+use super::join::{Ran, values};
+use super::join_side::{Near, refers_to};
+use crate::fhir::TypeId;
+use crate::lake::scan::{IdSet, Predicate, ScopedTable};
+use crate::plan::{Late, Link};
+
+impl Engine {
+    /// The criterion at a place as a filter that the search's own plan tells the ids, with the plans that find them.
+    /// `None` where it is more than ids, or where the search depends on which they are: by people it is narrowed to
+    /// their rows, and one person's are read without a plan.
+    pub(in crate::search) async fn late(
+        &self,
+        table: &ScopedTable,
+        near: Option<&Near<'_>>,
+        criteria: &[Criterion],
+        at: usize,
+    ) -> Result<Option<(Arc<Late>, Ran)>, SearchError> {
+        let asked = &criteria[at];
+        let Condition::Join(join) = &asked.condition else {
+            return Ok(None);
+        };
+        let link = Reference::of(table, join, &asked.label);
+        let Some(link) = link.filter(|_| self.sessions().pushes_down()) else {
+            return Ok(None);
+        };
+        let of_none = link.criterion(&[]);
+        let looks_inside = link.compiled.ty == table.ty() && link.to.is_some() && contained::may_contain(table);
+        if is_of_people(table.ty(), &of_none) || looks_inside {
+            return Ok(None);
+        }
+        let others = criteria.iter().filter(|known| !known.has_join()).cloned().collect();
+        let known = Query::of_criteria(table.ty(), others);
+        if self.bound(&known, table).person.is_some() {
+            return Ok(None);
+        }
+        let mut ids = Ran::new();
+        match join.as_ref() {
+            Join::Chain { compiled, targets } => {
+                for (ty, criterion) in targets {
+                    let mut other = self.chained(table, near, compiled, (*ty, criterion)).await?;
+                    ids.push(self.meeting(&mut other).await?);
+                }
+            }
+            Join::Has {
+                source,
+                through,
+                criterion,
+                ..
+            } => {
+                let mut other = self.referring_side(table, near, through, (*source, criterion)).await?;
+                ids.push(self.referred(&mut other, through, table.ty()).await?);
+            }
+            Join::List { .. } | Join::Hierarchy { .. } => return Ok(None),
+        }
+        let leaves = filter::leaves(std::slice::from_ref(&of_none));
+        let late = Late::new(asked.label.as_str().into(), leaves, Box::new(link));
+        Ok(Some((Arc::new(late), ids)))
+    }
+}
+
+/// That a row refers to one of the resources found, or that it is one of them.
+#[derive(Debug)]
+struct Reference {
+    ty: TypeId,
+    compiled: Arc<Compiled>,
+    /// The types of what is referred to, one for each plan; `None` for the rows' own ids.
+    to: Option<Vec<TypeId>>,
+    label: String,
+}
+
+impl Reference {
+    /// `None` where ids are not all that decides.
+    fn of(table: &ScopedTable, join: &Join, label: &str) -> Option<Reference> {
+        let (compiled, to) = match join {
+            Join::Chain { compiled, targets } => {
+                let by_url = targets.iter().any(|(ty, _)| compiled.follows_urls(*ty));
+                let types = targets.iter().map(|(ty, _)| *ty).collect();
+                (!by_url).then_some((compiled, Some(types)))?
+            }
+            Join::Has { through, ids, .. } => (!through.leads_by_url(table.ty())).then_some((ids, None))?,
+            Join::List { .. } | Join::Hierarchy { .. } => return None,
+        };
+        Some(Reference {
+            ty: table.ty(),
+            compiled: compiled.clone(),
+            to,
+            label: label.to_owned(),
+        })
+    }
+
+    /// What these ids ask of a row. Where there are none for a type, no resource of it was found.
+    fn criterion(&self, ids: &[Arc<IdSet>]) -> Criterion {
+        let found = |at: usize| ids.get(at).cloned().unwrap_or_default();
+        let matchers = match &self.to {
+            Some(types) => types
+                .iter()
+                .enumerate()
+                .map(|(at, ty)| refers_to(*ty, found(at)))
+                .collect(),
+            None => vec![Matcher::OneOf(found(0))],
+        };
+        Criterion {
+            condition: values(&self.compiled, matchers),
+            label: self.label.clone(),
+        }
+    }
+}
+
+impl Link for Reference {
+    fn condition(&self, ids: &[Arc<IdSet>]) -> Result<Arc<dyn Predicate>> {
+        let query = Query::of_criteria(self.ty, Vec::new());
+        Ok(predicate::one(&query, &self.criterion(ids), true))
+    }
+}

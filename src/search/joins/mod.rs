@@ -1,0 +1,9 @@
+//! Conditions on other resources, as semi-joins.
+
+pub(super) mod binding;
+pub(super) mod canonical;
+pub(super) mod chain;
+pub(super) mod join;
+pub(super) mod join_side;
+pub(super) mod late;
+pub(super) mod other;

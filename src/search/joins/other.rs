@@ -1,0 +1,298 @@
+//! The other side of a semi-join: the plan that finds the ids of what a condition leads to.
+//!
+//! It is built without a planner. There is nothing to choose in it (a scan with its filters, or one person's columns,
+//! and the ids that are taken from their rows), and to plan it takes longer than to read a table of some thousand rows.
+
+use std::sync::Arc;
+
+use arrow::array::{AsArray, RecordBatch, StringArray};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::{DataFusionError, Result};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::empty::EmptyExec;
+
+use super::super::SearchError;
+use super::super::criteria::criterion::Criterion;
+use super::super::criteria::{filter, targets};
+use super::super::engine::Engine;
+use super::super::parameters::parameter::Compiled;
+use super::super::parameters::query::Query;
+use super::super::run::population;
+use crate::columns::json::Tape;
+use crate::fhir::storage::LeafSet;
+use crate::fhir::{TypeId, facts};
+use crate::lake::scan::{IdSet, Person, ScopedTable};
+use crate::plan::{IdsExec, Lookup, LookupExec, On, Take};
+
+/// The most resources that a condition on other resources may be met by.
+const MAX_JOINED: usize = 5_000_000;
+
+/// The search of another table that a condition leads to.
+pub(in crate::search) struct Other {
+    pub(in crate::search) table: ScopedTable,
+    pub(in crate::search) criteria: Vec<Criterion>,
+    /// How these were answered.
+    pub(in crate::search) joins: Vec<On>,
+}
+
+impl Other {
+    pub(in crate::search) fn of(table: ScopedTable, criteria: Vec<Criterion>) -> Other {
+        Other {
+            table,
+            criteria,
+            joins: Vec::new(),
+        }
+    }
+}
+
+impl Engine {
+    /// A plan for the ids of the rows that meet the criteria.
+    pub(in crate::search) async fn meeting(&self, other: &mut Other) -> Result<Arc<IdsExec>, SearchError> {
+        let label = format!("{}.id", facts().get(other.table.ty()).name);
+        let take = Arc::new(Own { label });
+        self.side(other, LeafSet::from(["id".to_owned()]), take).await
+    }
+
+    /// A plan for the ids of the resources of type `ty` that the rows refer to which meet the criteria.
+    pub(in crate::search) async fn referred(
+        &self,
+        other: &mut Other,
+        through: &Arc<Compiled>,
+        ty: TypeId,
+    ) -> Result<Arc<IdsExec>, SearchError> {
+        let (source, wanted) = (facts().get(other.table.ty()).name, facts().get(ty).name);
+        let take = Arc::new(Referred {
+            label: format!("{wanted} of {source}.{}", through.parameter.code),
+            through: through.clone(),
+            wanted,
+        });
+        self.side(other, through.program.leaves().clone(), take).await
+    }
+
+    /// A plan for the ids of the resources of the table's type that a List names as its entries.
+    pub(in crate::search) fn listed(&self, table: &ScopedTable, list: &str) -> IdsExec {
+        let ty = facts().get(table.ty()).name;
+        let entries = Entries {
+            label: format!("entries of List/{list}"),
+            table: table.clone(),
+            list: list.to_owned(),
+        };
+        let label = format!("{ty} of List.item");
+        IdsExec::new(Arc::new(LookupExec::new(Arc::new(entries))), Arc::new(Own { label }))
+    }
+
+    /// What a plan has found, or finds now.
+    pub(in crate::search) async fn ids(&self, plan: &IdsExec) -> Result<Arc<IdSet>, SearchError> {
+        Ok(plan.ids(&self.sessions().parallel().context()).await?)
+    }
+
+    /// A plan for the ids that are taken from the rows which meet the criteria.
+    async fn side(&self, other: &mut Other, leaves: LeafSet, take: Arc<dyn Take>) -> Result<Arc<IdsExec>, SearchError> {
+        let Other { table, criteria, joins } = other;
+        joins.extend(self.join(table, criteria).await?);
+        let query = Query {
+            joins: joins.clone(),
+            ..Query::of_criteria(table.ty(), criteria.clone())
+        };
+        let bound = self.bound(&query, table);
+        let rows: Arc<dyn ExecutionPlan> = if !table.has_files() {
+            Arc::new(EmptyExec::new(table.schema(&leaves)))
+        } else if let Some(person) = bound.person {
+            let rows = LookupExec::new(Arc::new(OfPerson::new(table, &query, person, leaves)));
+            On::over_physical(&query.joins, Arc::new(rows))
+        } else {
+            population::side(self.sessions(), table, &query, bound.owners, &leaves).await?
+        };
+        Ok(Arc::new(IdsExec::new(rows, take)))
+    }
+
+    /// Gives the rows of a table that meet a query's criteria, with these columns, batch by batch.
+    pub(in crate::search) async fn rows(
+        &self,
+        table: &ScopedTable,
+        query: &Query,
+        leaves: LeafSet,
+        mut take: impl FnMut(&RecordBatch) -> Result<(), SearchError>,
+    ) -> Result<(), SearchError> {
+        let bound = self.bound(query, table);
+        let Some(person) = bound.person else {
+            return population::rows(self.sessions(), table, query, bound.owners, leaves, take).await;
+        };
+        let mut wanted = filter::leaves(&query.criteria);
+        wanted.extend(leaves);
+        let rows = table.person_batch(person, &wanted)?.batch;
+        let matches = filter::matches(&query.criteria, &rows)?;
+        take(&filter_record_batch(&rows, &matches)?)
+    }
+}
+
+/// The rows' own ids.
+#[derive(Debug)]
+struct Own {
+    label: String,
+}
+
+impl Take for Own {
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn take(&self, rows: &RecordBatch, ids: &mut IdSet) -> Result<()> {
+        let column = rows
+            .column_by_name("id")
+            .and_then(|column| column.as_string_opt::<i32>());
+        column.into_iter().flatten().flatten().for_each(|id| {
+            ids.insert(id);
+        });
+        self.check(ids)
+    }
+
+    fn check(&self, ids: &IdSet) -> Result<()> {
+        bounded(ids).map_err(of_plan)
+    }
+}
+
+/// The ids of the resources of one type that the rows refer to.
+#[derive(Debug)]
+struct Referred {
+    label: String,
+    through: Arc<Compiled>,
+    wanted: &'static str,
+}
+
+impl Take for Referred {
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn take(&self, rows: &RecordBatch, ids: &mut IdSet) -> Result<()> {
+        // A person's rows lie together, and most of them refer to that person.
+        let mut last = String::new();
+        let each = targets::each(&self.through, rows, |ty, id| {
+            if ty == self.wanted && id != last {
+                ids.insert(id);
+                id.clone_into(&mut last);
+            }
+        });
+        each.map_err(of_plan)?;
+        self.check(ids)
+    }
+
+    fn check(&self, ids: &IdSet) -> Result<()> {
+        bounded(ids).map_err(of_plan)
+    }
+}
+
+/// The rows among one person's that meet a query's criteria.
+#[derive(Debug)]
+struct OfPerson {
+    label: String,
+    table: ScopedTable,
+    criteria: Vec<Criterion>,
+    person: Person,
+    wanted: LeafSet,
+    schema: SchemaRef,
+}
+
+impl OfPerson {
+    fn new(table: &ScopedTable, query: &Query, person: Person, leaves: LeafSet) -> OfPerson {
+        let mut wanted = filter::leaves(&query.criteria);
+        wanted.extend(leaves);
+        let conditions: Vec<&str> = query
+            .criteria
+            .iter()
+            .map(|criterion| criterion.label.as_str())
+            .collect();
+        let name = facts().get(table.ty()).name;
+        OfPerson {
+            label: format!("{name} of one person, predicates=[{}]", conditions.join("; ")),
+            schema: table.schema(&wanted),
+            table: table.clone(),
+            criteria: query.criteria.clone(),
+            person,
+            wanted,
+        }
+    }
+}
+
+impl Lookup for OfPerson {
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn rows(&self) -> Result<RecordBatch> {
+        let rows = self.table.person_batch(self.person, &self.wanted)?.batch;
+        let matches = filter::matches(&self.criteria, &rows).map_err(of_plan)?;
+        // What every person's batch has stands behind what is asked for.
+        let asked: Vec<usize> = (0..self.schema.fields().len()).collect();
+        Ok(filter_record_batch(&rows.project(&asked)?, &matches)?)
+    }
+}
+
+/// The resources of a table's type that a List names as its entries.
+#[derive(Debug)]
+struct Entries {
+    label: String,
+    table: ScopedTable,
+    list: String,
+}
+
+impl Entries {
+    fn ids(&self) -> Result<Vec<String>, SearchError> {
+        let mut ids = Vec::new();
+        let Some(lists) = facts().lookup("List") else {
+            return Ok(ids);
+        };
+        let Some(row) = self.table.other(lists).read(&self.list)? else {
+            return Ok(ids);
+        };
+        let mut tape = Tape::new();
+        let root = tape
+            .parse(&row.resource)
+            .map_err(|error| SearchError::Stored(format!("List/{}: {error}", self.list)))?;
+        let prefix = format!("{}/", facts().get(self.table.ty()).name);
+        for entry in root.get("entry").into_iter().flat_map(|entries| entries.items()) {
+            if entry.get("deleted").and_then(|deleted| deleted.as_bool()) == Some(true) {
+                continue;
+            }
+            let reference = entry.get("item").and_then(|item| item.get_str("reference"));
+            let id = reference
+                .as_deref()
+                .and_then(|reference| reference.strip_prefix(&prefix));
+            ids.extend(id.map(|id| id.split('/').next().unwrap_or(id).to_owned()));
+        }
+        Ok(ids)
+    }
+}
+
+impl Lookup for Entries {
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn schema(&self) -> SchemaRef {
+        Arc::new(Schema::new(vec![Field::new("id", DataType::Utf8, false)]))
+    }
+
+    fn rows(&self) -> Result<RecordBatch> {
+        let ids = StringArray::from(self.ids().map_err(of_plan)?);
+        Ok(RecordBatch::try_new(self.schema(), vec![Arc::new(ids)])?)
+    }
+}
+
+/// Whether a condition may lead to so many resources.
+pub(in crate::search) fn bounded(ids: &IdSet) -> Result<(), SearchError> {
+    match ids.len() > MAX_JOINED {
+        true => Err(SearchError::TooManyJoined(MAX_JOINED)),
+        false => Ok(()),
+    }
+}
+
+fn of_plan(error: SearchError) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}

@@ -1,0 +1,110 @@
+//! The rows of a sorted search that lie behind one of its matches, or before it: what a page link knows is a match, and
+//! its sort keys are read again from its columns.
+//!
+//! Each row has one value of each key, whatever the parameter's expression yields, and the id decides between equal
+//! rows, so that there is exactly one place for each.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, make_comparator};
+use arrow::compute::SortOptions;
+use datafusion::common::DataFusionError;
+
+use super::super::SearchError;
+use super::super::criteria::sort;
+use super::super::parameters::query::SortKey;
+use super::page_token::Side;
+use crate::fhir::storage::LeafSet;
+use crate::lake::scan::{Locator, Necessary, Predicate, ScopedTable};
+
+/// The rows on one side of a match.
+#[derive(Debug)]
+struct Beyond {
+    label: Arc<str>,
+    leaves: LeafSet,
+    necessary: Necessary,
+    keys: Vec<SortKey>,
+    /// The match's keys and id.
+    bound: Vec<ArrayRef>,
+    side: Side,
+}
+
+/// Keeps the rows on this side of a match; `leaves` are what the keys read, and the id.
+pub(in crate::search) fn predicate(
+    table: &ScopedTable,
+    keys: &[SortKey],
+    leaves: LeafSet,
+    matched: Locator,
+    side: Side,
+) -> Result<Arc<dyn Predicate>, SearchError> {
+    let bound = columns(keys, &table.columns(&[matched], &leaves)?)?;
+    Ok(Arc::new(Beyond {
+        label: "on the page's side of a match".into(),
+        leaves,
+        necessary: Necessary::default(),
+        keys: keys.to_vec(),
+        bound,
+        side,
+    }))
+}
+
+impl Predicate for Beyond {
+    fn label(&self) -> &Arc<str> {
+        &self.label
+    }
+
+    fn leaves(&self) -> &LeafSet {
+        &self.leaves
+    }
+
+    fn necessary(&self) -> &Necessary {
+        &self.necessary
+    }
+
+    fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, DataFusionError> {
+        let kept = beyond(&self.keys, batch, &self.bound, self.side);
+        kept.map_err(|error| DataFusionError::External(Box::new(error)))
+    }
+}
+
+/// For each row whether it lies on the side of the match with these keys.
+fn beyond(keys: &[SortKey], batch: &RecordBatch, bound: &[ArrayRef], side: Side) -> Result<BooleanArray, SearchError> {
+    let rows = columns(keys, batch)?;
+    let descending = keys.iter().map(|key| key.descending).chain([false]);
+    let comparators = rows
+        .iter()
+        .zip(bound)
+        .zip(descending)
+        .map(|((rows, bound), descending)| {
+            let options = SortOptions {
+                descending,
+                nulls_first: false,
+            };
+            make_comparator(rows, bound, options)
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let is_beyond = |row: usize| {
+        let orders = comparators.iter().map(|compare| compare(row, 0));
+        let order = orders
+            .into_iter()
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal);
+        match side {
+            Side::After => order.is_gt(),
+            Side::At => order.is_ge(),
+            Side::Before => order.is_lt(),
+        }
+    };
+    Ok((0..batch.num_rows()).map(|row| Some(is_beyond(row))).collect())
+}
+
+/// The columns that rows are ordered by: the keys, and the id.
+fn columns(keys: &[SortKey], batch: &RecordBatch) -> Result<Vec<ArrayRef>, SearchError> {
+    let mut columns = keys
+        .iter()
+        .map(|key| sort::keys(key, batch))
+        .collect::<Result<Vec<_>, _>>()?;
+    columns.extend(batch.column_by_name("id").cloned());
+    Ok(columns)
+}

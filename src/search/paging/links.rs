@@ -1,0 +1,171 @@
+//! The links of a page: ready-to-call GET addresses that say what was understood, in a canonical order.
+
+use super::super::parameters::query::INCLUDED;
+use super::page_token::{Place, Side, Tag};
+use crate::lake::scan::Locator;
+
+/// What the links of one page are made of.
+#[derive(Debug)]
+pub(in crate::search) struct Links<'a> {
+    /// `{base}/fhir/{type}`.
+    pub address: &'a str,
+    /// The understood parameters but for `_count`, `_offset` and the tag.
+    pub parameters: &'a [(String, String)],
+    /// Page size.
+    pub count: usize,
+    /// First match of the page that was asked for.
+    pub offset: usize,
+    /// How many matches at its beginning it leaves out: it was looked for from its end, and has no room for more.
+    pub left_out: usize,
+    /// Matches on this page.
+    pub matches: usize,
+    /// Where the page's first match and its last lie, where that is known: which type they are of, and the row.
+    pub ends: Option<[(usize, Locator); 2]>,
+    /// Whether there are matches after it.
+    pub more: bool,
+    /// Resources brought along that were given out before.
+    pub included: usize,
+    /// Where bringing along goes on, if this answer does not hold all of them.
+    pub more_included: Option<usize>,
+    /// The tag of the search's first page.
+    pub first: Tag,
+    /// The tag that the request had.
+    pub asked: Option<&'a str>,
+}
+
+impl Links<'_> {
+    /// Relation and address of each link: `self` and `first` always, `next` and `previous` where there is such a page.
+    /// `write` gives the text of a tag.
+    pub(in crate::search) fn list(&self, write: impl Fn(&Tag) -> String) -> Vec<(&'static str, String)> {
+        let tag = |offset, place| {
+            write(&Tag {
+                offset,
+                place,
+                ..self.first
+            })
+        };
+        let offset = self.offset + self.left_out;
+        let mut links = vec![
+            ("self", self.page(self.offset, self.included, self.asked)),
+            ("first", self.page(0, 0, Some(&tag(0, None)))),
+        ];
+        let next = offset + self.matches;
+        if let Some(included) = self.more_included {
+            let tag = tag(offset, self.place(0, Side::At));
+            links.push(("next", self.page(offset, included, Some(&tag))));
+        } else if self.more && self.count > 0 {
+            let tag = tag(next, self.place(1, Side::After));
+            links.push(("next", self.page(next, 0, Some(&tag))));
+        }
+        if offset > 0 && self.count > 0 {
+            // It ends before this page, be there less than a page before it: what it has no room for, it leaves out at
+            // its beginning, so that walking back meets every match.
+            let previous = offset.saturating_sub(self.count);
+            let tag = tag(previous, self.place(0, Side::Before));
+            links.push(("previous", self.page(previous, 0, Some(&tag))));
+        }
+        links
+    }
+
+    fn place(&self, end: usize, side: Side) -> Option<Place> {
+        let (part, locator) = self.ends?[end];
+        Some(Place { part, locator, side })
+    }
+
+    fn page(&self, offset: usize, included: usize, tag: Option<&str>) -> String {
+        let address = format!("{}?", self.address);
+        let start = address.len();
+        let mut query = form_urlencoded::Serializer::for_suffix(address, start);
+        for (name, value) in self.parameters {
+            query.append_pair(name, value);
+        }
+        query.append_pair("_count", &self.count.to_string());
+        if offset > 0 {
+            query.append_pair("_offset", &offset.to_string());
+        }
+        if included > 0 {
+            query.append_pair(INCLUDED, &included.to_string());
+        }
+        if let Some(tag) = tag {
+            query.append_pair("_tag", tag);
+        }
+        query.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page_in_the_middle<'a>(parameters: &'a [(String, String)]) -> Links<'a> {
+        let place = |row| (0, Locator { file: 3, row });
+        Links {
+            address: "http://h/fhir/Observation",
+            parameters,
+            count: 10,
+            offset: 10,
+            left_out: 0,
+            matches: 10,
+            ends: Some([place(4), place(40)]),
+            more: true,
+            included: 0,
+            more_included: None,
+            first: Tag::first(7, 0, 8),
+            asked: None,
+        }
+    }
+
+    /// A tag as a link of the tests shows it.
+    fn write(tag: &Tag) -> String {
+        match tag.place {
+            None => format!("{}", tag.offset),
+            Some(place) => format!("{}-{:?}-{}", tag.offset, place.side, place.locator.row),
+        }
+    }
+
+    #[test]
+    fn links_of_a_page_in_the_middle() {
+        let parameters = [("code".to_owned(), "s|c".to_owned())];
+        let list = page_in_the_middle(&parameters).list(write);
+        let start = "http://h/fhir/Observation?code=s%7Cc&_count=10";
+        let expected = [
+            ("self", format!("{start}&_offset=10")),
+            ("first", format!("{start}&_tag=0")),
+            ("next", format!("{start}&_offset=20&_tag=20-After-40")),
+            ("previous", format!("{start}&_tag=0-Before-4")),
+        ];
+        assert_eq!(list, expected);
+    }
+
+    #[test]
+    fn what_a_page_leaves_out_at_its_beginning_comes_before_it() {
+        let links = Links {
+            offset: 20,
+            left_out: 7,
+            matches: 3,
+            ..page_in_the_middle(&[])
+        };
+        let list = links.list(write);
+        let start = "http://h/fhir/Observation?_count=10";
+        assert_eq!(list[0], ("self", format!("{start}&_offset=20")));
+        assert_eq!(list[2], ("next", format!("{start}&_offset=30&_tag=30-After-40")));
+        assert_eq!(list[3], ("previous", format!("{start}&_offset=17&_tag=17-Before-4")));
+    }
+
+    #[test]
+    fn what_a_match_brings_along_is_gone_on_with_at_the_match() {
+        let links = Links {
+            offset: 25,
+            matches: 1,
+            more_included: Some(7),
+            ..page_in_the_middle(&[])
+        };
+        let list = links.list(write);
+        let start = "http://h/fhir/Observation?_count=10";
+        assert_eq!(
+            list[2],
+            ("next", format!("{start}&_offset=25&_included=7&_tag=25-At-4"))
+        );
+        assert_eq!(list[3], ("previous", format!("{start}&_offset=15&_tag=15-Before-4")));
+    }
+}

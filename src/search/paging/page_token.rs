@@ -1,0 +1,313 @@
+//! The opaque `_tag` of a page's links: which snapshot the pages come from, where the next one begins, and how many
+//! matches there are if that was asked.
+//!
+//! It holds no values of records, only places in files. Those tell how many rows lie before, whosever they are, so a
+//! tag is enclosed with the lake's key, together with the search that it was made for: nobody reads it, and one of
+//! another search, a damaged or an invented one is told from one that was given out. What a place leads to is still
+//! read through the reader's own scope.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::super::parameters::result::invalid;
+use super::super::{Pin, SearchError};
+use crate::lake::scan::Locator;
+use crate::lake::{Lake, Scope};
+
+/// What the first byte of a tag says, so that tags of other versions are not misread.
+const VERSION: u8 = 3;
+/// Says in a tag that the matches were not counted.
+const NOT_COUNTED: u64 = u64::MAX;
+/// Parameters that do not change which matches there are nor their order.
+const SHAPING: [&str; 7] = [
+    "_total",
+    "_summary",
+    "_elements",
+    "_include",
+    "_revinclude",
+    "_format",
+    "_pretty",
+];
+
+/// On which side of a match a page lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::search) enum Side {
+    /// It begins behind the match.
+    After,
+    /// It begins with the match.
+    At,
+    /// It ends before the match.
+    Before,
+}
+
+impl Side {
+    fn byte(self) -> u8 {
+        match self {
+            Side::After => 1,
+            Side::At => 2,
+            Side::Before => 3,
+        }
+    }
+
+    fn of_byte(byte: u8) -> Option<Side> {
+        [Side::After, Side::At, Side::Before]
+            .into_iter()
+            .find(|side| side.byte() == byte)
+    }
+}
+
+/// Where a page lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::search) struct Place {
+    /// Which of the types searched the match is of, in their order.
+    pub(in crate::search) part: usize,
+    /// A match.
+    pub(in crate::search) locator: Locator,
+    /// On which side of it.
+    pub(in crate::search) side: Side,
+}
+
+/// What a tag says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::search) struct Tag {
+    /// The snapshot that all pages of the search come from.
+    pub(in crate::search) snapshot: u64,
+    /// How many times erasures had changed what snapshots hold.
+    pub(in crate::search) erasures: u64,
+    /// The seal of the scope that it was made in: in another, other matches lie before a place, and there are not as
+    /// many.
+    pub(in crate::search) scope: u64,
+    /// How many matches lie before the page.
+    pub(in crate::search) offset: usize,
+    /// Where the page lies; without, it is found by counting.
+    pub(in crate::search) place: Option<Place>,
+    /// How many matches there are, if that was counted.
+    pub(in crate::search) total: Option<usize>,
+}
+
+/// A search as far as its tags are bound to it: its address and the parameters that choose and order its matches.
+/// Parameters of different names may change places.
+#[derive(Debug)]
+pub(in crate::search) struct Identity {
+    address: String,
+    parameters: Vec<(String, String)>,
+}
+
+impl Identity {
+    /// Of a search at an address below the server's base.
+    pub(in crate::search) fn of(address: &str, understood: &[(String, String)]) -> Identity {
+        let mut parameters: Vec<_> = understood
+            .iter()
+            .filter(|(name, _)| !SHAPING.contains(&name.split(':').next().unwrap_or(name)))
+            .cloned()
+            .collect();
+        parameters.sort_by(|one, other| one.0.cmp(&other.0));
+        Identity {
+            address: address.to_owned(),
+            parameters,
+        }
+    }
+
+    /// What tags of the search are enclosed for.
+    fn used(&self) -> Vec<u8> {
+        let texts = self.parameters.iter().flat_map(|(name, value)| [name, value]);
+        let mut used = b"tag of a page link".to_vec();
+        for text in std::iter::once(&self.address).chain(texts) {
+            // A byte that no UTF-8 text contains keeps the texts apart.
+            used.push(0xff);
+            used.extend(text.as_bytes());
+        }
+        used
+    }
+}
+
+impl Tag {
+    /// A tag of the first page.
+    pub(in crate::search) fn first(snapshot: u64, erasures: u64, scope: u64) -> Tag {
+        Tag {
+            snapshot,
+            erasures,
+            scope,
+            offset: 0,
+            place: None,
+            total: None,
+        }
+    }
+
+    /// The text that stands in links of this search.
+    pub(in crate::search) fn text(&self, lake: &Lake, search: &Identity) -> String {
+        format!(
+            "~~{}",
+            URL_SAFE_NO_PAD.encode(lake.enclose(&self.bytes(), &search.used()))
+        )
+    }
+
+    /// Reads a tag that was given out for this search; anything else is an error.
+    pub(in crate::search) fn parse(text: &str, lake: &Lake, search: &Identity) -> Result<Tag, SearchError> {
+        let opened = || {
+            let enclosed = URL_SAFE_NO_PAD.decode(text.strip_prefix("~~")?).ok()?;
+            Tag::of_bytes(&lake.disclose(&enclosed, &search.used())?)
+        };
+        opened().ok_or_else(|| {
+            invalid(
+                "_tag",
+                text,
+                "the tag of one of this search's page links, as it was given out",
+            )
+        })
+    }
+
+    /// Always as many, so that the length of a tag says nothing either.
+    fn bytes(&self) -> Vec<u8> {
+        let (side, part, locator) = match self.place {
+            None => (0, 0, Locator { file: 0, row: 0 }),
+            Some(Place { part, locator, side }) => (side.byte(), part as u64, locator),
+        };
+        let total = self.total.map_or(NOT_COUNTED, |total| total as u64);
+        let mut bytes = vec![VERSION, side];
+        for number in [
+            self.snapshot,
+            self.erasures,
+            self.scope,
+            self.offset as u64,
+            total,
+            part,
+            locator.file,
+        ] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend(locator.row.to_le_bytes());
+        bytes
+    }
+
+    fn of_bytes(bytes: &[u8]) -> Option<Tag> {
+        let (&side, left) = bytes.strip_prefix(&[VERSION])?.split_first()?;
+        let (numbers, row) = left.as_chunks::<8>();
+        let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
+        let [snapshot, erasures, scope, offset, total, part, file] = *numbers.as_slice() else {
+            return None;
+        };
+        let row = u32::from_le_bytes(row.try_into().ok()?);
+        let place = match side {
+            0 => None,
+            side => Some(Place {
+                part: usize::try_from(part).ok()?,
+                locator: Locator { file, row },
+                side: Side::of_byte(side)?,
+            }),
+        };
+        let total = Some(total).filter(|total| *total != NOT_COUNTED);
+        Some(Tag {
+            snapshot,
+            erasures,
+            scope,
+            offset: usize::try_from(offset).ok()?,
+            place,
+            total: total.map(usize::try_from).transpose().ok()?,
+        })
+    }
+}
+
+/// What tags know a scope by.
+pub(in crate::search) fn scope_seal(lake: &Lake, scope: &Scope) -> u64 {
+    lake.seal(&("scope of a page link", scope))
+}
+
+/// Whether a value of `_tag` is meant as the tag of a page link: no code or system begins like one.
+pub(in crate::search) fn is_meant(value: &str) -> bool {
+    Pin::is_meant(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tags() -> impl Strategy<Value = Tag> {
+        let side = prop_oneof![Just(Side::After), Just(Side::At), Just(Side::Before)];
+        let place = (any::<u16>(), any::<u64>(), any::<u32>(), side).prop_map(|(part, file, row, side)| Place {
+            part: part.into(),
+            locator: Locator { file, row },
+            side,
+        });
+        let total = proptest::option::of(any::<u32>().prop_map(|total| total as usize));
+        let numbers = (any::<u64>(), any::<u64>(), any::<u64>(), any::<u32>());
+        (numbers, proptest::option::of(place), total).prop_map(|((snapshot, erasures, scope, offset), place, total)| {
+            Tag {
+                snapshot,
+                erasures,
+                scope,
+                offset: offset as usize,
+                place,
+                total,
+            }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_tag_reads_back(tag in tags()) {
+            prop_assert_eq!(Tag::of_bytes(&tag.bytes()), Some(tag));
+            prop_assert_eq!(tag.bytes().len(), Tag::first(0, 0, 0).bytes().len());
+        }
+
+        #[test]
+        fn any_bytes_are_a_tag_or_none(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let mut bytes = bytes;
+            bytes.insert(0, VERSION);
+            let _ = Tag::of_bytes(&bytes);
+        }
+    }
+
+    #[test]
+    fn a_tag_is_bound_to_search_and_lake() {
+        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let [lake, other] = folders
+            .each_ref()
+            .map(|folder| Lake::open_or_create(folder.path()).unwrap());
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let search = Identity::of(
+            "Patient",
+            &[
+                pair("gender", "male"),
+                pair("_sort", "birthdate"),
+                pair("_total", "none"),
+            ],
+        );
+        let same = Identity::of(
+            "Patient",
+            &[
+                pair("_sort", "birthdate"),
+                pair("gender", "male"),
+                pair("_include", "*"),
+            ],
+        );
+        let tag = Tag {
+            offset: 40,
+            ..Tag::first(7, 1, 8)
+        };
+        let text = tag.text(&lake, &search);
+        assert!(is_meant(&text));
+        assert_eq!(Tag::parse(&text, &lake, &same).unwrap(), tag);
+        assert!(Tag::parse(&text, &other, &search).is_err());
+        for another in [
+            Identity::of("Group", &search.parameters),
+            Identity::of("Patient", &search.parameters[..1]),
+            Identity::of("Patient", &[pair("gender", "female"), pair("_sort", "birthdate")]),
+        ] {
+            assert!(Tag::parse(&text, &lake, &another).is_err());
+        }
+        let first = Tag::first(7, 1, 8).text(&lake, &search);
+        assert_eq!(first.len(), text.len());
+        for at in 2..text.len() {
+            let mut damaged = text.clone().into_bytes();
+            damaged[at] = if damaged[at] == b'A' { b'B' } else { b'A' };
+            let damaged = String::from_utf8(damaged).unwrap();
+            let error = Tag::parse(&damaged, &lake, &search).unwrap_err();
+            assert!(error.is_input(), "{error}");
+        }
+        for text in ["~~", "~~AQ", "~~!", "~~7.9e", "7"] {
+            assert!(Tag::parse(text, &lake, &search).is_err(), "{text}");
+        }
+    }
+}

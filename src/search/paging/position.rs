@@ -1,0 +1,90 @@
+//! Where in a walk over a search's pages a request stands.
+
+use super::super::SearchError;
+use super::super::engine::Engine;
+use super::super::parameters::query::Query;
+use super::super::run::contained::Which;
+use super::page_token::{Identity, Tag, scope_seal};
+use crate::lake::Scope;
+use crate::lake::scan::ScopedTable;
+
+/// A search as its links know it, and the tag that a link led here with.
+#[derive(Debug)]
+pub(in crate::search) struct Course {
+    pub(in crate::search) search: Identity,
+    /// What tags know the caller's scope by.
+    pub(in crate::search) scope: u64,
+    /// The request's tag, checked.
+    pub(in crate::search) tag: Option<Tag>,
+    /// How many times erasures have changed what snapshots hold.
+    pub(in crate::search) erasures: u64,
+}
+
+impl Course {
+    /// How many matches the search has, if an earlier page has counted them for the same scope.
+    pub(in crate::search) fn total(&self) -> Option<usize> {
+        self.own().filter(|_| !self.is_erased_since())?.total
+    }
+
+    /// Takes up where the page lies. Counting is what remains where the link was changed to lead elsewhere, or where it
+    /// was given to somebody who sees other matches, and what is contained in others has no place of its own.
+    pub(in crate::search) fn place(&self, query: &mut Query) -> Result<(), SearchError> {
+        if query.contained.which == Which::Outer {
+            query.place = self
+                .own()
+                .filter(|tag| tag.offset == query.offset)
+                .and_then(|tag| tag.place);
+        }
+        self.counted(query)
+    }
+
+    /// Refuses a page that is found by counting what earlier pages had, where some of that may have been erased since.
+    pub(in crate::search) fn counted(&self, query: &mut Query) -> Result<(), SearchError> {
+        query.erased_since = self.is_erased_since();
+        match query.erased_since && (query.offset > 0 && query.place.is_none() || query.included > 0) {
+            true => Err(SearchError::Expired),
+            false => Ok(()),
+        }
+    }
+
+    fn is_erased_since(&self) -> bool {
+        self.tag.as_ref().is_some_and(|tag| tag.erasures != self.erasures)
+    }
+
+    fn own(&self) -> Option<&Tag> {
+        self.tag.as_ref().filter(|tag| tag.scope == self.scope)
+    }
+
+    /// Checks that the tables searched have the row that the page begins or ends with.
+    pub(in crate::search) fn check(&self, query: &Query, tables: &[&ScopedTable]) -> Result<(), SearchError> {
+        let Some(place) = query.place else { return Ok(()) };
+        match tables.get(place.part).is_some_and(|table| table.has(place.locator)) {
+            true => Ok(()),
+            // Links are sealed, so the row was there: it has been erased.
+            false => Err(SearchError::Expired),
+        }
+    }
+}
+
+impl Engine {
+    /// The course of a request: `address` is that of the search below the server's, `parameters` what was understood of
+    /// them.
+    pub(in crate::search) fn course(
+        &self,
+        query: &Query,
+        address: &str,
+        parameters: &[(String, String)],
+        scope: &Scope,
+    ) -> Result<Course, SearchError> {
+        let search = Identity::of(address, parameters);
+        let tag = query.tag.as_deref();
+        let tag = tag.map(|tag| Tag::parse(tag, self.lake(), &search)).transpose()?;
+        Ok(Course {
+            search,
+            scope: scope_seal(self.lake(), scope),
+            tag,
+            // Asked before the picture is taken: what is erased in between is taken for erased since.
+            erasures: self.lake().picture().erasures(),
+        })
+    }
+}

@@ -1,0 +1,135 @@
+//! What searches accept beside the parameters of a type, and which modifiers and prefixes each parameter takes: for a
+//! statement of what a server can do. What is accepted is decided where requests are read; a test holds this to it.
+
+use super::super::engine::Engine;
+use super::modifier;
+use crate::fhir::search_parameter::{SearchParameter, SearchType};
+use crate::fhir::{TypeId, facts};
+
+/// A parameter that every search accepts and that no SearchParameter of R4 defines.
+#[derive(Clone, Copy, Debug)]
+pub struct Common {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type, by R4's code.
+    pub ty: &'static str,
+    /// What its value may be.
+    pub documentation: &'static str,
+}
+
+const fn common(name: &'static str, ty: &'static str, documentation: &'static str) -> Common {
+    Common {
+        name,
+        ty,
+        documentation,
+    }
+}
+
+/// Parameters of all searches.
+pub const COMMON: [Common; 16] = [
+    common("_has", "special", "_has:Type:reference:parameter=value, to any depth"),
+    common("_list", "special", "ids of Lists"),
+    common("_filter", "special", "R4's filter expressions"),
+    common("_type", "special", "of searches over several types: which"),
+    common(
+        "_include",
+        "special",
+        "Type:parameter, Type:parameter:Target, Type:*, *; :iterate",
+    ),
+    common(
+        "_revinclude",
+        "special",
+        "Type:parameter, Type:parameter:Target, Type:*, *; :iterate",
+    ),
+    common("_sort", "special", "parameters of the type, - before those descending"),
+    common(
+        "_count",
+        "number",
+        "matches on a page: 20 unless said, 1000 at most, 0 for their number alone",
+    ),
+    common("_offset", "number", "matches before the page"),
+    common("_total", "special", "none, accurate, estimate (which is exact too)"),
+    common("_summary", "special", "true, text, data, count, false"),
+    common("_elements", "special", "elements of the type"),
+    common(
+        "_format",
+        "special",
+        "json, application/fhir+json, application/json, text/json",
+    ),
+    common("_contained", "special", "false, true, both"),
+    common("_containedType", "special", "container, contained"),
+    common("_pretty", "special", "true, false"),
+];
+
+/// Prefixes of numbers, dates and quantities.
+pub const PREFIXES: [&str; 9] = ["eq", "ne", "gt", "lt", "ge", "le", "sa", "eb", "ap"];
+
+impl Engine {
+    /// The modifiers that a parameter of a type takes; `[type]` stands for the name of any resource type.
+    pub fn modifiers(&self, ty: TypeId, parameter: &SearchParameter) -> Vec<&'static str> {
+        let of_type = self.modifiers_by_type(parameter);
+        if !matches!(parameter.ty, SearchType::Token | SearchType::Reference) {
+            return of_type.to_vec();
+        }
+        let compiled = self.programs().unkept(ty, &parameter.code);
+        let misfits = |modifier: &str| modifier::misfit(compiled.as_ref()?, modifier);
+        let fitting = of_type.iter().filter(|modifier| misfits(modifier).is_none());
+        let mut fitting: Vec<&'static str> = fitting.copied().collect();
+        // Of canonicals, that of a version.
+        let has_canonicals = compiled.as_ref().is_some_and(|compiled| compiled.yields_canonicals());
+        if parameter.ty == SearchType::Reference && has_canonicals && !fitting.contains(&"below") {
+            fitting.push("below");
+        }
+        fitting
+    }
+
+    fn modifiers_by_type(&self, parameter: &SearchParameter) -> &'static [&'static str] {
+        match parameter.ty {
+            _ if parameter.expression.is_none() => &[],
+            SearchType::String => &["missing", "exact", "contains"],
+            SearchType::Token => &["missing", "text", "not", "in", "not-in", "below", "above", "of-type"],
+            SearchType::Uri => &["missing", "below", "above"],
+            SearchType::Reference if self.leads_into_hierarchy(parameter) => {
+                &["missing", "identifier", "[type]", "below", "above"]
+            }
+            SearchType::Reference => &["missing", "identifier", "[type]"],
+            SearchType::Number
+            | SearchType::Date
+            | SearchType::Quantity
+            | SearchType::Composite
+            | SearchType::Special => &["missing"],
+        }
+    }
+
+    /// The resource types that the values of a reference parameter may lead to: what can be included by it, and what it
+    /// can be followed to.
+    pub fn led_to(&self, ty: TypeId, parameter: &SearchParameter) -> Vec<TypeId> {
+        if parameter.ty != SearchType::Reference {
+            return Vec::new();
+        }
+        let compiled = self.programs().unkept(ty, &parameter.code);
+        let leads = |target: &TypeId| compiled.as_ref().is_some_and(|compiled| compiled.leads_to(*target));
+        facts().resources().filter(leads).collect()
+    }
+
+    /// Whether a parameter's values take prefixes.
+    pub fn takes_prefixes(&self, parameter: &SearchParameter) -> bool {
+        matches!(
+            parameter.ty,
+            SearchType::Number | SearchType::Date | SearchType::Quantity
+        )
+    }
+
+    fn leads_into_hierarchy(&self, parameter: &SearchParameter) -> bool {
+        let has_parent = |target: &_| {
+            let mut parents = super::super::criteria::hierarchy::PARENTS
+                .into_iter()
+                .filter_map(|code| {
+                    let mut supported = self.supported(*target);
+                    supported.find(|parameter| parameter.code == code).cloned()
+                });
+            parents.any(|parent| parent.ty == SearchType::Reference && parent.targets.contains(target))
+        };
+        parameter.targets.is_empty() || parameter.targets.iter().any(has_parent)
+    }
+}

@@ -1,0 +1,497 @@
+//! `_filter`: tests of parameters combined with `and`, `or`, `not` and parentheses
+//! (R4, <http://hl7.org/fhir/R4/search_filter.html>).
+//!
+//! Says what the text means: which parameter each test speaks of, of the type searched, of what a chain leads to, or of
+//! one item of an element (`characteristic[code eq gender].value eq mixed`). What an operator asks of values,
+//! `filter_operator` says.
+
+use std::sync::Arc;
+
+use pest::Parser;
+use pest::error::InputLocation;
+use pest::iterators::Pair;
+
+use super::super::SearchError;
+use super::super::criteria::criterion::{Condition, Criterion};
+use super::super::joins::chain;
+use super::filter_operator::{Comparison, condition_of};
+use super::parameter::{Compiled, Reading};
+use super::raw::RawParameter;
+use super::resolve::{Resolver, refuse_modifier};
+use super::result::invalid;
+use crate::fhir::search_parameter::{SearchParameter, SearchType};
+use crate::fhir::{TypeId, facts};
+
+/// The most tests of one filter.
+const MAX_TESTS: usize = 200;
+
+/// The deepest nesting of parentheses and brackets: the grammar descends once for each.
+const MAX_DEPTH: usize = 50;
+
+mod grammar {
+    /// The parser of `grammar/filter.pest`.
+    #[derive(pest_derive::Parser)]
+    #[grammar = "../grammar/filter.pest"]
+    pub(super) struct Grammar;
+}
+use grammar::{Grammar, Rule};
+
+/// The condition that a `_filter` puts on rows of `ty`.
+pub(in crate::search) fn condition(
+    resolver: &Resolver<'_>,
+    ty: TypeId,
+    raw: &RawParameter,
+) -> Result<Condition, SearchError> {
+    refuse_modifier(raw, "special")?;
+    let root = parse(&raw.value).ok_or_else(|| malformed(&raw.value))?;
+    let tests = root.clone().into_inner().flatten();
+    if tests.filter(|pair| pair.as_rule() == Rule::test).count() > MAX_TESTS {
+        return Err(SearchError::Many {
+            parameter: "_filter".to_owned(),
+            what: "tests",
+            most: MAX_TESTS,
+        });
+    }
+    Filter { resolver, raw }.combined(&Place::Type(ty), root)
+}
+
+/// The same filter with one of several values wherever the placeholder stands: a test that names it becomes as many
+/// tests. `None` where the text is no filter.
+pub fn with_alternatives(filter: &str, placeholder: &str, values: &[String]) -> Option<String> {
+    let tests: Vec<Pair<'_, Rule>> = parse(filter)?
+        .into_inner()
+        .flatten()
+        .filter(|pair| pair.as_rule() == Rule::test && pair.as_str().contains(placeholder))
+        .collect();
+    let mut out = filter.to_owned();
+    for test in tests.iter().rev() {
+        let span = test.as_span();
+        let holds_another = |other: &Pair<'_, Rule>| {
+            let inner = other.as_span();
+            inner != span && inner.start() >= span.start() && inner.end() <= span.end()
+        };
+        if tests.iter().any(holds_another) {
+            continue;
+        }
+        let operator = test
+            .clone()
+            .into_inner()
+            .find(|pair| pair.as_rule() == Rule::operator)?;
+        let between = if matches!(operator.as_str(), "ne" | "ni") {
+            " and "
+        } else {
+            " or "
+        };
+        let each: Vec<String> = values
+            .iter()
+            .map(|value| test.as_str().replace(placeholder, value))
+            .collect();
+        out.replace_range(span.start()..span.end(), &format!("({})", each.join(between)));
+    }
+    Some(out)
+}
+
+fn parse(text: &str) -> Option<Pair<'_, Rule>> {
+    (depth(text) <= MAX_DEPTH).then_some(())?;
+    Grammar::parse(Rule::filter, text).ok()?.next()
+}
+
+/// That a text is no filter, and from where on.
+fn malformed(text: &str) -> SearchError {
+    let failed = Grammar::parse(Rule::filter, text).err();
+    let at = failed.map_or(0, |error| match error.location {
+        InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
+    });
+    match text.get(at..).and_then(|rest| rest.split_whitespace().next()) {
+        Some(word) if at > 0 => {
+            let expected = "what may stand there in a filter such as: name co \"pet\" and birthdate ge 1990";
+            invalid("_filter", word, expected)
+        }
+        _ => invalid(
+            "_filter",
+            text,
+            "a filter such as: name co \"pet\" and birthdate ge 1990",
+        ),
+    }
+}
+
+fn depth(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'(' | b'[' => depth += 1,
+            b')' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+struct Filter<'a> {
+    resolver: &'a Resolver<'a>,
+    raw: &'a RawParameter,
+}
+
+/// What the names of a test speak of.
+enum Place {
+    /// The parameters of a type.
+    Type(TypeId),
+    /// The parameters over one item of an element of a type.
+    Item(TypeId, Element),
+}
+
+/// An element whose items composite parameters take apart, each with its components.
+struct Element {
+    name: String,
+    composites: Vec<Arc<Compiled>>,
+}
+
+/// One name of a path, and the filter in brackets behind it.
+struct Step<'t> {
+    name: &'t str,
+    inside: Option<Pair<'t, Rule>>,
+}
+
+/// A parameter that a name may mean.
+struct Meant {
+    parameter: Arc<SearchParameter>,
+    /// The composite of which it is a component, with the component's number; `None` for a parameter of the type.
+    within: Option<(Arc<Compiled>, usize)>,
+}
+
+impl Place {
+    fn ty(&self) -> TypeId {
+        match self {
+            Place::Type(ty) | Place::Item(ty, _) => *ty,
+        }
+    }
+}
+
+impl Filter<'_> {
+    fn combined(&self, place: &Place, pair: Pair<'_, Rule>) -> Result<Condition, SearchError> {
+        match pair.as_rule() {
+            Rule::test => self.test(place, pair),
+            Rule::negated => {
+                let label = pair.as_str().trim().to_owned();
+                let inner = pair.into_inner().next().ok_or_else(|| self.malformed())?;
+                let condition = self.combined(place, inner)?;
+                Ok(Condition::Not(Box::new(Criterion { condition, label })))
+            }
+            _ => self.sequence(place, pair),
+        }
+    }
+
+    /// Parts joined by `and` and `or`, from left to right.
+    fn sequence(&self, place: &Place, pair: Pair<'_, Rule>) -> Result<Condition, SearchError> {
+        let mut all: Option<(Condition, String)> = None;
+        let mut is_or = false;
+        for part in pair.into_inner() {
+            if part.as_rule() == Rule::word_of {
+                is_or = part.as_str().eq_ignore_ascii_case("or");
+                continue;
+            }
+            let label = part.as_str().trim().to_owned();
+            let condition = self.combined(place, part)?;
+            all = Some(match all {
+                None => (condition, label),
+                Some((before, before_label)) => {
+                    let joined = format!("({before_label} {} {label})", if is_or { "or" } else { "and" });
+                    let this = Criterion { condition, label };
+                    (join(before, before_label, is_or, this), joined)
+                }
+            });
+        }
+        all.map(|(condition, _)| condition).ok_or_else(|| self.malformed())
+    }
+
+    fn malformed(&self) -> SearchError {
+        invalid("_filter", &self.raw.value, "a test: parameter operator value")
+    }
+
+    fn test(&self, place: &Place, pair: Pair<'_, Rule>) -> Result<Condition, SearchError> {
+        let mut parts = pair.into_inner();
+        let (Some(path), Some(operator), Some(written)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(self.malformed());
+        };
+        let text = written.as_str();
+        let value = match written.as_rule() {
+            Rule::string => {
+                serde_json::from_str(text).map_err(|_| invalid("_filter", text, "a string with JSON's escapes"))?
+            }
+            _ => text.to_owned(),
+        };
+        let comparison = Comparison {
+            operator: operator.as_str(),
+            value,
+            text,
+        };
+        let name = path.as_str();
+        let steps: Vec<Step<'_>> = path.into_inner().filter_map(step).collect();
+        let criterion = self.at(place, &steps, &comparison)?;
+        let criterion = criterion.ok_or_else(|| SearchError::Unknown {
+            parameter: name.to_owned(),
+            resource: facts().get(place.ty()).name.to_owned(),
+        })?;
+        Ok(criterion.condition)
+    }
+
+    /// The test of what a path leads to; `None` where a name is unknown.
+    fn at(
+        &self,
+        place: &Place,
+        steps: &[Step<'_>],
+        comparison: &Comparison<'_>,
+    ) -> Result<Option<Criterion>, SearchError> {
+        let Some((first, rest)) = steps.split_first() else {
+            return Ok(None);
+        };
+        self.resolver
+            .deeper("_filter", || self.at_step(place, (first, rest), comparison))
+    }
+
+    fn at_step(
+        &self,
+        place: &Place,
+        (first, rest): (&Step<'_>, &[Step<'_>]),
+        comparison: &Comparison<'_>,
+    ) -> Result<Option<Criterion>, SearchError> {
+        let condition = match (&first.inside, rest.is_empty()) {
+            (None, true) => self.plain(place, first.name, comparison)?,
+            (Some(_), true) => {
+                let expected = "followed by .path, as in: characteristic[code eq gender].value eq mixed";
+                return Err(invalid("_filter", first.name, expected));
+            }
+            _ => match self.chained(place, first, rest, comparison)? {
+                Some(condition) => Some(condition),
+                None => self.item(place, first, rest, comparison)?,
+            },
+        };
+        let names: Vec<&str> = [first].into_iter().chain(rest).map(|step| step.name).collect();
+        Ok(condition.map(|condition| Criterion {
+            condition,
+            label: format!("{} {} {}", names.join("."), comparison.operator, comparison.text),
+        }))
+    }
+
+    /// A path through a reference: what is asked in brackets and behind them is asked of one and the same resource.
+    fn chained(
+        &self,
+        place: &Place,
+        first: &Step<'_>,
+        rest: &[Step<'_>],
+        comparison: &Comparison<'_>,
+    ) -> Result<Option<Condition>, SearchError> {
+        let (code, only) = match first.name.split_once(':') {
+            Some((code, ty)) => (code, Some(ty)),
+            None => (first.name, None),
+        };
+        let mut meant = self.meant(place, code)?;
+        let reference = meant
+            .iter()
+            .position(|meant| meant.parameter.ty == SearchType::Reference);
+        let Some(reference) = reference.map(|at| meant.swap_remove(at)) else {
+            return match (meant.first(), &first.inside) {
+                (Some(other), None) => Err(SearchError::Chain {
+                    parameter: code.to_owned(),
+                    ty: other.parameter.ty.as_str(),
+                }),
+                _ => Ok(None),
+            };
+        };
+        let Some(compiled) = self.compiled(place, &reference, Reading::Targets)? else {
+            return Ok(None);
+        };
+        chain::follow(self.resolver, compiled, only, first.name, &|target| {
+            let there = Place::Type(target);
+            let Some(criterion) = self.at(&there, rest, comparison)? else {
+                return Ok(None);
+            };
+            let Some(inside) = &first.inside else {
+                return Ok(Some(criterion));
+            };
+            let narrowed = match self.bracketed(&there, inside) {
+                Ok(narrowed) => narrowed,
+                // A name that one of several targets does not know is no mistake.
+                Err(SearchError::Unknown { .. }) if only.is_none() => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let label = format!("[{}] {}", narrowed.label, criterion.label);
+            Ok(Some(Criterion {
+                condition: Condition::All(vec![narrowed, criterion]),
+                label,
+            }))
+        })
+    }
+
+    /// A path through an element: what is asked in brackets and behind them is asked of one and the same item.
+    fn item(
+        &self,
+        place: &Place,
+        first: &Step<'_>,
+        rest: &[Step<'_>],
+        comparison: &Comparison<'_>,
+    ) -> Result<Option<Condition>, SearchError> {
+        let (Place::Type(ty), Some(inside)) = (place, &first.inside) else {
+            return Ok(None);
+        };
+        let Some(element) = self.element(*ty, first.name)? else {
+            return Ok(None);
+        };
+        let items = element.composites[0].clone();
+        let there = Place::Item(*ty, element);
+        let narrowed = self.bracketed(&there, inside)?;
+        let Some(criterion) = self.at(&there, rest, comparison)? else {
+            return Ok(None);
+        };
+        let label = format!("{}[{}].{}", first.name, narrowed.label, criterion.label);
+        let both = Criterion {
+            condition: Condition::All(vec![narrowed, criterion]),
+            label,
+        };
+        Ok(Some(Condition::Item {
+            items,
+            holds: Box::new(both),
+        }))
+    }
+
+    fn bracketed(&self, place: &Place, inside: &Pair<'_, Rule>) -> Result<Criterion, SearchError> {
+        Ok(Criterion {
+            condition: self.combined(place, inside.clone())?,
+            label: inside.as_str().trim().to_owned(),
+        })
+    }
+
+    /// The element of this name, if composite parameters of the type take its items apart.
+    fn element(&self, ty: TypeId, name: &str) -> Result<Option<Element>, SearchError> {
+        let mut composites = Vec::new();
+        for parameter in self.resolver.programs.supported(ty) {
+            if parameter.ty != SearchType::Composite {
+                continue;
+            }
+            let Some(compiled) = self.resolver.programs.get(ty, &parameter.code, Reading::Values)? else {
+                continue;
+            };
+            let mut origins = compiled.program.origins();
+            if let (Some(origin), None) = (origins.next(), origins.next())
+                && origin.path == Some(name)
+            {
+                drop(origins);
+                composites.push(compiled);
+            }
+        }
+        let name = name.to_owned();
+        Ok((!composites.is_empty()).then_some(Element { name, composites }))
+    }
+
+    /// The parameters that a name may mean at a place.
+    fn meant(&self, place: &Place, name: &str) -> Result<Vec<Meant>, SearchError> {
+        let element = match place {
+            Place::Type(ty) => {
+                let parameter = self.resolver.programs.parameter(*ty, name);
+                let of_type = |parameter: &Arc<SearchParameter>| Meant {
+                    parameter: parameter.clone(),
+                    within: None,
+                };
+                return Ok(parameter.map(of_type).into_iter().collect());
+            }
+            Place::Item(_, element) => element,
+        };
+        let mut meant: Vec<Meant> = Vec::new();
+        for composite in &element.composites {
+            for (at, component) in composite.components.iter().enumerate() {
+                let code = &*component.parameter.code;
+                let short = code
+                    .strip_prefix(element.name.as_str())
+                    .and_then(|rest| rest.strip_prefix('-'));
+                let expression = &*composite.parameter.components[at].expression;
+                let first = expression.split(|c: char| !c.is_ascii_alphanumeric()).next();
+                let is_meant = code == name || short == Some(name) || first == Some(name);
+                let is_new = meant.iter().all(|known| known.parameter.url != component.parameter.url);
+                if is_meant && is_new {
+                    meant.push(Meant {
+                        parameter: component.parameter.clone(),
+                        within: Some((composite.clone(), at)),
+                    });
+                }
+            }
+        }
+        Ok(meant)
+    }
+
+    fn compiled(&self, place: &Place, meant: &Meant, reading: Reading) -> Result<Option<Arc<Compiled>>, SearchError> {
+        match &meant.within {
+            None => self.resolver.programs.get(place.ty(), &meant.parameter.code, reading),
+            Some((composite, at)) => self.resolver.programs.component(composite, *at, reading).map(Some),
+        }
+    }
+
+    /// The test of a parameter itself. Where a name means several, those that the value and operator go with.
+    fn plain(&self, place: &Place, name: &str, comparison: &Comparison<'_>) -> Result<Option<Condition>, SearchError> {
+        let (mut found, mut failed) = (Vec::new(), None);
+        for meant in self.meant(place, name)? {
+            let compile = |reading| self.compiled(place, &meant, reading);
+            match condition_of(self.resolver, place.ty(), &meant.parameter, comparison, &compile) {
+                Ok(Some(condition)) => found.push(Criterion {
+                    condition,
+                    label: meant.parameter.code.to_string(),
+                }),
+                Ok(None) => {}
+                Err(error) => failed = Some(error),
+            }
+        }
+        match (found.len(), failed) {
+            (0, Some(error)) => Err(error),
+            (0, None) => Ok(None),
+            (1, _) => Ok(found.pop().map(|only| only.condition)),
+            _ => Ok(Some(Condition::Any(found))),
+        }
+    }
+}
+
+fn join(before: Condition, label: String, is_or: bool, this: Criterion) -> Condition {
+    match (before, is_or) {
+        (Condition::Any(mut parts), true) => {
+            parts.push(this);
+            Condition::Any(parts)
+        }
+        (Condition::All(mut parts), false) => {
+            parts.push(this);
+            Condition::All(parts)
+        }
+        (condition, true) => Condition::Any(vec![Criterion { condition, label }, this]),
+        (condition, false) => Condition::All(vec![Criterion { condition, label }, this]),
+    }
+}
+
+fn step(pair: Pair<'_, Rule>) -> Option<Step<'_>> {
+    let mut parts = pair.into_inner();
+    let name = parts.next()?.as_str();
+    let inside = parts.next().and_then(|inside| inside.into_inner().next());
+    Some(Step { name, inside })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_placeholder_becomes_one_test_for_each_value() {
+        let two = ["p1".to_owned(), "p2".to_owned()];
+        let with = |filter: &str| with_alternatives(filter, "$ID", &two);
+        assert_eq!(
+            with("patient eq $ID and code eq a,b").as_deref(),
+            Some("(patient eq p1 or patient eq p2) and code eq a,b")
+        );
+        assert_eq!(
+            with("not (patient eq $ID) or subject ne Patient/$ID").as_deref(),
+            Some("not ((patient eq p1 or patient eq p2)) or (subject ne Patient/p1 and subject ne Patient/p2)")
+        );
+        assert_eq!(
+            with("relatesTo[target eq $ID].code eq x").as_deref(),
+            Some("relatesTo[(target eq p1 or target eq p2)].code eq x")
+        );
+        assert_eq!(with("code eq x").as_deref(), Some("code eq x"));
+        assert_eq!(with("patient $ID"), None);
+    }
+}

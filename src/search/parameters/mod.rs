@@ -1,0 +1,13 @@
+//! What was asked: raw parameters, checked against the search parameters of their type, values by kind.
+
+pub(super) mod declared;
+pub(super) mod filter_expression;
+pub(super) mod filter_operator;
+pub(super) mod modifier;
+pub(super) mod parameter;
+pub(super) mod query;
+pub mod raw;
+pub(super) mod resolve;
+pub(super) mod result;
+pub(super) mod terminology;
+pub(super) mod values;

@@ -1,0 +1,392 @@
+//! Search parameters compiled for a type: the FHIRPath program that yields a row's values, and the columns that
+//! comparing them needs. Compiled once per (type, parameter) and shared by every query.
+
+use std::sync::{Arc, RwLock};
+
+use rustc_hash::FxHashMap;
+
+use super::super::SearchError;
+use super::super::criteria::plain_columns::Plain;
+use super::super::joins::canonical;
+use crate::fhir::search_parameter::{SearchParameter, SearchParameters, SearchType, Usage};
+use crate::fhir::storage::{ELEMENT, END, NUMBER, REFERENCE_ID, REFERENCE_TYPE, START, Storage};
+use crate::fhir::{Kind, TypeId, facts};
+use crate::fhirpath::{CompileOptions, FhirPathError, Program, Selection, compile};
+
+/// A search parameter compiled for one resource type.
+#[derive(Debug)]
+pub(in crate::search) struct Compiled {
+    /// The type of the rows.
+    pub(in crate::search) ty: TypeId,
+    /// The parameter.
+    pub(in crate::search) parameter: Arc<SearchParameter>,
+    /// Yields a row's values.
+    pub(in crate::search) program: Program,
+    /// Where the values are `code` elements: the one code system that R4 binds them to, if it binds them to one.
+    pub(in crate::search) code_system: Option<&'static str>,
+    /// Where the values lie, if that is in plain columns.
+    pub(in crate::search) plain: Option<Plain>,
+    /// Of a composite, its components, evaluated on the items that `program` yields.
+    pub(in crate::search) components: Vec<Compiled>,
+}
+
+impl Compiled {
+    /// Of a reference, the one type that it may point to, where R4 allows one only.
+    pub(in crate::search) fn sole_target(&self) -> Option<TypeId> {
+        if self.parameter.ty != SearchType::Reference {
+            return None;
+        }
+        if let Selection::PointingTo(ty) = self.program.selection() {
+            return Some(ty);
+        }
+        let mut targets = self.program.origins().map(|origin| {
+            let (mut within, mut sole) = (self.ty, None);
+            for name in origin.path?.split('.') {
+                let child = facts().child(within, name.strip_suffix(ELEMENT).unwrap_or(name))?;
+                within = child.ty;
+                sole = match child.element.targets.as_slice() {
+                    [only] => Some(*only),
+                    _ => None,
+                };
+            }
+            sole.filter(|_| facts().get(within).name == "Reference")
+        });
+        let first = targets.next()??;
+        let is_resource = facts().get(first).name != "Resource";
+        (is_resource && targets.all(|target| target == Some(first))).then_some(first)
+    }
+
+    /// Whether some of its values are URLs that may name a version.
+    pub(in crate::search) fn yields_canonicals(&self) -> bool {
+        let mut types = self.program.origins().map(|origin| origin.ty.name());
+        types.any(|ty| matches!(ty, "canonical" | "uri"))
+    }
+
+    /// Whether some of its values are references to resources.
+    pub(in crate::search) fn yields_references(&self) -> bool {
+        self.program.origins().any(|origin| origin.ty.name() == "Reference")
+    }
+
+    /// Whether resources of `ty` may be what a canonical of it names by URL, should it be followed to them.
+    pub(in crate::search) fn follows_urls(&self, ty: TypeId) -> bool {
+        self.yields_canonicals() && canonical::have_urls(ty)
+    }
+
+    /// Whether its canonicals may lead to resources of `ty` by their URL.
+    pub(in crate::search) fn leads_by_url(&self, ty: TypeId) -> bool {
+        self.names(ty) && self.follows_urls(ty)
+    }
+
+    /// Whether its values may lead to resources of `ty` at all.
+    pub(in crate::search) fn leads_to(&self, ty: TypeId) -> bool {
+        self.names(ty) && self.yields_references() || self.leads_by_url(ty)
+    }
+
+    /// Whether there is a resource type that its values may lead to.
+    pub(in crate::search) fn leads_anywhere(&self) -> bool {
+        self.yields_references() || facts().resources().any(|ty| self.leads_by_url(ty))
+    }
+
+    fn names(&self, ty: TypeId) -> bool {
+        let targets = &self.parameter.targets;
+        targets.is_empty() || targets.contains(&ty)
+    }
+
+    /// Whether all its values are of types of these names.
+    pub(in crate::search) fn yields_only(&self, names: &[&str]) -> bool {
+        let mut origins = self.program.origins().peekable();
+        origins.peek().is_some() && origins.all(|origin| names.contains(&origin.ty.name()))
+    }
+
+    /// What evaluating it may fail with.
+    pub(in crate::search) fn failed(&self, source: FhirPathError) -> SearchError {
+        SearchError::Expression {
+            parameter: self.parameter.code.to_string(),
+            source,
+        }
+    }
+}
+
+/// Which columns of a parameter's values a caller reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::search) enum Reading {
+    /// All that comparing or sorting by them may need.
+    Values,
+    /// Of references, where relative ones point to.
+    Targets,
+    /// Of references, the identifier.
+    Identifier,
+    /// Of quantities, the numbers without their units.
+    Numbers,
+    /// Of codes and identifiers, the texts that people read.
+    Labels,
+    /// Of identifiers, the type and the value.
+    TypedIdentifier,
+}
+
+/// A parameter's references with their texts, and the only type they may lead to if there is one.
+pub(in crate::search) type InnerReferences = (Arc<Compiled>, Option<TypeId>);
+
+type Compilations = FxHashMap<(TypeId, Reading, String), Arc<Compiled>>;
+
+/// The search parameters of a running engine with their programs.
+#[derive(Debug)]
+pub(in crate::search) struct Programs {
+    parameters: Arc<SearchParameters>,
+    compiled: RwLock<Compilations>,
+}
+
+impl Programs {
+    /// Programs for these parameters; each is compiled when first asked for.
+    pub(in crate::search) fn new(parameters: Arc<SearchParameters>) -> Programs {
+        Programs {
+            parameters,
+            compiled: RwLock::default(),
+        }
+    }
+
+    /// The parameters that searches of `ty` accept.
+    pub(in crate::search) fn supported(&self, ty: TypeId) -> impl Iterator<Item = &Arc<SearchParameter>> {
+        let supported = |parameter: &&Arc<SearchParameter>| is_supported(parameter) || is_of_words(parameter);
+        self.parameters.of(ty).filter(supported)
+    }
+
+    /// Whether words can be looked for in resources of `ty` by the parameter `code`.
+    pub(in crate::search) fn has_words(&self, ty: TypeId, code: &str) -> bool {
+        self.parameters
+            .get(ty, code)
+            .is_some_and(|parameter| is_of_words(parameter))
+    }
+
+    /// The parameter `code` of `ty`; `None` where the type has no such parameter or none that is supported.
+    pub(in crate::search) fn parameter(&self, ty: TypeId, code: &str) -> Option<&Arc<SearchParameter>> {
+        self.parameters
+            .get(ty, code)
+            .filter(|parameter| is_supported(parameter))
+    }
+
+    /// The parameter `code` of `ty`, compiled to read these columns; `None` as for [`Programs::parameter`].
+    pub(in crate::search) fn get(
+        &self,
+        ty: TypeId,
+        code: &str,
+        reading: Reading,
+    ) -> Result<Option<Arc<Compiled>>, SearchError> {
+        let key = (ty, reading, code.to_owned());
+        let known = self
+            .compiled
+            .read()
+            .ok()
+            .and_then(|compiled| compiled.get(&key).cloned());
+        if known.is_some() {
+            return Ok(known);
+        }
+        let Some(parameter) = self.parameter(ty, code) else {
+            return Ok(None);
+        };
+        let compiled = Arc::new(self.compile(ty, parameter, reading)?);
+        if let Ok(mut cache) = self.compiled.write() {
+            cache.insert(key, compiled.clone());
+        }
+        Ok(Some(compiled))
+    }
+
+    /// The parameter `code` of `ty`, compiled for one look at it: who goes through all parameters needs none of them
+    /// again.
+    pub(in crate::search) fn unkept(&self, ty: TypeId, code: &str) -> Option<Compiled> {
+        let parameter = self.parameter(ty, code)?;
+        self.compile(ty, parameter, Reading::Values).ok()
+    }
+
+    /// The references of a parameter with their texts, for those that lead into the row itself, and the only type they
+    /// may lead to if there is one: what `resolve()` is, FHIRPath tells of relative references alone.
+    pub(in crate::search) fn inner_references(
+        &self,
+        compiled: &Compiled,
+    ) -> Result<Option<InnerReferences>, SearchError> {
+        let Selection::PointingTo(only) = compiled.program.selection() else {
+            let references = self.get(compiled.ty, &compiled.parameter.code, Reading::Values)?;
+            return Ok(references.map(|references| (references, None)));
+        };
+        let mut origins = compiled.program.origins();
+        let (Some(Some(path)), None) = (origins.next().map(|origin| origin.path), origins.next()) else {
+            return Ok(None);
+        };
+        let expression = format!("{}.{path}", facts().get(compiled.ty).name);
+        // A path through a choice of types is no expression.
+        let references = compile_for(compiled.ty, &compiled.parameter, &expression, Reading::Values, None);
+        Ok(references.ok().map(|references| (Arc::new(references), Some(only))))
+    }
+
+    /// A component of a composite, compiled to read these columns of its values.
+    pub(in crate::search) fn component(
+        &self,
+        composite: &Compiled,
+        at: usize,
+        reading: Reading,
+    ) -> Result<Arc<Compiled>, SearchError> {
+        let definition = &composite.components[at].parameter;
+        let expression = &composite.parameter.components[at].expression;
+        let on = Some(&composite.program);
+        compile_for(composite.ty, definition, expression, reading, on).map(Arc::new)
+    }
+
+    fn compile(&self, ty: TypeId, parameter: &Arc<SearchParameter>, reading: Reading) -> Result<Compiled, SearchError> {
+        let expression = parameter.expression.as_deref().unwrap_or("{}");
+        let mut compiled = compile_for(ty, parameter, expression, reading, None)?;
+        for component in &parameter.components {
+            // The registry holds no composite whose components it does not know.
+            let Some(definition) = self.parameters.by_url(&component.definition) else {
+                continue;
+            };
+            let on = Some(&compiled.program);
+            let component = compile_for(ty, definition, &component.expression, Reading::Values, on)?;
+            compiled.components.push(component);
+        }
+        Ok(compiled)
+    }
+}
+
+fn is_supported(parameter: &SearchParameter) -> bool {
+    parameter.expression.is_some() && (parameter.ty != SearchType::Special || parameter.usage == Usage::Nearby)
+}
+
+/// No expression says what these compare; `words` does.
+fn is_of_words(parameter: &SearchParameter) -> bool {
+    matches!(&*parameter.code, "_text" | "_content") && parameter.expression.is_none()
+}
+
+/// Compiles an expression of a parameter for rows of `ty`, or for what the program `on` yields.
+fn compile_for(
+    ty: TypeId,
+    parameter: &Arc<SearchParameter>,
+    expression: &str,
+    reading: Reading,
+    on: Option<&Program>,
+) -> Result<Compiled, SearchError> {
+    let search_type = parameter.ty;
+    let extra = move |ty: TypeId| Some(leaves_below(search_type, reading, ty));
+    let options = CompileOptions {
+        lenient: true,
+        search: true,
+        // Where relative references point to, the contained resources do not tell.
+        references_alone: reading == Reading::Targets,
+        extra: Some(&extra),
+        context: on,
+        duplicates: true,
+        ..CompileOptions::default()
+    };
+    let program = compile(expression, ty, &options).map_err(|source| SearchError::Expression {
+        parameter: parameter.code.to_string(),
+        source,
+    })?;
+    Ok(Compiled {
+        ty,
+        parameter: parameter.clone(),
+        code_system: code_system(ty, &program),
+        plain: Plain::of(ty, &program),
+        program,
+        components: Vec::new(),
+    })
+}
+
+/// The code system of the elements that a program's values lie in, if they have one and the same.
+fn code_system(ty: TypeId, program: &Program) -> Option<&'static str> {
+    let mut systems = program.origins().map(|origin| {
+        let mut within = ty;
+        let mut system = None;
+        for name in origin.path?.split('.') {
+            let child = facts().child(within, name)?;
+            (within, system) = (child.ty, child.element.code_system);
+        }
+        system
+    });
+    let first = systems.next()??;
+    systems.all(|system| system == Some(first)).then_some(first)
+}
+
+/// What tells the bounds of sampled data.
+const SAMPLES: [&str; 9] = [
+    "data",
+    "origin.value",
+    "origin.value__number",
+    "factor",
+    "factor__number",
+    "lowerLimit",
+    "lowerLimit__number",
+    "upperLimit",
+    "upperLimit__number",
+];
+
+/// The columns below an output item of type `ty` that comparing it as `search` reads.
+fn leaves_below(search: SearchType, reading: Reading, ty: TypeId) -> Vec<&'static str> {
+    let def = facts().get(ty);
+    if let Kind::Primitive(_) = def.kind {
+        return match Storage::of(def) {
+            Storage::DateTime | Storage::Time if search == SearchType::Date => vec![START, END],
+            Storage::Decimal => vec!["", NUMBER],
+            _ => vec![""],
+        };
+    }
+    match (def.name, reading) {
+        ("CodeableConcept", Reading::Labels) => return vec!["text", "coding.display"],
+        ("Coding", Reading::Labels) => return vec!["display"],
+        ("Identifier", Reading::Labels) => return vec!["type.text"],
+        ("Identifier", Reading::TypedIdentifier) => return vec!["type.coding.system", "type.coding.code", "value"],
+        _ => {}
+    }
+    if search == SearchType::Special {
+        return vec!["latitude", "latitude__number", "longitude", "longitude__number"];
+    }
+    match def.name {
+        "CodeableConcept" if search == SearchType::String => vec!["text", "coding.display"],
+        "CodeableConcept" => vec!["coding.system", "coding.code"],
+        "Coding" => vec!["system", "code"],
+        "Identifier" | "ContactPoint" => vec!["system", "value"],
+        "HumanName" => vec!["text", "family", "given", "prefix", "suffix"],
+        "Address" => vec!["text", "line", "city", "district", "state", "postalCode", "country"],
+        "Period" => vec!["start__start", "end__end"],
+        "Timing" => vec![
+            "event__start",
+            "event__end",
+            "repeat.boundsPeriod.start__start",
+            "repeat.boundsPeriod.end__end",
+        ],
+        "Reference" => match reading {
+            Reading::Values => vec!["reference", REFERENCE_TYPE, REFERENCE_ID],
+            Reading::Targets => vec![REFERENCE_TYPE, REFERENCE_ID],
+            Reading::Identifier => vec!["identifier.system", "identifier.value"],
+            Reading::Labels => vec!["display"],
+            Reading::TypedIdentifier | Reading::Numbers => Vec::new(),
+        },
+        "Range" if reading == Reading::Numbers => {
+            vec!["low.value", "low.value__number", "high.value", "high.value__number"]
+        }
+        "Range" => vec![
+            "low.value",
+            "low.value__number",
+            "low.system",
+            "low.code",
+            "low.unit",
+            "high.value",
+            "high.value__number",
+            "high.system",
+            "high.code",
+            "high.unit",
+        ],
+        "SampledData" if reading == Reading::Numbers => SAMPLES.to_vec(),
+        "SampledData" => [&SAMPLES[..], &["origin.system", "origin.code", "origin.unit"]].concat(),
+        "Money" if reading == Reading::Numbers => vec!["value", "value__number"],
+        "Money" => vec!["value", "value__number", "currency"],
+        _ if facts()
+            .lookup("Quantity")
+            .is_some_and(|quantity| facts().is_a(ty, quantity)) =>
+        {
+            if reading == Reading::Numbers {
+                return vec!["value", "value__number", "comparator"];
+            }
+            vec!["value", "value__number", "comparator", "system", "code", "unit"]
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,306 @@
+//! From raw parameters to a checked query: every name resolved against the search parameters of the type, every value
+//! parsed.
+//!
+//! Nothing below scans parameter text again. What was understood is kept in a canonical order for the `self` link.
+
+use std::sync::Arc;
+
+use super::super::bundle::subset::Subset;
+use super::super::criteria::criterion::Criterion;
+use super::super::includes::include::Include;
+use super::super::joins::binding::Filed;
+use super::super::paging::page_token;
+use super::super::paging::page_token::{Place, Side};
+use super::super::run::contained::{Contained, Which};
+use super::super::run::trace::Trace;
+use super::super::{Handling, SearchError};
+use super::parameter::{Compiled, Programs, Reading};
+use super::raw::RawParameter;
+use super::resolve::{Resolver, refuse_modifier};
+use super::result::{self, Summary, Total};
+use crate::fhir::outcome::Issue;
+use crate::fhir::search_parameter::SearchType;
+use crate::fhir::storage::EVERYTHING;
+use crate::fhir::{TypeId, facts};
+use crate::plan::On;
+
+/// The parameter by which a link says how many resources of a page have been brought along before.
+pub(in crate::search) const INCLUDED: &str = "_included";
+
+/// Parameters that shape an answer and have no modifiers.
+const SHAPING: [&str; 12] = [
+    "_count",
+    "_offset",
+    "_total",
+    "_summary",
+    "_elements",
+    "_sort",
+    "_contained",
+    "_containedType",
+    "_query",
+    INCLUDED,
+    "_format",
+    "_pretty",
+];
+
+/// The most different keys of `_sort`.
+const MAX_SORT_KEYS: usize = 16;
+
+/// One key of `_sort`.
+#[derive(Clone, Debug)]
+pub(in crate::search) struct SortKey {
+    /// The parameter, compiled for the type.
+    pub(in crate::search) compiled: Arc<Compiled>,
+    /// `-`.
+    pub(in crate::search) descending: bool,
+}
+
+impl SortKey {
+    /// Whether the key may depend on a column of the table.
+    pub(in crate::search) fn reads(&self, column: &str) -> bool {
+        let mut leaves = self.compiled.program.leaves().iter();
+        leaves.any(|leaf| leaf == EVERYTHING || leaf.split('.').next() == Some(column))
+    }
+}
+
+/// A checked search.
+#[derive(Clone, Debug)]
+pub(in crate::search) struct Query {
+    pub(in crate::search) ty: TypeId,
+    pub(in crate::search) criteria: Vec<Criterion>,
+    pub(in crate::search) sort: Vec<SortKey>,
+    pub(in crate::search) count: usize,
+    pub(in crate::search) offset: usize,
+    pub(in crate::search) total: Total,
+    pub(in crate::search) subset: Subset,
+    pub(in crate::search) includes: Vec<Include>,
+    /// How many resources that the page's first match brings along have been given out before.
+    pub(in crate::search) included: usize,
+    /// Whether contained resources are searched.
+    pub(in crate::search) contained: Contained,
+    /// The tag of a page link, as it was sent.
+    pub(in crate::search) tag: Option<String>,
+    /// Where the page lies, if the tag says it: what `offset` counts need not be counted again.
+    pub(in crate::search) place: Option<Place>,
+    /// Whether records may have been erased since the tag was given out, so that `offset` counts too many.
+    pub(in crate::search) erased_since: bool,
+    /// What the answer says about how the query was taken.
+    pub(in crate::search) remarks: Vec<Issue>,
+    /// Whose compartments are asked for.
+    pub(in crate::search) filed: Option<Filed>,
+    /// How conditions on other resources are answered: the plans of the search show them, and run what has not run.
+    pub(in crate::search) joins: Vec<On>,
+    /// Notes how the search goes, where that is asked.
+    pub(in crate::search) trace: Trace,
+    /// Understood parameters but for `_count`, `_offset`, `_included` and the tag.
+    pub(in crate::search) understood: Vec<(String, String)>,
+}
+
+impl Query {
+    /// A search of `ty` for what meets these criteria.
+    pub(in crate::search) fn of_criteria(ty: TypeId, criteria: Vec<Criterion>) -> Query {
+        Query {
+            ty,
+            criteria,
+            sort: Vec::new(),
+            count: result::DEFAULT_COUNT,
+            offset: 0,
+            total: Total::default(),
+            subset: Subset::default(),
+            includes: Vec::new(),
+            included: 0,
+            contained: Contained::default(),
+            tag: None,
+            place: None,
+            erased_since: false,
+            remarks: Vec::new(),
+            filed: None,
+            joins: Vec::new(),
+            trace: Trace::default(),
+            understood: Vec::new(),
+        }
+    }
+
+    /// Resolves the parameters of a search of `ty`.
+    pub(in crate::search) fn resolve(
+        resolver: &Resolver<'_>,
+        ty: TypeId,
+        raw: &[RawParameter],
+        handling: Handling,
+    ) -> Result<Query, SearchError> {
+        let mut query = Query::of_criteria(ty, Vec::new());
+        // What is included depends on it, wherever it stands.
+        let raw = raw.iter().filter(|parameter| parameter.counts(handling));
+        for parameter in raw.clone().filter(|parameter| parameter.name == "_contained") {
+            query.result_parameter(resolver, parameter)?;
+        }
+        for parameter in raw {
+            let understood = match query.result_parameter(resolver, parameter)? {
+                Some(understood) => understood,
+                None => match resolver.criterion(ty, parameter)? {
+                    Some(criterion) => {
+                        query.criteria.push(criterion);
+                        true
+                    }
+                    None => false,
+                },
+            };
+            if !understood && handling == Handling::Strict {
+                return Err(SearchError::Unknown {
+                    parameter: unknown(parameter),
+                    resource: facts().get(ty).name.to_owned(),
+                });
+            }
+            if understood && !is_of_page(parameter) {
+                query.understood.push((written(parameter), parameter.value.clone()));
+            }
+        }
+        if query.subset.summary == Summary::Text && !query.includes.is_empty() {
+            return Err(result::invalid(
+                "_summary",
+                "text",
+                "a summary that goes with _include and _revinclude; true, data and false do",
+            ));
+        }
+        if query.count == 0 {
+            query.subset.summary = Summary::Count;
+        }
+        Ok(query)
+    }
+
+    /// Whether the page is found from its end: the matches before a place, nearest first.
+    pub(in crate::search) fn is_backwards(&self) -> bool {
+        self.place.is_some_and(|place| place.side == Side::Before)
+    }
+
+    /// Whether only the number of matches is asked for.
+    pub(in crate::search) fn counts_only(&self) -> bool {
+        self.subset.summary == Summary::Count
+    }
+
+    /// Takes up a parameter that shapes the result. `None` where it is not one; `Some(false)` where it is, but is left
+    /// out.
+    fn result_parameter(&mut self, resolver: &Resolver<'_>, raw: &RawParameter) -> Result<Option<bool>, SearchError> {
+        let (programs, value) = (resolver.programs, raw.value.as_str());
+        if SHAPING.contains(&raw.name.as_str()) {
+            refuse_modifier(raw, "special")?;
+        }
+        match raw.name.as_str() {
+            "_count" => {
+                let (count, remark) = result::count(value)?;
+                self.count = count;
+                // The last one of several counts.
+                self.remarks = remark.into_iter().collect();
+            }
+            "_offset" => self.offset = result::offset(value)?,
+            "_total" => self.total = Total::parse(value)?,
+            "_summary" => self.subset.summary = Summary::parse(value)?,
+            "_elements" => self.subset.take_elements(self.ty, value, resolver.among_others)?,
+            "_sort" => return self.sort_keys(programs, value).map(Some),
+            "_contained" => {
+                self.contained.which = match value {
+                    "false" => Which::Outer,
+                    "true" => Which::Inner,
+                    "both" => Which::Both,
+                    _ => return Err(result::invalid("_contained", value, "one of false, true, both")),
+                }
+            }
+            "_containedType" => {
+                self.contained.alone = match value {
+                    "container" => false,
+                    "contained" => true,
+                    _ => return Err(result::invalid("_containedType", value, "one of container, contained")),
+                }
+            }
+            // A query that is not known must be refused, however leniently (R4 search, 3.1.1.7).
+            "_query" => {
+                return Err(SearchError::Unknown {
+                    parameter: "_query".to_owned(),
+                    resource: facts().get(self.ty).name.to_owned(),
+                });
+            }
+            "_include" | "_revinclude" => {
+                // Containers may be of any type.
+                let of_any = self.contained.which != Which::Outer;
+                let includes = Include::parse(programs, self.ty, raw, of_any)?;
+                if includes.is_empty() {
+                    // A type without references brings nothing by all of them, or from whatever is brought along. That
+                    // is no mistake.
+                    let all = value == "*" || value.strip_suffix(":*") == Some(facts().get(self.ty).name);
+                    return Ok(Some(all || raw.modifier.is_some()));
+                }
+                self.includes.extend(includes);
+            }
+            // Only links say it: where a page goes on that brings more along than one answer holds.
+            INCLUDED => self.included = result::offset(value)?,
+            // The representation is negotiated before the search begins.
+            "_format" | "_pretty" => {}
+            "_tag" if is_tag(raw) => self.tag = Some(value.to_owned()),
+            _ => return Ok(None),
+        }
+        Ok(Some(true))
+    }
+
+    /// Takes up the keys of `_sort`; `false` where it names none.
+    fn sort_keys(&mut self, programs: &Programs, value: &str) -> Result<bool, SearchError> {
+        for key in value.split(',').filter(|key| !key.is_empty()) {
+            let (descending, code) = match key.strip_prefix('-') {
+                Some(code) => (true, code),
+                None => (false, key),
+            };
+            match programs.get(self.ty, code, Reading::Values)? {
+                // A key that stands before decides, so that again it decides nothing.
+                Some(compiled) if self.sort.iter().any(|key| Arc::ptr_eq(&key.compiled, &compiled)) => {}
+                Some(compiled) if !is_unordered(compiled.parameter.ty) => {
+                    self.sort.push(SortKey { compiled, descending })
+                }
+                _ => {
+                    return Err(result::invalid(
+                        "_sort",
+                        key,
+                        "a search parameter that can be sorted by",
+                    ));
+                }
+            }
+            if self.sort.len() > MAX_SORT_KEYS {
+                return Err(SearchError::Many {
+                    parameter: "_sort".to_owned(),
+                    what: "different keys",
+                    most: MAX_SORT_KEYS,
+                });
+            }
+        }
+        Ok(value.split(',').any(|key| !key.is_empty()))
+    }
+}
+
+/// Whether a parameter says which page of the matches is asked for.
+pub(in crate::search) fn is_of_page(raw: &RawParameter) -> bool {
+    matches!(raw.name.as_str(), "_count" | "_offset" | INCLUDED) || is_tag(raw)
+}
+
+/// Whether a parameter is the tag of a page link.
+fn is_tag(raw: &RawParameter) -> bool {
+    raw.name == "_tag" && raw.modifier.is_none() && tag::is_meant(&raw.value)
+}
+
+/// Whether values of parameters of this type have no order.
+fn is_unordered(ty: SearchType) -> bool {
+    matches!(ty, SearchType::Composite | SearchType::Special)
+}
+
+/// What a client is told of a parameter that is not understood: the value with it, where the name alone tells nothing.
+fn unknown(raw: &RawParameter) -> String {
+    match raw.name.as_str() {
+        "" | "_sort" => format!("{}={}", written(raw), result::shown(&raw.value)),
+        _ => written(raw),
+    }
+}
+
+/// The parameter's name with its modifier, as the client wrote it.
+pub(in crate::search) fn written(raw: &RawParameter) -> String {
+    match &raw.modifier {
+        Some(modifier) => format!("{}:{modifier}", raw.name),
+        None => raw.name.clone(),
+    }
+}

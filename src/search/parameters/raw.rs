@@ -1,0 +1,101 @@
+//! The parameters of a search as they stood in the URL or form body: percent-decoded names, modifiers and values, in
+//! order.
+//!
+//! Nothing is interpreted here; `query` resolves these into a checked query and the text is never scanned again.
+
+use super::super::SearchError;
+use super::super::engine::Handling;
+use super::result::invalid;
+
+/// One `name[:modifier]=value` pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawParameter {
+    /// The name before any `:`; empty where a value came without one.
+    pub name: String,
+    /// What follows the first `:`.
+    pub modifier: Option<String>,
+    /// The value.
+    pub value: String,
+}
+
+impl RawParameter {
+    /// Whether it has a value, or must be refused for having none: R4 has empty parameters ignored, but by who asks to
+    /// be told of everything that is (R4 search, 3.1.1.3).
+    pub(in crate::search) fn counts(&self, handling: Handling) -> bool {
+        !self.value.is_empty() || handling == Handling::Strict
+    }
+
+    /// A parameter by its written name: `name` or `name:modifier`.
+    pub fn named(written: &str, value: &str) -> RawParameter {
+        let (name, modifier) = match written.split_once(':') {
+            Some((name, modifier)) => (name, Some(modifier.to_owned())),
+            None => (written, None),
+        };
+        RawParameter {
+            name: name.to_owned(),
+            modifier,
+            value: value.to_owned(),
+        }
+    }
+}
+
+/// The value of a parameter, the last when it comes several times; an empty one is none.
+pub fn last<'a>(parameters: &'a [RawParameter], name: &str) -> Option<&'a str> {
+    let named = parameters.iter().rev().filter(|parameter| parameter.name == name);
+    named
+        .map(|parameter| parameter.value.as_str())
+        .find(|value| !value.is_empty())
+}
+
+/// Parses a query string or an `application/x-www-form-urlencoded` body.
+pub fn parse(query: &str) -> Vec<RawParameter> {
+    form_urlencoded::parse(query.as_bytes())
+        .filter(|(name, value)| !(name.is_empty() && value.is_empty()))
+        .map(|(name, value)| RawParameter::named(&name, &value))
+        .collect()
+}
+
+/// The same of what came over the network: bytes behind percent signs that are no UTF-8 are an error and not replaced.
+pub fn parse_checked(query: &str) -> Result<Vec<RawParameter>, SearchError> {
+    let is_text = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8().is_ok();
+    match query.split('&').find(|pair| !is_text(pair)) {
+        None => Ok(parse(query)),
+        Some(pair) => {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let name = percent_encoding::percent_decode_str(name).decode_utf8_lossy();
+            Err(invalid(&name, value, "percent-encoded UTF-8"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decodes_and_splits_modifiers() {
+        let parsed = parse("name:exact=J%C3%BCrgen&code=http%3A%2F%2Floinc.org%7C8480-6&&=x&_count=5");
+        let found: Vec<_> = parsed
+            .iter()
+            .map(|p| (p.name.as_str(), p.modifier.as_deref(), p.value.as_str()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("name", Some("exact"), "Jürgen"),
+                ("code", None, "http://loinc.org|8480-6"),
+                ("", None, "x"),
+                ("_count", None, "5")
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_text_is_refused_and_named() {
+        let refused = |query: &str| parse_checked(query).map_err(|error| error.to_string());
+        assert_eq!(refused("family=%C3%A9&code=a%7Cb").unwrap().len(), 2);
+        let text = "family: '%FF' is not percent-encoded UTF-8";
+        assert_eq!(refused("code=x&family=%FF"), Err(text.to_owned()));
+        assert!(refused("%C3=x").is_err());
+    }
+}

@@ -1,0 +1,404 @@
+//! From one parameter of a search to a condition on rows: names against the search parameters of the type, values
+//! parsed, chains and `_has` followed to the types they lead to.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use super::super::SearchError;
+use super::super::criteria::criterion::{Condition, Criterion, Join, Test, TupleTest, Within};
+use super::super::criteria::hierarchy;
+use super::super::criteria::matcher;
+use super::super::criteria::matcher::Matcher;
+use super::super::criteria::tuples::TupleSet;
+use super::super::criteria::words::Words;
+use super::super::joins::chain;
+use super::filter_expression;
+use super::modifier;
+use super::parameter::{Compiled, Programs, Reading};
+use super::query::written;
+use super::raw::RawParameter;
+use super::result::{invalid, shown};
+use super::values::{ReferenceValue, escape};
+use crate::fhir::search_parameter::{SearchParameter, SearchType};
+use crate::fhir::{Kind, TypeId, facts};
+use crate::terminology::Terminology;
+
+/// The most other types' tables that the conditions of one search may lead to.
+const MAX_JOINS: usize = 500;
+
+/// The most resources that chains and `_has` may lead through, one behind the other: each is a table searched within a
+/// search.
+const MAX_DEPTH: usize = 16;
+
+/// The most alternatives that are compared one by one; ids, references and tokens are looked up, so there may be more
+/// of them.
+const MAX_ALTERNATIVES: usize = 1_000;
+
+/// The most words of `_text` and `_content`.
+const MAX_WORDS: usize = 100;
+
+/// What parsing a value needs to know besides its text.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::search) struct Surroundings<'a> {
+    /// The time of the search, in microseconds.
+    pub(in crate::search) now_us: i64,
+    /// `{base}/fhir/`: an absolute reference that begins with it is a relative one.
+    pub(in crate::search) base: &'a str,
+    /// Code systems and value sets that values may speak of.
+    pub(in crate::search) terminology: &'a Terminology,
+}
+
+/// Resolves the parameters of one search.
+pub(in crate::search) struct Resolver<'a> {
+    pub(in crate::search) programs: &'a Programs,
+    pub(in crate::search) around: Surroundings<'a>,
+    /// Whether several types are searched together: what concerns others of them may be out of the question for one.
+    pub(in crate::search) among_others: bool,
+    joins: Cell<usize>,
+    depth: Cell<usize>,
+}
+
+/// The system of media types, as R4's bindings name it.
+const MEDIA_TYPES: &str = "urn:ietf:bcp:13";
+
+impl<'a> Resolver<'a> {
+    pub(in crate::search) fn new(programs: &'a Programs, around: Surroundings<'a>) -> Resolver<'a> {
+        Resolver {
+            programs,
+            around,
+            among_others: false,
+            joins: Cell::new(0),
+            depth: Cell::new(0),
+        }
+    }
+
+    /// The same for a search of several types.
+    pub(in crate::search) fn among_others(self) -> Resolver<'a> {
+        Resolver {
+            among_others: true,
+            ..self
+        }
+    }
+
+    /// The condition that a parameter puts on rows of `ty`; `None` where the type has none of this name.
+    pub(in crate::search) fn criterion(
+        &self,
+        ty: TypeId,
+        raw: &RawParameter,
+    ) -> Result<Option<Criterion>, SearchError> {
+        self.deeper(&written(raw), || self.criterion_here(ty, raw))
+    }
+
+    /// Resolves something within another condition, unless that is within very many already.
+    pub(in crate::search) fn deeper<T>(
+        &self,
+        parameter: &str,
+        resolve: impl FnOnce() -> Result<T, SearchError>,
+    ) -> Result<T, SearchError> {
+        let depth = self.depth.get();
+        // The first is the parameter itself.
+        if depth > MAX_DEPTH {
+            return Err(SearchError::Deep {
+                parameter: shown(parameter),
+                most: MAX_DEPTH,
+            });
+        }
+        self.depth.set(depth + 1);
+        let resolved = resolve();
+        self.depth.set(depth);
+        resolved
+    }
+
+    fn criterion_here(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Criterion>, SearchError> {
+        let chained = raw.name.contains('.') || raw.modifier.as_deref().is_some_and(|rest| rest.contains('.'));
+        let condition = match raw.name.as_str() {
+            "_has" => chain::has(self, ty, raw)?,
+            _ if chained => chain::chain(self, ty, raw)?,
+            "_filter" => Some(filter_expression::condition(self, ty, raw)?),
+            code @ ("_text" | "_content") if self.programs.has_words(ty, code) => Some(words(raw)?),
+            "_list" => self.list(ty, raw)?,
+            _ => self.condition(ty, raw)?,
+        };
+        let label = || format!("{}={}", written(raw), raw.value);
+        Ok(condition.map(|condition| Criterion {
+            condition,
+            label: label(),
+        }))
+    }
+
+    /// Counts one more table that a condition leads to.
+    pub(in crate::search) fn join(&self, parameter: &str) -> Result<(), SearchError> {
+        self.joins.set(self.joins.get() + 1);
+        match self.joins.get() > MAX_JOINS {
+            true => Err(SearchError::Joins {
+                parameter: parameter.to_owned(),
+                most: MAX_JOINS,
+            }),
+            false => Ok(()),
+        }
+    }
+
+    /// The parameter `_id` of a type.
+    pub(in crate::search) fn ids(&self, ty: TypeId) -> Result<Option<Arc<Compiled>>, SearchError> {
+        self.programs.get(ty, "_id", Reading::Values)
+    }
+
+    fn condition(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
+        let Some(parameter) = self.programs.parameter(ty, &raw.name) else {
+            return Ok(None);
+        };
+        check_escapes(raw)?;
+        if parameter.ty == SearchType::Composite {
+            return self.tuples(ty, parameter, raw);
+        }
+        if let Some(modifier) = raw.modifier.as_deref()
+            && let Some(compiled) = self.programs.get(ty, &raw.name, Reading::Values)?
+            && let Some(ty) = modifier::misfit(&compiled, modifier)
+        {
+            return Err(SearchError::Modifier {
+                parameter: raw.name.clone(),
+                modifier: modifier.to_owned(),
+                ty,
+            });
+        }
+        if parameter.ty == SearchType::Reference
+            && let Some(direction @ ("below" | "above")) = raw.modifier.as_deref()
+        {
+            let values = self.programs.get(ty, &raw.name, Reading::Values)?;
+            let of_canonicals = values.is_some_and(|values| values.yields_canonicals());
+            return match direction == "below" && of_canonicals && is_canonical(raw, self.around.base) {
+                true => {
+                    let alternatives = escape::split(&raw.value, ',').into_iter();
+                    self.any_of(ty, raw, alternatives.map(Matcher::versions_of).collect())
+                }
+                false => hierarchy::condition(self, ty, parameter, raw, direction == "below"),
+            };
+        }
+        if parameter.ty == SearchType::Token && raw.modifier.as_deref() == Some("below") {
+            let values = self.programs.get(ty, &raw.name, Reading::Values)?;
+            if values.is_some_and(|values| values.code_system == Some(MEDIA_TYPES)) {
+                let alternatives = escape::split(&raw.value, ',').into_iter();
+                return self.any_of(ty, raw, alternatives.map(Matcher::media_type).collect());
+            }
+        }
+        if parameter.ty == SearchType::Uri
+            && raw.modifier.is_none()
+            && raw.name == "url"
+            && let Some(versioned) = self.versioned(ty, raw)?
+        {
+            return Ok(Some(versioned));
+        }
+        let mut test = self.test(parameter, raw)?;
+        let Some(compiled) = self.programs.get(ty, &raw.name, test.reading())? else {
+            return Ok(None);
+        };
+        if let Some(system) = compiled.code_system {
+            test.bind(system);
+        }
+        test.fit(&compiled, raw)?;
+        if let (Test::AnyOf { matchers, .. }, Some(target)) = (&mut test, compiled.sole_target()) {
+            matchers.iter_mut().for_each(|matcher| matcher.aim(target));
+        }
+        Ok(Some(Condition::Values { compiled, test }))
+    }
+
+    fn any_of(
+        &self,
+        ty: TypeId,
+        raw: &RawParameter,
+        mut matchers: Vec<Matcher>,
+    ) -> Result<Option<Condition>, SearchError> {
+        at_most(raw, "values", matchers.len(), MAX_ALTERNATIVES)?;
+        matcher::gather_values(&mut matchers);
+        let compiled = self.programs.get(ty, &raw.name, Reading::Values)?;
+        let test = Test::AnyOf { matchers, not: false };
+        Ok(compiled.map(|compiled| Condition::Values { compiled, test }))
+    }
+
+    /// `url=canonical|version` of a type whose resources have versions: both must be so. `None` where no version is
+    /// named.
+    fn versioned(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
+        let version = self.programs.parameter(ty, "version");
+        if version.is_none_or(|version| version.ty != SearchType::Token)
+            || !raw.value.contains('|')
+            || raw.value.contains("\\|")
+        {
+            return Ok(None);
+        }
+        let mut any = Vec::new();
+        for alternative in escape::split(&raw.value, ',') {
+            let mut all = Vec::new();
+            let names = ["url", "version"].into_iter();
+            for (name, value) in names.zip(alternative.splitn(2, '|')) {
+                let alone = RawParameter::named(name, value);
+                all.extend(self.criterion(ty, &alone)?);
+            }
+            any.push(Criterion {
+                condition: Condition::All(all),
+                label: format!("url={alternative}"),
+            });
+        }
+        Ok(Some(Condition::Any(any)))
+    }
+
+    fn test(&self, parameter: &SearchParameter, raw: &RawParameter) -> Result<Test, SearchError> {
+        if raw.modifier.as_deref() == Some("missing") {
+            return missing(raw).map(Test::Missing);
+        }
+        let negated = matches!(raw.modifier.as_deref(), Some("not" | "not-in"));
+        let not = negated && parameter.ty == SearchType::Token;
+        let matchers = escape::split(&raw.value, ',')
+            .into_iter()
+            .map(|alternative| Matcher::parse(parameter, raw, alternative, self.around))
+            .collect::<Result<Vec<_>, _>>()?;
+        let matchers = matcher::gather(matchers);
+        let compared = matchers.iter().filter(|matcher| !matches!(matcher, Matcher::Token(_)));
+        at_most(raw, "values", compared.count(), MAX_ALTERNATIVES)?;
+        Ok(Test::AnyOf { matchers, not })
+    }
+
+    /// A composite: values joined by `$`, one for each component (R4 search, 3.1.1.4.14).
+    fn tuples(
+        &self,
+        ty: TypeId,
+        parameter: &SearchParameter,
+        raw: &RawParameter,
+    ) -> Result<Option<Condition>, SearchError> {
+        let Some(compiled) = self.programs.get(ty, &raw.name, Reading::Values)? else {
+            return Ok(None);
+        };
+        let test = match raw.modifier.as_deref() {
+            Some("missing") => TupleTest::Missing(missing(raw)?),
+            Some(modifier) => {
+                return Err(SearchError::Modifier {
+                    parameter: raw.name.clone(),
+                    modifier: modifier.to_owned(),
+                    ty: parameter.ty.as_str(),
+                });
+            }
+            None => {
+                let alternatives = escape::split(&raw.value, ',');
+                at_most(raw, "values", alternatives.len(), MAX_ALTERNATIVES)?;
+                let alternatives = alternatives
+                    .into_iter()
+                    .map(|alternative| self.tuple(&compiled, raw, alternative))
+                    .collect::<Result<Vec<_>, _>>()?;
+                match TupleSet::of(&compiled, alternatives) {
+                    Ok(set) => TupleTest::OneOf(Arc::new(set)),
+                    Err(alternatives) => TupleTest::AnyOf(alternatives),
+                }
+            }
+        };
+        Ok(Some(Condition::Tuples { compiled, test }))
+    }
+
+    fn tuple(&self, compiled: &Compiled, raw: &RawParameter, text: &str) -> Result<Vec<Matcher>, SearchError> {
+        let values = escape::split(text, '$');
+        if values.len() != compiled.components.len() {
+            return Err(invalid(
+                &raw.name,
+                text,
+                "one value for each of the parameter's components, joined by '$'",
+            ));
+        }
+        let parsed = compiled.components.iter().zip(values).map(|(component, value)| {
+            let mut matcher = Matcher::parse(&component.parameter, raw, value, self.around)?;
+            if let Some(system) = component.code_system {
+                matcher.bind(system);
+            }
+            Ok(matcher)
+        });
+        parsed.collect()
+    }
+
+    /// `_list`: ids of Lists.
+    fn list(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
+        refuse_modifier(raw, "special")?;
+        let list = resource_type("List");
+        let ids = escape::split(&raw.value, ',').into_iter().map(|text| {
+            match ReferenceValue::parse(text, list, self.around.base) {
+                Some(ReferenceValue::Relative { id, .. }) => Ok(id),
+                _ => Err(invalid("_list", text, "the id of a List")),
+            }
+        });
+        let lists = ids.collect::<Result<Vec<_>, _>>()?;
+        self.join("_list")?;
+        Ok(self
+            .ids(ty)?
+            .map(|ids| Condition::Join(Box::new(Join::List { lists, ids }))))
+    }
+}
+
+/// The concrete resource type of this name.
+pub(in crate::search) fn resource_type(name: &str) -> Option<TypeId> {
+    let ty = facts().lookup(name)?;
+    let def = facts().get(ty);
+    (def.kind == Kind::Resource && !def.is_abstract).then_some(ty)
+}
+
+/// Whether all values are canonicals rather than references to resources here.
+fn is_canonical(raw: &RawParameter, base: &str) -> bool {
+    let alternatives = escape::split(&raw.value, ',').into_iter();
+    let mut parsed = alternatives.map(|text| ReferenceValue::parse(text, None, base));
+    parsed.all(|value| matches!(value, Some(ReferenceValue::Text(_))))
+}
+
+/// Refuses a backslash before anything but `,`, `|`, `$` and itself (R4 search, 3.1.1.4.19).
+fn check_escapes(raw: &RawParameter) -> Result<(), SearchError> {
+    match escape::is_legal(&raw.value) {
+        true => Ok(()),
+        false => {
+            let expected = "a value in which a backslash stands before ',', '|', '$' or another backslash";
+            Err(invalid(&written(raw), &raw.value, expected))
+        }
+    }
+}
+
+fn missing(raw: &RawParameter) -> Result<bool, SearchError> {
+    match raw.value.as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        other => Err(invalid(&written(raw), other, "true or false")),
+    }
+}
+
+pub(in crate::search) fn refuse_modifier(raw: &RawParameter, ty: &'static str) -> Result<(), SearchError> {
+    match &raw.modifier {
+        None => Ok(()),
+        Some(modifier) => Err(SearchError::Modifier {
+            parameter: raw.name.clone(),
+            modifier: modifier.clone(),
+            ty,
+        }),
+    }
+}
+
+/// Refuses a parameter with more of something than there may be.
+fn at_most(raw: &RawParameter, what: &'static str, count: usize, most: usize) -> Result<(), SearchError> {
+    match count > most {
+        true => Err(SearchError::Many {
+            parameter: shown(&written(raw)),
+            what,
+            most,
+        }),
+        false => Ok(()),
+    }
+}
+
+fn words(raw: &RawParameter) -> Result<Condition, SearchError> {
+    refuse_modifier(raw, "special")?;
+    let within = match raw.name.as_str() {
+        "_text" => Within::Narrative,
+        _ => Within::Resource,
+    };
+    let words = Words::parse(&raw.value);
+    let words = words.ok_or_else(|| {
+        let expected = "words, which and, or, not, parentheses and quotation marks may combine";
+        invalid(&raw.name, &raw.value, expected)
+    })?;
+    at_most(raw, "words", words.count(), MAX_WORDS)?;
+    Ok(Condition::Words {
+        within,
+        words: Arc::new(words),
+    })
+}

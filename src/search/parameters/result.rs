@@ -1,0 +1,137 @@
+//! The parameters that shape an answer rather than select rows: `_count`, `_offset`, `_sort`, `_total`, `_summary` and
+//! `_elements`.
+
+use super::super::SearchError;
+use crate::fhir::outcome::{Issue, IssueType};
+
+/// Page size without `_count`.
+pub const DEFAULT_COUNT: usize = 20;
+/// The largest page; a larger `_count` is served as this.
+pub const MAX_COUNT: usize = 1000;
+/// Characters of a name or value that a message repeats.
+const LONGEST_SHOWN: usize = 200;
+
+/// Whether the answer says how many matches there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::search) enum Total {
+    /// Not said.
+    #[default]
+    None,
+    /// The exact number. An estimate is answered with it too: counting columns is cheap.
+    Accurate,
+}
+
+impl Total {
+    /// Parses `_total`.
+    pub(in crate::search) fn parse(value: &str) -> Result<Total, SearchError> {
+        match value {
+            "none" => Ok(Total::None),
+            "accurate" | "estimate" => Ok(Total::Accurate),
+            _ => Err(invalid("_total", value, "one of none, accurate, estimate")),
+        }
+    }
+}
+
+/// How much of each resource the answer holds (R4 search, 3.1.1.5.8).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::search) enum Summary {
+    /// All of it.
+    #[default]
+    False,
+    /// The elements marked as summary elements.
+    True,
+    /// `text`, `id`, `meta` and the mandatory top-level elements.
+    Text,
+    /// All but `text`.
+    Data,
+    /// No resources, only their number.
+    Count,
+}
+
+impl Summary {
+    /// Parses `_summary`.
+    pub(in crate::search) fn parse(value: &str) -> Result<Summary, SearchError> {
+        match value {
+            "false" => Ok(Summary::False),
+            "true" => Ok(Summary::True),
+            "text" => Ok(Summary::Text),
+            "data" => Ok(Summary::Data),
+            "count" => Ok(Summary::Count),
+            _ => Err(invalid("_summary", value, "one of true, text, data, count, false")),
+        }
+    }
+}
+
+/// Parses `_count`: 0 and above; what is over [`MAX_COUNT`] is served as that, and the answer says so.
+pub(in crate::search) fn count(value: &str) -> Result<(usize, Option<Issue>), SearchError> {
+    if value.is_empty() || !value.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(invalid("_count", value, "a whole number"));
+    }
+    match value.parse::<usize>() {
+        Ok(count) if count <= MAX_COUNT => Ok((count, None)),
+        // Too large for a number is larger than any page.
+        _ => {
+            let text = format!("_count: a page holds at most {MAX_COUNT} matches; this one is of that size");
+            Ok((
+                MAX_COUNT,
+                Some(Issue::warning(IssueType::TooCostly, text).expression("_count")),
+            ))
+        }
+    }
+}
+
+/// Parses `_offset`.
+pub(in crate::search) fn offset(value: &str) -> Result<usize, SearchError> {
+    match value.parse::<u32>() {
+        // A sign is no digit, though Rust reads it.
+        Ok(offset) if !value.starts_with('+') => Ok(offset as usize),
+        _ => Err(invalid("_offset", value, "a whole number below 4294967296")),
+    }
+}
+
+pub(in crate::search) fn invalid(parameter: &str, value: &str, expected: &'static str) -> SearchError {
+    SearchError::Value {
+        parameter: shown(parameter),
+        value: shown(value),
+        expected,
+    }
+}
+
+/// A name or value as messages repeat it: by POST it may have megabytes.
+pub(crate) fn shown(value: &str) -> String {
+    match value.char_indices().nth(LONGEST_SHOWN) {
+        None => value.to_owned(),
+        Some((end, _)) => format!("{}...", &value[..end]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_repeats_the_beginning_of_a_long_value() {
+        let error = |value: &str| invalid("_filter", value, "a filter").to_string();
+        let longest = "é".repeat(LONGEST_SHOWN);
+        assert_eq!(error(&longest), format!("_filter: '{longest}' is not a filter"));
+        assert_eq!(
+            error(&format!("{longest}é")),
+            format!("_filter: '{longest}...' is not a filter")
+        );
+    }
+
+    #[test]
+    fn counts_are_bounded() {
+        for (text, counted) in [("0", 0), ("007", 7), ("1000", MAX_COUNT)] {
+            assert_eq!(count(text).unwrap(), (counted, None));
+        }
+        for text in ["1001", "99999999999999999999999"] {
+            let (counted, said) = count(text).unwrap();
+            assert_eq!((counted, said.is_some()), (MAX_COUNT, true));
+        }
+        for text in ["-1", "+1", "", "1.0", "many", " 1"] {
+            assert!(count(text).is_err(), "{text}");
+        }
+        assert!(offset("x").is_err());
+    }
+}

@@ -1,0 +1,380 @@
+//! A patient's record: all that is in the compartments of some Patients, type after type, and behind it what all of
+//! that refers to, of some types.
+//!
+//! Decides which resources these are, in which order they stand and where a page begins; `record_page` gives them out.
+//! It is a search over several types whose last parts are found by references, so its pages are found as those of every
+//! search. What a member refers to is worked out only for pages that reach so far.
+
+use std::sync::Arc;
+
+use super::super::SearchError;
+use super::super::criteria::compartment;
+use super::super::criteria::criterion::{Condition, Criterion, Test};
+use super::super::criteria::matcher::Matcher;
+use super::super::engine::{Engine, Handling};
+use super::super::includes::referred::Ids;
+use super::super::joins::binding::Filed;
+use super::super::paging::page_token::Place as PageStart;
+use super::super::paging::position::Course;
+use super::super::parameters::query::{Query, is_of_page};
+use super::super::parameters::raw::RawParameter;
+use super::super::parameters::result::{MAX_COUNT, Total};
+use super::super::run::parts::{Part, Place};
+use super::page::{RecordPage, Shown};
+use crate::fhir::{TypeId, facts};
+use crate::lake::{Picture, Scope};
+
+/// A type of a compartment.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// The type.
+    pub ty: TypeId,
+    /// What its resources must meet.
+    pub parameters: Vec<RawParameter>,
+}
+
+/// A record to give out, a page of it or all.
+#[derive(Clone, Debug)]
+pub struct RecordRequest<'a> {
+    /// Who asks.
+    pub scope: &'a Arc<Scope>,
+    /// The ids of the Patients, of R4's form: one at least.
+    pub patients: &'a [String],
+    /// The types of the compartments, in their order.
+    pub members: &'a [Member],
+    /// The types of what the members refer to, and of what these refer to in turn, in their order. None is a member's.
+    pub referred: &'a [TypeId],
+    /// Only resources of these types are shown; the others still tell what is referred to.
+    pub only: Option<&'a [TypeId]>,
+    /// A further condition on what is shown. Of what is referred to, it is met by what a shown member refers to as
+    /// well.
+    pub since: Option<&'a RawParameter>,
+    /// What is given out of it.
+    pub extent: Extent<'a>,
+    /// The time, in microseconds since 1970.
+    pub now: i64,
+    /// `{base}/fhir/`, with the slash.
+    pub base: &'a str,
+}
+
+/// How much of a record is given out.
+#[derive(Clone, Copy, Debug)]
+pub enum Extent<'a> {
+    /// All, without links.
+    Whole,
+    /// A page of at most 1,000 resources, as many without `_count`.
+    Page {
+        /// The address below the base.
+        path: &'a str,
+        /// `_count`, `_offset`, `_total`, `_tag`, `_format` and `_pretty` as they were sent.
+        parameters: &'a [RawParameter],
+        /// The parameters that links repeat besides those.
+        repeated: &'a [(String, String)],
+        /// What becomes of parameters without a value.
+        handling: Handling,
+    },
+}
+
+/// What a record's parts are made from.
+struct Sources<'a> {
+    request: &'a RecordRequest<'a>,
+    picture: Arc<Picture>,
+    filed: Filed,
+    /// Whether records may have been erased since the link was made that led here.
+    erased_since: bool,
+}
+
+/// The parts that were looked up so far: members in front, each with its place among all types.
+struct Parts {
+    parts: Vec<Part>,
+    places: Vec<usize>,
+    /// How many are members.
+    members: usize,
+    /// Whether what they refer to is among them.
+    complete: bool,
+}
+
+impl Engine {
+    /// Finds a record and reads its beginning. `None` where the scope shows none of the Patients.
+    pub async fn record(&self, request: &RecordRequest<'_>) -> Result<Option<RecordPage>, SearchError> {
+        let erasures = self.lake().picture().erasures();
+        match self.begin_record(request).await {
+            Err(error) if self.lost(&error, erasures) => self.begin_record(request).await,
+            done => done,
+        }
+    }
+
+    async fn begin_record(&self, request: &RecordRequest<'_>) -> Result<Option<RecordPage>, SearchError> {
+        let (mut lead, course) = self.lead(request)?;
+        let sources = Sources {
+            picture: self.picture(course.tag.as_ref())?,
+            filed: Filed::of(self.lake(), &request.scope.application, request.patients),
+            erased_since: lead.erased_since,
+            request,
+        };
+        if !self.shows_any(&sources)? {
+            return Ok(None);
+        }
+        let mut parts = self.members(&sources)?;
+        let start = lead.place;
+        let counted = start.is_none() && lead.offset > 0;
+        if counted || start.is_some_and(|start| start.part >= request.members.len()) {
+            self.add_referred(&sources, &mut parts).await?;
+        }
+        lead.place = start.map(|start| parts.start(start)).transpose()?;
+        course.check(&lead, &parts.parts.iter().map(|part| &part.table).collect::<Vec<_>>())?;
+        let total = self.total(&lead, &course, &parts).await?;
+        let (mut places, mut more) = match lead.counts_only() {
+            true => (Vec::new(), false),
+            false => self.one_after_the_other(&parts.parts, &lead).await?,
+        };
+        if !more && !lead.counts_only() && !parts.complete {
+            self.add_referred(&sources, &mut parts).await?;
+            let rest = Query {
+                place: None,
+                offset: 0,
+                count: lead.count - places.len(),
+                ..lead.clone()
+            };
+            let (found, further) = self.forward(&parts.parts, parts.members, 0, &rest).await?;
+            places.extend(found);
+            more = further;
+        }
+        let shown = match lead.is_backwards() {
+            true => Shown::Entries(self.shown(&parts.parts, &places, true)?.into()),
+            false => Shown::Places(places.iter().filter_map(Place::outer).collect()),
+        };
+        let mut page = RecordPage::new(self.lake(), request, (lead, course), (places.len(), more), total);
+        page.snapshot = sources.picture.snapshot;
+        page.show(shown, parts.parts, parts.places, parts.members);
+        page.read_first()?;
+        Ok(Some(page))
+    }
+
+    /// What is asked of the page, and where in a walk it stands.
+    fn lead(&self, request: &RecordRequest<'_>) -> Result<(Query, Course), SearchError> {
+        let Some(patient) = facts().lookup("Patient") else {
+            return Err(SearchError::Unanswered);
+        };
+        match request.extent {
+            Extent::Whole => {
+                let mut lead = Query::of_criteria(patient, Vec::new());
+                // As many as there are: more do not fit into a lake.
+                lead.count = u32::MAX as usize;
+                let course = self.course(&lead, "", &[], request.scope)?;
+                Ok((lead, course))
+            }
+            Extent::Page {
+                path,
+                parameters,
+                repeated,
+                handling,
+            } => {
+                let resolver = self.resolver(request.now, request.base);
+                let mut lead = Query::resolve(&resolver, patient, parameters, handling)?;
+                let is_count = |raw: &RawParameter| raw.name == "_count" && raw.counts(handling);
+                if !parameters.iter().any(is_count) {
+                    lead.count = MAX_COUNT;
+                }
+                let shaping = lead.understood.drain(..);
+                let understood = repeated.iter().cloned().chain(shaping).collect();
+                lead.understood = understood;
+                let course = self.course(&lead, path, &lead.understood, request.scope)?;
+                course.place(&mut lead)?;
+                Ok((lead, course))
+            }
+        }
+    }
+
+    /// Whether one of the Patients is there.
+    fn shows_any(&self, sources: &Sources<'_>) -> Result<bool, SearchError> {
+        let Some(patient) = facts().lookup("Patient") else {
+            return Ok(false);
+        };
+        let table = self.lake().table(&sources.picture, patient, sources.request.scope);
+        for id in sources.request.patients {
+            if table.read(id)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The members that are shown.
+    fn members(&self, sources: &Sources<'_>) -> Result<Parts, SearchError> {
+        let (mut parts, mut places) = (Vec::new(), Vec::new());
+        for (place, member) in sources.request.members.iter().enumerate() {
+            if sources.shows(member.ty)
+                && let Some(part) = self.member(sources, member, true)?
+            {
+                parts.push(part);
+                places.push(place);
+            }
+        }
+        Ok(Parts {
+            members: parts.len(),
+            parts,
+            places,
+            complete: false,
+        })
+    }
+
+    /// The resources of one type that are in the compartments; `None` where nobody has any of the type.
+    fn member(&self, sources: &Sources<'_>, member: &Member, since: bool) -> Result<Option<Part>, SearchError> {
+        let request = sources.request;
+        let table = self.lake().table(&sources.picture, member.ty, request.scope);
+        if !table.has_files() {
+            return Ok(None);
+        }
+        let resolver = self.resolver(request.now, request.base);
+        let mut criteria = vec![compartment::of_any(&resolver, member.ty, request.patients)?];
+        let since = request.since.filter(|_| since);
+        for parameter in member.parameters.iter().chain(since) {
+            criteria.extend(resolver.criterion(member.ty, parameter)?);
+        }
+        let query = Query {
+            filed: Some(sources.filed.clone()),
+            ..sources.query(member.ty, criteria)
+        };
+        Ok(Some(Part::new(query, table)))
+    }
+
+    /// How many members there are, if that is to be said.
+    async fn total(&self, lead: &Query, course: &Course, parts: &Parts) -> Result<Option<usize>, SearchError> {
+        if lead.total != Total::Accurate && !lead.counts_only() {
+            return Ok(None);
+        }
+        if let Some(total) = course.total() {
+            return Ok(Some(total));
+        }
+        let mut total = 0;
+        for part in &parts.parts[..parts.members] {
+            total += self.count(&part.table, &part.query).await?;
+        }
+        Ok(Some(total))
+    }
+
+    /// Looks up what the members refer to, whether they are shown or not.
+    async fn add_referred(&self, sources: &Sources<'_>, parts: &mut Parts) -> Result<(), SearchError> {
+        parts.complete = true;
+        let request = sources.request;
+        if !request.referred.iter().any(|ty| sources.shows(*ty)) {
+            return Ok(());
+        }
+        let all = self.referred_by_members(sources, false).await?;
+        let by_shown = match request.since {
+            Some(_) => Some(self.referred_by_members(sources, true).await?),
+            None => None,
+        };
+        for (at, ty) in request.referred.iter().enumerate() {
+            let table = self.lake().table(&sources.picture, *ty, request.scope);
+            if !sources.shows(*ty) || !table.has_files() {
+                continue;
+            }
+            let Some(criterion) = self.is_referred(sources, *ty, &all, by_shown.as_ref())? else {
+                continue;
+            };
+            parts.parts.push(Part::new(sources.query(*ty, vec![criterion]), table));
+            parts.places.push(request.members.len() + at);
+        }
+        Ok(())
+    }
+
+    /// What all members refer to, or those that meet the further condition, and what that refers to in turn.
+    async fn referred_by_members(&self, sources: &Sources<'_>, since: bool) -> Result<Ids, SearchError> {
+        let request = sources.request;
+        let none = Ids::none_of(request.referred);
+        let mut all = none.clone();
+        let mut new = none.clone();
+        for member in request.members {
+            if let Some(part) = self.member(sources, member, since)? {
+                let found = self.all_referred(&part.table, &part.query, &none).await?;
+                new.merge(found);
+            }
+        }
+        new = all.merge(new);
+        while new.types().next().is_some() {
+            let mut next = none.clone();
+            for ty in new.types() {
+                let table = self.lake().table(&sources.picture, ty, request.scope);
+                if let Some(ids) = self.one_of(ty, &new)?.filter(|_| table.has_files()) {
+                    let query = Query::of_criteria(ty, vec![ids]);
+                    next.merge(self.all_referred(&table, &query, &none).await?);
+                }
+            }
+            new = all.merge(next);
+        }
+        Ok(all)
+    }
+
+    /// The condition on what is referred to, of one type; `None` where nothing is.
+    fn is_referred(
+        &self,
+        sources: &Sources<'_>,
+        ty: TypeId,
+        all: &Ids,
+        by_shown: Option<&Ids>,
+    ) -> Result<Option<Criterion>, SearchError> {
+        let Some(by_any) = self.one_of(ty, all)? else {
+            return Ok(None);
+        };
+        let Some((by_shown, since)) = by_shown.zip(sources.request.since) else {
+            return Ok(Some(by_any));
+        };
+        let resolver = self.resolver(sources.request.now, sources.request.base);
+        let mut changed = vec![by_any];
+        changed.extend(resolver.criterion(ty, since)?);
+        let either = |condition, label: &str| Criterion {
+            condition,
+            label: label.to_owned(),
+        };
+        let mut either_of = vec![either(Condition::All(changed), "referred to, and changed since")];
+        either_of.extend(self.one_of(ty, by_shown)?);
+        Ok(Some(either(Condition::Any(either_of), "referred to")))
+    }
+
+    /// That a resource has one of the ids of its type; `None` where there are none.
+    fn one_of(&self, ty: TypeId, ids: &Ids) -> Result<Option<Criterion>, SearchError> {
+        let mut of_type = ids.of(ty).peekable();
+        let Some(compiled) = self.ids_of(ty)?.filter(|_| of_type.peek().is_some()) else {
+            return Ok(None);
+        };
+        let test = Test::AnyOf {
+            matchers: vec![Matcher::OneOf(Arc::new(of_type.collect()))],
+            not: false,
+        };
+        Ok(Some(Criterion::of_values(compiled, test, "referred to".to_owned())))
+    }
+}
+
+impl Sources<'_> {
+    /// A search of a part: where the row is gone that a page begins behind, it says so.
+    fn query(&self, ty: TypeId, criteria: Vec<Criterion>) -> Query {
+        Query {
+            erased_since: self.erased_since,
+            ..Query::of_criteria(ty, criteria)
+        }
+    }
+
+    fn shows(&self, ty: TypeId) -> bool {
+        self.request.only.is_none_or(|only| only.contains(&ty))
+    }
+}
+
+impl Parts {
+    /// Where a page begins, by its place among all types.
+    fn start(&self, start: PageStart) -> Result<PageStart, SearchError> {
+        let part = self.places.iter().position(|place| *place == start.part);
+        // Its rows were there when the link was made.
+        let part = part.ok_or(SearchError::Expired)?;
+        Ok(PageStart { part, ..start })
+    }
+}
+
+impl RecordRequest<'_> {
+    /// Whether a parameter says which page of a record is asked for, or how it is given out.
+    pub fn is_of_page(parameter: &RawParameter) -> bool {
+        is_of_page(parameter) && parameter.name != "_included"
+            || matches!(parameter.name.as_str(), "_total" | "_format" | "_pretty")
+    }
+}

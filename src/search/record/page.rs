@@ -1,0 +1,329 @@
+//! A record as it is given out: entries read some at a time, in the order of their places, and the Bundle around them
+//! in pieces.
+//!
+//! The links stand behind the entries, for only the last entry says where the page ends.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use super::super::SearchError;
+use super::super::bundle::page;
+use super::super::bundle::page::Entry;
+use super::super::engine::MAX_PAGE_BYTES;
+use super::super::paging::links::Links;
+use super::super::paging::page_token::Tag;
+use super::super::paging::position::Course;
+use super::super::parameters::query::Query;
+use super::super::run::parts::Part;
+use super::members::{Extent, RecordRequest};
+use crate::fhir::TypeId;
+use crate::lake::Lake;
+use crate::lake::scan::{Locator, Row, ScopedTable};
+
+/// Resources that are read at a time.
+const STEP: usize = 100;
+/// Bytes of resources that are worth reading at a time.
+const STEP_BYTES: usize = 1 << 20;
+/// Bytes of a piece, at least.
+const PIECE: usize = 64 << 10;
+
+/// The resources of a page.
+pub(in crate::search) enum Shown {
+    /// To be read: which part each is of, and where it lies.
+    Places(VecDeque<(usize, Locator)>),
+    /// Read.
+    Entries(VecDeque<Entry>),
+}
+
+/// A type's resources in a record.
+#[derive(Debug)]
+struct Source {
+    table: ScopedTable,
+    /// Its place among all types of the record.
+    place: usize,
+    /// Whether they are there only because others refer to them.
+    is_referred: bool,
+}
+
+/// A record, or a page of one, that is being given out.
+#[derive(Debug)]
+pub struct RecordPage {
+    lake: Lake,
+    base: String,
+    address: String,
+    now: i64,
+    /// Whether it is all of the record.
+    is_whole: bool,
+    lead: Query,
+    course: Course,
+    pub(in crate::search) snapshot: u64,
+    total: Option<usize>,
+    more: bool,
+    /// How many entries its beginning leaves out.
+    left_out: usize,
+    sources: Vec<Source>,
+    places: VecDeque<(usize, Locator)>,
+    entries: VecDeque<Entry>,
+    given: usize,
+    bytes: usize,
+    ends: Option<[(usize, Locator); 2]>,
+    stage: Stage,
+}
+
+/// The Bundle's JSON in pieces; nothing follows an error.
+impl Iterator for RecordPage {
+    type Item = Result<Bytes, SearchError>;
+
+    fn next(&mut self) -> Option<Result<Bytes, SearchError>> {
+        if self.stage == Stage::All {
+            return None;
+        }
+        let piece = self.piece();
+        if piece.is_err() {
+            self.stage = Stage::All;
+        }
+        Some(piece)
+    }
+}
+
+/// How much of the Bundle is out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Nothing,
+    Beginning,
+    All,
+}
+
+/// Resources of one type in a record.
+#[derive(Debug)]
+pub struct Gathered {
+    /// The type.
+    pub ty: TypeId,
+    /// Whether they are there because others refer to them.
+    pub is_referred: bool,
+    /// The resources.
+    pub rows: Vec<Row>,
+}
+
+impl RecordPage {
+    /// A page without resources yet: of so many places, and whether there are more behind them.
+    pub(in crate::search) fn new(
+        lake: &Lake,
+        request: &RecordRequest<'_>,
+        (lead, course): (Query, Course),
+        (found, more): (usize, bool),
+        total: Option<usize>,
+    ) -> RecordPage {
+        let path = match request.extent {
+            Extent::Whole => None,
+            Extent::Page { path, .. } => Some(path),
+        };
+        RecordPage {
+            lake: lake.clone(),
+            base: request.base.to_owned(),
+            address: format!("{}{}", request.base, path.unwrap_or_default()),
+            now: request.now,
+            is_whole: path.is_none(),
+            lead,
+            course,
+            snapshot: 0,
+            total,
+            more,
+            left_out: found,
+            sources: Vec::new(),
+            places: VecDeque::new(),
+            entries: VecDeque::new(),
+            given: 0,
+            bytes: 0,
+            ends: None,
+            stage: Stage::Nothing,
+        }
+    }
+
+    /// Says what the page shows: parts with their places among all types, the first ones members.
+    pub(in crate::search) fn show(&mut self, shown: Shown, parts: Vec<Part>, places: Vec<usize>, members: usize) {
+        let sources = parts.into_iter().zip(places).enumerate();
+        let source = |(at, (part, place)): (usize, (Part, usize))| Source {
+            table: part.table,
+            place,
+            is_referred: at >= members,
+        };
+        self.sources = sources.map(source).collect();
+        let shown = match shown {
+            Shown::Places(places) => {
+                self.places = places;
+                self.left_out
+            }
+            Shown::Entries(entries) => {
+                self.entries = entries;
+                self.entries.len()
+            }
+        };
+        self.left_out -= shown;
+    }
+
+    /// Reads the first resources, and keeps the files of the others from going away.
+    pub(in crate::search) fn read_first(&mut self) -> Result<(), SearchError> {
+        self.read_ahead()?;
+        let mut left: Vec<usize> = self.places.iter().map(|(part, _)| *part).collect();
+        left.dedup();
+        for part in left {
+            let table = &mut self.sources[part].table;
+            // An application's table may have very many files.
+            if table.scope().patient.is_some() {
+                *table = table.held(None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all of the Bundle is out.
+    pub fn is_over(&self) -> bool {
+        self.stage == Stage::All
+    }
+
+    /// The next piece of the Bundle's JSON.
+    fn piece(&mut self) -> Result<Bytes, SearchError> {
+        let mut out = Vec::with_capacity(2 * PIECE);
+        if self.stage == Stage::Nothing {
+            page::begin(&mut out, self.now, self.total);
+            self.stage = Stage::Beginning;
+        }
+        while out.len() < PIECE {
+            let Some(entry) = self.entry()? else {
+                self.finish(&mut out);
+                break;
+            };
+            self.open_entry(&mut out);
+            let mode = match self.source_of(&entry).is_some_and(|source| source.is_referred) {
+                true => "include",
+                false => "match",
+            };
+            page::push_entry(&mut out, &self.base, &entry, None, mode);
+            self.note(&entry);
+        }
+        Ok(Bytes::from(out))
+    }
+
+    /// All resources, type after type, in place of the Bundle.
+    pub fn gather(mut self) -> Result<Vec<Gathered>, SearchError> {
+        let mut gathered: Vec<Gathered> = Vec::new();
+        while let Some(entry) = self.entry()? {
+            match gathered.last_mut().filter(|last| last.ty == entry.ty) {
+                Some(last) => last.rows.push(entry.row),
+                None => gathered.push(Gathered {
+                    ty: entry.ty,
+                    is_referred: self.source_of(&entry).is_some_and(|source| source.is_referred),
+                    rows: vec![entry.row],
+                }),
+            }
+        }
+        Ok(gathered)
+    }
+
+    /// The snapshot that it is of.
+    pub fn snapshot(&self) -> u64 {
+        self.snapshot
+    }
+
+    /// The next resource, unless the page is full of bytes.
+    fn entry(&mut self) -> Result<Option<Entry>, SearchError> {
+        if self.entries.is_empty() {
+            self.read_ahead()?;
+        }
+        let bytes = self.entries.front().map_or(0, |entry| entry.row.resource.len());
+        if !self.is_whole && self.given > 0 && self.bytes + bytes > MAX_PAGE_BYTES {
+            self.more = true;
+            self.entries.clear();
+            self.places.clear();
+        }
+        Ok(self.entries.pop_front())
+    }
+
+    /// Reads resources of one part, some of them.
+    fn read_ahead(&mut self) -> Result<(), SearchError> {
+        let Some((part, _)) = self.places.front().copied() else {
+            return Ok(());
+        };
+        let of_part = self.places.iter().take_while(|(of, _)| *of == part).take(STEP);
+        let places: Vec<Locator> = of_part.map(|(_, place)| *place).collect();
+        let table = &self.sources[part].table;
+        let mut count = places.len();
+        let rows = loop {
+            // A single resource is read whatever its size.
+            let most = if count == 1 { usize::MAX } else { STEP_BYTES };
+            match table.resources_in_passing(&places[..count], most)? {
+                Some(rows) => break rows,
+                None => count = (count / 16).max(1),
+            }
+        };
+        let ty = table.ty();
+        let entries = rows
+            .into_iter()
+            .zip(&places)
+            .map(|(row, place)| Entry::of(ty, row).at(*place));
+        self.entries.extend(entries);
+        self.places.drain(..count);
+        Ok(())
+    }
+
+    fn source_of(&self, entry: &Entry) -> Option<&Source> {
+        self.sources.iter().find(|source| source.table.ty() == entry.ty)
+    }
+
+    fn note(&mut self, entry: &Entry) {
+        self.given += 1;
+        self.bytes += entry.row.resource.len();
+        let place = self.source_of(entry).map(|source| source.place).zip(entry.place);
+        if let Some(place) = place {
+            self.ends = Some([self.ends.map_or(place, |[first, _]| first), place]);
+        }
+    }
+
+    /// What stands before an entry.
+    fn open_entry(&self, out: &mut Vec<u8>) {
+        match self.given {
+            0 => out.extend_from_slice(br#","entry":["#),
+            _ => out.push(b','),
+        }
+    }
+
+    /// The Bundle's end: what is to be said, and the links.
+    fn finish(&mut self, out: &mut Vec<u8>) {
+        let said = page::said(&self.lead.remarks).filter(|_| !self.lead.counts_only());
+        if let Some(outcome) = &said {
+            self.open_entry(out);
+            page::push_outcome(out, outcome);
+        }
+        if self.given > 0 || said.is_some() {
+            out.push(b']');
+        }
+        if !self.is_whole {
+            page::push_links(out, &self.links());
+        }
+        out.push(b'}');
+        self.stage = Stage::All;
+    }
+
+    fn links(&self) -> Vec<(&'static str, String)> {
+        let links = Links {
+            address: &self.address,
+            parameters: &self.lead.understood,
+            count: self.lead.count,
+            offset: self.lead.offset,
+            left_out: self.left_out,
+            matches: self.given,
+            more: self.more,
+            included: 0,
+            more_included: None,
+            ends: self.ends,
+            first: Tag {
+                total: self.total.or_else(|| self.course.total()),
+                ..Tag::first(self.snapshot, self.course.erasures, self.course.scope)
+            },
+            asked: self.lead.tag.as_deref(),
+        };
+        links.list(|tag| tag.text(&self.lake, &self.course.search))
+    }
+}

@@ -1,0 +1,417 @@
+//! Resources contained in others as matches (`_contained`, `_containedType`; R4 search, 3.1.1.5.5), and as what chains
+//! lead to.
+//!
+//! Contained resources are JSON text in the column `contained` of whatever contains them. Those of the type searched
+//! are made into columns batch by batch, and the same criteria decide. No reference from elsewhere leads to one, so
+//! conditions that ask for what refers to a resource, or for a list that names it, hold of none.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
+use arrow::row::OwnedRow;
+use rustc_hash::FxHashSet;
+
+use super::super::SearchError;
+use super::super::bundle::page::Entry;
+use super::super::criteria::criterion::{Condition, Criterion, Join, Test};
+use super::super::criteria::matcher::Matcher;
+use super::super::criteria::{filter, sort};
+use super::super::engine::Engine;
+use super::super::parameters::query::Query;
+use super::merge::Order;
+use crate::columns::json::{Tape, Value};
+use crate::columns::shred::{ShredError, Shredder, SystemValues};
+use crate::fhir::storage::LeafSet;
+use crate::fhir::{TypeId, facts};
+use crate::lake::scan::{IdSet, Locator, Row, ScopedTable};
+
+/// The column that holds contained resources.
+pub(in crate::search) const COLUMN: &str = "contained";
+/// The most contained resources that one search may match: all of them are put in order for each page.
+const MOST: usize = 1_000_000;
+/// Contained resources that are made into columns together.
+const STEP: usize = 4096;
+
+/// Which resources are searched, and how contained ones are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::search) struct Contained {
+    /// `_contained`.
+    pub(in crate::search) which: Which,
+    /// `_containedType=contained`: the contained resource is shown rather than what contains it.
+    pub(in crate::search) alone: bool,
+}
+
+/// `_contained`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::search) enum Which {
+    /// Resources of their own.
+    #[default]
+    Outer,
+    /// Contained ones.
+    Inner,
+    /// All.
+    Both,
+}
+
+/// A contained resource that is a match.
+#[derive(Clone, Debug)]
+pub(in crate::search) struct Inner {
+    /// Its place in the order, where there is one.
+    pub(in crate::search) key: Option<OwnedRow>,
+    /// The type of what contains it.
+    container: TypeId,
+    /// Where that lies.
+    at: Locator,
+    /// Which of the objects in `contained` it is.
+    place: u32,
+}
+
+impl Inner {
+    /// Where what contains it lies.
+    pub(in crate::search) fn container(&self) -> (TypeId, Locator) {
+        (self.container, self.at)
+    }
+}
+
+/// The criteria of a search as contained resources must meet them: nothing outside refers to those.
+pub(in crate::search) fn criteria(outer: &[Criterion]) -> Vec<Criterion> {
+    let one = |criterion: &Criterion| Criterion {
+        condition: of_inner(&criterion.condition),
+        label: criterion.label.clone(),
+    };
+    outer.iter().map(one).collect()
+}
+
+fn of_inner(condition: &Condition) -> Condition {
+    let boxed = |part: &Criterion| criteria(std::slice::from_ref(part)).pop().map(Box::new);
+    match condition {
+        Condition::Join(join) if matches!(**join, Join::Has { .. } | Join::List { .. }) => Condition::Any(Vec::new()),
+        Condition::All(parts) => Condition::All(criteria(parts)),
+        Condition::Any(parts) => Condition::Any(criteria(parts)),
+        Condition::Not(part) => boxed(part).map_or_else(|| condition.clone(), Condition::Not),
+        other => other.clone(),
+    }
+}
+
+impl Engine {
+    /// The contained resources that meet a query's criteria, in order: by the sort keys or else as they lie. Where
+    /// containers are shown, each is there once, and none that is a match itself.
+    pub(in crate::search) async fn inner(
+        &self,
+        table: &ScopedTable,
+        query: &Query,
+        criteria: Vec<Criterion>,
+        order: &Order,
+    ) -> Result<Vec<Inner>, SearchError> {
+        let mut found = Vec::new();
+        for container in facts().resources() {
+            let outer = table.other(container);
+            if !may_contain(&outer) {
+                continue;
+            }
+            let mut finder = Finder {
+                query,
+                criteria: &criteria,
+                order,
+                container,
+                shredder: Shredder::new(query.ty),
+                pending: Vec::new(),
+                found: &mut found,
+            };
+            let holds = Criterion {
+                condition: Condition::Holds(query.ty),
+                label: format!("contains a {}", facts().get(query.ty).name),
+            };
+            let holders = Query::of_criteria(container, vec![holds]);
+            let leaves = LeafSet::from([COLUMN.to_owned(), "id".to_owned()]);
+            self.rows(&outer, &holders, leaves, |batch| finder.take(batch)).await?;
+            finder.flush()?;
+        }
+        found.sort_by(|one, other| {
+            let keys = one.key.cmp(&other.key);
+            keys.then_with(|| (one.container, one.at, one.place).cmp(&(other.container, other.at, other.place)))
+        });
+        if !query.contained.alone {
+            let mut seen = FxHashSet::default();
+            found.retain(|inner| seen.insert(inner.container()));
+        }
+        Ok(found)
+    }
+
+    /// Leaves out the containers that meet the criteria of a search themselves.
+    pub(in crate::search) async fn leave_out_matches(
+        &self,
+        table: &ScopedTable,
+        query: &Query,
+        found: &mut Vec<Inner>,
+    ) -> Result<(), SearchError> {
+        let places: Vec<Locator> = found
+            .iter()
+            .filter(|inner| inner.container == query.ty)
+            .map(|inner| inner.at)
+            .collect();
+        let (false, Some(ids)) = (places.is_empty(), self.ids_of(query.ty)?) else {
+            return Ok(());
+        };
+        let mut named = IdSet::default();
+        for places in places.chunks(STEP) {
+            for row in table.resources(places)? {
+                named.insert(&row.id);
+            }
+        }
+        let among = Test::AnyOf {
+            matchers: vec![Matcher::OneOf(Arc::new(named))],
+            not: false,
+        };
+        let mut criteria = query.criteria.clone();
+        criteria.push(Criterion::of_values(ids, among, "containers".to_owned()));
+        let mut matched = FxHashSet::default();
+        let both = Query::of_criteria(query.ty, criteria);
+        let take = |batch: &RecordBatch| {
+            matched.extend(Locator::of(batch));
+            Ok(())
+        };
+        self.rows(table, &both, LeafSet::from(["id".to_owned()]), take).await?;
+        found.retain(|inner| inner.container != query.ty || !matched.contains(&inner.at));
+        Ok(())
+    }
+
+    /// The contained resources, or what contains them, as they are shown.
+    pub(in crate::search) fn show(
+        &self,
+        table: &ScopedTable,
+        query: &Query,
+        inner: &[&Inner],
+    ) -> Result<Vec<Entry>, SearchError> {
+        let mut shown = Vec::with_capacity(inner.len());
+        let mut tape = Tape::new();
+        // Neighbours often lie in one resource, and so they are fetched run by run.
+        for run in inner.chunk_by(|one, other| one.container() == other.container()) {
+            let ty = run[0].container;
+            let row = table.other(ty).resources(&[run[0].at])?.pop();
+            let row = row.ok_or_else(|| SearchError::Stored("a container is not there".to_owned()))?;
+            if !query.contained.alone {
+                shown.push(Entry::of(ty, row));
+                continue;
+            }
+            let broken = |reason: &str| SearchError::Stored(format!("{}/{}: {reason}", facts().get(ty).name, row.id));
+            let root = tape.parse(&row.resource).map_err(|error| broken(&error.to_string()))?;
+            for inner in run {
+                let part = objects(root).nth(inner.place as usize);
+                let part = part.ok_or_else(|| broken("a contained resource is not there"))?;
+                let local = part.get_str("id").unwrap_or_default().into_owned();
+                shown.push(Entry {
+                    ty: query.ty,
+                    row: Row {
+                        // No reference has this form, and so none leads here.
+                        id: format!("{}#{local}", row.id),
+                        resource: bytes::Bytes::copy_from_slice(part.raw().as_bytes()),
+                        ..row.clone()
+                    },
+                    place: None,
+                    container: Some(ty),
+                });
+            }
+        }
+        Ok(shown)
+    }
+}
+
+/// Whether a resource of the table may contain others.
+pub(in crate::search) fn may_contain(table: &ScopedTable) -> bool {
+    let leaves = LeafSet::from([COLUMN.to_owned()]);
+    table.has_files() && table.schema(&leaves).column_with_name(COLUMN).is_some()
+}
+
+/// Marks the rows that contain a resource of a type, as far as a look at the text tells.
+pub(in crate::search) fn mark_holding(ty: TypeId, batch: &RecordBatch, rows: &mut [bool]) {
+    let needle = format!("\"{}\"", facts().get(ty).name);
+    for (row, marked) in rows.iter_mut().enumerate() {
+        let holds = |text: &str| memchr::memmem::find(text.as_bytes(), needle.as_bytes()).is_some();
+        *marked = texts(batch, row).is_some_and(|texts| texts.iter().flatten().any(holds));
+    }
+}
+
+/// Marks the rows of which a reference leads to a contained resource that meets the criterion of its type.
+pub(in crate::search) fn mark_led_to(
+    references: &[Vec<String>],
+    targets: &[(TypeId, Criterion)],
+    batch: &RecordBatch,
+    rows: &mut [bool],
+) -> Result<(), SearchError> {
+    let mut tape = Tape::new();
+    for (ty, criterion) in targets {
+        let mut shredder = Shredder::new(*ty);
+        let mut places: Vec<usize> = Vec::new();
+        let mut flush = |shredder: &mut Shredder, places: &mut Vec<usize>| -> Result<(), SearchError> {
+            if !shredder.is_empty() {
+                let columns = shredder.finish()?;
+                let holds = filter::matches(std::slice::from_ref(criterion), &columns)?;
+                let hits = places.drain(..).zip(holds.values());
+                hits.for_each(|(row, holds)| rows[row] |= holds);
+            }
+            Ok(())
+        };
+        for (row, wanted) in references.iter().enumerate() {
+            let Some(texts) = texts(batch, row).filter(|_| !wanted.is_empty()) else {
+                continue;
+            };
+            for text in texts.iter().flatten() {
+                let Ok(root) = tape.parse(text.as_bytes()) else {
+                    continue;
+                };
+                let Some(id) = root.get_str("id").filter(|id| wanted.iter().any(|wanted| wanted == id)) else {
+                    continue;
+                };
+                if !is_of(root, *ty) {
+                    continue;
+                }
+                let mut pushed = push(&mut shredder, &id, text, root);
+                if pushed == Pushed::NoRoom {
+                    flush(&mut shredder, &mut places)?;
+                    pushed = push(&mut shredder, &id, text, root);
+                }
+                if pushed == Pushed::There {
+                    places.push(row);
+                }
+            }
+            if shredder.len() >= STEP {
+                flush(&mut shredder, &mut places)?;
+            }
+        }
+        flush(&mut shredder, &mut places)?;
+    }
+    Ok(())
+}
+
+/// What became of a resource that was to be made into columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pushed {
+    There,
+    /// Those before it leave no room.
+    NoRoom,
+    /// It cannot be had in columns.
+    Refused,
+}
+
+fn push(shredder: &mut Shredder, id: &str, text: &str, root: Value<'_>) -> Pushed {
+    match shredder.push(&SystemValues::outside(id, text), root) {
+        Ok(()) => Pushed::There,
+        Err(ShredError::Full | ShredError::TooManyColumns { .. }) if !shredder.is_empty() => Pushed::NoRoom,
+        Err(_) => Pushed::Refused,
+    }
+}
+
+/// The contained resources of a row.
+fn texts(batch: &RecordBatch, row: usize) -> Option<StringArray> {
+    let list = batch.column_by_name(COLUMN)?.as_list_opt::<i32>()?;
+    let texts = list.is_valid(row).then(|| list.value(row))?;
+    texts.as_string_opt::<i32>().cloned()
+}
+
+fn is_of(root: Value<'_>, ty: TypeId) -> bool {
+    root.get_str("resourceType")
+        .is_some_and(|name| name == facts().get(ty).name)
+}
+
+/// The objects in a resource's `contained`.
+fn objects(root: Value<'_>) -> impl Iterator<Item = Value<'_>> {
+    let contained = root.get(COLUMN).into_iter().flat_map(|contained| contained.items());
+    contained.filter(|part| part.is_object())
+}
+
+/// Finds the matches among the contained resources of one table.
+struct Finder<'f> {
+    query: &'f Query,
+    criteria: &'f [Criterion],
+    order: &'f Order,
+    container: TypeId,
+    shredder: Shredder,
+    /// What is in the shredder: where it lies, and the id that orders it.
+    pending: Vec<(Locator, u32, String)>,
+    found: &'f mut Vec<Inner>,
+}
+
+impl Finder<'_> {
+    fn take(&mut self, batch: &RecordBatch) -> Result<(), SearchError> {
+        let locators = Locator::of(batch);
+        let ids = batch
+            .column_by_name("id")
+            .and_then(|ids| ids.as_string_opt::<i32>().cloned());
+        let Some(ids) = ids else { return Ok(()) };
+        let mut tape = Tape::new();
+        for (row, at) in locators.iter().enumerate() {
+            let Some(texts) = texts(batch, row) else { continue };
+            let mut place = 0;
+            for text in texts.iter().flatten() {
+                let Ok(root) = tape.parse(text.as_bytes()) else {
+                    continue;
+                };
+                if !root.is_object() {
+                    continue;
+                }
+                if is_of(root, self.query.ty) {
+                    let local = root.get_str("id").unwrap_or_default().into_owned();
+                    self.add(text, root, &local, (*at, place, format!("{}#{local}", ids.value(row))))?;
+                }
+                place += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        text: &str,
+        root: Value<'_>,
+        local: &str,
+        place: (Locator, u32, String),
+    ) -> Result<(), SearchError> {
+        let mut pushed = push(&mut self.shredder, local, text, root);
+        if pushed == Pushed::NoRoom {
+            self.flush()?;
+            pushed = push(&mut self.shredder, local, text, root);
+        }
+        if pushed == Pushed::There {
+            self.pending.push(place);
+        }
+        if self.pending.len() >= STEP {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), SearchError> {
+        if self.shredder.is_empty() {
+            return Ok(());
+        }
+        let columns = self.shredder.finish()?;
+        let pending = std::mem::take(&mut self.pending);
+        let holds = filter::matches(self.criteria, &columns)?;
+        let mut places = match self.query.sort.is_empty() {
+            true => Vec::new(),
+            false => {
+                let keys = self.query.sort.iter().map(|key| sort::keys(key, &columns));
+                let keys = keys.collect::<Result<Vec<_>, _>>()?;
+                let ids: ArrayRef = Arc::new(StringArray::from_iter_values(pending.iter().map(|(_, _, id)| id)));
+                self.order.places(keys, ids)?
+            }
+        }
+        .into_iter();
+        for ((at, place, _), holds) in pending.into_iter().zip(holds.values()) {
+            let key = places.next();
+            if holds {
+                self.found.push(Inner {
+                    key,
+                    container: self.container,
+                    at,
+                    place,
+                });
+            }
+        }
+        match self.found.len() > MOST {
+            true => Err(SearchError::TooManyContained(MOST)),
+            false => Ok(()),
+        }
+    }
+}

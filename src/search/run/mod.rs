@@ -1,0 +1,13 @@
+//! The ways to run a query: over one person, as a plan, over several types; and how an answer came about.
+
+pub(super) mod contained;
+pub(super) mod explain;
+pub(super) mod matches;
+pub(super) mod merge;
+pub(super) mod parts;
+pub(super) mod person;
+pub(super) mod population;
+pub(super) mod sessions;
+pub(super) mod sorted;
+pub(super) mod system;
+pub(super) mod trace;

@@ -1,0 +1,332 @@
+//! Several searches that make one page: of several types (`_type`), and of resources contained in others beside those
+//! of their own.
+//!
+//! Without `_sort` the parts follow each other, and in each what is contained follows what is not. With it all are
+//! merged, for which everything before the page is found again.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use rustc_hash::FxHashSet;
+
+use super::super::bundle::answer::Answer;
+use super::super::bundle::page::Entry;
+use super::super::criteria::criterion::Criterion;
+use super::super::engine::Engine;
+use super::super::includes::included::Included;
+use super::super::paging::page_token::Side;
+use super::super::parameters::query::Query;
+use super::super::parameters::result::{Total, invalid};
+use super::super::{MAX_PAGE_BYTES, SearchError};
+use super::contained::{self, Inner, Which};
+use super::merge::{Keyed, Order};
+use super::{explain, person, population};
+use crate::lake::scan::{Locator, ScopedTable};
+
+/// How far into matches that are merged a page may lie.
+const MAX_SORTED: usize = 200_000;
+/// Resources that are fetched at a time.
+const STEP: usize = 100;
+
+/// The search in one type.
+pub(in crate::search) struct Part {
+    pub(in crate::search) query: Query,
+    pub(in crate::search) table: ScopedTable,
+    /// What contained resources must meet.
+    criteria: Vec<Criterion>,
+    /// Those that do.
+    inner: Vec<Inner>,
+}
+
+/// Where a match is: the part, and the row or which of the contained resources.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::search) enum Place {
+    Outer(usize, Locator),
+    Inner(usize, usize),
+}
+
+impl Place {
+    /// The part and the row, of what is not contained in others.
+    pub(in crate::search) fn outer(&self) -> Option<(usize, Locator)> {
+        match self {
+            Place::Outer(part, row) => Some((*part, *row)),
+            Place::Inner(..) => None,
+        }
+    }
+}
+
+impl Part {
+    /// A search whose conditions on other resources have not been answered.
+    pub(in crate::search) fn new(query: Query, table: ScopedTable) -> Part {
+        Part {
+            criteria: match query.contained.which {
+                Which::Outer => Vec::new(),
+                Which::Inner | Which::Both => contained::criteria(&query.criteria),
+            },
+            query,
+            table,
+            inner: Vec::new(),
+        }
+    }
+
+    fn has_outer(&self) -> bool {
+        self.query.contained.which != Which::Inner
+    }
+}
+
+impl Engine {
+    /// Renders the page of several searches; what is asked of the page itself is the answer's query.
+    pub(in crate::search) async fn answer_parts(
+        &self,
+        mut parts: Vec<Part>,
+        mut answer: Answer<'_>,
+    ) -> Result<Bytes, SearchError> {
+        let lead = answer.query;
+        let queries: Vec<&Query> = parts.iter().map(|part| &part.query).collect();
+        let order = Order::of(&queries)?;
+        let trace = &lead.trace;
+        for part in &mut parts {
+            if part.has_outer() {
+                part.query.joins = self.settle(&part.table, &mut part.query.criteria).await?;
+                self.note_joins(&part.table, &part.query);
+                trace.part(|| explain::Part::of(&part.query, &part.table, &self.bound(&part.query, &part.table)));
+            }
+        }
+        trace.lap("others", None);
+        self.look_inside(&mut parts, &order).await?;
+        trace.lap("inside", Some(parts.iter().map(|part| part.inner.len()).sum()));
+        if lead.total == Total::Accurate {
+            answer.total = answer.course.total();
+        }
+        if lead.counts_only() || lead.total == Total::Accurate && answer.total.is_none() {
+            let mut total = 0;
+            for part in &parts {
+                total += part.inner.len();
+                if part.has_outer() {
+                    total += self.count(&part.table, &part.query).await?;
+                }
+            }
+            answer.total = Some(total);
+            trace.lap("count", answer.total);
+        }
+        if lead.counts_only() {
+            return answer.render(&[], Included::nothing());
+        }
+        let (places, more) = match lead.sort.is_empty() {
+            true => self.one_after_the_other(&parts, lead).await?,
+            false => self.merged(&parts, lead, &order).await?,
+        };
+        trace.lap("match", Some(places.len()));
+        let matches = self.shown(&parts, &places, lead.is_backwards())?;
+        trace.lap("fetch", Some(matches.len()));
+        if lead.is_backwards() {
+            answer.left_out = places.len() - matches.len();
+        }
+        answer.more = more || matches.len() < places.len();
+        self.complete(&parts[0].table, answer, matches, &lead.includes).await
+    }
+
+    /// Finds the contained resources of each part. A container is a match once, whatever it contains and whatever it
+    /// is.
+    async fn look_inside(&self, parts: &mut [Part], order: &Order) -> Result<(), SearchError> {
+        let mut seen = FxHashSet::default();
+        for at in 0..parts.len() {
+            if parts[at].query.contained.which == Which::Outer {
+                continue;
+            }
+            let part = &mut parts[at];
+            self.settle(&part.table, &mut part.criteria).await?;
+            let criteria = std::mem::take(&mut part.criteria);
+            let mut inner = self.inner(&part.table, &part.query, criteria, order).await?;
+            if !part.query.contained.alone {
+                for other in parts.iter().filter(|other| other.has_outer()) {
+                    self.leave_out_matches(&other.table, &other.query, &mut inner).await?;
+                }
+                inner.retain(|one| seen.insert(one.container()));
+            }
+            parts[at].inner = inner;
+        }
+        Ok(())
+    }
+
+    /// The matches of a page of parts that follow each other, and whether there are more.
+    pub(in crate::search) async fn one_after_the_other(
+        &self,
+        parts: &[Part],
+        lead: &Query,
+    ) -> Result<(Vec<Place>, bool), SearchError> {
+        let Some(place) = lead.place else {
+            return self.forward(parts, 0, lead.offset, lead).await;
+        };
+        if place.side != Side::Before {
+            return self.forward(parts, place.part, 0, lead).await;
+        }
+        let (before, here) = (&parts[..place.part], &parts[place.part]);
+        let query = Query {
+            place: Some(place),
+            count: lead.count,
+            ..here.query.clone()
+        };
+        let found = self.matches(&here.table, &query).await?.locators;
+        let missing = lead.count - found.len();
+        let mut places = Vec::new();
+        if missing > 0 {
+            // The page begins in an earlier type.
+            let mut all = 0;
+            for part in before {
+                all += self.count(&part.table, &part.query).await?;
+            }
+            let query = Query {
+                place: None,
+                count: missing.min(all),
+                ..lead.clone()
+            };
+            places = self.forward(before, 0, all - query.count, &query).await?.0;
+        }
+        places.extend(found.into_iter().map(|row| Place::Outer(place.part, row)));
+        // The match that the page was found from follows at least.
+        Ok((places, true))
+    }
+
+    /// The matches from a part on, behind so many of them; of that part those where the page lies, if that is known.
+    pub(in crate::search) async fn forward(
+        &self,
+        parts: &[Part],
+        from: usize,
+        mut skip: usize,
+        lead: &Query,
+    ) -> Result<(Vec<Place>, bool), SearchError> {
+        // One more than there is room for says whether there are more.
+        let wanted = lead.count + 1;
+        let mut place = lead.place;
+        let mut places = Vec::new();
+        for (at, part) in parts.iter().enumerate().skip(from) {
+            let passed = match part.has_outer() && skip > 0 {
+                true => Some(self.count(&part.table, &part.query).await?).filter(|here| skip >= *here),
+                false => None,
+            };
+            if let Some(here) = passed {
+                skip -= here;
+            } else if part.has_outer() {
+                let query = Query {
+                    offset: std::mem::take(&mut skip),
+                    place: place.take(),
+                    count: wanted - places.len(),
+                    ..part.query.clone()
+                };
+                let found = self.matches(&part.table, &query).await?.locators;
+                places.extend(found.into_iter().map(|row| Place::Outer(at, row)));
+            }
+            let from = skip.min(part.inner.len());
+            skip -= from;
+            let inner = (from..part.inner.len()).take(wanted - places.len());
+            places.extend(inner.map(|which| Place::Inner(at, which)));
+            if places.len() >= wanted {
+                break;
+            }
+        }
+        let more = places.len() > lead.count;
+        places.truncate(lead.count);
+        Ok((places, more))
+    }
+
+    async fn merged(&self, parts: &[Part], lead: &Query, order: &Order) -> Result<(Vec<Place>, bool), SearchError> {
+        let end = lead.offset.saturating_add(lead.count);
+        if end > MAX_SORTED {
+            let expected = "within the first 200000 matches of a search that is merged in order";
+            return Err(invalid("_offset", &lead.offset.to_string(), expected));
+        }
+        let mut all = Vec::new();
+        for (at, part) in parts.iter().enumerate() {
+            if part.has_outer() {
+                let found = self.keyed(&part.table, &part.query, order, end + 1).await?;
+                all.extend(found.into_iter().map(|found| (found.key, Place::Outer(at, found.at))));
+            }
+            let inner = part.inner.iter().enumerate();
+            all.extend(inner.filter_map(|(which, inner)| Some((inner.key.clone()?, Place::Inner(at, which)))));
+            // Equal keys stay in the order of the parts.
+            all.sort_by(|one, other| one.0.cmp(&other.0));
+            all.truncate(end + 1);
+        }
+        let more = all.len() > end;
+        let page = all.into_iter().skip(lead.offset).take(lead.count);
+        Ok((page.map(|(_, place)| place).collect(), more))
+    }
+
+    /// The first matches of a table with their places in an order.
+    async fn keyed(
+        &self,
+        table: &ScopedTable,
+        query: &Query,
+        order: &Order,
+        limit: usize,
+    ) -> Result<Vec<Keyed>, SearchError> {
+        let bound = self.bound(query, table);
+        match bound.person {
+            Some(person) => person::keyed(table, query, person, order, limit),
+            None => population::keyed(self.sessions(), table, query, bound.owners, order, limit).await,
+        }
+    }
+
+    /// The matches at these places, cut where the page meets [`MAX_PAGE_BYTES`]: at its end, or else at its beginning.
+    pub(in crate::search) fn shown(
+        &self,
+        parts: &[Part],
+        places: &[Place],
+        backwards: bool,
+    ) -> Result<Vec<Entry>, SearchError> {
+        let (mut entries, mut bytes) = (Vec::with_capacity(places.len()), 0);
+        let mut steps: Vec<&[Place]> = match backwards {
+            false => places.chunks(STEP).collect(),
+            true => places.rchunks(STEP).collect(),
+        };
+        steps.reverse();
+        'page: while let Some(places) = steps.pop() {
+            let mut of_parts: Vec<VecDeque<Entry>> = Vec::with_capacity(parts.len());
+            for (at, part) in parts.iter().enumerate() {
+                of_parts.push(self.shown_of(at, part, places)?);
+            }
+            let mut here: Vec<Entry> = places
+                .iter()
+                .filter_map(|place| {
+                    let (Place::Outer(at, _) | Place::Inner(at, _)) = place;
+                    of_parts[*at].pop_front()
+                })
+                .collect();
+            if backwards {
+                here.reverse();
+            }
+            for entry in here {
+                bytes += entry.row.resource.len();
+                if bytes > MAX_PAGE_BYTES && !entries.is_empty() {
+                    break 'page;
+                }
+                entries.push(entry);
+            }
+        }
+        if backwards {
+            entries.reverse();
+        }
+        Ok(entries)
+    }
+
+    /// The matches of one part among these places, in their order.
+    fn shown_of(&self, at: usize, part: &Part, places: &[Place]) -> Result<VecDeque<Entry>, SearchError> {
+        let (mut outer, mut inner) = (Vec::new(), Vec::new());
+        for place in places {
+            match place {
+                Place::Outer(of, row) if *of == at => outer.push(*row),
+                Place::Inner(of, which) if *of == at => inner.push(&part.inner[*which]),
+                _ => {}
+            }
+        }
+        let mut outer = part.table.resources(&outer)?.into_iter();
+        let mut inner = self.show(&part.table, &part.query, &inner)?.into_iter();
+        let in_order = places.iter().filter_map(|place| match place {
+            Place::Outer(of, row) if *of == at => outer.next().map(|found| Entry::of(part.table.ty(), found).at(*row)),
+            Place::Inner(of, _) if *of == at => inner.next(),
+            _ => None,
+        });
+        Ok(in_order.collect())
+    }
+}

@@ -1,0 +1,135 @@
+//! Searches bound to one person, run straight over that person's columns: match, sort, take. Planning would cost more
+//! than the work. The population plan gives the same answer; a test holds the two together.
+
+use std::ops::Range;
+
+use arrow::array::{RecordBatch, UInt32Array};
+use arrow::compute::{SortColumn, SortOptions, filter_record_batch, lexsort_to_indices};
+
+use super::super::SearchError;
+use super::super::criteria::{filter, sort};
+use super::super::paging::page_token::{Place, Side};
+use super::super::parameters::query::Query;
+use super::matches::Found;
+use super::merge::{Keyed, Order};
+use crate::lake::scan::{FILE, Locator, Person, ROW, ScopedTable};
+
+/// The matches among a person's rows: those of the page, whether there are more, and how many in all.
+pub(in crate::search) fn search(table: &ScopedTable, query: &Query, person: Person) -> Result<Found, SearchError> {
+    let mut leaves = filter::leaves(&query.criteria);
+    for key in &query.sort {
+        leaves.extend(key.compiled.program.leaves().iter().cloned());
+    }
+    let rows = table.person_batch(person, &leaves)?.batch;
+    let matches = filter::matches(&query.criteria, &rows)?;
+    let total = matches.true_count();
+    if query.counts_only() || total <= query.offset && query.place.is_none() {
+        return Ok(Found {
+            locators: Vec::new(),
+            more: false,
+            total: Some(total),
+        });
+    }
+    let rows = placing(&rows, query)?;
+    let rows = if total == rows.num_rows() {
+        rows
+    } else {
+        filter_record_batch(&rows, &matches)?
+    };
+    let locators = Locator::of(&rows);
+    // In an order the place is counted, which spares putting all of them in order, unless some may have been erased.
+    let place = query.place.filter(|_| query.sort.is_empty() || query.erased_since);
+    let counted = query.offset..query.offset.saturating_add(query.count);
+    let last = if place.is_some() { total } else { counted.end.min(total) };
+    let locators = match query.sort.is_empty() {
+        true => locators,
+        false => {
+            let order = order(&rows, query, last)?;
+            order.values().iter().map(|row| locators[*row as usize]).collect()
+        }
+    };
+    let page = match place.map(|place| page(&locators, place, query.count)) {
+        Some(None) if query.erased_since => return Err(SearchError::Expired),
+        page => page.flatten().unwrap_or(counted),
+    };
+    let (start, end) = (page.start.min(total), page.end.min(total));
+    let locators = locators[start..end].to_vec();
+    Ok(Found {
+        locators,
+        more: end < total,
+        total: Some(total),
+    })
+}
+
+/// The first `limit` matches among a person's rows with their places in an order.
+pub(in crate::search) fn keyed(
+    table: &ScopedTable,
+    query: &Query,
+    person: Person,
+    order: &Order,
+    limit: usize,
+) -> Result<Vec<Keyed>, SearchError> {
+    let mut leaves = filter::leaves(&query.criteria);
+    for key in &query.sort {
+        leaves.extend(key.compiled.program.leaves().iter().cloned());
+    }
+    let rows = table.person_batch(person, &leaves)?.batch;
+    let rows = filter_record_batch(&rows, &filter::matches(&query.criteria, &rows)?)?;
+    let Some(ids) = rows.column_by_name("id").cloned() else {
+        return Ok(Vec::new());
+    };
+    let keys = query.sort.iter().map(|key| sort::keys(key, &rows));
+    let places = order.places(keys.collect::<Result<_, _>>()?, ids)?;
+    let mut keyed: Vec<Keyed> = places
+        .into_iter()
+        .zip(Locator::of(&rows))
+        .map(|(key, at)| Keyed { key, at })
+        .collect();
+    keyed.sort_by(|one, other| one.key.cmp(&other.key));
+    keyed.truncate(limit);
+    Ok(keyed)
+}
+
+/// The columns that decide the order of matches and say where they lie.
+fn placing(rows: &RecordBatch, query: &Query) -> Result<RecordBatch, SearchError> {
+    let is_wanted =
+        |column: &str| ["id", FILE, ROW].contains(&column) || query.sort.iter().any(|key| key.reads(column));
+    let fields = rows.schema_ref().fields().iter().enumerate();
+    let wanted = fields.filter(|(_, field)| is_wanted(field.name()));
+    let wanted: Vec<usize> = wanted.map(|(at, _)| at).collect();
+    Ok(rows.project(&wanted)?)
+}
+
+/// Which of a person's matches a page at a place has; it may end behind the last.
+fn page(matches: &[Locator], place: Place, count: usize) -> Option<Range<usize>> {
+    let at = matches.iter().position(|matched| *matched == place.locator)?;
+    Some(match place.side {
+        Side::After => at + 1..(at + 1).saturating_add(count),
+        Side::At => at..at.saturating_add(count),
+        Side::Before => at.saturating_sub(count)..at,
+    })
+}
+
+/// The first `limit` rows in the order asked for, those with equal keys by id.
+fn order(rows: &RecordBatch, query: &Query, limit: usize) -> Result<UInt32Array, SearchError> {
+    let mut columns = Vec::with_capacity(query.sort.len() + 1);
+    for key in &query.sort {
+        columns.push(SortColumn {
+            values: sort::keys(key, rows)?,
+            options: Some(SortOptions {
+                descending: key.descending,
+                nulls_first: false,
+            }),
+        });
+    }
+    if let Some(ids) = rows.column_by_name("id") {
+        columns.push(SortColumn {
+            values: ids.clone(),
+            options: Some(SortOptions {
+                descending: false,
+                nulls_first: false,
+            }),
+        });
+    }
+    Ok(lexsort_to_indices(&columns, Some(limit))?)
+}

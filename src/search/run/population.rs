@@ -1,0 +1,330 @@
+//! Searches over many people, as DataFusion plans: a scan, the criteria as its filter, an order to the page, locators.
+//!
+//! The plan carries no resource bytes; the page's rows are fetched by their locators once it is known which they are.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, Int64Array, RecordBatch};
+use datafusion::catalog::TableProvider;
+use datafusion::common::TableReference;
+use datafusion::datasource::provider_as_source;
+use datafusion::functions_aggregate::count::count_all;
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
+use datafusion::physical_plan::{ExecutionPlan, collect, execute_stream};
+use datafusion::prelude::ident;
+use futures::StreamExt;
+
+use super::super::SearchError;
+use super::super::criteria::criterion::Criterion;
+use super::super::criteria::{key_function, predicate};
+use super::super::paging::boundary;
+use super::super::paging::page_token::{Place, Side};
+use super::super::parameters::query::Query;
+use super::matches::Found;
+use super::merge::{Keyed, Order};
+use super::sessions::Sessions;
+use super::sorted;
+use crate::fhir::facts;
+use crate::fhir::storage::LeafSet;
+use crate::lake::scan::{FILE, LakeProvider, Locator, Predicate, ROW, ScanRequest, ScopedTable, Stretch, expression};
+use crate::plan::{Limit, On, OrderedLimitExec, Planner};
+
+/// The matches of a page, and whether there are more; `owners` narrows the scan where the query names people.
+pub(in crate::search) async fn page(
+    sessions: &Sessions,
+    table: &ScopedTable,
+    query: &Query,
+    owners: Option<Vec<i64>>,
+) -> Result<Found, SearchError> {
+    let backwards = query.is_backwards();
+    let scan = Scan::of_page(sessions, table, query, owners)?;
+    let batches = match query.sort.is_empty() {
+        true => {
+            let plan = scan.in_order(sessions.in_parts(), query).await?;
+            let batches = collect(plan.clone(), sessions.in_parts().context()).await?;
+            query.trace.plan(plan.as_ref());
+            batches
+        }
+        false => {
+            let plan = scan.sorted(sessions.parallel(), query).await?;
+            let batches = collect(plan.clone(), sessions.parallel().context()).await?;
+            query.trace.plan(plan.as_ref());
+            batches
+        }
+    };
+    let mut locators: Vec<Locator> = batches.iter().flat_map(Locator::of).collect();
+    if backwards {
+        locators.reverse();
+    }
+    // What lies before a match is followed by it at least.
+    let more = locators.len() > query.count || backwards && !locators.is_empty();
+    locators.truncate(query.count);
+    Ok(Found {
+        locators,
+        more,
+        total: None,
+    })
+}
+
+/// The first `limit` matches with their places in an order.
+pub(in crate::search) async fn keyed(
+    sessions: &Sessions,
+    table: &ScopedTable,
+    query: &Query,
+    owners: Option<Vec<i64>>,
+    order: &Order,
+    limit: usize,
+) -> Result<Vec<Keyed>, SearchError> {
+    let scan = Scan::of(sessions, table, query, owners, &sort_leaves(query)).plan(query)?;
+    let schema = scan.schema().as_arrow().clone();
+    let name = |at: usize| format!("__key{at}");
+    let keys = query.sort.iter().enumerate();
+    let columns = keys.map(|(at, key)| key_function::expression(key, &schema).alias(name(at)));
+    let sort_by = query.sort.iter().enumerate().map(|(at, key)| SortExpr {
+        expr: ident(name(at)),
+        asc: !key.descending,
+        nulls_first: false,
+    });
+    let by_id = SortExpr {
+        expr: ident("id"),
+        asc: true,
+        nulls_first: false,
+    };
+    let plan = scan
+        .project(columns.chain([ident("id"), ident(FILE), ident(ROW)]))?
+        .sort_with_limit(sort_by.chain([by_id]), Some(limit))?
+        .build()?;
+    let planned = sessions.parallel().plan(&plan).await?;
+    let mut keyed = Vec::new();
+    for batch in collect(planned.physical.clone(), sessions.parallel().context()).await? {
+        let keys = batch.columns()[..query.sort.len()].to_vec();
+        let places = order.places(keys, batch.column(query.sort.len()).clone())?;
+        let found = places.into_iter().zip(Locator::of(&batch));
+        keyed.extend(found.map(|(key, at)| Keyed { key, at }));
+    }
+    query.trace.planned(&planned);
+    Ok(keyed)
+}
+
+/// The number of matches.
+pub(in crate::search) async fn count(
+    sessions: &Sessions,
+    table: &ScopedTable,
+    query: &Query,
+    owners: Option<Vec<i64>>,
+) -> Result<usize, SearchError> {
+    let scan = Scan::of(sessions, table, query, owners, &LeafSet::new());
+    let counted = scan.plan(query)?.aggregate(Vec::<Expr>::new(), [count_all()])?;
+    let planned = sessions.parallel().plan(&counted.build()?).await?;
+    let batches = collect(planned.physical.clone(), sessions.parallel().context()).await?;
+    query.trace.planned(&planned);
+    let count = batches
+        .first()
+        .and_then(|batch| batch.column(0).as_any().downcast_ref::<Int64Array>().cloned());
+    Ok(count
+        .filter(|count| !count.is_empty())
+        .map_or(0, |count| count.value(0) as usize))
+}
+
+/// Gives the rows that meet a query's criteria, with these columns, batch by batch in no order.
+pub(in crate::search) async fn rows(
+    sessions: &Sessions,
+    table: &ScopedTable,
+    query: &Query,
+    owners: Option<Vec<i64>>,
+    leaves: LeafSet,
+    mut take: impl FnMut(&RecordBatch) -> Result<(), SearchError>,
+) -> Result<(), SearchError> {
+    let plan = Scan::of(sessions, table, query, owners, &leaves).columns(table, query, &leaves)?;
+    let planned = sessions.parallel().plan(&plan).await?;
+    let mut batches = execute_stream(planned.physical.clone(), sessions.parallel().context())?;
+    while let Some(batch) = batches.next().await {
+        take(&batch?)?;
+    }
+    query.trace.planned(&planned);
+    Ok(())
+}
+
+/// The rows that meet a query's criteria, with these columns, as one side of a semi-join.
+pub(in crate::search) async fn side(
+    sessions: &Sessions,
+    table: &ScopedTable,
+    query: &Query,
+    owners: Option<Vec<i64>>,
+    leaves: &LeafSet,
+) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
+    let schema = table.schema(leaves);
+    let columns = schema.fields().iter().map(|field| field.name().as_str());
+    let scan = Scan::of(sessions, table, query, owners, leaves);
+    scan.columns_planned(sessions.parallel(), columns, None).await
+}
+
+/// The columns that ordering matches reads.
+fn sort_leaves(query: &Query) -> LeafSet {
+    let keys = query
+        .sort
+        .iter()
+        .flat_map(|key| key.compiled.program.leaves().iter().cloned());
+    keys.chain(["id".to_owned()]).collect()
+}
+
+/// A scan of a table, and the filters that leave what meets a query's criteria.
+pub(in crate::search) struct Scan {
+    provider: Arc<LakeProvider>,
+    filters: Vec<Expr>,
+    /// What the filters are told by.
+    joins: Vec<On>,
+}
+
+impl Scan {
+    /// A scan for these leaves.
+    fn of(sessions: &Sessions, table: &ScopedTable, query: &Query, owners: Option<Vec<i64>>, leaves: &LeafSet) -> Scan {
+        let predicates = predicate::of(query, sessions.pushes_down());
+        Scan::filtered(
+            table,
+            query,
+            predicates,
+            request(sessions, query, owners, leaves.clone()),
+        )
+    }
+
+    /// A scan for what orders a page, of the rows that lie where the page does.
+    fn of_page(
+        sessions: &Sessions,
+        table: &ScopedTable,
+        query: &Query,
+        owners: Option<Vec<i64>>,
+    ) -> Result<Scan, SearchError> {
+        let leaves = match query.sort.is_empty() {
+            true => LeafSet::new(),
+            false => sort_leaves(query),
+        };
+        let mut predicates = predicate::of(query, sessions.pushes_down());
+        let mut request = request(sessions, query, owners, leaves.clone());
+        match query.place {
+            Some(Place { locator, side, .. }) if query.sort.is_empty() => {
+                request.stretch = match side {
+                    Side::After => Stretch::after(locator),
+                    Side::At => Stretch::from(locator),
+                    Side::Before => Stretch::before(locator),
+                };
+            }
+            Some(Place { locator, side, .. }) => {
+                predicates.push(boundary::predicate(table, &query.sort, leaves, locator, side)?);
+            }
+            None => {}
+        }
+        Ok(Scan::filtered(table, query, predicates, request))
+    }
+
+    fn filtered(
+        table: &ScopedTable,
+        query: &Query,
+        predicates: Vec<Arc<dyn Predicate>>,
+        mut request: ScanRequest,
+    ) -> Scan {
+        for predicate in &predicates {
+            request.leaves.extend(predicate.leaves().iter().cloned());
+        }
+        let provider = table.provider(request);
+        let schema = provider.schema();
+        let filters = predicates.into_iter().map(|predicate| expression(predicate, &schema));
+        Scan {
+            filters: filters.collect(),
+            joins: query.joins.clone(),
+            provider,
+        }
+    }
+
+    /// The rows of a page in the table's order. The operators are put together here: a filter over a scan leaves no
+    /// choice to a planner, and planning would take longer than finding most pages does.
+    async fn in_order(&self, planner: &Planner, query: &Query) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
+        let backwards = query.is_backwards();
+        let page = Limit {
+            skip: if query.place.is_some() { 0 } else { query.offset },
+            take: Some(query.count.saturating_add(usize::from(!backwards))),
+            backwards,
+        };
+        let rows = self
+            .columns_planned(planner, [FILE, ROW].into_iter(), page.of_part())
+            .await?;
+        Ok(Arc::new(OrderedLimitExec::new(rows, page)))
+    }
+
+    /// The rows that pass with these columns, at most so many of a partition, planned directly: the table takes every
+    /// filter over.
+    pub(in crate::search) async fn columns_planned(
+        &self,
+        planner: &Planner,
+        columns: impl Iterator<Item = &str>,
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
+        let schema = self.provider.schema();
+        let places = columns.map(|column| schema.index_of(column));
+        let places = places.collect::<Result<Vec<usize>, _>>()?;
+        let rows = self.provider.scan(planner.state(), Some(&places), &self.filters, limit);
+        Ok(On::over_physical(&self.joins, rows.await?))
+    }
+
+    /// The places of a page of the rows that pass, in the order asked for.
+    async fn sorted(&self, planner: &Planner, query: &Query) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
+        let backwards = query.is_backwards();
+        let schema = self.provider.schema();
+        let keys = query.sort.iter().map(|key| SortExpr {
+            expr: key_function::expression(key, &schema),
+            asc: key.descending == backwards,
+            nulls_first: backwards,
+        });
+        let by_id = SortExpr {
+            expr: ident("id"),
+            asc: !backwards,
+            nulls_first: backwards,
+        };
+        let columns = schema.fields().iter().map(|field| field.name().as_str());
+        let is_read =
+            |column: &&str| ["id", FILE, ROW].contains(column) || query.sort.iter().any(|key| key.reads(column));
+        let rows = self.columns_planned(planner, columns.filter(is_read), None).await?;
+        let skip = if query.place.is_some() { 0 } else { query.offset };
+        let take = query.count + usize::from(!backwards);
+        sorted::page(planner, rows, keys.chain([by_id]).collect(), skip, take)
+    }
+
+    /// The rows that pass, as the beginning of a plan.
+    fn plan(self, query: &Query) -> Result<LogicalPlanBuilder, SearchError> {
+        let name = TableReference::bare(facts().get(query.ty).name);
+        let scan = LogicalPlanBuilder::scan(name, provider_as_source(self.provider), None)?;
+        let filtered = match conjunction(self.filters) {
+            Some(filter) => scan.filter(filter)?,
+            None => scan,
+        };
+        Ok(match self.joins.is_empty() {
+            true => filtered,
+            false => On::over(&self.joins, filtered.build()?)?.into(),
+        })
+    }
+
+    /// The rows that pass with these columns and their places.
+    fn columns(self, table: &ScopedTable, query: &Query, leaves: &LeafSet) -> Result<LogicalPlan, SearchError> {
+        let schema = table.schema(leaves);
+        let names = schema.fields().iter().map(|field| field.name().as_str());
+        let columns: Vec<Expr> = names.chain([FILE, ROW]).map(ident).collect();
+        Ok(self.plan(query)?.project(columns)?.build()?)
+    }
+}
+
+/// What is asked of a scan beside its filters.
+fn request(sessions: &Sessions, query: &Query, owners: Option<Vec<i64>>, leaves: LeafSet) -> ScanRequest {
+    ScanRequest {
+        owners,
+        leaves,
+        numbers_suffice: sessions.pushes_down() && !query.criteria.iter().any(Criterion::reads_digits),
+        order: query
+            .sort
+            .first()
+            // Backwards the order is another.
+            .filter(|_| sessions.pushes_down() && !query.is_backwards())
+            .and_then(key_function::order),
+        ..ScanRequest::default()
+    }
+}

@@ -1,0 +1,50 @@
+//! The planners that searches of many people run by.
+
+use std::sync::Arc;
+
+use crate::plan::{Operator, Planner, SemiJoinPlanner};
+
+/// The most parts of a table that is walked through.
+const MOST_PARTS: usize = 4096;
+
+/// Planners: one for whole scans, one whose scans come in as many parts as there can be.
+#[derive(Debug)]
+pub(in crate::search) struct Sessions {
+    parallel: Planner,
+    in_parts: Planner,
+    /// Whether the scan is told what it can decide without evaluating criteria.
+    pushdown: bool,
+}
+
+impl Sessions {
+    pub(in crate::search) fn new() -> Sessions {
+        let operators = || -> Vec<Operator> { vec![Arc::new(SemiJoinPlanner)] };
+        Sessions {
+            parallel: Planner::new(None, operators()),
+            in_parts: Planner::new(Some(MOST_PARTS), operators()),
+            pushdown: true,
+        }
+    }
+
+    /// The same, but every criterion is evaluated on every row.
+    pub(in crate::search) fn without_pushdown(self) -> Sessions {
+        Sessions {
+            pushdown: false,
+            ..self
+        }
+    }
+
+    /// For whole scans.
+    pub(in crate::search) fn parallel(&self) -> &Planner {
+        &self.parallel
+    }
+
+    /// For scans whose parts are walked through one by one.
+    pub(in crate::search) fn in_parts(&self) -> &Planner {
+        &self.in_parts
+    }
+
+    pub(in crate::search) fn pushes_down(&self) -> bool {
+        self.pushdown
+    }
+}

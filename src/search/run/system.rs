@@ -1,0 +1,241 @@
+//! Searches over several types at once: `GET /fhir?_type=A,B` (R4 search, 3.1.1.2), or a Patient's
+//! whole compartment: `GET /fhir/Patient/ID/*`.
+//!
+//! Decides which types are searched and by which parameters: those that are known to all of them. How the types'
+//! matches become one page, `parts` says.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::super::SearchError;
+use super::super::bundle::answer::{Answer, Occasion};
+use super::super::bundle::subset::{elements, is_element};
+use super::super::criteria::compartment;
+use super::super::engine::{Engine, Handling};
+use super::super::includes::include::each_once;
+use super::super::joins::binding::Filed;
+use super::super::parameters::query::{Query, is_of_page, written};
+use super::super::parameters::raw::RawParameter;
+use super::super::parameters::resolve::{Resolver, resource_type};
+use super::super::parameters::result::invalid;
+use super::parts::Part;
+use super::trace::Trace;
+use crate::fhir::{TypeId, facts};
+use crate::lake::Scope;
+
+/// A search over several types.
+#[derive(Clone, Debug)]
+pub struct SystemRequest<'a> {
+    /// Who asks.
+    pub scope: &'a Arc<Scope>,
+    /// The id of the Patient whose compartment is searched, if only that is.
+    pub compartment: Option<&'a str>,
+    /// The parameters as they were sent, `_type` among them.
+    pub parameters: &'a [RawParameter],
+    /// What becomes of unknown ones.
+    pub handling: Handling,
+    /// The time, in microseconds since 1970.
+    pub now: i64,
+    /// `{base}/fhir/`, with the slash.
+    pub base: &'a str,
+}
+
+impl Engine {
+    /// Carries out a search over the types that `_type` names, all types without it, and renders its page as a Bundle.
+    pub async fn search_system(&self, request: &SystemRequest<'_>) -> Result<Bytes, SearchError> {
+        let erasures = self.lake().picture().erasures();
+        match self.search_system_traced(request, Trace::default()).await {
+            Err(error) if self.lost(&error, erasures) => self.search_system_traced(request, Trace::default()).await,
+            done => done,
+        }
+    }
+
+    /// The same, noting how it goes.
+    pub(in crate::search) async fn search_system_traced(
+        &self,
+        request: &SystemRequest<'_>,
+        trace: Trace,
+    ) -> Result<Bytes, SearchError> {
+        let sent = request.parameters.iter();
+        let sent: Vec<_> = sent
+            .filter(|parameter| parameter.counts(request.handling))
+            .cloned()
+            .collect();
+        let (mut types, parameters) = types(&sent)?;
+        let resolver = || self.resolver(request.now, request.base);
+        if types.is_empty() {
+            types = facts().resources().collect();
+            types.retain(|ty| request.compartment.is_none() || compartment::holds(*ty));
+        }
+        let path = request.compartment.map(|patient| format!("Patient/{patient}/*"));
+        let path = path.unwrap_or_default();
+        let types = with_narrative(&resolver(), types, &parameters);
+        let parameters = common(&resolver, &types, &parameters, request.handling)?;
+        let named = sent.iter().filter(|parameter| parameter.name == "_type");
+        let repeated: Vec<_> = named
+            .chain(parameters.iter().filter(|parameter| !is_of_page(parameter)))
+            .collect();
+        let repeated: Vec<_> = repeated.iter().map(|raw| (written(raw), raw.value.clone())).collect();
+        let mut course = None;
+        let mut parts: Vec<Part> = Vec::with_capacity(types.len());
+        // What is contained in others needs no table of its type.
+        let looks_inside = parameters
+            .iter()
+            .any(|parameter| parameter.name == "_contained" && parameter.value != "false");
+        // One for all parts: it counts the tables that their conditions lead to.
+        let resolver = resolver().among_others();
+        let (mut understood, mut includes) = (Vec::new(), Vec::new());
+        for ty in types {
+            // Also of a type that nobody has anything of: what is understood or refused, and in which order things are
+            // brought along, does not tell what others have.
+            let mut query = Query::resolve(&resolver, ty, &parameters, Handling::Lenient)?;
+            if let Some(patient) = request.compartment {
+                query.criteria.push(compartment::criterion(&resolver, ty, patient)?);
+                query.filed = Some(Filed::of(self.lake(), &request.scope.application, &[patient]));
+            }
+            understood.append(&mut query.understood);
+            includes.append(&mut query.includes);
+            let other = parts.first().map(|first| first.table.other(ty));
+            if !looks_inside && other.as_ref().is_some_and(|table| !table.has_files()) {
+                continue;
+            }
+            let table = match other {
+                Some(table) => table,
+                None => {
+                    let course = course.insert(self.course(&query, &path, &repeated, request.scope)?);
+                    let picture = self.picture(course.tag.as_ref())?;
+                    trace.watched(self.lake().table(&picture, ty, request.scope))
+                }
+            };
+            query.trace = trace.clone();
+            parts.push(Part::new(query, table));
+        }
+        let (Some(mut lead), Some(course)) = (parts.first().map(|part| part.query.clone()), course) else {
+            return Err(SearchError::Unanswered);
+        };
+        trace.lap("resolve", None);
+        // Several types in one order are merged from the beginning.
+        if lead.sort.is_empty() {
+            course.place(&mut lead)?;
+        } else {
+            course.counted(&mut lead)?;
+        }
+        // Where the row is gone that a page begins behind, the part's search says so.
+        for part in &mut parts {
+            part.query.erased_since = lead.erased_since;
+        }
+        course.check(&lead, &parts.iter().map(|part| &part.table).collect::<Vec<_>>())?;
+        lead.understood = repeated_in_links(&sent, &understood);
+        lead.includes = each_once(includes);
+        let address = format!("{}{path}", request.base);
+        let address = address.trim_end_matches('/');
+        let occasion = Occasion {
+            base: request.base,
+            address,
+            now: request.now,
+            lake: self.lake(),
+        };
+        let types: Vec<TypeId> = parts.iter().map(|part| part.query.ty).collect();
+        let answer = Answer::new(occasion, &course, &types, &lead, parts[0].table.snapshot());
+        self.answer_parts(parts, answer).await
+    }
+}
+
+/// The parameters that links repeat: `_type`, and what one of the types has understood.
+fn repeated_in_links(parameters: &[RawParameter], understood: &[(String, String)]) -> Vec<(String, String)> {
+    let pairs = parameters
+        .iter()
+        .map(|parameter| (written(parameter), parameter.value.clone()));
+    pairs
+        .filter(|pair| pair.0 == "_type" || understood.contains(pair))
+        .collect()
+}
+
+/// The types that `_type` names, those named by all if it is given several times, and the other parameters.
+fn types(parameters: &[RawParameter]) -> Result<(Vec<TypeId>, Vec<RawParameter>), SearchError> {
+    let mut types: Option<Vec<TypeId>> = None;
+    for parameter in parameters.iter().filter(|parameter| parameter.name == "_type") {
+        let named = parameter
+            .value
+            .split(',')
+            .map(|name| resource_type(name).ok_or_else(|| invalid("_type", name, "a resource type of R4")));
+        let mut named = named.collect::<Result<Vec<_>, _>>()?;
+        if let Some(before) = types {
+            named.retain(|ty| before.contains(ty));
+            if named.is_empty() {
+                return Err(invalid(
+                    "_type",
+                    &parameter.value,
+                    "one of the types that _type names elsewhere",
+                ));
+            }
+        }
+        let mut once = Vec::with_capacity(named.len());
+        for ty in named {
+            if !once.contains(&ty) {
+                once.push(ty);
+            }
+        }
+        types = Some(once);
+    }
+    let rest = parameters.iter().filter(|parameter| parameter.name != "_type");
+    Ok((types.unwrap_or_default(), rest.cloned().collect()))
+}
+
+/// The types that may have matches as far as `_text` is concerned: left out as unknown to Bundles and the like, which
+/// have no narrative, it would let everything through.
+fn with_narrative(resolver: &Resolver<'_>, types: Vec<TypeId>, parameters: &[RawParameter]) -> Vec<TypeId> {
+    if parameters.iter().all(|parameter| parameter.name != "_text") {
+        return types;
+    }
+    let narrated = types
+        .iter()
+        .copied()
+        .filter(|ty| resolver.programs.has_words(*ty, "_text"));
+    match narrated.collect::<Vec<_>>() {
+        narrated if narrated.is_empty() => types,
+        narrated => narrated,
+    }
+}
+
+/// The parameters that all of the types know, each asked on its own.
+fn common<'r>(
+    resolver: &dyn Fn() -> Resolver<'r>,
+    types: &[TypeId],
+    parameters: &[RawParameter],
+    handling: Handling,
+) -> Result<Vec<RawParameter>, SearchError> {
+    let mut common = Vec::with_capacity(parameters.len());
+    'parameters: for parameter in parameters {
+        // An element is asked of the types that have it.
+        if parameter.name == "_elements" && parameter.modifier.is_none() {
+            let of_none = |name: &&str| types.iter().all(|ty| !is_element(*ty, name));
+            if let Some(unknown) = elements(&parameter.value).find(of_none) {
+                return Err(invalid("_elements", unknown, "a top-level element of one of the types"));
+            }
+            common.push(parameter.clone());
+            continue;
+        }
+        let (mut fits, mut refused) = (false, None);
+        for ty in types {
+            let alone = Query::resolve(&resolver(), *ty, std::slice::from_ref(parameter), Handling::Strict);
+            match alone {
+                Ok(_) => fits = true,
+                // The reference need not lead to all of the types: the others' resources do not match.
+                Err(error @ SearchError::Value { .. }) if parameter.name == "_has" => refused = Some(error),
+                // An include speaks of one type's references, and need not concern the others.
+                Err(SearchError::Unknown { .. }) if matches!(&*parameter.name, "_include" | "_revinclude") => {}
+                Err(SearchError::Unknown { .. }) if handling == Handling::Lenient && parameter.name != "_query" => {
+                    continue 'parameters;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if let (Some(error), false) = (refused, fits) {
+            return Err(error);
+        }
+        common.push(parameter.clone());
+    }
+    Ok(common)
+}

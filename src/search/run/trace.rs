@@ -1,0 +1,140 @@
+//! A search that is watched: which steps it takes, how long each, and what each reads. One that nobody watches notes
+//! nothing.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use datafusion::physical_plan::ExecutionPlan;
+
+use super::explain::{Explanation, Form, Part, Step};
+use crate::fhir::outcome::{Issue, IssueType};
+use crate::lake::scan::{ScopedTable, Watch};
+use crate::plan::{Planned, shown};
+
+/// Goes along with a query.
+#[derive(Clone, Debug, Default)]
+pub(in crate::search) struct Trace(Option<Arc<Tracing>>);
+
+#[derive(Debug)]
+struct Tracing {
+    /// How the answer says it.
+    form: Form,
+    watch: Arc<Watch>,
+    noted: Mutex<Noted>,
+}
+
+#[derive(Debug)]
+struct Noted {
+    /// When the step under way began.
+    since: Instant,
+    /// The plans of the step under way.
+    plans: Vec<String>,
+    explanation: Explanation,
+}
+
+impl Trace {
+    /// A trace that notes what happens from now on.
+    pub(in crate::search) fn on(form: Form) -> Trace {
+        Trace(Some(Arc::new(Tracing {
+            form,
+            watch: Arc::default(),
+            noted: Mutex::new(Noted {
+                since: Instant::now(),
+                plans: Vec::new(),
+                explanation: Explanation::default(),
+            }),
+        })))
+    }
+
+    /// Whether anybody watches.
+    pub(in crate::search) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The table, with what is read of it noted.
+    pub(in crate::search) fn watched(&self, table: ScopedTable) -> ScopedTable {
+        match &self.0 {
+            Some(tracing) => table.watched(&tracing.watch),
+            None => table,
+        }
+    }
+
+    /// What is searched for and how, told only if it is wanted.
+    pub(in crate::search) fn part(&self, part: impl FnOnce() -> Part) {
+        if let Some(mut noted) = self.noted() {
+            noted.explanation.parts.push(part());
+        }
+    }
+
+    /// A plan that DataFusion made, and that has run.
+    pub(in crate::search) fn planned(&self, planned: &Planned) {
+        if let Some(mut noted) = self.noted() {
+            noted.plans.push(planned.to_string());
+        }
+    }
+
+    /// A physical plan that was built directly, and that has run.
+    pub(in crate::search) fn plan(&self, plan: &dyn ExecutionPlan) {
+        if let Some(mut noted) = self.noted() {
+            noted.plans.push(shown(plan));
+        }
+    }
+
+    /// A trace for what a stage runs; `stage` takes what it notes.
+    pub(in crate::search) fn of_stage(&self) -> Trace {
+        let form = self.0.as_deref().map(|tracing| tracing.form);
+        form.map_or_else(Trace::default, Trace::on)
+    }
+
+    /// A stage that has run, with the plans that it ran.
+    pub(in crate::search) fn stage(&self, ran: Trace, stage: impl FnOnce() -> String) {
+        let Some(mut noted) = self.noted() else { return };
+        let mut text = format!("{}\n", stage());
+        let plans = ran
+            .noted()
+            .map_or_else(Vec::new, |mut ran| std::mem::take(&mut ran.plans));
+        for line in plans.iter().flat_map(|plan| plan.lines()) {
+            text.extend(["  ", line, "\n"]);
+        }
+        noted.plans.push(text);
+    }
+
+    /// A step has ended, and given so many rows.
+    pub(in crate::search) fn lap(&self, name: &'static str, rows: Option<usize>) {
+        let (Some(tracing), Some(mut noted)) = (&self.0, self.noted()) else {
+            return;
+        };
+        let now = Instant::now();
+        let step = Step {
+            name,
+            time: now - noted.since,
+            rows,
+            plans: std::mem::take(&mut noted.plans),
+            seen: tracing.watch.take(),
+        };
+        noted.since = now;
+        noted.explanation.steps.push(step);
+    }
+
+    /// The explanation so far, as an answer says it.
+    pub(in crate::search) fn remark(&self) -> Option<Issue> {
+        let noted = self.noted()?;
+        let text = match self.0.as_deref()?.form {
+            Form::Text => noted.explanation.to_string(),
+            Form::Json => noted.explanation.to_json().to_string(),
+        };
+        let issue = Issue::information(IssueType::Informational, "how this answer came about");
+        Some(issue.diagnostics(text))
+    }
+
+    /// The whole explanation, once the search has ended.
+    pub(in crate::search) fn explanation(self) -> Explanation {
+        let noted = self.noted();
+        noted.map_or_else(Explanation::default, |mut noted| std::mem::take(&mut noted.explanation))
+    }
+
+    fn noted(&self) -> Option<MutexGuard<'_, Noted>> {
+        let tracing = self.0.as_deref()?;
+        Some(tracing.noted.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
