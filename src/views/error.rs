@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::finding::Finding;
+use super::definition::finding::Finding;
 use crate::fhirpath::FhirPathError;
 use crate::plan::Died;
 

@@ -14,11 +14,11 @@ use datafusion::prelude::ident;
 use futures::{StreamExt, TryStreamExt};
 
 use super::error::RunError;
-use super::node::{Tables, ViewNode};
-use super::predicate;
-use super::stop::Stop;
+use super::output::stop::Stop;
+use super::output::write::{Batches, Rows};
+use super::plan::node::{Tables, ViewNode};
+use super::plan::predicate;
 use super::view::View;
-use super::write::{Batches, Rows};
 use crate::fhir::facts;
 use crate::fhir::storage::LeafSet;
 use crate::lake::scan::{LakeProvider, Predicate, ROW, ScanRequest, ScopedTable, expression};

@@ -10,14 +10,14 @@ use datafusion::common::internal_datafusion_err;
 use futures::StreamExt;
 use futures::stream::iter;
 
-use super::assembly::{Assembly, Computed};
 use super::error::RunError;
-use super::node::ViewNode;
+use super::output::assembly::{Assembly, Computed};
+use super::output::write::{Batches, is_few, worked};
 use super::output::{Format, TextFormat};
+use super::plan::node::ViewNode;
+use super::plan::several::{OfView, Stopped, ViewsExec, none_stopped};
 use super::run::{self, Below, Resources};
-use super::several::{OfView, Stopped, ViewsExec, none_stopped};
 use super::view::View;
-use super::write::{Batches, is_few, worked};
 use crate::lake::scan::{LakeProvider, ScanReport, ScopedTable};
 use crate::plan::{Limit, OrderedLimit, OrderedLimitExec, Planned, Waiting};
 

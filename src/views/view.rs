@@ -7,8 +7,8 @@ use arrow::array::{BooleanArray, BooleanBufferBuilder, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
 use chrono::{DateTime, Utc};
 
-use super::check::Checked;
-use super::column::Column;
+use super::definition::check::Checked;
+use super::definition::column::Column;
 use super::error::{RunError, ViewError};
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;

@@ -3,7 +3,7 @@
 use arrow::array::RecordBatch;
 
 use super::cell::{Cells, push_integer};
-use crate::views::column::Column;
+use crate::views::definition::column::Column;
 use crate::views::error::RunError;
 
 /// The line that names the columns.

@@ -3,7 +3,7 @@
 use arrow::array::RecordBatch;
 
 use super::cell::Cells;
-use crate::views::column::Column;
+use crate::views::definition::column::Column;
 use crate::views::error::RunError;
 
 /// Writes a batch's rows as objects with `between` between them. Every column is there; one without a value is null.

@@ -1,12 +1,15 @@
 //! Rows as text or Parquet. Decides how values look in each format; knows nothing of where rows come from.
 
+pub(super) mod assembly;
 mod cell;
 mod csv;
 mod format;
 mod json;
 mod parquet;
+pub(super) mod stop;
 mod text;
 mod typed;
+pub(super) mod write;
 
 pub use format::Format;
 pub(super) use parquet::ParquetWriter;

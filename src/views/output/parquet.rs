@@ -10,7 +10,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use super::typed;
-use crate::views::column::Column;
+use crate::views::definition::column::Column;
 use crate::views::error::RunError;
 
 /// Rows of a row group at most.

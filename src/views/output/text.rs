@@ -4,7 +4,7 @@
 use arrow::array::RecordBatch;
 
 use super::{Format, csv, json};
-use crate::views::column::Column;
+use crate::views::definition::column::Column;
 use crate::views::error::RunError;
 
 /// CSV, JSON or NDJSON.
@@ -78,8 +78,8 @@ mod tests {
     use arrow::datatypes::Int32Type;
 
     use super::*;
-    use crate::views::column::Kind;
-    use crate::views::sql_type::SqlType;
+    use crate::views::definition::column::Kind;
+    use crate::views::definition::sql_type::SqlType;
     use crate::views::view::schema;
 
     fn column(name: &str, kind: Kind, collection: bool) -> Column {
@@ -108,7 +108,7 @@ mod tests {
             ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![Some(1), Some(2)]), Some(vec![]), None]);
         let (_, offsets, values, nulls) = list.into_parts();
         let list = ListArray::new(
-            crate::views::column::item_field(arrow::datatypes::DataType::Int32),
+            crate::views::definition::column::item_field(arrow::datatypes::DataType::Int32),
             offsets,
             values,
             nulls,

@@ -16,9 +16,9 @@ use base64::Engine;
 
 use crate::fhir::decimal::Decimal;
 use crate::fhir::temporal::{Precision, Temporal, TimeOfDay};
-use crate::views::column::{Column, Kind, item_field};
+use crate::views::definition::column::{Column, Kind, item_field};
+use crate::views::definition::sql_type::SqlType;
 use crate::views::error::RunError;
-use crate::views::sql_type::SqlType;
 
 const DAY: i64 = 86_400_000_000;
 

@@ -1,0 +1,297 @@
+//! What is doubtful about a view that can be run: columns whose type is not said or not what their path gives, that may
+//! have more values than they can hold, or that are always empty; constants nobody uses; claims that are not met. All
+//! of it is noted and changes nothing.
+
+use super::column::{ANSI_TYPE, Kind};
+use super::finding::{Finding, Findings};
+use super::raw::{Definition, RawColumn, RawSelect};
+use super::read::nearest;
+use super::sql_type::SqlType;
+use crate::fhir::outcome::IssueType;
+use crate::fhir::{Kind as FhirKind, TypeId, facts};
+use crate::fhirpath::{Expr, ExprKind, FhirPathError, ItemType, JsonName, Program, System, parse};
+
+/// The FHIR type that items are, or come nearest to.
+pub(in crate::views) fn fhir_name(ty: ItemType) -> &'static str {
+    match ty {
+        ItemType::Fhir(_) => ty.name(),
+        ItemType::System(system) => match system {
+            System::Boolean => "boolean",
+            System::String => "string",
+            System::Integer => "integer",
+            System::Long => "integer64",
+            System::Decimal => "decimal",
+            System::Date => "date",
+            System::DateTime => "dateTime",
+            System::Time => "time",
+            System::Quantity | System::TypeInfo | System::Target => system.name(),
+        },
+    }
+}
+
+/// What was probably meant by a name that is not known, as the end of a sentence.
+pub(in crate::views) fn meant<'n>(error: &FhirPathError, constants: impl Iterator<Item = &'n String>) -> String {
+    match error {
+        FhirPathError::UnknownConstant { name, .. } => match nearest(name, constants.map(String::as_str)) {
+            Some(meant) => format!("; did you mean %{meant}?"),
+            None => String::new(),
+        },
+        FhirPathError::UnknownElement { name, ty, .. } => {
+            let ty = facts().lookup(ty).map(|ty| facts().get(ty));
+            let names = ty
+                .into_iter()
+                .flat_map(|ty| ty.elements.iter().map(|element| element.name));
+            match nearest(name, names) {
+                Some(meant) => format!("; did you mean '{meant}'?"),
+                None => String::new(),
+            }
+        }
+        _ => String::new(),
+    }
+}
+
+/// The SQL type that a column's tag asks for, if it is one.
+pub(in crate::views) fn sql_type(raw: &RawColumn, kind: Kind, findings: &mut Findings) -> Option<SqlType> {
+    let tag = raw.tags.iter().find(|tag| tag.name.eq_ignore_ascii_case(ANSI_TYPE))?;
+    let ty = SqlType::parse(&tag.value);
+    let problem = match ty {
+        None => format!(
+            "'{}' is no SQL type that is known here; the column stays {}",
+            tag.value,
+            SqlType::of(kind, raw.ty.as_deref())
+        ),
+        Some(ty) if !ty.suits(kind) => format!("no {} can be a {ty}", kind.name()),
+        Some(_) => return ty,
+    };
+    let finding = Finding::warning(format!("{}.value", tag.at), IssueType::Value, problem);
+    findings.add(finding.of_column(&raw.name));
+    ty
+}
+
+/// Doubts about a column; `compiled` compiles a part of its path in the same context.
+pub(in crate::views) fn column(
+    raw: &RawColumn,
+    program: &Program,
+    compiled: impl Fn(&str) -> Option<Program>,
+    findings: &mut Findings,
+) {
+    let mut doubt = |at: &str, problem: String| {
+        findings.add(Finding::warning(at, IssueType::BusinessRule, problem).of_column(&raw.name));
+    };
+    if program.is_statically_empty() {
+        return doubt(&raw.path.at, "is empty whatever the data".to_owned());
+    }
+    let (primitive, complex): (Vec<ItemType>, Vec<ItemType>) = program
+        .output_types()
+        .into_iter()
+        .partition(|ty| Kind::of_items(*ty).is_some());
+    let given = either(&primitive);
+    if let Some(complex) = complex.first() {
+        let problem = format!("may be a {complex}, which is not a primitive and an error when it happens");
+        doubt(&raw.path.at, problem);
+    }
+    match &raw.ty {
+        None => doubt(&raw.at, format!("has no type; its path gives {given}")),
+        Some(ty) if !primitive.iter().all(|given| is_of(*given, ty)) => {
+            doubt(
+                &format!("{}.type", raw.at),
+                format!("is declared as {ty}, but its path gives {given}"),
+            );
+        }
+        Some(_) => {}
+    }
+    if program.is_multi_valued() && raw.collection != Some(true) {
+        let problem = "may have several values in a row, which is an error when it happens; say \"collection\": true, take \
+            first(), or go through them with forEach";
+        doubt(&raw.path.at, problem.to_owned());
+    }
+    if let Some(joined) = joined(&raw.path.text).and_then(compiled) {
+        let types = joined.output_types();
+        if let Some(other) = types.iter().find(|ty| ty.system() != Some(System::String)) {
+            let problem = format!(
+                "join() is defined for strings; a {} is joined as it is written",
+                fhir_name(*other)
+            );
+            doubt(&raw.path.at, problem);
+        }
+    }
+}
+
+/// JSON's names in the programs of an expression, with what FHIRPath has in their place.
+pub(in crate::views) fn json_names<'p>(
+    programs: impl IntoIterator<Item = &'p Program>,
+    at: &str,
+    column: Option<&str>,
+    findings: &mut Findings,
+) {
+    let mut met: Vec<&JsonName> = Vec::new();
+    for name in programs.into_iter().flat_map(Program::json_names) {
+        if met.contains(&name) {
+            continue;
+        }
+        met.push(name);
+        let finding = Finding {
+            position: Some(name.at),
+            is_of_json_name: true,
+            ..Finding::warning(at, IssueType::BusinessRule, name.to_string())
+        };
+        findings.add(match column {
+            Some(column) => finding.of_column(column),
+            None => finding,
+        });
+    }
+}
+
+/// What stands before the last `join()` of a path.
+fn joined(text: &str) -> Option<&str> {
+    let tree = parse(text).ok()?;
+    let mut step: &Expr = &tree;
+    loop {
+        step = match &step.kind {
+            ExprKind::Call { on: Some(_), name, .. } if name == "join" => {
+                return text.get(..step.at)?.trim_end().strip_suffix('.');
+            }
+            ExprKind::Call { on: Some(on), .. }
+            | ExprKind::Member { on: Some(on), .. }
+            | ExprKind::Indexer { on, .. } => on,
+            _ => return None,
+        };
+    }
+}
+
+/// Names of types, as the end of a sentence.
+fn either(types: &[ItemType]) -> String {
+    let mut names: Vec<&str> = types.iter().map(|ty| fhir_name(*ty)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.join(" or ")
+}
+
+/// Whether items of a type are of the type that a column declares.
+fn is_of(given: ItemType, declared: &str) -> bool {
+    let name = declared.rsplit('/').next().unwrap_or(declared);
+    let name = name.strip_prefix("FHIR.").unwrap_or(name);
+    if let Some(system) = name.strip_prefix("System.") {
+        return given.system().is_some_and(|given| given.name() == system);
+    }
+    if name == "integer64" {
+        return matches!(given.system(), Some(System::Integer | System::Long));
+    }
+    let Some(declared) = facts().lookup(name) else {
+        return false;
+    };
+    match given {
+        ItemType::Fhir(given) => facts().is_a(given, declared),
+        ItemType::System(system) => ItemType::Fhir(declared).system() == Some(system),
+    }
+}
+
+/// Doubts about a `where`.
+pub(in crate::views) fn filter(program: &Program, at: &str, findings: &mut Findings) {
+    if program.is_statically_empty() {
+        findings.warn(
+            at,
+            IssueType::BusinessRule,
+            "is empty whatever the data, and keeps no resource",
+        );
+    } else if program.is_multi_valued() {
+        let problem = "may have several values, which is an error when it happens; say exists() or all()";
+        findings.warn(at, IssueType::BusinessRule, problem);
+    }
+}
+
+/// Doubts about what a select goes through.
+pub(in crate::views) fn iteration(program: &Program, at: &str, findings: &mut Findings) {
+    if program.is_statically_empty() {
+        findings.warn(at, IssueType::BusinessRule, "is empty whatever the data");
+    }
+}
+
+/// Profiles of base R4 that are about another type.
+pub(in crate::views) fn profiles(definition: &Definition, ty: Option<TypeId>, findings: &mut Findings) {
+    let Some(ty) = ty.map(|ty| facts().get(ty).name) else {
+        return;
+    };
+    for profile in &definition.profiles {
+        let address = profile.text.split('|').next().unwrap_or_default();
+        let about = address.strip_prefix("http://hl7.org/fhir/StructureDefinition/");
+        if let Some(about) = about
+            && about != ty
+            && facts()
+                .lookup(about)
+                .is_some_and(|about| facts().get(about).kind == FhirKind::Resource)
+        {
+            findings.warn(&profile.at, IssueType::Value, format!("is about {about}, not {ty}"));
+        }
+    }
+}
+
+/// Constants that no expression uses.
+pub(in crate::views) fn constants(definition: &Definition, findings: &mut Findings) {
+    if definition.constants.is_empty() {
+        return;
+    }
+    let mut texts: Vec<&str> = definition.wheres.iter().map(|filter| filter.text.as_str()).collect();
+    definition
+        .selects
+        .iter()
+        .for_each(|select| expressions(select, &mut texts));
+    for constant in &definition.constants {
+        if !texts.iter().any(|text| uses(text, &constant.name)) {
+            findings.warn(
+                &constant.at,
+                IssueType::BusinessRule,
+                format!("%{} is not used", constant.name),
+            );
+        }
+    }
+}
+
+/// All expressions of a select.
+fn expressions<'d>(select: &'d RawSelect, texts: &mut Vec<&'d str>) {
+    use super::raw::RawIteration;
+    match &select.iteration {
+        Some(RawIteration::Each(path) | RawIteration::EachOrNull(path)) => texts.push(&path.text),
+        Some(RawIteration::Repeat(paths)) => texts.extend(paths.iter().map(|path| path.text.as_str())),
+        Some(RawIteration::Unknown) | None => {}
+    }
+    texts.extend(select.columns.iter().map(|column| column.path.text.as_str()));
+    for select in select.selects.iter().chain(&select.union) {
+        expressions(select, texts);
+    }
+}
+
+/// Whether a text has `%name`, delimited or not.
+fn uses(text: &str, name: &str) -> bool {
+    text.split('%').skip(1).any(|behind| {
+        let behind = behind.trim_start();
+        let bare = behind.strip_prefix(['`', '\'', '"']).unwrap_or(behind);
+        let ends = |rest: &str| !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_');
+        bare.strip_prefix(name).is_some_and(ends)
+    })
+}
+
+/// What the profiles ask for that a definition claims to follow.
+pub(in crate::views) fn claims(definition: &Definition, findings: &mut Findings) {
+    definition
+        .selects
+        .iter()
+        .for_each(|select| claims_of(select, definition, findings));
+}
+
+fn claims_of(select: &RawSelect, definition: &Definition, findings: &mut Findings) {
+    for column in &select.columns {
+        let mut unmet = |problem: &str| {
+            findings.add(Finding::warning(&column.at, IssueType::Invariant, problem).of_column(&column.name));
+        };
+        if definition.claims.shareable && column.ty.is_none() {
+            unmet("has no type, which ShareableViewDefinition asks for");
+        }
+        if definition.claims.tabular && column.collection == Some(true) {
+            unmet("is a collection, which TabularViewDefinition does not have");
+        }
+    }
+    for select in select.selects.iter().chain(&select.union) {
+        claims_of(select, definition, findings);
+    }
+}

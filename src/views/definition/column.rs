@@ -1,0 +1,219 @@
+//! The columns that a view gives: what their values are, from the `type` the view declares and the types its path
+//! yields.
+//!
+//! Values keep the form they were written in: decimals, dates and times are text. A declared type decides where it can
+//! hold the values; a value that it cannot hold is an error when it is met. Typed output has them as their SQL type
+//! says.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, FieldRef};
+
+use super::sql_type::SqlType;
+use crate::fhir::storage::{LIST_ITEM, Storage};
+use crate::fhir::{Kind as FhirKind, facts};
+use crate::fhirpath::{ItemType, System};
+
+/// What the values of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `true` and `false`.
+    Boolean,
+    /// Whole numbers of 32 bits.
+    Integer,
+    /// Decimals as text, with the digits they were written with.
+    Decimal,
+    /// Text: strings and codes, dates and times as written.
+    Text,
+    /// Values of several kinds, each as a JSON token.
+    Any,
+}
+
+/// A column of a view's output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Where the view defines it; for a column of a union, in the first branch.
+    pub at: String,
+    /// What its values are.
+    pub kind: Kind,
+    /// Whether a row has a list of values.
+    pub collection: bool,
+    /// The FHIR type that the view declares, or the only one that its path yields.
+    pub ty: Option<String>,
+    /// What the view says about it.
+    pub description: Option<String>,
+    /// What the view says of it to particular systems.
+    pub tags: Vec<Tag>,
+    /// The type that its values have in typed output; of a collection, its items.
+    pub sql: SqlType,
+}
+
+/// A `tag` of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tag {
+    /// What it is about: `ansi/type`.
+    pub name: String,
+    /// What it says.
+    pub value: String,
+}
+
+/// The name of the tag that says a column's SQL type.
+pub(in crate::views) const ANSI_TYPE: &str = "ansi/type";
+/// Key under which a field's metadata says the FHIR type.
+const FHIR_TYPE: &str = "fhir_type";
+/// Key under which a field's metadata says the view's description.
+const DESCRIPTION: &str = "description";
+/// What stands before a tag's name in the key under which a field's metadata says its value.
+const TAG: &str = "tag:";
+
+impl Kind {
+    /// What a value looks like in messages.
+    pub(in crate::views) fn name(self) -> &'static str {
+        match self {
+            Kind::Boolean => "boolean",
+            Kind::Integer => "integer",
+            Kind::Decimal => "decimal",
+            Kind::Text => "text",
+            Kind::Any => "any value",
+        }
+    }
+
+    /// The type of the column's values in Arrow.
+    pub(in crate::views) fn data_type(self) -> DataType {
+        match self {
+            Kind::Boolean => DataType::Boolean,
+            Kind::Integer => DataType::Int32,
+            Kind::Decimal | Kind::Text | Kind::Any => DataType::Utf8,
+        }
+    }
+
+    /// The kind that holds the values of both.
+    pub(in crate::views) fn with(self, other: Kind) -> Kind {
+        match (self, other) {
+            _ if self == other => self,
+            (Kind::Integer | Kind::Decimal, Kind::Integer | Kind::Decimal) => Kind::Decimal,
+            _ => Kind::Any,
+        }
+    }
+
+    /// The kind of items of a type; `None` for complex ones.
+    pub(in crate::views) fn of_items(ty: ItemType) -> Option<Kind> {
+        match ty {
+            ItemType::System(system) => match system {
+                System::Boolean => Some(Kind::Boolean),
+                System::Integer => Some(Kind::Integer),
+                System::Long | System::Decimal => Some(Kind::Decimal),
+                System::String | System::Date | System::DateTime | System::Time => Some(Kind::Text),
+                System::Quantity | System::TypeInfo | System::Target => None,
+            },
+            ItemType::Fhir(ty) => Kind::of_fhir(facts().get(ty)),
+        }
+    }
+
+    fn of_fhir(def: &crate::fhir::TypeDef) -> Option<Kind> {
+        match Storage::of(def) {
+            Storage::Boolean => Some(Kind::Boolean),
+            Storage::Integer => Some(Kind::Integer),
+            Storage::Decimal => Some(Kind::Decimal),
+            Storage::Text | Storage::DateTime | Storage::Time => Some(Kind::Text),
+            Storage::Struct | Storage::Reference | Storage::Json => None,
+        }
+    }
+
+    /// The kind that a column's `type` asks for: a FHIR type's name or URL, or a System type's.
+    pub(in crate::views) fn declared(ty: &str) -> Result<Kind, String> {
+        let name = ty.rsplit('/').next().unwrap_or(ty);
+        if let Some(system) = name.strip_prefix("System.") {
+            return match system {
+                "Boolean" => Ok(Kind::Boolean),
+                "Integer" => Ok(Kind::Integer),
+                "Decimal" => Ok(Kind::Decimal),
+                "String" | "Date" | "DateTime" | "Time" => Ok(Kind::Text),
+                _ => Err(format!("'{ty}' is not a type that a column can have")),
+            };
+        }
+        // R4 has no integer64; views written for later versions say it of integers, also of those beyond 32 bits.
+        if name == "integer64" {
+            return Ok(Kind::Decimal);
+        }
+        let known = facts()
+            .lookup(name.strip_prefix("FHIR.").unwrap_or(name))
+            .map(|ty| facts().get(ty));
+        let known = known.ok_or_else(|| format!("'{ty}' is no FHIR type"))?;
+        match known.kind {
+            FhirKind::Primitive(_) => Kind::of_fhir(known).ok_or_else(|| format!("'{ty}' is no primitive type")),
+            _ => Err(format!("'{ty}' is not a primitive type; choose one of its elements")),
+        }
+    }
+}
+
+impl Column {
+    /// Whether the view says the SQL type.
+    pub(in crate::views) fn has_sql_tag(&self) -> bool {
+        self.tags.iter().any(|tag| tag.name.eq_ignore_ascii_case(ANSI_TYPE))
+    }
+
+    /// The name of the type that its values have in typed output; of a collection, its items.
+    pub fn sql_type(&self) -> String {
+        self.sql.to_string()
+    }
+
+    /// The field of the rows' Arrow schema, where values are as they were written.
+    pub(in crate::views) fn field(&self) -> FieldRef {
+        self.field_of(self.kind.data_type())
+    }
+
+    /// The field of typed output's Arrow schema.
+    pub(in crate::views) fn typed_field(&self) -> FieldRef {
+        self.field_of(self.sql.data_type())
+    }
+
+    fn field_of(&self, values: DataType) -> FieldRef {
+        let ty = match self.collection {
+            true => DataType::List(item_field(values)),
+            false => values,
+        };
+        let mut metadata = HashMap::new();
+        if let Some(ty) = &self.ty {
+            metadata.insert(FHIR_TYPE.to_owned(), ty.clone());
+        }
+        if let Some(description) = &self.description {
+            metadata.insert(DESCRIPTION.to_owned(), description.clone());
+        }
+        for tag in &self.tags {
+            metadata
+                .entry(format!("{TAG}{}", tag.name))
+                .or_insert_with(|| tag.value.clone());
+        }
+        Arc::new(Field::new(&self.name, ty, true).with_metadata(metadata))
+    }
+}
+
+/// The item field of a collection.
+pub(in crate::views) fn item_field(values: DataType) -> FieldRef {
+    Arc::new(Field::new(LIST_ITEM, values, true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_declared_type_is_a_name_or_an_address() {
+        for (ty, kind) in [
+            ("boolean", Kind::Boolean),
+            ("positiveInt", Kind::Integer),
+            ("decimal", Kind::Decimal),
+            ("dateTime", Kind::Text),
+            ("http://hl7.org/fhir/StructureDefinition/decimal", Kind::Decimal),
+            ("http://hl7.org/fhirpath/System.Integer", Kind::Integer),
+        ] {
+            assert_eq!(Kind::declared(ty), Ok(kind), "{ty}");
+        }
+        assert!(Kind::declared("HumanName").unwrap_err().contains("not a primitive"));
+        assert!(Kind::declared("varchar").unwrap_err().contains("no FHIR type"));
+    }
+}

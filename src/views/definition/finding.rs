@@ -1,0 +1,144 @@
+//! What is found about a ViewDefinition, with its place; and where findings are gathered while a definition is gone
+//! through.
+
+use std::fmt;
+
+use crate::fhir::outcome::{Issue, IssueType, Severity};
+use crate::fhirpath::{FhirPathError, Position};
+
+/// Something to be said about a place in a ViewDefinition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// `Error` if the view cannot be run because of it, else `Warning`.
+    pub severity: Severity,
+    /// Of what kind it is.
+    pub code: IssueType,
+    /// The place: `ViewDefinition.select[0].column[2].path`.
+    pub at: String,
+    /// The column that it concerns, if it is about one.
+    pub column: Option<String>,
+    /// The place inside the expression that stands at `at`, if it is about one.
+    pub position: Option<Position>,
+    /// What is wrong or doubtful, without the place.
+    pub problem: String,
+    /// Whether it is that a name is JSON's and FHIRPath has another.
+    pub(in crate::views) is_of_json_name: bool,
+}
+
+impl Finding {
+    /// Something that keeps the view from being run.
+    pub(in crate::views) fn error(at: impl fmt::Display, code: IssueType, problem: impl Into<String>) -> Finding {
+        Finding {
+            severity: Severity::Error,
+            code,
+            at: on_one_line(&at.to_string()),
+            column: None,
+            position: None,
+            problem: on_one_line(&problem.into()),
+            is_of_json_name: false,
+        }
+    }
+
+    /// Something that does not.
+    pub(in crate::views) fn warning(at: impl fmt::Display, code: IssueType, problem: impl Into<String>) -> Finding {
+        Finding {
+            severity: Severity::Warning,
+            ..Finding::error(at, code, problem)
+        }
+    }
+
+    /// That an expression cannot be compiled.
+    pub(in crate::views) fn expression(at: impl fmt::Display, error: &FhirPathError) -> Finding {
+        let code = match error {
+            FhirPathError::UnknownFunction { .. } | FhirPathError::Unsupported { .. } => IssueType::NotSupported,
+            FhirPathError::TooDeep { .. } | FhirPathError::TooLong { .. } | FhirPathError::TooComplex { .. } => {
+                IssueType::TooCostly
+            }
+            _ => IssueType::Invalid,
+        };
+        Finding {
+            position: error.position(),
+            ..Finding::error(at, code, error.to_string())
+        }
+    }
+
+    /// About this column.
+    pub(in crate::views) fn of_column(self, column: &str) -> Finding {
+        Finding {
+            column: Some(column.to_owned()),
+            ..self
+        }
+    }
+
+    /// Whether the view cannot be run because of it.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
+    /// As an issue of an OperationOutcome: the place is its expression, the sentence its details.
+    pub fn issue(&self) -> Issue {
+        Issue::new(self.severity, self.code, self.to_string()).expression(self.at.clone())
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.column {
+            Some(column) => write!(formatter, "{}: column '{column}': {}", self.at, self.problem),
+            None => write!(formatter, "{}: {}", self.at, self.problem),
+        }
+    }
+}
+
+/// A text without line breaks and other control characters, which definitions may bring into messages.
+fn on_one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter.is_control() {
+            true => line.extend(letter.escape_default()),
+            false => line.push(letter),
+        }
+    }
+    line
+}
+
+/// The most findings of a severity that are kept: a hostile definition has no more to say than that.
+const KEPT: usize = 1000;
+
+/// Findings in the order they are met.
+#[derive(Debug, Default)]
+pub(in crate::views) struct Findings {
+    kept: Vec<Finding>,
+    errors: usize,
+    warnings: usize,
+}
+
+impl Findings {
+    pub(in crate::views) fn add(&mut self, finding: Finding) {
+        let count = match finding.is_error() {
+            true => &mut self.errors,
+            false => &mut self.warnings,
+        };
+        *count += 1;
+        if *count <= KEPT {
+            self.kept.push(finding);
+        }
+    }
+
+    pub(in crate::views) fn error(&mut self, at: impl fmt::Display, code: IssueType, problem: impl Into<String>) {
+        self.add(Finding::error(at, code, problem));
+    }
+
+    pub(in crate::views) fn warn(&mut self, at: impl fmt::Display, code: IssueType, problem: impl Into<String>) {
+        self.add(Finding::warning(at, code, problem));
+    }
+
+    /// How many errors there are.
+    pub(in crate::views) fn errors(&self) -> usize {
+        self.errors
+    }
+
+    pub(in crate::views) fn into_vec(self) -> Vec<Finding> {
+        self.kept
+    }
+}

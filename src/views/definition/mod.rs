@@ -1,0 +1,14 @@
+//! What a ViewDefinition may say: read, checked, resolved against R4.
+
+pub(super) mod advice;
+pub(super) mod check;
+pub(super) mod column;
+pub(super) mod constants;
+pub(super) mod finding;
+pub(super) mod metadata;
+pub(super) mod place;
+pub(super) mod raw;
+pub(super) mod read;
+pub(super) mod resolve;
+pub(super) mod sql_type;
+pub(super) mod union;

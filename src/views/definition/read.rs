@@ -1,0 +1,189 @@
+//! Reading properties of JSON objects: what is missing or of the wrong JSON type is noted with its place and left out,
+//! so that one fault does not hide the next.
+
+use std::collections::HashSet;
+
+use super::finding::Findings;
+use super::place::Place;
+use crate::columns::json::{Kind, Value};
+use crate::fhir::outcome::IssueType;
+
+/// A property that is there and not null.
+pub(in crate::views) fn present<'t>(value: Value<'t>, name: &str) -> Option<Value<'t>> {
+    value.get(name).filter(|value| !value.is_null())
+}
+
+/// A text, if there is one.
+pub(in crate::views) fn optional_text(
+    findings: &mut Findings,
+    value: Value<'_>,
+    at: &Place<'_>,
+    name: &str,
+) -> Option<String> {
+    text(findings, present(value, name)?, &at.property(name))
+}
+
+/// A text that must be there.
+pub(in crate::views) fn required_text(
+    findings: &mut Findings,
+    value: Value<'_>,
+    at: &Place<'_>,
+    name: &str,
+) -> Option<String> {
+    if present(value, name).is_none() {
+        findings.error(at, IssueType::Required, format!("has no {name}"));
+    }
+    optional_text(findings, value, at, name)
+}
+
+/// A value that must be a text, and not an empty one.
+pub(in crate::views) fn text(findings: &mut Findings, value: Value<'_>, at: &Place<'_>) -> Option<String> {
+    let Some(text) = value.as_str() else {
+        findings.error(at, IssueType::Structure, must_be("a string", value));
+        return None;
+    };
+    if text.trim().is_empty() {
+        findings.error(at, IssueType::Value, "is empty");
+        return None;
+    }
+    Some(text.into_owned())
+}
+
+/// A boolean, if there is one.
+pub(in crate::views) fn flag(findings: &mut Findings, value: Value<'_>, at: &Place<'_>, name: &str) -> Option<bool> {
+    let flag = present(value, name)?;
+    if flag.as_bool().is_none() {
+        findings.error(at.property(name), IssueType::Structure, must_be("true or false", flag));
+    }
+    flag.as_bool()
+}
+
+/// The items of a list that could be read.
+pub(in crate::views) fn list<T>(
+    findings: &mut Findings,
+    value: Value<'_>,
+    at: &Place<'_>,
+    name: &str,
+    mut read: impl FnMut(&mut Findings, Value<'_>, &Place<'_>) -> Option<T>,
+) -> Vec<T> {
+    let Some(value) = present(value, name) else {
+        return Vec::new();
+    };
+    let at = at.property(name);
+    if !value.is_array() {
+        findings.error(at, IssueType::Structure, must_be("an array", value));
+        return Vec::new();
+    }
+    let items = value.items().enumerate();
+    items
+        .filter_map(|(index, item)| read(findings, item, &at.item(index)))
+        .collect()
+}
+
+/// The items of a list of objects that could be read.
+pub(in crate::views) fn objects<T>(
+    findings: &mut Findings,
+    value: Value<'_>,
+    at: &Place<'_>,
+    name: &str,
+    mut read: impl FnMut(&mut Findings, Value<'_>, &Place<'_>) -> Option<T>,
+) -> Vec<T> {
+    list(findings, value, at, name, |findings, item, at| {
+        if !item.is_object() {
+            findings.error(at, IssueType::Structure, must_be("an object", item));
+            return None;
+        }
+        read(findings, item, at)
+    })
+}
+
+/// That a value is of the wrong JSON type.
+pub(in crate::views) fn must_be(wanted: &str, value: Value<'_>) -> String {
+    let kind = match value.kind() {
+        Kind::Null => "null",
+        Kind::True | Kind::False => "a boolean",
+        Kind::Number => "a number",
+        Kind::String | Kind::Escaped => "a string",
+        Kind::Array => "an array",
+        Kind::Object => "an object",
+    };
+    format!("must be {wanted}, not {kind}")
+}
+
+/// What any element may have and a view does not look at.
+const IGNORED: [&str; 3] = ["id", "extension", "fhir_comments"];
+
+/// Notes properties that `what` does not have, and those that are there twice.
+pub(in crate::views) fn known(findings: &mut Findings, value: Value<'_>, at: &Place<'_>, what: &str, names: &[&str]) {
+    let mut met: HashSet<String> = HashSet::new();
+    for (key, _) in value.entries() {
+        let name = key.name().into_owned();
+        let at = at.property(&name);
+        let bare = name.strip_prefix('_').unwrap_or(&name);
+        if met.contains(&name) {
+            findings.error(at, IssueType::Structure, "stands twice in one object");
+        } else if name == "modifierExtension" {
+            findings.warn(at, IssueType::Extension, "is not understood and does nothing");
+        } else if !names.contains(&bare) && !IGNORED.contains(&bare) {
+            let meant = match nearest(&name, names.iter().copied()) {
+                Some(meant) => format!("; did you mean '{meant}'?"),
+                None => String::new(),
+            };
+            findings.warn(
+                at,
+                IssueType::Structure,
+                format!("is no property of {what} and does nothing{meant}"),
+            );
+        }
+        met.insert(name);
+    }
+}
+
+/// The name that was most probably meant, if there is one.
+pub(in crate::views) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let lower = name.to_ascii_lowercase();
+    names
+        .map(|known| (distance(&lower, &known.to_ascii_lowercase()), known))
+        .filter(|(distance, known)| *distance <= 2 && distance * 3 <= known.len())
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, known)| known)
+}
+
+/// How many letters are to be put in, left out or changed to make one of the other.
+fn distance(one: &str, other: &str) -> usize {
+    if one.len().abs_diff(other.len()) > 2 {
+        return usize::MAX / 4;
+    }
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (above, letter) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], above + 1);
+        for (at, against) in other.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != *against);
+            diagonal = row[at + 1];
+            row[at + 1] = changed.min(diagonal + 1).min(row[at] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_meant_is_near() {
+        let names = ["forEach", "forEachOrNull", "path", "unionAll", "column"];
+        for (name, meant) in [
+            ("foreach", Some("forEach")),
+            ("forEeach", Some("forEach")),
+            ("columns", Some("column")),
+            ("pth", Some("path")),
+            ("union", None),
+            ("ab", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(name, names.into_iter()), meant, "{name}");
+        }
+    }
+}

@@ -1,0 +1,438 @@
+//! From the raw definition to a view: compiles expressions in the context they stand in, gives columns their places,
+//! and checks that names are sound and unique and that the branches of a `unionAll` agree. It goes on behind a fault,
+//! as far as what follows can be judged without what is missing.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use chrono::Utc;
+
+use super::super::view;
+use super::super::view::{Cell, Filter, Iteration, Names, Select, Steps, View};
+use super::advice;
+use super::column::{Column, Kind, Tag};
+use super::finding::{Finding, Findings};
+use super::raw::{Definition, Located, RawColumn, RawIteration, RawSelect, is_name, no_name};
+use super::read::nearest;
+use super::sql_type::SqlType;
+use super::union::agree;
+use crate::fhir::outcome::{IssueType, Severity};
+use crate::fhir::storage::LeafSet;
+use crate::fhir::{Kind as FhirKind, TypeId, facts};
+use crate::fhirpath::{
+    CompileOptions, Constant, FhirPathError, ItemType, Program, System, WorkBudget, compile, necessary, parse,
+};
+use crate::terminology::Terminology;
+
+/// The most columns of a view.
+const MAX_COLUMNS: usize = 4096;
+
+/// Resolves a definition; a view if nothing keeps it from being run.
+pub(in crate::views) fn resolve(
+    definition: &Definition,
+    terminology: Option<Arc<Terminology>>,
+    names: Names,
+    findings: &mut Findings,
+) -> Option<View> {
+    let ty = resource_type(definition.resource.as_deref(), findings);
+    let (constants, unreadable) = constants(definition, findings);
+    advice::profiles(definition, ty, findings);
+    let mut resolver = Resolver {
+        ty,
+        constants,
+        unreadable,
+        terminology,
+        names,
+        leaves: LeafSet::new(),
+        parts: 0,
+        findings,
+    };
+    let filters: Vec<Option<Filter>> = definition.wheres.iter().map(|filter| resolver.filter(filter)).collect();
+    // What filters read is read by the scan on its own.
+    resolver.leaves.clear();
+    let (mut selects, mut columns) = (Vec::new(), Vec::new());
+    for select in &definition.selects {
+        let (select, of_select) = resolver.select(select, Context::Resource, columns.len());
+        selects.push(select);
+        columns.extend(of_select);
+    }
+    let (leaves, parts) = (resolver.leaves, resolver.parts);
+    unique(&columns, findings);
+    advice::constants(definition, findings);
+    advice::claims(definition, findings);
+    if findings.errors() > 0 {
+        return None;
+    }
+    let columns = columns.into_iter().map(|placed| placed.column);
+    let columns: Vec<Column> = columns.collect::<Option<_>>()?;
+    let schema = view::schema(&columns);
+    Some(View {
+        name: definition.name.clone(),
+        resource: ty?,
+        filters: filters.into_iter().collect::<Option<_>>()?,
+        selects,
+        columns,
+        schema,
+        leaves,
+        now: Utc::now(),
+        parts,
+        budget: WorkBudget::default(),
+    })
+}
+
+/// A column of the output, as far as it is known, and where its definition stands.
+pub(in crate::views) struct Placed {
+    pub(in crate::views) at: String,
+    pub(in crate::views) name: String,
+    pub(in crate::views) column: Option<Column>,
+    /// Its path yields nothing whatever the data, so that it goes with any other column.
+    pub(in crate::views) empty: bool,
+    /// A tag says its SQL type.
+    pub(in crate::views) tagged: bool,
+}
+
+/// On what an expression is evaluated.
+#[derive(Clone, Copy)]
+enum Context<'p> {
+    Resource,
+    Items(&'p Program),
+    /// On what could not be resolved: only the grammar of the expression can be judged.
+    Unknown,
+}
+
+fn resource_type(name: Option<&str>, findings: &mut Findings) -> Option<TypeId> {
+    let name = name?;
+    let concrete = |ty: &TypeId| {
+        let def = facts().get(*ty);
+        def.kind == FhirKind::Resource && !def.is_abstract
+    };
+    let ty = facts().lookup(name).filter(concrete);
+    if ty.is_none() {
+        let names = facts().resources().filter(concrete).map(|ty| facts().get(ty).name);
+        let meant = match nearest(name, names) {
+            Some(meant) => format!("; did you mean '{meant}'?"),
+            None => String::new(),
+        };
+        let problem = format!("'{name}' is no R4 resource type{meant}");
+        findings.error("ViewDefinition.resource", IssueType::CodeInvalid, problem);
+    }
+    ty
+}
+
+/// The constants, and the names of those whose values could not be read.
+fn constants(definition: &Definition, findings: &mut Findings) -> (HashMap<String, Constant>, HashSet<String>) {
+    let (mut constants, mut unreadable, mut met) = (HashMap::new(), HashSet::new(), HashSet::new());
+    for constant in &definition.constants {
+        let name = &constant.name;
+        if !met.insert(name) {
+            let at = format!("{}.name", constant.at);
+            findings.error(at, IssueType::Duplicate, format!("'{name}' is defined twice"));
+        }
+        match &constant.value {
+            Some(value) => {
+                constants.insert(name.clone(), value.clone());
+            }
+            None => {
+                unreadable.insert(name.clone());
+            }
+        }
+    }
+    (constants, unreadable)
+}
+
+fn unique(columns: &[Placed], findings: &mut Findings) {
+    if columns.len() > MAX_COLUMNS {
+        let problem = format!("has more than {MAX_COLUMNS} columns");
+        findings.error("ViewDefinition", IssueType::TooCostly, problem);
+    }
+    let mut first: HashMap<&str, &str> = HashMap::new();
+    for placed in columns {
+        match first.get(placed.name.as_str()) {
+            None => {
+                first.insert(&placed.name, &placed.at);
+            }
+            Some(before) => findings.error(
+                format!("{}.name", placed.at),
+                IssueType::Duplicate,
+                format!("the name '{}' is taken by {before}", placed.name),
+            ),
+        }
+    }
+}
+
+struct Resolver<'f> {
+    ty: Option<TypeId>,
+    constants: HashMap<String, Constant>,
+    unreadable: HashSet<String>,
+    terminology: Option<Arc<Terminology>>,
+    names: Names,
+    leaves: LeafSet,
+    /// How large the expressions are together.
+    parts: usize,
+    findings: &'f mut Findings,
+}
+
+impl Resolver<'_> {
+    fn options<'p>(&self, context: Option<&'p Program>) -> CompileOptions<'p> {
+        CompileOptions {
+            constants: self.constants.clone(),
+            terminology: self.terminology.clone(),
+            json_names: self.names == Names::Both,
+            context,
+            ..CompileOptions::default()
+        }
+    }
+
+    /// Compiles an expression; what is wrong with it is noted.
+    fn compile(&mut self, expression: &Located, column: Option<&str>, context: Context<'_>) -> Option<Program> {
+        let context = match context {
+            Context::Resource => self.ty.map(|ty| (ty, None)),
+            Context::Items(items) => self.ty.map(|ty| (ty, Some(items))),
+            Context::Unknown => None,
+        };
+        let compiled = match context {
+            None => parse(&expression.text).map(|_| None),
+            Some((ty, context)) => {
+                let options = self.options(context);
+                compile(&expression.text, ty, &options).map(Some)
+            }
+        };
+        match compiled {
+            Ok(program) => {
+                let leaves = program.iter().flat_map(|program| program.leaves().iter().cloned());
+                self.leaves.extend(leaves);
+                if let Some(program) = &program {
+                    self.parts += program.parts();
+                    advice::json_names([program], &expression.at, column, self.findings);
+                }
+                program
+            }
+            Err(error) => {
+                self.failed(&expression.at, column, &error);
+                None
+            }
+        }
+    }
+
+    /// Notes that an expression cannot be compiled, unless what it lacks has been noted already.
+    fn failed(&mut self, at: &str, column: Option<&str>, error: &FhirPathError) {
+        if let FhirPathError::UnknownConstant { name, .. } = error
+            && self.unreadable.contains(name)
+        {
+            return;
+        }
+        let mut finding = Finding::expression(at, error);
+        finding.problem += &advice::meant(error, self.constants.keys());
+        self.findings.add(match column {
+            Some(column) => finding.of_column(column),
+            None => finding,
+        });
+    }
+
+    fn filter(&mut self, filter: &Located) -> Option<Filter> {
+        let program = self.compile(filter, None, Context::Resource)?;
+        let boolean = |ty: &ItemType| ty.system() == Some(System::Boolean);
+        if let Some(other) = program.output_types().iter().find(|ty| !boolean(ty)) {
+            let problem = format!("must be true or false, but is a {other}");
+            self.findings.error(&filter.at, IssueType::Value, problem);
+            return None;
+        }
+        advice::filter(&program, &filter.at, self.findings);
+        let options = self.options(None);
+        let necessary = match necessary(&filter.text, self.ty?, &options) {
+            Ok(necessary) => necessary,
+            Err(error) => {
+                self.failed(&filter.at, None, &error);
+                return None;
+            }
+        };
+        Some(Filter {
+            at: filter.at.clone(),
+            necessary,
+            program,
+        })
+    }
+
+    /// A select and its columns; their slots begin with `base`. Without faults it is all that was written.
+    fn select(&mut self, raw: &RawSelect, context: Context<'_>, base: usize) -> (Select, Vec<Placed>) {
+        let iteration = raw
+            .iteration
+            .as_ref()
+            .map(|iteration| self.iteration(iteration, context));
+        let context = match &iteration {
+            None => context,
+            Some(Some((_, items))) => Context::Items(items),
+            Some(None) => Context::Unknown,
+        };
+        let (mut cells, mut columns) = (Vec::new(), Vec::new());
+        for column in &raw.columns {
+            let (cell, placed) = self.column(column, context, base + columns.len());
+            cells.extend(cell);
+            columns.push(placed);
+        }
+        let mut selects = Vec::new();
+        for select in &raw.selects {
+            let (select, of_select) = self.select(select, context, base + columns.len());
+            selects.push(select);
+            columns.extend(of_select);
+        }
+        let (union, of_union) = self.union(&raw.union, context, base + columns.len());
+        columns.extend(of_union);
+        let iteration = iteration.flatten().map(|(iteration, _)| iteration);
+        let select = Select {
+            iteration,
+            cells,
+            selects,
+            union,
+        };
+        (select, columns)
+    }
+
+    /// The branches of a union fill the same slots.
+    fn union(&mut self, raw: &[RawSelect], context: Context<'_>, base: usize) -> (Vec<Select>, Vec<Placed>) {
+        let mut branches = Vec::new();
+        let mut agreed: Option<Vec<Placed>> = None;
+        let all_read = raw.iter().all(|branch| branch.whole);
+        for branch in raw {
+            let (select, columns) = self.select(branch, context, base);
+            branches.push(select);
+            agreed = Some(match agreed {
+                None => columns,
+                Some(agreed) if all_read => agree(agreed, columns, &branch.at, self.findings),
+                Some(agreed) => agreed,
+            });
+        }
+        (branches, agreed.unwrap_or_default())
+    }
+
+    /// The iteration, and a program whose output items are the context of what stands below it.
+    fn iteration(&mut self, raw: &RawIteration, context: Context<'_>) -> Option<(Iteration, Program)> {
+        let (expression, or_null) = match raw {
+            RawIteration::Each(expression) => (expression, false),
+            RawIteration::EachOrNull(expression) => (expression, true),
+            RawIteration::Repeat(paths) => return self.repeat(paths, context),
+            RawIteration::Unknown => return None,
+        };
+        let program = self.compile(expression, None, context)?;
+        advice::iteration(&program, &expression.at, self.findings);
+        let iteration = Iteration {
+            at: expression.at.clone(),
+            steps: Steps::Each(program.clone()),
+            or_null,
+        };
+        Some((iteration, program))
+    }
+
+    fn repeat(&mut self, paths: &[Located], context: Context<'_>) -> Option<(Iteration, Program)> {
+        let on = match (self.ty, context) {
+            (Some(_), Context::Resource) => None,
+            (Some(_), Context::Items(items)) => Some(items),
+            _ => {
+                for path in paths {
+                    self.compile(path, None, Context::Unknown);
+                }
+                return None;
+            }
+        };
+        let resolved =
+            super::super::evaluation::repeat::resolve(paths, self.ty?, &self.options(None), on, &mut self.leaves);
+        let (iteration, items) = match resolved {
+            Ok(resolved) => resolved,
+            Err((at, error)) => {
+                self.failed(&at, None, &error);
+                return None;
+            }
+        };
+        if let Steps::Repeat { first, next } = &iteration.steps {
+            for (path, (first, next)) in paths.iter().zip(first.iter().zip(next)) {
+                self.parts += first.parts() + next.parts();
+                advice::json_names([first, next], &path.at, None, self.findings);
+                if first.is_statically_empty() && next.is_statically_empty() {
+                    // What no item has is passed over where others have it; here none has.
+                    match compile(&path.text, self.ty?, &self.options(on)) {
+                        Ok(program) => advice::iteration(&program, &path.at, self.findings),
+                        Err(error) => self.findings.add(Finding {
+                            severity: Severity::Warning,
+                            ..Finding::expression(&path.at, &error)
+                        }),
+                    }
+                }
+            }
+        }
+        Some((iteration, items))
+    }
+
+    fn column(&mut self, raw: &RawColumn, context: Context<'_>, slot: usize) -> (Option<Cell>, Placed) {
+        if !is_name(&raw.name) {
+            let at = format!("{}.name", raw.at);
+            self.findings.error(at, IssueType::Invariant, no_name(&raw.name));
+        }
+        let declared = raw.ty.as_deref().map(|ty| {
+            Kind::declared(ty).map_err(|problem| {
+                let finding = Finding::error(format!("{}.type", raw.at), IssueType::Value, problem);
+                self.findings.add(finding.of_column(&raw.name));
+            })
+        });
+        let program = self.compile(&raw.path, Some(&raw.name), context);
+        let mut placed = Placed {
+            at: raw.at.clone(),
+            name: raw.name.clone(),
+            column: None,
+            empty: program.as_ref().is_some_and(Program::is_statically_empty) && raw.ty.is_none(),
+            tagged: false,
+        };
+        let (Some(program), Ok(declared)) = (program, declared.transpose()) else {
+            return (None, placed);
+        };
+        let types = program.output_types();
+        let kinds: Vec<Kind> = types.iter().filter_map(|ty| Kind::of_items(*ty)).collect();
+        if kinds.is_empty()
+            && let Some(complex) = types.first()
+        {
+            let problem = format!("yields a {complex}, which is not a primitive; choose one of its elements");
+            let finding = Finding::error(&raw.path.at, IssueType::Value, problem);
+            self.findings.add(finding.of_column(&raw.name));
+            return (None, placed);
+        }
+        let kind = declared.or(kinds.into_iter().reduce(Kind::with)).unwrap_or(Kind::Text);
+        let ty = raw.ty.clone().or(match types.as_slice() {
+            [only] => Some(advice::fhir_name(*only).to_owned()),
+            _ => None,
+        });
+        let tagged = advice::sql_type(raw, kind, self.findings);
+        placed.tagged = tagged.is_some();
+        placed.column = Some(Column {
+            name: raw.name.clone(),
+            at: raw.at.clone(),
+            kind,
+            collection: raw.collection.unwrap_or(false),
+            sql: tagged.unwrap_or(SqlType::of(kind, ty.as_deref())),
+            ty,
+            description: raw.description.clone(),
+            tags: raw
+                .tags
+                .iter()
+                .map(|tag| Tag {
+                    name: tag.name.clone(),
+                    value: tag.value.clone(),
+                })
+                .collect(),
+        });
+        if let Some(ty) = self.ty {
+            let compiled_on = match context {
+                Context::Items(items) => Some(items),
+                _ => None,
+            };
+            let options = self.options(compiled_on);
+            let of_prefix = |text: &str| compile(text, ty, &options).ok();
+            advice::column(raw, &program, of_prefix, self.findings);
+        }
+        let cell = Cell {
+            at: raw.path.at.clone(),
+            slot,
+            program,
+            is_row_index: raw.path.text.trim() == "%rowIndex",
+        };
+        (Some(cell), placed)
+    }
+}

@@ -1,0 +1,84 @@
+//! Whether the branches of a `unionAll` give the same columns: the same names in the same order, with values of the
+//! same types.
+
+use super::column::Kind;
+use super::finding::{Finding, Findings};
+use super::resolve::Placed;
+use super::sql_type::SqlType;
+use crate::fhir::outcome::IssueType;
+
+/// The columns of a union of which one branch gives `agreed` and the next, at `at`, `columns`; disagreement is noted.
+pub(in crate::views) fn agree(
+    agreed: Vec<Placed>,
+    columns: Vec<Placed>,
+    at: &str,
+    findings: &mut Findings,
+) -> Vec<Placed> {
+    let names = |columns: &[Placed]| -> Vec<String> { columns.iter().map(|placed| placed.name.clone()).collect() };
+    let (first, other) = (names(&agreed), names(&columns));
+    if first != other {
+        let problem = format!(
+            "has the columns {}, but the first branch has {}",
+            other.join(", "),
+            first.join(", ")
+        );
+        findings.error(at, IssueType::Invariant, problem);
+        return agreed;
+    }
+    let pairs = agreed.into_iter().zip(columns);
+    pairs.map(|(first, other)| joined(first, other, findings)).collect()
+}
+
+/// The column that has the values of both.
+fn joined(mut first: Placed, other: Placed, findings: &mut Findings) -> Placed {
+    let (Some(one), Some(another)) = (&mut first.column, &other.column) else {
+        return first;
+    };
+    let mut disagreement = |problem: String| {
+        findings.add(Finding::error(&other.at, IssueType::Invariant, problem).of_column(&other.name));
+    };
+    if one.collection != another.collection {
+        disagreement("is a collection in one branch only".to_owned());
+    }
+    if first.tagged && other.tagged && one.sql != another.sql {
+        disagreement(format!("is {} here, but {} in the first branch", another.sql, one.sql));
+    }
+    match (first.empty, other.empty) {
+        (_, true) => {}
+        (true, false) => {
+            one.kind = another.kind;
+            one.ty = another.ty.clone();
+            if !first.tagged {
+                one.sql = another.sql;
+            }
+        }
+        (false, false) => {
+            let (here, there) = (another.kind, one.kind);
+            let kind = there.with(here);
+            if kind == Kind::Any && here != Kind::Any && there != Kind::Any {
+                disagreement(format!(
+                    "is {} here, but {} in the first branch",
+                    here.name(),
+                    there.name()
+                ));
+            } else if let (Some(ty), Some(in_first)) = (&another.ty, &one.ty)
+                && ty != in_first
+            {
+                let problem = format!("is {ty} here, but {in_first} in the first branch");
+                findings.add(Finding::warning(&other.at, IssueType::Value, problem).of_column(&other.name));
+            }
+            if one.ty != another.ty {
+                one.ty = None;
+            }
+            one.kind = kind;
+            match (first.tagged, other.tagged) {
+                (true, _) => {}
+                (false, true) => one.sql = another.sql,
+                (false, false) => one.sql = SqlType::of(kind, one.ty.as_deref()),
+            }
+        }
+    }
+    first.tagged |= other.tagged;
+    first.empty &= other.empty;
+    first
+}

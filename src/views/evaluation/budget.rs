@@ -1,0 +1,77 @@
+//! How much one evaluation of a select tree may hold: rows, and the row numbers (cells) that rows are kept as, one for
+//! each part that has a row number of its own, and bytes of text. It is asked before anything is made.
+
+use std::cell::Cell;
+
+use super::super::error::RunError;
+
+/// The most rows that any part of a view may have.
+const ROWS: usize = 1 << 20;
+/// The most cells that all parts of a view may have together.
+const CELLS: usize = 1 << 22;
+/// The most bytes of text that the branches of a union may have together, which are copied at once.
+pub(in crate::views) const UNION_TEXT: usize = 1 << 27;
+/// The most bytes of text that all rows may have together, which are copied in portions.
+pub(in crate::views) const TEXT: usize = 1 << 30;
+/// About how many bytes of text go into one portion of the output.
+pub(in crate::views) const PORTION_TEXT: usize = 1 << 24;
+
+/// What may still be made.
+#[derive(Debug)]
+pub(in crate::views) struct Budget {
+    rows: usize,
+    cells: Cell<usize>,
+}
+
+impl Budget {
+    pub(in crate::views) fn new() -> Budget {
+        Budget::of(ROWS, CELLS)
+    }
+
+    pub(in crate::views) fn of(rows: usize, cells: usize) -> Budget {
+        Budget {
+            rows,
+            cells: Cell::new(cells),
+        }
+    }
+
+    /// How many rows anything may have.
+    pub(in crate::views) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many items a column's values may be.
+    pub(in crate::views) fn values(&self) -> usize {
+        CELLS
+    }
+
+    /// Whether something may have so many rows.
+    pub(in crate::views) fn has_rows(&self, rows: usize) -> bool {
+        rows <= self.rows
+    }
+
+    /// Takes the cells of `parts` parts of so many rows. Cells are not given back: a row number that is made anew for
+    /// each level of a tree counts for each.
+    pub(in crate::views) fn take(&self, rows: usize, parts: usize) -> Result<(), RunError> {
+        let left = rows
+            .checked_mul(parts)
+            .and_then(|cells| self.cells.get().checked_sub(cells))
+            .filter(|_| self.has_rows(rows))
+            .ok_or(RunError::TooManyRows)?;
+        self.cells.set(left);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_and_all_cells_together_are_bounded() {
+        let budget = Budget::of(10, 25);
+        assert!(budget.take(11, 1).is_err() && budget.take(usize::MAX, 2).is_err());
+        assert!(budget.take(10, 2).is_ok() && budget.take(3, 2).is_err());
+        assert!(budget.take(5, 1).is_ok() && budget.take(1, 1).is_err());
+    }
+}

@@ -1,0 +1,257 @@
+//! A view's select tree over a batch of resources. Every expression is evaluated once for the whole batch, on the items
+//! it stands over; what comes out are row numbers, from which the output is taken in portions.
+
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::compute::filter_record_batch;
+
+use super::super::definition::column::Column;
+use super::super::error::RunError;
+use super::super::view::{Iteration, Select, Steps, View};
+use super::budget::{Budget, PORTION_TEXT, TEXT};
+use super::relation::{Counts, Group, Index, Part, Relation};
+use super::repeat;
+use super::values::gather;
+use crate::fhirpath::{Collection, Focus, Offsets, Program, Work};
+
+/// Rows of the output per batch.
+const BATCH: usize = 8192;
+
+/// The rows of a batch of resources, in portions. Resources whose nested lists multiply to very many rows are taken
+/// apart, so that what is held at once stays bounded.
+#[derive(Debug)]
+pub struct BatchRows {
+    view: Arc<View>,
+    filters: bool,
+    work: Arc<Work>,
+    /// Resources still to be evaluated, the next ones last.
+    left: Vec<RecordBatch>,
+    relation: Option<Relation>,
+    /// A bound on the bytes of text in any of its rows.
+    longest_row: usize,
+    at: usize,
+}
+
+impl View {
+    /// The rows of a batch of its resource's table; `filters` says whether its `where` is to be applied first.
+    pub fn rows(self: &Arc<View>, batch: RecordBatch, filters: bool) -> BatchRows {
+        BatchRows {
+            view: self.clone(),
+            filters,
+            work: self.work(&batch),
+            left: vec![batch],
+            relation: None,
+            longest_row: 0,
+            at: 0,
+        }
+    }
+
+    fn relation(&self, batch: &RecordBatch, filters: bool, work: &Arc<Work>) -> Result<Relation, RunError> {
+        let kept = match filters && self.has_filter() {
+            true => &filter_record_batch(batch, &self.keep_within(batch, work)?)?,
+            false => batch,
+        };
+        let evaluator = Evaluator {
+            columns: &self.columns,
+            budget: Budget::new(),
+        };
+        let focus = Focus::root(kept, self.resource).at(self.now).within(work);
+        let parts = self.selects.iter().map(|select| evaluator.select(select, &focus));
+        let relation = Relation::product(focus.len(), parts.collect::<Result<_, _>>()?, &evaluator.budget)?;
+        match relation.fits(TEXT) {
+            true => Ok(relation),
+            false => Err(RunError::TooMuchText),
+        }
+    }
+}
+
+impl BatchRows {
+    /// The next resources' rows; `None` when there are no more resources.
+    fn relation(&mut self) -> Result<Option<Relation>, RunError> {
+        while let Some(batch) = self.left.pop() {
+            match self.view.relation(&batch, self.filters, &self.work) {
+                Err(error) if error.is_of_size() && batch.num_rows() > 1 => {
+                    let half = batch.num_rows() / 2;
+                    self.left.push(batch.slice(half, batch.num_rows() - half));
+                    self.left.push(batch.slice(0, half));
+                }
+                other => return other.map(Some),
+            }
+        }
+        Ok(None)
+    }
+
+    fn portion(&mut self) -> Result<Option<RecordBatch>, RunError> {
+        loop {
+            let Some(relation) = &self.relation else {
+                self.relation = self.relation()?;
+                self.longest_row = self.relation.as_ref().map_or(0, Relation::longest_row);
+                self.at = 0;
+                match self.relation {
+                    Some(_) => continue,
+                    None => return Ok(None),
+                }
+            };
+            let mut rows = self.at..relation.rows().min(self.at + BATCH);
+            if rows.is_empty() {
+                self.relation = None;
+                continue;
+            }
+            if self.longest_row.saturating_mul(rows.len()) > PORTION_TEXT {
+                rows.end = rows.start + relation.fitting(rows.clone(), PORTION_TEXT);
+            }
+            self.at = rows.end;
+            let column = |slot: usize| relation.column(slot, rows.clone());
+            let columns = (0..self.view.columns.len())
+                .map(column)
+                .collect::<Result<Vec<_>, _>>()?;
+            let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+            return Ok(Some(RecordBatch::try_new_with_options(
+                self.view.schema.clone(),
+                columns,
+                &options,
+            )?));
+        }
+    }
+}
+
+impl Iterator for BatchRows {
+    type Item = Result<RecordBatch, RunError>;
+
+    /// The next rows; none after an error.
+    fn next(&mut self) -> Option<Self::Item> {
+        let portion = self.portion();
+        if portion.is_err() {
+            self.left.clear();
+            self.relation = None;
+        }
+        portion.transpose()
+    }
+}
+
+/// Walks a select tree.
+struct Evaluator<'v> {
+    columns: &'v [Column],
+    budget: Budget,
+}
+
+impl Evaluator<'_> {
+    /// A select's rows for each context of the focus.
+    fn select(&self, select: &Select, focus: &Focus) -> Result<Relation, RunError> {
+        let Some(iteration) = &select.iteration else {
+            return self.body(select, focus);
+        };
+        let (items, counts) = self.enter(iteration, focus)?;
+        self.body(select, &items)?
+            .lift(&counts, focus.len(), iteration.or_null, &self.budget)
+    }
+
+    /// The items that an iteration goes through, and how many each context has.
+    fn enter(&self, iteration: &Iteration, focus: &Focus) -> Result<(Focus, Counts), RunError> {
+        match &iteration.steps {
+            Steps::Each(program) => {
+                let collection = run(program, focus, &iteration.at, &self.budget)?;
+                self.budget.take(collection.len(), 1)?;
+                Ok((focus.enter(&collection), counts(collection.offsets())))
+            }
+            Steps::Repeat { first, next } => repeat::enter(first, next, focus, &iteration.at, &self.budget),
+        }
+    }
+
+    /// What stands inside a select, for each context of its own.
+    fn body(&self, select: &Select, focus: &Focus) -> Result<Relation, RunError> {
+        let contexts = focus.len();
+        self.budget.take(contexts, select.cells.len())?;
+        let mut parts = Vec::with_capacity(2 + select.selects.len());
+        let mut cells = Vec::with_capacity(select.cells.len());
+        for cell in &select.cells {
+            let column = &self.columns[cell.slot];
+            let evaluation = cell.program.evaluate_at_most(focus, self.budget.values());
+            let at = || format!("{}: column '{}'", cell.at, column.name);
+            let collection = evaluation
+                .and_then(|evaluation| evaluation.strict())
+                .map_err(|source| RunError::of_expression(source, at))?;
+            let values = gather(column, &collection).map_err(|error| error.placed(&cell.at))?;
+            cells.push(Part {
+                slot: cell.slot,
+                values,
+                is_row_index: cell.is_row_index,
+            });
+        }
+        if !cells.is_empty() {
+            let groups = vec![Group {
+                parts: cells,
+                index: Index::Same,
+                own: true,
+            }];
+            parts.push(Relation {
+                counts: Counts::One(contexts),
+                groups,
+            });
+        }
+        for select in &select.selects {
+            parts.push(self.select(select, focus)?);
+        }
+        if !select.union.is_empty() {
+            let branches = select.union.iter().map(|branch| self.select(branch, focus));
+            parts.push(Relation::union(
+                contexts,
+                branches.collect::<Result<_, _>>()?,
+                &self.budget,
+            )?);
+        }
+        Relation::product(contexts, parts, &self.budget)
+    }
+}
+
+/// What an iteration goes through, if the budget has room for as many rows.
+pub(in crate::views) fn run(
+    program: &Program,
+    focus: &Focus,
+    at: &str,
+    budget: &Budget,
+) -> Result<Collection, RunError> {
+    let evaluation = program.evaluate_at_most(focus, budget.rows());
+    evaluation
+        .and_then(|evaluation| evaluation.strict())
+        .map_err(|source| RunError::of_expression(source, || at.to_owned()))
+}
+
+fn counts(offsets: &Offsets) -> Counts {
+    match offsets {
+        Offsets::Each(rows) => Counts::One(*rows),
+        Offsets::List(offsets) => Counts::Starts(offsets.iter().map(|offset| *offset as u32).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::AsArray;
+    use chrono::Utc;
+
+    use super::*;
+    use crate::columns::json::Tape;
+    use crate::columns::shred::{Shredder, SystemValues};
+    use crate::fhir::facts;
+
+    /// Each batch had a moment of its own, so that a long run's rows disagreed on what the time is.
+    #[test]
+    fn now_is_one_moment_in_all_batches() {
+        let view = r#"{"resourceType": "ViewDefinition", "resource": "Patient", "status": "active",
+            "select": [{"column": [{"name": "at", "path": "now()", "type": "dateTime"}]}]}"#;
+        let view = Arc::new(View::parse(view.as_bytes()).unwrap());
+        let mut shredder = Shredder::new(facts().lookup("Patient").unwrap());
+        let mut tape = Tape::new();
+        let root = tape.parse(br#"{"resourceType":"Patient","id":"a"}"#).unwrap();
+        shredder.push(&SystemValues::outside("a", ""), root).unwrap();
+        let batch = shredder.finish().unwrap();
+        let now = || {
+            let rows = view.rows(batch.clone(), true).next().unwrap().unwrap();
+            rows.column(0).as_string::<i32>().value(0).to_owned()
+        };
+        let (first, begun) = (now(), Utc::now().timestamp_millis());
+        while Utc::now().timestamp_millis() <= begun + 1 {}
+        assert_eq!(now(), first);
+    }
+}

@@ -1,0 +1,9 @@
+//! The select tree over a batch of resources.
+
+pub(super) mod budget;
+pub(super) mod evaluate;
+pub(super) mod project;
+pub(super) mod relation;
+pub(super) mod repeat;
+pub(super) mod values;
+pub(super) mod widths;

@@ -1,0 +1,103 @@
+//! A view with some of its columns only: what nobody asks for is neither evaluated nor read, and the rows are as many
+//! as before.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
+
+use super::super::error::RunError;
+use super::super::output;
+use super::super::view;
+use super::super::view::{Cell, Iteration, Select, Steps, View};
+use crate::fhir::storage::LeafSet;
+
+impl View {
+    /// The view with these of its columns, by their places, in this order.
+    pub fn project(&self, columns: &[usize]) -> View {
+        let selects: Vec<Select> = self
+            .selects
+            .iter()
+            .filter_map(|select| select.project(columns))
+            .collect();
+        let mut leaves = LeafSet::new();
+        let known = selects.iter().all(|select| select.add_leaves(&mut leaves));
+        let columns: Vec<_> = columns.iter().map(|at| self.columns[*at].clone()).collect();
+        View {
+            leaves: if known { leaves } else { self.leaves.clone() },
+            schema: view::schema(&columns),
+            selects,
+            columns,
+            ..self.clone()
+        }
+    }
+
+    /// The columns that it gives, as their SQL types.
+    pub fn typed_schema(&self) -> SchemaRef {
+        let typed = output::typed_schema(&self.columns);
+        let plain = |field: &FieldRef| Arc::new(Field::new(field.name(), field.data_type().clone(), true));
+        Arc::new(Schema::new(typed.fields().iter().map(plain).collect::<Vec<_>>()))
+    }
+
+    /// Its rows with values of their SQL types; `schema` is [`View::typed_schema`].
+    pub fn typed(&self, schema: &SchemaRef, rows: &RecordBatch) -> Result<RecordBatch, RunError> {
+        output::typed(&self.columns, schema, rows)
+    }
+}
+
+impl Select {
+    /// `None` if nothing is left of it that gives values or other rows than one for each context.
+    fn project(&self, columns: &[usize]) -> Option<Select> {
+        let cell = |cell: &Cell| {
+            let slot = columns.iter().position(|at| *at == cell.slot)?;
+            Some(Cell { slot, ..cell.clone() })
+        };
+        let select = Select {
+            iteration: self.iteration.clone(),
+            cells: self.cells.iter().filter_map(cell).collect(),
+            selects: self
+                .selects
+                .iter()
+                .filter_map(|select| select.project(columns))
+                .collect(),
+            // A branch without columns gives rows all the same.
+            union: self.union.iter().map(|branch| branch.project_rows(columns)).collect(),
+        };
+        let is_neutral = select.iteration.is_none()
+            && select.cells.is_empty()
+            && select.selects.is_empty()
+            && select.union.is_empty();
+        (!is_neutral).then_some(select)
+    }
+
+    /// The same of a branch of a union, which counts even where it has nothing but rows.
+    fn project_rows(&self, columns: &[usize]) -> Select {
+        self.project(columns).unwrap_or(Select {
+            iteration: None,
+            cells: Vec::new(),
+            selects: Vec::new(),
+            union: Vec::new(),
+        })
+    }
+
+    /// Adds what its expressions read; false where that cannot be told expression by expression.
+    fn add_leaves(&self, leaves: &mut LeafSet) -> bool {
+        match &self.iteration {
+            Some(Iteration {
+                steps: Steps::Each(program),
+                ..
+            }) => leaves.extend(program.leaves().iter().cloned()),
+            // It reads what lies below, as deep as the data are.
+            Some(Iteration {
+                steps: Steps::Repeat { .. },
+                ..
+            }) => return false,
+            None => {}
+        }
+        for cell in &self.cells {
+            leaves.extend(cell.program.leaves().iter().cloned());
+        }
+        let mut below = self.selects.iter().chain(&self.union);
+        below.all(|select| select.add_leaves(leaves))
+    }
+}

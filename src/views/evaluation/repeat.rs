@@ -1,0 +1,162 @@
+//! `repeat`: what expressions yield on a context, what they yield on that, and so on, each item followed by what it
+//! leads to.
+//!
+//! Elements that contain themselves have as many columns as the data is deep, so a view that repeats reads everything
+//! below where it begins.
+
+use super::super::definition::raw::Located;
+use super::super::error::RunError;
+use super::super::view::{Iteration, Steps};
+use super::budget::Budget;
+use super::evaluate::run;
+use super::relation::Counts;
+use crate::fhir::TypeId;
+use crate::fhir::storage::{EVERYTHING, LeafSet};
+use crate::fhirpath::{Collection, CompileOptions, FhirPathError, Focus, Program, compile};
+
+/// The deepest that items are followed: deeper than JSON may nest.
+const MAX_LEVELS: usize = 128;
+/// How many steps it may take until no further type is found.
+const MAX_TYPE_STEPS: usize = 8;
+
+/// Compiles the expressions; the second result is a program whose output is whatever may be found, as the context of
+/// what stands inside. An error comes with the place of the expression.
+pub(in crate::views) fn resolve(
+    paths: &[Located],
+    ty: TypeId,
+    options: &CompileOptions<'_>,
+    context: Option<&Program>,
+    leaves: &mut LeafSet,
+) -> Result<(Iteration, Program), (String, FhirPathError)> {
+    // An expression that leads on from some items need not from others.
+    let everything = |_| Some(vec![EVERYTHING]);
+    let compiled = |text: &str, context: Option<&Program>| -> Result<Program, FhirPathError> {
+        compile(
+            text,
+            ty,
+            &CompileOptions {
+                lenient: true,
+                context,
+                extra: Some(&everything),
+                duplicates: true,
+                ..options.clone()
+            },
+        )
+    };
+    let each = |context: Option<&Program>| -> Result<Vec<Program>, (String, FhirPathError)> {
+        let compiled = |path: &Located| compiled(&path.text, context).map_err(|error| (path.at.clone(), error));
+        paths.iter().map(compiled).collect()
+    };
+    let first = each(context)?;
+    for program in &first {
+        leaves.extend(program.leaves().iter().cloned());
+    }
+    let at = paths.first().map(|path| path.at.clone()).unwrap_or_default();
+    let failed = |error| (at.clone(), error);
+    let step = paths
+        .iter()
+        .map(|path| format!("({}\n)", path.text))
+        .collect::<Vec<_>>()
+        .join(" | ");
+    let mut reached = compiled(&step, context).map_err(failed)?;
+    let mut text = step.clone();
+    for _ in 0..MAX_TYPE_STEPS {
+        let known = reached.output_types();
+        let next = compiled(&step, Some(&reached)).map_err(failed)?;
+        if next.output_types().iter().all(|ty| known.contains(ty)) {
+            break;
+        }
+        text = format!("{step} | ({text}).select({step})");
+        reached = compiled(&text, context).map_err(failed)?;
+    }
+    let next = each(Some(&reached))?;
+    Ok((
+        Iteration {
+            at,
+            steps: Steps::Repeat { first, next },
+            or_null: false,
+        },
+        reached,
+    ))
+}
+
+/// The items found, in order, as contexts; an error where there are more than the budget has room for.
+pub(in crate::views) fn enter(
+    first: &[Program],
+    next: &[Program],
+    focus: &Focus,
+    at: &str,
+    budget: &Budget,
+) -> Result<(Focus, Counts), RunError> {
+    let mut levels: Vec<Level> = Vec::new();
+    let mut programs = first;
+    let mut items = 0;
+    loop {
+        let above = levels.last().map_or(focus, |level| &level.focus);
+        let level = Level::below(programs, above, at, budget)?;
+        if level.focus.is_empty() {
+            break;
+        }
+        items += level.focus.len();
+        budget.take(level.focus.len(), 1)?;
+        if levels.len() >= MAX_LEVELS || !budget.has_rows(items) {
+            return Err(RunError::TooManyRows);
+        }
+        levels.push(level);
+        programs = next;
+    }
+    let mut order = Vec::with_capacity(items);
+    let mut places = Vec::with_capacity(items);
+    let mut starts = Vec::with_capacity(focus.len() + 1);
+    starts.push(0u32);
+    for context in 0..focus.len() {
+        let begin = order.len();
+        emit(&levels, 0, context, &mut order);
+        places.extend(0..(order.len() - begin) as u32);
+        starts.push(order.len() as u32);
+    }
+    let foci: Vec<Focus> = levels.into_iter().map(|level| level.focus).collect();
+    Ok((focus.merge(&foci, &order, places), Counts::Starts(starts)))
+}
+
+/// What was found at one remove from the context.
+struct Level {
+    focus: Focus,
+    /// Where the items found on each context of the level above begin.
+    starts: Vec<usize>,
+}
+
+impl Level {
+    /// What the programs yield on the contexts of the level above: for each context the first program's items, then the
+    /// second's, and so on.
+    fn below(programs: &[Program], above: &Focus, at: &str, budget: &Budget) -> Result<Level, RunError> {
+        let found = programs
+            .iter()
+            .map(|program| run(program, above, at, budget))
+            .collect::<Result<Vec<Collection>, _>>()?;
+        let mut starts = Vec::with_capacity(above.len() + 1);
+        let mut order = Vec::new();
+        starts.push(0);
+        for context in 0..above.len() {
+            for (program, found) in found.iter().enumerate() {
+                order.extend(found.range(context).map(|item| (program, item)));
+            }
+            starts.push(order.len());
+        }
+        let foci: Vec<Focus> = found.iter().map(|found| above.enter(found)).collect();
+        let places = vec![0; order.len()];
+        Ok(Level {
+            focus: above.merge(&foci, &order, places),
+            starts,
+        })
+    }
+}
+
+/// Every item found on a context, each followed by what was found on it.
+fn emit(levels: &[Level], level: usize, context: usize, order: &mut Vec<(usize, usize)>) {
+    let Some(here) = levels.get(level) else { return };
+    for item in here.starts[context]..here.starts[context + 1] {
+        order.push((level, item));
+        emit(levels, level + 1, item, order);
+    }
+}

@@ -1,0 +1,105 @@
+//! Views over resources that lie in no lake: documents are read in groups and the rows of each are computed at once.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use futures::StreamExt;
+
+use super::super::error::RunError;
+use super::super::output::write::{Batches, Rows, is_few};
+use super::super::plan::several;
+use super::super::plan::several::OfView;
+use super::super::shared::SharedRows;
+use super::super::view::View;
+use super::reader::{Document, Pick, Reader};
+use crate::fhir::TypeId;
+use crate::plan::{Ahead, Pace, Part, Parts};
+
+/// Bytes of documents that are worth a thread's while; smaller ones go together.
+const GROUP_BYTES: usize = 1 << 20;
+/// Documents that go together at most.
+const GROUP: usize = 4096;
+
+impl Rows {
+    /// The rows of a view over documents, in their order.
+    pub fn of_documents<D: Document + 'static>(
+        view: Arc<View>,
+        documents: impl Iterator<Item = D> + Send + 'static,
+        limit: Option<usize>,
+    ) -> Rows {
+        let view = view.for_run();
+        let reader = Arc::new(Reader::new([view.as_ref()]));
+        let of_documents = view.clone();
+        let parts = groups(documents).map(move |documents| {
+            let (view, reader) = (of_documents.clone(), reader.clone());
+            part(documents, reader, move |batch| match batch {
+                Ok((_, batch)) => Box::new(view.rows(batch, true)) as Results<RecordBatch>,
+                Err(error) => Box::new(std::iter::once(Err(error))),
+            })
+        });
+        Rows::new(view, ahead(Box::new(parts), limit), limit)
+    }
+}
+
+impl SharedRows {
+    /// The rows of several views, of any types, over documents that are read once; of all resources in them, or of
+    /// those that are picked.
+    pub fn of_documents<D: Document + 'static>(
+        views: Vec<Arc<View>>,
+        documents: impl Iterator<Item = D> + Send + 'static,
+        pick: Option<Arc<dyn Pick>>,
+        limit: Option<usize>,
+    ) -> SharedRows {
+        let views: Vec<Arc<View>> = views.iter().map(|view| view.for_run()).collect();
+        let reader = Arc::new(Reader::picking(views.iter().map(Arc::as_ref), pick));
+        let stopped = several::none_stopped(views.len());
+        let (all, of_parts) = (Arc::<[Arc<View>]>::from(views.as_slice()), stopped.clone());
+        let parts = groups(documents).map(move |documents| {
+            let (views, stopped, reader) = (all.clone(), of_parts.clone(), reader.clone());
+            part(documents, reader, move |batch| match batch {
+                Ok((ty, batch)) => {
+                    let places = (0..views.len()).filter(|at| views[*at].resource() == ty).collect();
+                    let rows = several::fan(views.clone(), places, stopped.clone(), batch, true);
+                    Box::new(rows.map(Ok)) as Results<OfView<RecordBatch>>
+                }
+                Err(error) => Box::new(std::iter::once(Err(error))),
+            })
+        });
+        SharedRows::new(views, ahead(Box::new(parts), limit), limit, stopped)
+    }
+}
+
+/// What a batch of documents gives.
+type Results<T> = Box<dyn Iterator<Item = Result<T, RunError>> + Send>;
+
+/// What documents give, which are read by the thread that runs the part.
+fn part<D: Document + 'static, T: Send + 'static>(
+    documents: Vec<D>,
+    reader: Arc<Reader>,
+    rows: impl FnMut(Result<(TypeId, RecordBatch), RunError>) -> Results<T> + Send + 'static,
+) -> Part<T, RunError> {
+    let batches = std::iter::once(documents).flat_map(move |documents| reader.clone().batches(documents));
+    Box::pin(futures::stream::iter(batches.flat_map(rows)))
+}
+
+/// What parts give. Whoever gives the documents may wait for those that are being read to go, so that threads block.
+fn ahead<T: Send + 'static>(parts: Parts<T, RunError>, limit: Option<usize>) -> Batches<T> {
+    let pace = Pace {
+        first_here: is_few(limit),
+        blocking: true,
+    };
+    Ahead::new(parts, pace).boxed()
+}
+
+/// Documents in groups that are worth a thread's while, in their order.
+fn groups<D: Document>(mut documents: impl Iterator<Item = D>) -> impl Iterator<Item = Vec<D>> {
+    std::iter::from_fn(move || {
+        let (mut group, mut bytes) = (Vec::new(), 0);
+        while bytes < GROUP_BYTES && group.len() < GROUP {
+            let Some(document) = documents.next() else { break };
+            bytes += document.text().len();
+            group.push(document);
+        }
+        (!group.is_empty()).then_some(group)
+    })
+}

@@ -1,0 +1,426 @@
+//! From documents to batches of resources: what views name is read, the rest of a text is checked and passed over.
+//!
+//! A document is a resource, a Bundle, whose entries count, or lines of either. Several views, of one type or of
+//! several, are served by one walk through a text.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::RecordBatch;
+
+use super::super::error::RunError;
+use super::super::view::View;
+use crate::columns::json::{Choice, Chosen, JsonError, Selection, Take, Tape, Value};
+use crate::columns::shred::{Clip, ShredError, Shredder, SystemValues};
+use crate::fhir::storage::{EVERYTHING, LeafSet, TEXT, root_column};
+use crate::fhir::{TypeId, facts};
+
+/// Resources of a batch at most.
+const BATCH: usize = 4096;
+/// Bytes of JSON of a batch, about.
+const BATCH_BYTES: usize = 16 << 20;
+/// The property that says of what type a resource is.
+const TYPE: &str = "resourceType";
+/// The type whose entries hold resources.
+const BUNDLE: &str = "Bundle";
+
+/// What keeps a resource from being taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The text is not JSON.
+    #[error("not JSON: {0}")]
+    NotJson(JsonError),
+    /// It does not go into columns.
+    #[error("{0}")]
+    Shape(String),
+}
+
+/// A text with resources in it, and whom to tell what is refused.
+pub trait Document: Send {
+    /// The text: one JSON document, or several in lines.
+    fn text(&self) -> &[u8];
+    /// Whether every line is a document of its own.
+    fn is_lines(&self) -> bool;
+    /// Something was left out; `offset` is where it begins in the text.
+    fn refuse(&self, offset: usize, reason: Refused);
+}
+
+/// Says which resources count, before they are made into columns.
+pub trait Pick: Send + Sync {
+    /// Whether this one does.
+    fn takes(&self, ty: TypeId, resource: Value<'_>) -> bool;
+    /// The properties at the root of such resources that it looks at.
+    fn reads(&self, ty: TypeId) -> Vec<&'static str>;
+}
+
+/// What views read, and the means to read it, which go from one group of documents to the next.
+pub struct Reader {
+    pick: Option<Arc<dyn Pick>>,
+    clips: Vec<Clip>,
+    /// Of which of the clips the text of the resources is wanted.
+    texts: Vec<bool>,
+    choice: Choice,
+    /// Which of the clips is of Bundles.
+    bundles: Option<usize>,
+    idle: Mutex<Vec<Tools>>,
+}
+
+/// What one thread reads with.
+#[derive(Debug)]
+struct Tools {
+    /// By type in the order of the clips; then Bundles, unless they are wanted themselves.
+    choice: Choice,
+    /// Bundles for their entries.
+    bundles: Choice,
+    tape: Tape,
+    shredders: Vec<Shredder>,
+}
+
+impl Reader {
+    /// A reader for views; those of one type get one batch with the columns of all of them.
+    pub fn new<'v>(views: impl IntoIterator<Item = &'v View>) -> Reader {
+        Reader::picking(views, None)
+    }
+
+    /// The same, of the resources that are picked.
+    pub fn picking<'v>(views: impl IntoIterator<Item = &'v View>, pick: Option<Arc<dyn Pick>>) -> Reader {
+        let mut leaves: Vec<(TypeId, LeafSet)> = Vec::new();
+        for view in views {
+            let mut wanted = view.leaves().clone();
+            wanted.extend(view.filter_leaves());
+            match leaves.iter_mut().find(|(ty, _)| *ty == view.resource()) {
+                Some((_, leaves)) => leaves.extend(wanted),
+                None => leaves.push((view.resource(), wanted)),
+            }
+        }
+        Reader::of_leaves(leaves, pick)
+    }
+
+    /// A reader for these columns of these types, each of which stands once; the leaf [`TEXT`] asks for the resources'
+    /// own text.
+    pub fn of_leaves(mut leaves: Vec<(TypeId, LeafSet)>, pick: Option<Arc<dyn Pick>>) -> Reader {
+        for (ty, leaves) in &mut leaves {
+            let reads = pick.iter().flat_map(|pick| pick.reads(*ty));
+            leaves.extend(reads.map(|property| format!("{}.{EVERYTHING}", root_column(property))));
+        }
+        let texts = leaves.iter().map(|(_, leaves)| leaves.contains(TEXT)).collect();
+        let clips: Vec<Clip> = leaves.iter().map(|(ty, leaves)| Clip::new(*ty, leaves)).collect();
+        let name = |clip: &Clip| facts().get(clip.ty()).name;
+        let mut selections: Vec<_> = clips
+            .iter()
+            .map(|clip| (name(clip), clip.selection().clone()))
+            .collect();
+        let bundles = clips.iter().position(|clip| name(clip) == BUNDLE);
+        if bundles.is_none() {
+            selections.push((BUNDLE, entries()));
+        }
+        Reader {
+            pick,
+            choice: Choice::new(TYPE, selections),
+            bundles,
+            clips,
+            texts,
+            idle: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// The batches of documents, each of one type, in the order of the documents.
+    pub fn batches<D: Document>(self: Arc<Reader>, documents: Vec<D>) -> Batches<D> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let tools = idle.unwrap_or_else(|| Tools {
+            choice: self.choice.clone(),
+            bundles: Choice::new(TYPE, [(BUNDLE, entries())]),
+            tape: Tape::new(),
+            shredders: self.clips.iter().map(Shredder::clipped).collect(),
+        });
+        Batches {
+            reader: self,
+            tools: Some(tools),
+            documents: documents.into_iter(),
+            current: None,
+            ready: VecDeque::new(),
+        }
+    }
+
+    fn takes(&self, ty: TypeId, resource: Value<'_>) -> bool {
+        self.pick.as_ref().is_none_or(|pick| pick.takes(ty, resource))
+    }
+
+    fn table(&self, name: &str) -> Option<usize> {
+        let clips = self.clips.iter();
+        clips.map(|clip| facts().get(clip.ty()).name).position(|of| of == name)
+    }
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader")
+            .field("clips", &self.clips)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What of a Bundle is looked at: where the resources of its entries stand.
+fn entries() -> Selection {
+    let mut selection = Selection::new();
+    let entry = selection.object([("resource", Take::Scalar)]);
+    selection.object([("entry", Take::Object(entry))]);
+    selection
+}
+
+/// Batches of resources, read as they are asked for.
+#[derive(Debug)]
+pub struct Batches<D: Document> {
+    reader: Arc<Reader>,
+    tools: Option<Tools>,
+    documents: std::vec::IntoIter<D>,
+    current: Option<Place<D>>,
+    ready: VecDeque<(TypeId, RecordBatch)>,
+}
+
+/// How far a document has been read.
+#[derive(Debug)]
+struct Place<D> {
+    document: D,
+    /// Where the next line begins.
+    at: usize,
+    /// Resources of a Bundle that are still to be read.
+    entries: VecDeque<Range<usize>>,
+}
+
+impl<D: Document> Batches<D> {
+    fn advance(&mut self) -> Result<Option<(TypeId, RecordBatch)>, RunError> {
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Ok(Some(batch));
+            }
+            let Some(tools) = &mut self.tools else { return Ok(None) };
+            let mut turn = Turn {
+                reader: &self.reader,
+                tools,
+                ready: &mut self.ready,
+            };
+            match &mut self.current {
+                Some(place) => {
+                    if !turn.read(place)? {
+                        self.current = None;
+                    }
+                }
+                None => match self.documents.next() {
+                    Some(document) => {
+                        self.current = Some(Place {
+                            document,
+                            at: 0,
+                            entries: VecDeque::new(),
+                        });
+                    }
+                    None => {
+                        turn.finish()?;
+                        self.hand_back();
+                    }
+                },
+            }
+        }
+    }
+
+    /// Leaves the tools to the next group of documents.
+    fn hand_back(&mut self) {
+        if let Some(tools) = self.tools.take() {
+            let mut idle = self.reader.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            idle.push(tools);
+        }
+    }
+}
+
+impl<D: Document> Iterator for Batches<D> {
+    type Item = Result<(TypeId, RecordBatch), RunError>;
+
+    /// The next batch; none after an error.
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.advance();
+        if batch.is_err() {
+            self.tools = None;
+        }
+        batch.transpose()
+    }
+}
+
+/// Reading on until a batch is ready.
+struct Turn<'b> {
+    reader: &'b Reader,
+    tools: &'b mut Tools,
+    ready: &'b mut VecDeque<(TypeId, RecordBatch)>,
+}
+
+impl Turn<'_> {
+    /// Reads on in a document; says whether there is more of it.
+    fn read<D: Document>(&mut self, place: &mut Place<D>) -> Result<bool, RunError> {
+        while self.ready.is_empty() {
+            if let Some(entry) = place.entries.pop_front() {
+                let text = &place.document.text()[entry.clone()];
+                self.text(&place.document, entry.start, text, None)?;
+                continue;
+            }
+            let text = place.document.text();
+            if place.at > text.len() {
+                return Ok(false);
+            }
+            let rest = &text[place.at..];
+            let length = match place.document.is_lines() {
+                true => memchr::memchr(b'\n', rest).unwrap_or(rest.len()),
+                false => rest.len(),
+            };
+            let line = &rest[..length];
+            let start = place.at;
+            place.at += length + 1;
+            if !place.document.is_lines() {
+                self.text(&place.document, start, line, Some(&mut place.entries))?;
+                continue;
+            }
+            let blank = line.len() - line.trim_ascii_start().len();
+            if blank < line.len() {
+                let line = line.trim_ascii();
+                self.text(&place.document, start + blank, line, Some(&mut place.entries))?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes a JSON text, which begins at `offset` of its document: a resource, or a Bundle if there is a place for its
+    /// entries.
+    fn text<D: Document>(
+        &mut self,
+        document: &D,
+        offset: usize,
+        text: &[u8],
+        mut entries: Option<&mut VecDeque<Range<usize>>>,
+    ) -> Result<(), RunError> {
+        let Tools {
+            choice,
+            bundles,
+            tape,
+            shredders,
+        } = &mut *self.tools;
+        let bundle = match tape.choose(text, choice) {
+            Err(error) => {
+                document.refuse(offset + error.offset, Refused::NotJson(error));
+                return Ok(());
+            }
+            Ok(Chosen::Nothing) => return Ok(()),
+            Ok(Chosen::Twice) => return self.whole(document, offset, text, entries.is_some()),
+            Ok(Chosen::Selected(table, resource)) => match shredders.get_mut(table) {
+                None => Some(resource),
+                Some(_) if self.reader.bundles == Some(table) && entries.is_none() => return Ok(()),
+                Some(shredder) => {
+                    let ty = self.reader.clips[table].ty();
+                    let picked = self.reader.takes(ty, resource);
+                    let with_text = self.reader.texts[table];
+                    if picked && let Some(problem) = store(shredder, ty, resource, with_text, self.ready)? {
+                        document.refuse(offset + resource.span().start, problem);
+                    }
+                    match self.reader.bundles == Some(table) && shredders.len() > 1 {
+                        false => None,
+                        true => match tape.choose(text, bundles) {
+                            Ok(Chosen::Selected(_, bundle)) => Some(bundle),
+                            _ => None,
+                        },
+                    }
+                }
+            },
+        };
+        if let (Some(bundle), Some(entries)) = (bundle, &mut entries) {
+            let found = bundle.get("entry").into_iter().flat_map(|entries| entries.items());
+            let resources = found.filter_map(|entry| entry.get("resource"));
+            entries.extend(
+                resources
+                    .map(|resource| resource.span())
+                    .map(|span| offset + span.start..offset + span.end),
+            );
+        }
+        Ok(())
+    }
+
+    /// Takes a text in which something stands twice that is not read: whether that is an error only the whole resource
+    /// tells.
+    #[cold]
+    fn whole<D: Document>(&mut self, document: &D, offset: usize, text: &[u8], bundle: bool) -> Result<(), RunError> {
+        let Tools { tape, shredders, .. } = &mut *self.tools;
+        let Ok(root) = tape.parse(text) else { return Ok(()) };
+        let entries = root
+            .get("entry")
+            .filter(|_| bundle && type_of(root).as_deref() == Some(BUNDLE));
+        let entries = entries.into_iter().flat_map(|entries| entries.items());
+        let resources = entries
+            .filter_map(|entry| entry.get("resource"))
+            .map(|resource| (resource, false));
+        for (resource, is_root) in std::iter::once((root, bundle)).chain(resources) {
+            let table = type_of(resource).and_then(|name| self.reader.table(&name));
+            let Some(table) = table.filter(|table| is_root || self.reader.bundles != Some(*table)) else {
+                continue;
+            };
+            let ty = self.reader.clips[table].ty();
+            if !self.reader.takes(ty, resource) {
+                continue;
+            }
+            let refused = push(&mut Shredder::new(ty), resource, false).err();
+            let problem = match refused {
+                Some(error) => Some(Refused::Shape(error.to_string())),
+                None => store(
+                    &mut shredders[table],
+                    ty,
+                    resource,
+                    self.reader.texts[table],
+                    self.ready,
+                )?,
+            };
+            if let Some(problem) = problem {
+                document.refuse(offset + resource.span().start, problem);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the batches that are begun.
+    fn finish(&mut self) -> Result<(), RunError> {
+        for (clip, shredder) in self.reader.clips.iter().zip(&mut self.tools.shredders) {
+            if !shredder.is_empty() {
+                self.ready.push_back((clip.ty(), shredder.finish()?));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn type_of<'t>(resource: Value<'t>) -> Option<std::borrow::Cow<'t, str>> {
+    resource.get_str(TYPE)
+}
+
+/// Puts a resource into its batch; a batch that is full becomes ready. Gives what keeps the resource out.
+fn store(
+    shredder: &mut Shredder,
+    ty: TypeId,
+    resource: Value<'_>,
+    with_text: bool,
+    ready: &mut VecDeque<(TypeId, RecordBatch)>,
+) -> Result<Option<Refused>, RunError> {
+    let mut pushed = push(shredder, resource, with_text);
+    if let Err(ShredError::Full) = pushed {
+        ready.push_back((ty, shredder.finish()?));
+        pushed = push(shredder, resource, with_text);
+    }
+    if let Err(error) = pushed {
+        return Ok(Some(Refused::Shape(error.to_string())));
+    }
+    if shredder.len() >= BATCH || shredder.bytes() >= BATCH_BYTES {
+        ready.push_back((ty, shredder.finish()?));
+    }
+    Ok(None)
+}
+
+fn push(shredder: &mut Shredder, resource: Value<'_>, with_text: bool) -> Result<(), ShredError> {
+    let id = resource.get_str("id").unwrap_or_default();
+    // Views read columns; few ask for the text.
+    let system = SystemValues::outside(&id, if with_text { resource.raw() } else { "" });
+    shredder.push(&system, resource)
+}

@@ -1,0 +1,170 @@
+//! Rows on their way out: batches in order, cut off at a limit, written in a format piece by piece. Texts of several
+//! batches are made at once, on the threads that plans run on.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+
+use super::super::error::RunError;
+use super::super::view::View;
+use super::assembly::{Assembly, Computed};
+use super::{Format, TextFormat};
+use crate::lake::scan::processors;
+use crate::plan::{Waiting, apart};
+
+/// Up to so many rows are written out by who takes them: another thread would only make text that nobody wants.
+const FEW_ROWS: usize = 10_000;
+
+/// What is computed, in order. Nothing is before somebody takes it.
+pub(in crate::views) type Batches<T> = BoxStream<'static, Result<T, RunError>>;
+
+/// What `work` makes of each, in the same order; of several at once, unless only a few rows are wanted.
+pub(in crate::views) fn worked<T, U, W>(batches: Batches<T>, few: bool, work: W) -> Batches<U>
+where
+    T: Send + 'static,
+    U: Send + 'static,
+    W: Fn(T) -> Result<U, RunError> + Clone + Send + 'static,
+{
+    if few {
+        return batches.map(move |batch| work(batch?)).boxed();
+    }
+    let worked = batches.map(move |batch| {
+        let work = work.clone();
+        async move {
+            let batch = batch?;
+            apart(move || work(batch)).await?
+        }
+    });
+    worked.buffered(processors()).boxed()
+}
+
+/// Whether a limit leaves so few rows that one thread does.
+pub(in crate::views) fn is_few(limit: Option<usize>) -> bool {
+    limit.is_some_and(|limit| limit <= FEW_ROWS)
+}
+
+/// The rows of a view that are still to be computed.
+pub struct Rows {
+    view: Arc<View>,
+    batches: Batches<RecordBatch>,
+    limit: Option<usize>,
+    observer: Option<Arc<dyn Fn(usize) + Send + Sync>>,
+}
+
+/// A view's output as pieces of bytes, and what it amounts to.
+pub struct Pieces {
+    pieces: Box<dyn Iterator<Item = Result<Vec<u8>, RunError>> + Send>,
+}
+
+impl Rows {
+    pub(in crate::views) fn new(view: Arc<View>, batches: Batches<RecordBatch>, limit: Option<usize>) -> Rows {
+        Rows {
+            view,
+            batches,
+            limit,
+            observer: None,
+        }
+    }
+
+    /// Tells how many rows each batch has when it is taken.
+    pub fn observed(self, observer: Arc<dyn Fn(usize) + Send + Sync>) -> Rows {
+        Rows {
+            observer: Some(observer),
+            ..self
+        }
+    }
+
+    /// As batches of Arrow columns.
+    pub fn batches(self) -> impl Iterator<Item = Result<RecordBatch, RunError>> + Send {
+        let observer = self.observer;
+        let mut left = self.limit.unwrap_or(usize::MAX);
+        let mut batches = Waiting::new(self.batches);
+        std::iter::from_fn(move || {
+            if left == 0 {
+                return None;
+            }
+            Some(batches.next()?.map(|batch| {
+                let batch = batch.slice(0, batch.num_rows().min(left));
+                left -= batch.num_rows();
+                if let Some(observer) = &observer {
+                    observer(batch.num_rows());
+                }
+                batch
+            }))
+        })
+    }
+
+    /// As text or Parquet, in pieces as they get ready. Concatenated they are the output, if none of them is an error.
+    pub fn pieces(self, format: Format) -> Pieces {
+        let (view, form) = (self.view.clone(), TextFormat::of(format));
+        let here = is_few(self.limit) || form.is_none();
+        let computed = worked(self.batches, here, move |batch| Computed::new(&view, form, batch));
+        let observer = self.observer;
+        let mut computed = Waiting::new(computed);
+        let (head, mut assembly) = match Assembly::new(self.view, format, self.limit, 1) {
+            Ok(assembly) => (assembly.head(), Some(assembly)),
+            Err(error) => (Err(error), None),
+        };
+        let body = std::iter::from_fn(move || {
+            let open = assembly.as_mut()?;
+            let next = if open.wants_rows() { computed.next() } else { None };
+            let Some(next) = next else {
+                return assembly.take().map(Assembly::finish);
+            };
+            Some(next.and_then(|computed| open.add(computed)).map(|piece| {
+                if let Some(observer) = &observer {
+                    observer(piece.rows);
+                }
+                piece.bytes
+            }))
+        });
+        Pieces {
+            pieces: Box::new(std::iter::once(head).chain(body)),
+        }
+    }
+
+    /// Writes the output.
+    pub fn write(self, format: Format, sink: &mut dyn Write) -> Result<(), RunError> {
+        for piece in self.pieces(format) {
+            sink.write_all(&piece?)?;
+        }
+        Ok(sink.flush()?)
+    }
+}
+
+impl std::fmt::Debug for Rows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rows")
+            .field("view", &self.view.name())
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Iterator for Pieces {
+    type Item = Result<Vec<u8>, RunError>;
+
+    /// The next piece that is not empty; none after an error.
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let piece = self.pieces.next()?;
+            match piece {
+                Ok(piece) if piece.is_empty() => continue,
+                Ok(piece) => return Some(Ok(piece)),
+                Err(error) => {
+                    self.pieces = Box::new(std::iter::empty());
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Pieces {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pieces").finish_non_exhaustive()
+    }
+}

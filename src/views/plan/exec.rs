@@ -1,0 +1,147 @@
+//! A view as an operator of a DataFusion plan: resources in, rows out, in the order of the resources.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::TaskContext;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
+    ReplaceChildrenOptions, SendableRecordBatchStream,
+};
+use futures::StreamExt;
+
+use super::super::error::RunError;
+use super::super::output::stop::Stop;
+use super::super::view::View;
+
+/// Evaluates a view's select tree over each batch of resources.
+#[derive(Clone, Debug)]
+pub struct ViewExec {
+    view: Arc<View>,
+    input: Arc<dyn ExecutionPlan>,
+    /// Whether the view's `where` is this operator's to apply; otherwise the scan has applied it.
+    filters: bool,
+    stop: Stop,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl ViewExec {
+    pub(in crate::views) fn new(view: Arc<View>, input: Arc<dyn ExecutionPlan>, filters: bool, stop: Stop) -> ViewExec {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(view.schema.clone()),
+            input.output_partitioning().clone(),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        let (properties, metrics) = (Arc::new(properties), ExecutionPlanMetricsSet::new());
+        ViewExec {
+            view,
+            input,
+            filters,
+            stop,
+            properties,
+            metrics,
+        }
+    }
+}
+
+impl DisplayAs for ViewExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("ViewExec: ")?;
+        columns_and_leaves(&self.view, self.filters, f)
+    }
+}
+
+/// What a view gives and what it reads; its `where`, if the operator applies it.
+pub(in crate::views) fn columns_and_leaves(view: &View, filters: bool, f: &mut fmt::Formatter) -> fmt::Result {
+    let columns: Vec<&str> = view.columns().iter().map(|column| column.name.as_str()).collect();
+    let leaves: Vec<&str> = view.leaves().iter().map(String::as_str).collect();
+    write!(f, "columns=[{}], leaves=[{}]", columns.join(", "), leaves.join(", "))?;
+    match view.filter_text().filter(|_| filters) {
+        Some(text) => write!(f, ", where=[{text}]"),
+        None => Ok(()),
+    }
+}
+
+impl ExecutionPlan for ViewExec {
+    fn name(&self) -> &str {
+        "ViewExec"
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.view.schema.clone()
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match (children.pop(), children.is_empty()) {
+            (Some(input), true) => {
+                let (view, stop) = (self.view.clone(), self.stop.clone());
+                Ok(Arc::new(ViewExec::new(view, input, self.filters, stop)))
+            }
+            _ => internal_err!("ViewExec has one child"),
+        }
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let input = self.stop.ends(self.input.execute(partition, context)?);
+        let metrics = BaselineMetrics::new(&self.metrics, partition);
+        let (view, filters, stop) = (self.view.clone(), self.filters, self.stop.clone());
+        let batches = input.flat_map(move |batch| {
+            let metrics = metrics.clone();
+            let wanted = stop.check().map_err(RunError::into_plan);
+            let (rows, failed) = match wanted.and(batch) {
+                Ok(batch) => (Some(view.rows(batch, filters)), None),
+                Err(error) => (None, Some(Err(error))),
+            };
+            let mut rows = rows.into_iter().flatten();
+            let computed = std::iter::from_fn(move || {
+                let _timer = metrics.elapsed_compute().timer();
+                let batch = rows.next()?.map_err(RunError::into_plan);
+                metrics.record_output(batch.as_ref().map_or(0, RecordBatch::num_rows));
+                Some(batch)
+            });
+            futures::stream::iter(computed.chain(failed))
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+}

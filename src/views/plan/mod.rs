@@ -1,0 +1,9 @@
+//! Views as operators of plans and as tables of SQL.
+
+pub(super) mod exec;
+pub(super) mod node;
+pub(super) mod predicate;
+pub(super) mod several;
+pub(super) mod sought;
+pub(super) mod table;
+pub(super) mod typed;

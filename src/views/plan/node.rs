@@ -1,0 +1,192 @@
+//! Views as nodes of logical plans: resources in, rows out. One view's rows have the view's columns; of several views
+//! over the same resources each has a column of its own, which holds its rows as lists.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::Session;
+use datafusion::common::{DFSchema, DFSchemaRef, Result, internal_err};
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
+
+use super::super::output::stop::Stop;
+use super::super::view::View;
+use super::exec::ViewExec;
+use super::several::{self, ViewsExec};
+
+/// One view or several over the resources of a table.
+#[derive(Clone, Debug)]
+pub(in crate::views) struct ViewNode {
+    input: LogicalPlan,
+    views: Arc<[Arc<View>]>,
+    shape: Shape,
+    /// Whether each view's `where` is still to be applied; otherwise the scan applies it.
+    filters: bool,
+    stop: Stop,
+    schema: DFSchemaRef,
+}
+
+/// What rows are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// The columns of the only view.
+    Columns,
+    /// Lists of rows, a column for each view; at most so many rows of each are wanted.
+    Lists { limit: Option<usize> },
+}
+
+impl ViewNode {
+    /// The rows of a view.
+    pub(in crate::views) fn of_one(
+        input: LogicalPlan,
+        view: &Arc<View>,
+        filters: bool,
+        stop: &Stop,
+    ) -> Result<LogicalPlan> {
+        let schema = view.schema.clone();
+        ViewNode::plan(input, Arc::new([view.clone()]), Shape::Columns, filters, stop, &schema)
+    }
+
+    /// The rows of several views, at most so many of each.
+    pub(in crate::views) fn of_several(
+        input: LogicalPlan,
+        views: &[Arc<View>],
+        filters: bool,
+        limit: Option<usize>,
+    ) -> Result<LogicalPlan> {
+        let (schema, shape) = (several::schema(views), Shape::Lists { limit });
+        ViewNode::plan(input, views.into(), shape, filters, &Stop::default(), &schema)
+    }
+
+    fn plan(
+        input: LogicalPlan,
+        views: Arc<[Arc<View>]>,
+        shape: Shape,
+        filters: bool,
+        stop: &Stop,
+        schema: &SchemaRef,
+    ) -> Result<LogicalPlan> {
+        let schema = Arc::new(DFSchema::try_from(schema.as_ref().clone())?);
+        let stop = stop.clone();
+        Ok(LogicalPlan::Extension(Extension {
+            node: Arc::new(ViewNode {
+                input,
+                views,
+                shape,
+                filters,
+                stop,
+                schema,
+            }),
+        }))
+    }
+}
+
+/// By the views themselves: the same view stands in one place of a plan only.
+impl PartialEq for ViewNode {
+    fn eq(&self, other: &ViewNode) -> bool {
+        Arc::ptr_eq(&self.views, &other.views)
+            && (self.shape, self.filters) == (other.shape, other.filters)
+            && self.input == other.input
+    }
+}
+
+impl Eq for ViewNode {}
+
+impl PartialOrd for ViewNode {
+    fn partial_cmp(&self, other: &ViewNode) -> Option<std::cmp::Ordering> {
+        self.input
+            .partial_cmp(&other.input)
+            .filter(|order| order.is_ne() || self == other)
+    }
+}
+
+impl Hash for ViewNode {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.views).hash(state);
+        self.input.hash(state);
+    }
+}
+
+impl UserDefinedLogicalNodeCore for ViewNode {
+    fn name(&self) -> &str {
+        match self.shape {
+            Shape::Columns => "View",
+            Shape::Lists { .. } => "Views",
+        }
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        vec![&self.input]
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        &self.schema
+    }
+
+    fn expressions(&self) -> Vec<Expr> {
+        Vec::new()
+    }
+
+    fn fmt_for_explain(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}: ", UserDefinedLogicalNodeCore::name(self))?;
+        for (place, view) in self.views.iter().enumerate() {
+            let between = if place == 0 { "" } else { ", " };
+            write!(f, "{between}{}", several::label(place, view))?;
+            if let Some(text) = view.filter_text().filter(|_| self.filters) {
+                write!(f, " where [{text}]")?;
+            }
+        }
+        match self.shape {
+            Shape::Lists { limit: Some(limit) } => write!(f, ", limit={limit} each"),
+            _ => Ok(()),
+        }
+    }
+
+    fn with_exprs_and_inputs(&self, _: Vec<Expr>, mut inputs: Vec<LogicalPlan>) -> Result<ViewNode> {
+        match (inputs.pop(), inputs.is_empty()) {
+            (Some(input), true) => Ok(ViewNode { input, ..self.clone() }),
+            _ => internal_err!("a view has one input"),
+        }
+    }
+
+    /// A select tree is evaluated whole.
+    fn necessary_children_exprs(&self, _: &[usize]) -> Option<Vec<Vec<usize>>> {
+        Some(vec![(0..self.input.schema().fields().len()).collect()])
+    }
+}
+
+/// Makes the operators of views.
+pub(in crate::views) struct Tables;
+
+#[async_trait]
+impl ExtensionPlanner for Tables {
+    async fn plan_extension(
+        &self,
+        _: &dyn PhysicalPlanner,
+        node: &dyn UserDefinedLogicalNode,
+        _: &[&LogicalPlan],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        _: &dyn Session,
+        _: &PhysicalPlanningContext,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(node) = node.as_any().downcast_ref::<ViewNode>() else {
+            return Ok(None);
+        };
+        let (filters, views) = (node.filters, node.views.as_ref());
+        Ok(Some(match (inputs, node.shape, views) {
+            ([input], Shape::Columns, [view]) => {
+                let (input, stop) = (input.clone(), node.stop.clone());
+                Arc::new(ViewExec::new(view.clone(), input, filters, stop))
+            }
+            ([input], Shape::Lists { limit }, _) => {
+                Arc::new(ViewsExec::new(node.views.clone(), input.clone(), filters, limit))
+            }
+            _ => return internal_err!("a view has one input"),
+        }))
+    }
+}

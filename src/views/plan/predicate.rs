@@ -1,0 +1,70 @@
+//! The `where` of views as a predicate, which a plan holds in its filter and the scan takes over.
+
+use std::sync::Arc;
+
+use arrow::array::{BooleanArray, RecordBatch};
+use datafusion::error::DataFusionError;
+
+use super::super::error::RunError;
+use super::super::view::View;
+use crate::fhir::storage::LeafSet;
+use crate::lake::scan::{Necessary, Predicate, Prune};
+
+/// The resources that a view keeps, or that any of several views does.
+#[derive(Debug)]
+struct Where {
+    views: Vec<Arc<View>>,
+    label: Arc<str>,
+    leaves: LeafSet,
+    necessary: Necessary,
+}
+
+/// That one of these views keeps the resource. Each has a `where`.
+pub(in crate::views) fn of(views: &[Arc<View>]) -> Arc<dyn Predicate> {
+    let text = |view: &Arc<View>| format!("where {}", view.filter_text().unwrap_or_default());
+    let labels: Vec<String> = views.iter().map(text).collect();
+    let necessary = match views {
+        [only] => only.necessary(),
+        // Items of which each view wants its own decide nothing alone.
+        several => Necessary {
+            prune: Prune::any(several.iter().map(|view| view.necessary().prune)),
+            ..Necessary::default()
+        },
+    };
+    Arc::new(Where {
+        views: views.to_vec(),
+        label: labels.join(" or ").into(),
+        leaves: views.iter().flat_map(|view| view.filter_leaves()).collect(),
+        necessary,
+    })
+}
+
+impl Predicate for Where {
+    fn label(&self) -> &Arc<str> {
+        &self.label
+    }
+
+    fn leaves(&self) -> &LeafSet {
+        &self.leaves
+    }
+
+    fn necessary(&self) -> &Necessary {
+        &self.necessary
+    }
+
+    fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, DataFusionError> {
+        let views = match self.views.as_slice() {
+            [only] => return only.keep(batch).map_err(RunError::into_plan),
+            several => several,
+        };
+        let mut kept = BooleanArray::from(vec![false; batch.num_rows()]);
+        for view in views {
+            match view.keep(batch) {
+                Ok(keeps) => kept = arrow::compute::or(&kept, &keeps)?,
+                // The rows are kept, so that the view itself meets its error.
+                Err(_) => return Ok(BooleanArray::from(vec![true; batch.num_rows()])),
+            }
+        }
+        Ok(kept)
+    }
+}

@@ -1,0 +1,334 @@
+//! Several views as one operator of a DataFusion plan: every batch of resources goes through each view's select tree on
+//! the thread that read it.
+//!
+//! A row of its output is what one view made of some resources: the view's place, and its rows as a list in the
+//! view's own column. An error of a view is that view's alone, so it does not end the stream: the row says where it is
+//! kept.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, RecordBatch, RecordBatchOptions, StructArray, UInt32Array};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, UInt32Type};
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::TaskContext;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
+    ReplaceChildrenOptions, SendableRecordBatchStream,
+};
+use futures::StreamExt;
+
+use super::super::error::RunError;
+use super::super::view::View;
+use super::exec::columns_and_leaves;
+
+/// The columns before those of the views: whose rows these are, and the error that stands in their place.
+const BEFORE: usize = 2;
+
+/// Something of one of the views, named by its place; an error is that view's alone.
+pub(in crate::views) type OfView<T> = (usize, Result<T, RunError>);
+
+/// Which views want no more rows.
+pub(in crate::views) type Stopped = Arc<[AtomicBool]>;
+
+/// As many flags as there are views, none of them set.
+pub(in crate::views) fn none_stopped(views: usize) -> Stopped {
+    (0..views).map(|_| AtomicBool::new(false)).collect()
+}
+
+/// The rows of the views at these places over a batch of resources, one view after the other; of those that want rows.
+pub(in crate::views) fn fan(
+    views: Arc<[Arc<View>]>,
+    places: Arc<[usize]>,
+    stopped: Stopped,
+    batch: RecordBatch,
+    filters: bool,
+) -> impl Iterator<Item = OfView<RecordBatch>> {
+    (0..places.len()).flat_map(move |at| {
+        let place = places[at];
+        let wanted = stopped.clone();
+        let rows = (!wanted[place].load(Ordering::Relaxed)).then(|| views[place].rows(batch.clone(), filters));
+        rows.into_iter()
+            .flatten()
+            .take_while(move |_| !wanted[place].load(Ordering::Relaxed))
+            .map(move |rows| (place, rows))
+    })
+}
+
+/// The columns of the operator's output. Views may have one name or none, so places name them.
+pub(in crate::views) fn schema(views: &[Arc<View>]) -> SchemaRef {
+    let before = [
+        Arc::new(Field::new("view", DataType::UInt32, false)),
+        Arc::new(Field::new("error", DataType::UInt32, true)),
+    ];
+    let lists = views.iter().enumerate().map(|(place, view)| {
+        let list = DataType::List(item(view));
+        Arc::new(Field::new(format!("rows{place}"), list, true))
+    });
+    Arc::new(Schema::new(before.into_iter().chain(lists).collect::<Vec<FieldRef>>()))
+}
+
+fn item(view: &View) -> FieldRef {
+    let rows = DataType::Struct(view.schema.fields().clone());
+    Arc::new(Field::new_list_field(rows, false))
+}
+
+/// Evaluates the select trees of several views over each batch of resources.
+#[derive(Clone, Debug)]
+pub struct ViewsExec {
+    views: Arc<[Arc<View>]>,
+    input: Arc<dyn ExecutionPlan>,
+    /// Whether each view's `where` is this operator's to apply.
+    filters: bool,
+    /// Rows of each view that are wanted; whoever takes them says when there are enough.
+    limit: Option<usize>,
+    outcome: Arc<Outcome>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+/// How one run goes.
+#[derive(Debug)]
+pub(in crate::views) struct Outcome {
+    /// Whoever takes the rows sets it, and threads leave those views out.
+    pub(in crate::views) stopped: Stopped,
+    errors: Mutex<Vec<Option<RunError>>>,
+}
+
+impl Outcome {
+    fn new(views: usize) -> Arc<Outcome> {
+        Arc::new(Outcome {
+            stopped: none_stopped(views),
+            errors: Mutex::default(),
+        })
+    }
+
+    /// Keeps an error and says where.
+    fn keep(&self, error: RunError) -> u32 {
+        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        errors.push(Some(error));
+        (errors.len() - 1) as u32
+    }
+
+    fn error(&self, at: u32) -> RunError {
+        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        errors
+            .get_mut(at as usize)
+            .and_then(Option::take)
+            .unwrap_or(RunError::Worker)
+    }
+
+    /// The rows that the operator's output holds, by view.
+    pub(in crate::views) fn rows(&self, batch: &RecordBatch, views: &[Arc<View>]) -> Vec<OfView<RecordBatch>> {
+        let (places, errors) = (batch.column(0).as_primitive::<UInt32Type>(), batch.column(1));
+        let errors = errors.as_primitive::<UInt32Type>();
+        let of_row = |row: usize| {
+            let view = places.value(row) as usize;
+            let rows = match errors.is_valid(row) {
+                true => Err(self.error(errors.value(row))),
+                false => taken_out(batch.column(BEFORE + view), row, &views[view].schema),
+            };
+            (view, rows)
+        };
+        (0..batch.num_rows()).map(of_row).collect()
+    }
+}
+
+/// The rows in a list.
+fn taken_out(lists: &ArrayRef, row: usize, schema: &SchemaRef) -> Result<RecordBatch, RunError> {
+    let rows = lists.as_list::<i32>().value(row);
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+    let columns = rows.as_struct().columns().to_vec();
+    Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
+}
+
+impl ViewsExec {
+    pub(in crate::views) fn new(
+        views: Arc<[Arc<View>]>,
+        input: Arc<dyn ExecutionPlan>,
+        filters: bool,
+        limit: Option<usize>,
+    ) -> ViewsExec {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema(&views)),
+            input.output_partitioning().clone(),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        ViewsExec {
+            outcome: Outcome::new(views.len()),
+            views,
+            input,
+            filters,
+            limit,
+            properties: Arc::new(properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+
+    /// The same for another run, and how that goes.
+    pub(in crate::views) fn begun(&self) -> (ViewsExec, Arc<Outcome>) {
+        let outcome = Outcome::new(self.views.len());
+        let begun = ViewsExec {
+            outcome: outcome.clone(),
+            ..self.clone()
+        };
+        (begun, outcome)
+    }
+}
+
+impl DisplayAs for ViewsExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("ViewsExec: ")?;
+        for (place, view) in self.views.iter().enumerate() {
+            let between = if place == 0 { "" } else { ", " };
+            write!(f, "{between}{}=[", label(place, view))?;
+            columns_and_leaves(view, self.filters, f)?;
+            f.write_str("]")?;
+        }
+        match self.limit {
+            Some(limit) => write!(f, ", limit={limit} each"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A view's name, or else its place.
+pub(in crate::views) fn label(place: usize, view: &View) -> String {
+    view.name().map_or_else(|| place.to_string(), str::to_owned)
+}
+
+impl ExecutionPlan for ViewsExec {
+    fn name(&self) -> &str {
+        "ViewsExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match (children.pop(), children.is_empty()) {
+            (Some(input), true) => {
+                let views = self.views.clone();
+                Ok(Arc::new(ViewsExec::new(views, input, self.filters, self.limit)))
+            }
+            _ => internal_err!("ViewsExec has one child"),
+        }
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let input = self.input.execute(partition, context)?;
+        let metrics = BaselineMetrics::new(&self.metrics, partition);
+        let of_view = |(place, view): (usize, &Arc<View>)| {
+            let name = format!("rows_of_{}", label(place, view));
+            MetricBuilder::new(&self.metrics).counter(name, partition)
+        };
+        let counts: Arc<[Count]> = self.views.iter().enumerate().map(of_view).collect();
+        let places: Arc<[usize]> = (0..self.views.len()).collect();
+        let (views, filters) = (self.views.clone(), self.filters);
+        let lists = Lists::new(self.schema(), self.outcome.clone());
+        let batches = input.flat_map(move |batch| {
+            let (rows, failed) = match batch {
+                Ok(batch) => {
+                    let stopped = lists.outcome.stopped.clone();
+                    let rows = fan(views.clone(), places.clone(), stopped, batch, filters);
+                    (Some(rows), None)
+                }
+                Err(error) => (None, Some(Err(error))),
+            };
+            let mut rows = rows.into_iter().flatten();
+            let (lists, metrics, counts) = (lists.clone(), metrics.clone(), counts.clone());
+            let computed = std::iter::from_fn(move || {
+                let _timer = metrics.elapsed_compute().timer();
+                let (place, rows) = rows.next()?;
+                counts[place].add(rows.as_ref().map_or(0, RecordBatch::num_rows));
+                metrics.record_output(1);
+                Some(lists.row(place, rows))
+            });
+            futures::stream::iter(computed.chain(failed))
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+}
+
+/// Makes rows of the output.
+#[derive(Clone)]
+struct Lists {
+    schema: SchemaRef,
+    /// What stands in the columns of the other views.
+    nothing: Arc<[ArrayRef]>,
+    outcome: Arc<Outcome>,
+}
+
+impl Lists {
+    fn new(schema: SchemaRef, outcome: Arc<Outcome>) -> Lists {
+        let nothing = |field: &FieldRef| arrow::array::new_null_array(field.data_type(), 1);
+        Lists {
+            nothing: schema.fields().iter().map(nothing).collect(),
+            schema,
+            outcome,
+        }
+    }
+
+    /// What a view made of some resources.
+    fn row(&self, view: usize, rows: Result<RecordBatch, RunError>) -> Result<RecordBatch> {
+        let mut columns = self.nothing.to_vec();
+        columns[0] = Arc::new(UInt32Array::from_value(view as u32, 1));
+        match rows {
+            Ok(rows) => columns[BEFORE + view] = list(rows, self.schema.field(BEFORE + view))?,
+            Err(error) => columns[1] = Arc::new(UInt32Array::from_value(self.outcome.keep(error), 1)),
+        }
+        Ok(RecordBatch::try_new(self.schema.clone(), columns)?)
+    }
+}
+
+/// Rows as one list.
+fn list(rows: RecordBatch, field: &Field) -> Result<ArrayRef> {
+    let DataType::List(item) = field.data_type() else {
+        return internal_err!("rows of a view are a list");
+    };
+    let (fields, length) = (rows.schema_ref().fields().clone(), rows.num_rows());
+    let rows = StructArray::try_new_with_length(fields, rows.columns().to_vec(), None, length)?;
+    let offsets = OffsetBuffer::from_lengths([length]);
+    Ok(Arc::new(ListArray::try_new(
+        item.clone(),
+        offsets,
+        Arc::new(rows),
+        None,
+    )?))
+}

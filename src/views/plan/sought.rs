@@ -1,0 +1,467 @@
+//! What a condition on a view's columns says of the resources that its rows are made of: a FHIRPath expression that is
+//! true of every resource with such a row, and from it what statistics and dictionary codes can tell.
+//!
+//! `code = '8480-6'` over a column `code` that is `code.coding.code.first()` below `forEach: component` becomes
+//! `component.exists(code.coding.code.first() = '8480-6')`. The condition is still to be asked of the rows.
+
+use std::sync::Arc;
+
+use arrow::array::{BooleanArray, RecordBatch};
+use chrono::{Days, NaiveDate};
+use datafusion::common::{Column as Named, Result, ScalarValue};
+use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::{Expr, Operator};
+
+use super::super::definition::column::{Column, Kind};
+use super::super::definition::sql_type::SqlType;
+use super::super::view::{Cell, Select, Steps, View};
+use crate::fhir::storage::LeafSet;
+use crate::fhir::temporal::Temporal;
+use crate::fhirpath::{CompileOptions, ItemType, System, necessary};
+use crate::lake::scan::{Necessary, Predicate, Prune};
+
+/// Values of an `IN` beyond this many are not spelled out.
+const MOST_VALUES: usize = 64;
+/// Microseconds of a day.
+const DAY: i64 = 86_400_000_000;
+
+/// What must hold of resources whose rows a condition may keep.
+#[derive(Debug)]
+pub(in crate::views) struct Sought {
+    label: Arc<str>,
+    leaves: LeafSet,
+    necessary: Necessary,
+}
+
+impl Sought {
+    /// What a filter over the view's columns comes to; `None` if nothing can be told.
+    pub(in crate::views) fn of(view: &View, filter: &Expr) -> Option<Sought> {
+        let text = condition(view, filter)?;
+        let options = CompileOptions {
+            json_names: true,
+            ..CompileOptions::default()
+        };
+        let necessary = necessary(&text, view.resource, &options).ok()??;
+        let tells = necessary.prune != Prune::Keep || !necessary.items.is_empty();
+        tells.then(|| Sought {
+            label: format!("for {filter}").into(),
+            leaves: LeafSet::new(),
+            // No row is asked: the filter above the view does that.
+            necessary: Necessary {
+                exact: true,
+                ..necessary
+            },
+        })
+    }
+}
+
+impl View {
+    /// What must hold of a resource for one of its rows to meet a filter over the view's columns, as far as a scan can
+    /// tell; `None` if it cannot.
+    pub fn sought(&self, filter: &Expr) -> Option<Arc<dyn Predicate>> {
+        Some(Arc::new(Sought::of(self, filter)?))
+    }
+}
+
+impl Predicate for Sought {
+    fn label(&self) -> &Arc<str> {
+        &self.label
+    }
+
+    fn leaves(&self) -> &LeafSet {
+        &self.leaves
+    }
+
+    fn necessary(&self) -> &Necessary {
+        &self.necessary
+    }
+
+    fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        Ok(BooleanArray::from(vec![true; batch.num_rows()]))
+    }
+}
+
+/// A FHIRPath expression that is true of each resource one of whose rows meets the filter.
+fn condition(view: &View, filter: &Expr) -> Option<String> {
+    if let Some((at, values)) = choice(view, filter) {
+        return compared(view, at, Operator::Eq, &values);
+    }
+    match filter {
+        Expr::BinaryExpr(binary) => {
+            let (left, right) = (binary.left.as_ref(), binary.right.as_ref());
+            match binary.op {
+                Operator::Or => Some(format!("({}) or ({})", condition(view, left)?, condition(view, right)?)),
+                Operator::And => Some(format!(
+                    "({}) and ({})",
+                    condition(view, left)?,
+                    condition(view, right)?
+                )),
+                operator => match (column(view, left), column(view, right)) {
+                    (Some(at), None) => compared(view, at, operator, &[literal(right)?]),
+                    (None, Some(at)) => compared(view, at, operator.swap()?, &[literal(left)?]),
+                    _ => None,
+                },
+            }
+        }
+        Expr::InList(InList {
+            expr,
+            list,
+            negated: false,
+        }) if list.len() <= MOST_VALUES => {
+            let values: Vec<&ScalarValue> = list.iter().map(literal).collect::<Option<_>>()?;
+            compared(view, column(view, expr)?, Operator::Eq, &values)
+        }
+        Expr::Between(between) if !between.negated => {
+            let at = column(view, &between.expr)?;
+            let low = compared(view, at, Operator::GtEq, &[literal(&between.low)?])?;
+            let high = compared(view, at, Operator::LtEq, &[literal(&between.high)?])?;
+            Some(format!("({low}) and ({high})"))
+        }
+        Expr::IsNotNull(inner) => {
+            let at = column(view, inner)?;
+            // A list without values is no null.
+            if view.columns[at].collection {
+                return None;
+            }
+            everywhere(view, at, &|cell| Some(format!("({}).exists()", text(cell)?)))
+        }
+        Expr::Column(_) | Expr::IsTrue(_) | Expr::Not(_) | Expr::IsFalse(_) => {
+            let (inner, value) = match filter {
+                Expr::IsTrue(inner) => (inner.as_ref(), true),
+                Expr::Not(inner) | Expr::IsFalse(inner) => (inner.as_ref(), false),
+                other => (other, true),
+            };
+            let value = ScalarValue::Boolean(Some(value));
+            compared(view, column(view, inner)?, Operator::Eq, &[&value])
+        }
+        _ => None,
+    }
+}
+
+/// The column that a chain of `or` compares with a value in each part, and the values.
+fn choice<'f>(view: &View, filter: &'f Expr) -> Option<(usize, Vec<&'f ScalarValue>)> {
+    let Expr::BinaryExpr(binary) = filter else { return None };
+    let (left, right) = (binary.left.as_ref(), binary.right.as_ref());
+    match binary.op {
+        Operator::Or => {
+            let ((at, mut values), (other, more)) = (choice(view, left)?, choice(view, right)?);
+            values.extend(more);
+            (at == other && values.len() <= MOST_VALUES).then_some((at, values))
+        }
+        Operator::Eq => match (column(view, left), column(view, right)) {
+            (Some(at), None) => Some((at, vec![literal(right)?])),
+            (None, Some(at)) => Some((at, vec![literal(left)?])),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The place of the view's column that an expression is, a cast of moments not considered.
+fn column(view: &View, expression: &Expr) -> Option<usize> {
+    match expression {
+        Expr::Column(Named { name, .. }) => view.columns.iter().position(|column| column.name == *name),
+        Expr::Cast(cast) => column(view, &cast.expr).filter(|at| {
+            let sql = view.columns[*at].sql;
+            matches!(sql, SqlType::Date | SqlType::Timestamp { .. } | SqlType::Integer)
+        }),
+        _ => None,
+    }
+}
+
+fn literal(expression: &Expr) -> Option<&ScalarValue> {
+    match expression {
+        Expr::Literal(value, _) if !value.is_null() => Some(value),
+        _ => None,
+    }
+}
+
+/// That a column stands in a relation to one of some values.
+fn compared(view: &View, at: usize, operator: Operator, values: &[&ScalarValue]) -> Option<String> {
+    let column = &view.columns[at];
+    if column.collection {
+        return None;
+    }
+    let of_cell = |cell: &Cell| {
+        let path = text(cell)?;
+        if let Some(one_of) = texts(column, cell, path, operator, values) {
+            return Some(one_of);
+        }
+        let of_value = |value: &&ScalarValue| cell_compared(column, cell, path, operator, value);
+        let parts: Vec<String> = values.iter().map(of_value).collect::<Option<_>>()?;
+        (!parts.is_empty()).then(|| parts.join(" or "))
+    };
+    everywhere(view, at, &of_cell)
+}
+
+/// That a single text is one of several, which dictionary codes can decide together.
+fn texts(column: &Column, cell: &Cell, path: &str, operator: Operator, values: &[&ScalarValue]) -> Option<String> {
+    let of_text = |ty: &ItemType| ty.system() == Some(System::String);
+    let is_text = matches!(column.sql, SqlType::Text(_)) && column.kind == Kind::Text;
+    let is_single = !cell.program.is_multi_valued() && cell.program.output_types().iter().all(of_text);
+    if !is_text || !is_single || values.len() < 2 || operator != Operator::Eq {
+        return None;
+    }
+    let text = |value: &&ScalarValue| Some(quoted(value.try_as_str()??));
+    let texts: Vec<String> = values.iter().map(text).collect::<Option<_>>()?;
+    Some(format!("({path}) in ({})", texts.join(" | ")))
+}
+
+/// A cell's relation to a value, as a FHIRPath expression on the cell's context that holds where SQL's comparison does.
+fn cell_compared(column: &Column, cell: &Cell, path: &str, operator: Operator, value: &ScalarValue) -> Option<String> {
+    let types = cell.program.output_types();
+    let all = |wanted: &[System]| {
+        !types.is_empty()
+            && types
+                .iter()
+                .all(|ty| ty.system().is_some_and(|system| wanted.contains(&system)))
+    };
+    if all(&[System::Date, System::DateTime]) {
+        return moment_compared(column, path, operator, value);
+    }
+    match (column.kind, column.sql) {
+        (Kind::Text, SqlType::Text(_)) if operator == Operator::Eq && all(&[System::String]) => {
+            let text = value.try_as_str()??;
+            Some(format!("({path}) = {}", quoted(text)))
+        }
+        (Kind::Boolean, SqlType::Boolean) if operator == Operator::Eq && all(&[System::Boolean]) => {
+            let ScalarValue::Boolean(Some(value)) = value else {
+                return None;
+            };
+            Some(format!("({path}) = {value}"))
+        }
+        (Kind::Integer, SqlType::Integer) if all(&[System::Integer]) => {
+            let number = match value {
+                ScalarValue::Int32(Some(number)) => *number,
+                ScalarValue::Int64(Some(number)) => i32::try_from(*number).ok()?,
+                _ => return None,
+            };
+            // FHIRPath has no negative literal that the analysis takes for one.
+            (number >= 0).then_some(())?;
+            Some(format!("({path}) {} {number}", symbol(operator)?))
+        }
+        _ => None,
+    }
+}
+
+/// The same for dates and times, a day wider on both sides: texts are compared as they were written, in zones of their
+/// own, and the bounds are in UTC.
+fn moment_compared(column: &Column, path: &str, operator: Operator, value: &ScalarValue) -> Option<String> {
+    let (from, to) = match column.sql {
+        SqlType::Text(_) => {
+            let time = Temporal::date_time(value.try_as_str()??).ok()?;
+            (day_of(time.start)?, day_of(time.end)?)
+        }
+        SqlType::Date | SqlType::Timestamp { .. } => {
+            let day = match value {
+                ScalarValue::Date32(Some(days)) => day_of(i64::from(*days) * DAY)?,
+                ScalarValue::TimestampSecond(Some(time), _) => day_of(time.checked_mul(1_000_000)?)?,
+                ScalarValue::TimestampMillisecond(Some(time), _) => day_of(time.checked_mul(1_000)?)?,
+                ScalarValue::TimestampMicrosecond(Some(time), _) => day_of(*time)?,
+                ScalarValue::TimestampNanosecond(Some(time), _) => day_of(time.div_euclid(1_000))?,
+                _ => return None,
+            };
+            (day, day)
+        }
+        _ => return None,
+    };
+    let (from, to) = (from.checked_sub_days(Days::new(1))?, to.checked_add_days(Days::new(1))?);
+    let (from, to) = (from.format("%Y-%m-%d"), to.format("%Y-%m-%d"));
+    match operator {
+        Operator::Eq => Some(format!("({path}) >= @{from} and ({path}) <= @{to}")),
+        Operator::Gt | Operator::GtEq => Some(format!("({path}) >= @{from}")),
+        Operator::Lt | Operator::LtEq => Some(format!("({path}) <= @{to}")),
+        _ => None,
+    }
+}
+
+/// The day of a moment in UTC, of years that FHIR writes.
+fn day_of(microseconds: i64) -> Option<NaiveDate> {
+    let days = microseconds.div_euclid(DAY);
+    let day = NaiveDate::from_ymd_opt(1970, 1, 1)?.checked_add_signed(chrono::TimeDelta::try_days(days)?)?;
+    let year = chrono::Datelike::year(&day);
+    (2..=9998).contains(&year).then_some(day)
+}
+
+fn symbol(operator: Operator) -> Option<&'static str> {
+    Some(match operator {
+        Operator::Eq => "=",
+        Operator::Lt => "<",
+        Operator::LtEq => "<=",
+        Operator::Gt => ">",
+        Operator::GtEq => ">=",
+        _ => return None,
+    })
+}
+
+/// A text as FHIRPath writes it.
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('\'');
+    for letter in text.chars() {
+        match letter {
+            '\'' | '\\' => out.extend(['\\', letter]),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            other => out.push(other),
+        }
+    }
+    out.push('\'');
+    out
+}
+
+/// The cell's expression; `None` where it depends on more than its context. A line of its own ends a comment in it.
+fn text(cell: &Cell) -> Option<&str> {
+    Some(cell.program.text()).filter(|text| is_plain(text))
+}
+
+/// Whether an expression names nothing from outside of it and has no comment that would go on behind it. What stands
+/// in quotes is text.
+fn is_plain(text: &str) -> bool {
+    let (mut quote, mut before, mut letters) = (None, ' ', text.chars());
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(_), '\\') => drop(letters.next()),
+            (Some(open), _) if open == letter => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"' | '`') => quote = Some(letter),
+            (None, '%') => return false,
+            (None, '/' | '*') if before == '/' => return false,
+            (None, _) => {}
+        }
+        before = if quote.is_some() { ' ' } else { letter };
+    }
+    quote.is_none()
+}
+
+/// That what `of_cell` says holds of one of the cells that fill a slot, from the resource on.
+fn everywhere(view: &View, slot: usize, of_cell: &dyn Fn(&Cell) -> Option<String>) -> Option<String> {
+    let mut found = Vec::new();
+    for select in &view.selects {
+        collect(select, slot, of_cell, &mut found)?;
+    }
+    match found.len() {
+        0 => None,
+        1 => found.pop(),
+        _ => Some(format!("({})", found.join(") or ("))),
+    }
+}
+
+/// Adds the conditions of a select's cells, each on the select's context; `None` if one of them cannot be said.
+fn collect(
+    select: &Select,
+    slot: usize,
+    of_cell: &dyn Fn(&Cell) -> Option<String>,
+    found: &mut Vec<String>,
+) -> Option<()> {
+    let mut inside = Vec::new();
+    for cell in select.cells.iter().filter(|cell| cell.slot == slot) {
+        inside.push(of_cell(cell)?);
+    }
+    for below in select.selects.iter().chain(&select.union) {
+        collect(below, slot, of_cell, &mut inside)?;
+    }
+    match &select.iteration {
+        _ if inside.is_empty() => {}
+        None => found.append(&mut inside),
+        Some(iteration) => {
+            let Steps::Each(program) = &iteration.steps else {
+                return None;
+            };
+            let text = Some(program.text()).filter(|text| is_plain(text))?;
+            found.push(format!("({text}).exists(({}))", inside.join(") or (")));
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::prelude::{col, lit};
+
+    use super::*;
+
+    fn view() -> View {
+        let view = r#"{"resourceType": "ViewDefinition", "name": "v", "status": "active", "resource": "Observation",
+            "constant": [{"name": "loinc", "valueString": "http://loinc.org"}],
+            "select": [
+                {"column": [{"name": "id", "path": "id", "type": "id"},
+                    {"name": "status", "path": "status", "type": "code"},
+                    {"name": "code", "path": "code.coding.where(system = 'http://loinc.org').code.first()", "type": "code"},
+                    {"name": "of", "path": "code.coding.where(system = %loinc).code.first()", "type": "code"},
+                    {"name": "value", "path": "value.ofType(Quantity).value", "type": "decimal"},
+                    {"name": "codes", "path": "code.coding.code", "type": "code", "collection": true},
+                    {"name": "taken", "path": "effective.ofType(dateTime)", "type": "dateTime"},
+                    {"name": "day", "path": "effective.ofType(dateTime)", "type": "dateTime",
+                        "tag": [{"name": "ansi/type", "value": "DATE"}]}]},
+                {"forEach": "component", "column": [{"name": "part", "path": "code.coding.code.first()", "type": "code"}]}]}"#;
+        View::parse(view.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_condition_on_columns_is_one_on_resources() {
+        let view = view();
+        let said = |filter: Expr| condition(&view, &filter);
+        let code = "code.coding.where(system = 'http://loinc.org').code.first()";
+        for (filter, expected) in [
+            (col("status").eq(lit("final")), Some("(status) = 'final'".to_owned())),
+            (col("code").eq(lit("a'b")), Some(format!("({code}) = 'a\\'b'"))),
+            (
+                col("code").eq(lit("a")).or(col("code").eq(lit("b"))),
+                Some(format!("({code}) in ('a' | 'b')")),
+            ),
+            (
+                col("part").eq(lit("8480-6")),
+                Some("(component).exists(((code.coding.code.first()) = '8480-6'))".to_owned()),
+            ),
+            (
+                col("day").gt_eq(lit(ScalarValue::Date32(Some(18_262)))),
+                Some("(effective.ofType(dateTime)) >= @2019-12-31".to_owned()),
+            ),
+            (
+                col("taken").lt(lit("2020-06")),
+                Some("(effective.ofType(dateTime)) <= @2020-07-02".to_owned()),
+            ),
+            // What depends on a constant, is a list, has no bounds, or is another column.
+            (col("of").eq(lit("a")), None),
+            (col("codes").eq(lit("a")), None),
+            (col("status").gt(lit("a")), None),
+            (col("taken").gt(lit("yesterday")), None),
+            (col("value").gt(lit(5)), None),
+            (col("status").eq(col("code")), None),
+            (col("status").not_eq(lit("final")), None),
+        ] {
+            assert_eq!(said(filter.clone()), expected, "{filter}");
+        }
+    }
+
+    #[test]
+    fn a_condition_tells_the_scan_what_to_leave_out() {
+        let view = view();
+        let sought = Sought::of(&view, &col("part").eq(lit("8480-6"))).unwrap();
+        assert_eq!(sought.necessary.items.len(), 1);
+        assert!(sought.necessary.exact);
+        assert_eq!(
+            sought.necessary.prune.to_string(),
+            "(component exists and component.code.coding.code = '8480-6')"
+        );
+        assert!(Sought::of(&view, &col("value").gt(lit(5))).is_none());
+    }
+
+    #[test]
+    fn quotes_hide_what_looks_like_a_comment() {
+        for (text, expected) in [
+            ("a.where(b = 'http://c')", true),
+            ("a // b", false),
+            ("a /* b */", false),
+            ("a / b", true),
+            ("%c", false),
+            ("a = '%c'", true),
+            ("a = 'it\\'s // fine'", true),
+            ("a = 'open", false),
+        ] {
+            assert_eq!(is_plain(text), expected, "{text}");
+        }
+    }
+}

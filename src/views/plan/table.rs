@@ -1,0 +1,101 @@
+//! A view over a lake as a table of SQL: what a query names of its columns is evaluated, and what its filters say of
+//! them reaches the scan.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::Result;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+
+use super::super::output::stop::Stop;
+use super::super::view::View;
+use super::exec::ViewExec;
+use super::predicate;
+use super::typed::TypedExec;
+use crate::lake::scan::{Predicate, ROW, ScanRequest, ScopedTable, expression};
+
+/// A view over the table of its resource type, with columns of their SQL types.
+#[derive(Debug)]
+pub struct ViewTable {
+    view: Arc<View>,
+    table: ScopedTable,
+    schema: SchemaRef,
+}
+
+impl ViewTable {
+    /// `table` is that of the view's resource type, as its reader may see it.
+    pub fn new(view: &View, table: ScopedTable) -> ViewTable {
+        ViewTable {
+            view: view.for_run(),
+            schema: view.typed_schema(),
+            table,
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl TableProvider for ViewTable {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::View
+    }
+
+    /// What a filter says of columns is told to the scan as a necessary condition of resources; rows are still the
+    /// filter's to decide.
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        let support = |filter: &&Expr| match self.view.sought(filter) {
+            Some(_) => TableProviderFilterPushDown::Inexact,
+            None => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(filters.iter().map(support).collect())
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        _: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let view = match projection {
+            Some(columns) => Arc::new(self.view.project(columns)),
+            None => self.view.clone(),
+        };
+        let sought = filters.iter().filter_map(|filter| self.view.sought(filter));
+        let mut predicates: Vec<Arc<dyn Predicate>> = sought.collect();
+        if view.has_filter() {
+            predicates.push(predicate::of(std::slice::from_ref(&view)));
+        }
+        let mut leaves = view.leaves().clone();
+        for predicate in &predicates {
+            leaves.extend(predicate.leaves().iter().cloned());
+        }
+        // Rows are on their way for as long as somebody takes them.
+        let table = self.table.held(None)?;
+        let provider = table.provider(ScanRequest {
+            leaves,
+            ..ScanRequest::default()
+        });
+        let schema = provider.schema();
+        let filters: Vec<Expr> = predicates
+            .into_iter()
+            .map(|predicate| expression(predicate, &schema))
+            .collect();
+        let read = table.schema(view.leaves());
+        let mut columns: Vec<usize> = (0..schema.fields().len())
+            .filter(|at| read.index_of(schema.field(*at).name()).is_ok())
+            .collect();
+        if columns.is_empty() {
+            // A batch without columns would not say to every operator how many rows it has.
+            columns.push(schema.index_of(ROW)?);
+        }
+        let scan = provider.scan(state, Some(&columns), &filters, None).await?;
+        let rows = Arc::new(ViewExec::new(view.clone(), scan, false, Stop::default()));
+        Ok(Arc::new(TypedExec::new(view, rows)))
+    }
+}

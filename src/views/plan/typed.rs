@@ -1,0 +1,122 @@
+//! The operator that gives a view's rows their SQL types, for plans that go on computing with them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::TaskContext;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
+    ReplaceChildrenOptions, SendableRecordBatchStream,
+};
+use futures::StreamExt;
+
+use super::super::error::RunError;
+use super::super::view::View;
+
+/// Turns the values of a view's rows, which are as they were written, into values of their columns' SQL types.
+#[derive(Clone, Debug)]
+pub struct TypedExec {
+    view: Arc<View>,
+    schema: SchemaRef,
+    input: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl TypedExec {
+    /// `input` gives the rows of the view.
+    pub(in crate::views) fn new(view: Arc<View>, input: Arc<dyn ExecutionPlan>) -> TypedExec {
+        let schema = view.typed_schema();
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema.clone()),
+            input.output_partitioning().clone(),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        TypedExec {
+            view,
+            schema,
+            input,
+            properties: Arc::new(properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+}
+
+impl DisplayAs for TypedExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+        let column =
+            |column: &super::super::definition::column::Column| format!("{} {}", column.name, column.sql_type());
+        let columns: Vec<String> = self.view.columns().iter().map(column).collect();
+        write!(f, "TypedExec: types=[{}]", columns.join(", "))
+    }
+}
+
+impl ExecutionPlan for TypedExec {
+    fn name(&self) -> &str {
+        "TypedExec"
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    /// Rows keep their order, but an order by a column's value is none by what was written: no sort goes below.
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match (children.pop(), children.is_empty()) {
+            (Some(input), true) => Ok(Arc::new(TypedExec::new(self.view.clone(), input))),
+            _ => internal_err!("TypedExec has one child"),
+        }
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let metrics = BaselineMetrics::new(&self.metrics, partition);
+        let (view, schema) = (self.view.clone(), self.schema.clone());
+        let batches = self.input.execute(partition, context)?.map(move |batch| {
+            let batch = batch?;
+            let _timer = metrics.elapsed_compute().timer();
+            let typed = view.typed(&schema, &batch).map_err(RunError::into_plan)?;
+            metrics.record_output(typed.num_rows());
+            Ok(typed)
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+}
