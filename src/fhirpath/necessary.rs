@@ -8,13 +8,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::ast::{Expr, ExprKind, Literal, Operator};
+use super::compile::node::{Shape, Source};
+use super::compile::options::{CompileOptions, Constant};
+use super::compile::types::{ItemType, System};
 use super::compile::{Shapes, shapes};
 use super::error::FhirPathError;
-use super::node::{Shape, Source};
-use super::options::{CompileOptions, Constant};
-use super::parse::parse;
-use super::types::{ItemType, System};
+use super::syntax::ast::{Expr, ExprKind, Literal, Operator};
+use super::syntax::parse::parse;
 use crate::columns::shape::{Shape as Columns, SlotKind};
 use crate::fhir::storage::{ELEMENT, SYSTEM_COLUMNS};
 use crate::fhir::temporal::Temporal;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
-use super::collection::Collection;
+use super::compile::node::{Node, Shape};
+use super::compile::options::CompileOptions;
+use super::compile::types::ItemType;
 use super::error::{FhirPathError, Position};
-use super::eval;
-use super::focus::Focus;
-use super::node::{Node, Shape};
-use super::options::CompileOptions;
-use super::types::ItemType;
+use super::evaluate::focus::Focus;
+use super::evaluate::interpreter;
+use super::values::collection::Collection;
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
 
@@ -155,7 +155,7 @@ impl Program {
                     row: fault.row + middle as u32,
                     ..fault
                 }));
-                let collection = super::combine::stack(&first.collection, &second.collection);
+                let collection = super::evaluate::combine::stack(&first.collection, &second.collection);
                 Ok(Evaluation { collection, faults })
             }
             result => result,

@@ -4,11 +4,11 @@
 use super::steps::{children, of_type};
 use super::{Compiler, Resolved, Scope, json_names, root_shape};
 use crate::fhir::facts;
-use crate::fhirpath::ast::{Expr, ExprKind, Operator};
+use crate::fhirpath::compile::node::{Argument, Call, Node, Shape, Source};
+use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::functions::{self, Function, Need, Parameter, Signature};
-use crate::fhirpath::node::{Argument, Call, Node, Shape, Source};
-use crate::fhirpath::types::{ItemType, System};
+use crate::fhirpath::syntax::ast::{Expr, ExprKind, Operator};
 
 /// How high the tree of `extension()`'s argument may be.
 const MAX_URL_HEIGHT: usize = 20;

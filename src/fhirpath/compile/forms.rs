@@ -2,11 +2,11 @@
 //! given by name, to a name of their own, to several expressions of which one counts.
 
 use super::{Compiler, Resolved, Scope, Variable};
-use crate::fhirpath::ast::{Expr, ExprKind, Literal};
+use crate::fhirpath::compile::node::{Argument, Call, Node, Shape};
+use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::functions::{self, Function, Need};
-use crate::fhirpath::node::{Argument, Call, Node, Shape};
-use crate::fhirpath::types::{ItemType, System};
+use crate::fhirpath::syntax::ast::{Expr, ExprKind, Literal};
 
 /// Names that are not for variables.
 const ENVIRONMENT: [&str; 7] = [

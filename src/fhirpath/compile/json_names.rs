@@ -4,12 +4,12 @@
 use super::Compiler;
 use super::steps::concrete;
 use crate::fhir::{Kind, TypeId, facts};
-use crate::fhirpath::ast::{Expr, ExprKind, Literal, Operator};
+use crate::fhirpath::compile::node::{Call, Node, Shape, Source};
+use crate::fhirpath::compile::types::{ItemType, System, TypeTest};
 use crate::fhirpath::error::Position;
 use crate::fhirpath::functions::{Need, RESOURCE_TYPE as FUNCTION};
-use crate::fhirpath::node::{Call, Node, Shape, Source};
 use crate::fhirpath::program::JsonName;
-use crate::fhirpath::types::{ItemType, System, TypeTest};
+use crate::fhirpath::syntax::ast::{Expr, ExprKind, Literal, Operator};
 
 /// JSON's property that names the type of a resource.
 pub(super) const RESOURCE_TYPE: &str = "resourceType";

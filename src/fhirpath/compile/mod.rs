@@ -3,24 +3,29 @@
 
 use std::collections::HashMap;
 
-use super::ast::{Expr, ExprKind, Operator};
+use super::compile::leaves::Leaves;
+use super::compile::node::{Node, Shape, Source};
+use super::compile::options::CompileOptions;
+use super::compile::types::{ItemType, System};
 use super::error::{FhirPathError, Places, Position};
 use super::functions::{self, Need};
-use super::leaves::Leaves;
-use super::node::{Node, Shape, Source};
 use super::operators;
-use super::options::CompileOptions;
-use super::parse::parse;
 use super::program::{Inner, JsonName};
-use super::types::{ItemType, System};
+use super::syntax::ast::{Expr, ExprKind, Operator};
+use super::syntax::parse::parse;
 use crate::fhir::TypeId;
 
 mod calls;
 mod forms;
 mod json_names;
+pub(super) mod leaves;
 mod names;
+pub(super) mod node;
+pub(super) mod options;
 mod order;
 mod steps;
+pub(super) mod typed;
+pub(super) mod types;
 
 type Resolved = Result<(Node, Shape), FhirPathError>;
 

@@ -2,11 +2,11 @@
 
 use super::{Compiler, Resolved, root_shape};
 use crate::fhir::{Kind, facts};
-use crate::fhirpath::ast::{Expr, ExprKind, Literal, TypeName};
+use crate::fhirpath::compile::node::{Node, Shape, Source};
+use crate::fhirpath::compile::types::{ItemType, System, TypeTest};
 use crate::fhirpath::error::{FhirPathError, Position};
-use crate::fhirpath::literal;
-use crate::fhirpath::node::{Node, Shape, Source};
-use crate::fhirpath::types::{ItemType, System, TypeTest};
+use crate::fhirpath::syntax::ast::{Expr, ExprKind, Literal, TypeName};
+use crate::fhirpath::values::literal;
 
 impl Compiler<'_> {
     pub(super) fn external(&mut self, name: &str, at: Position) -> Resolved {

@@ -1,8 +1,8 @@
 //! Whether items are taken by their place where nothing says in which order they come: `children().skip(1)`. Decided on
 //! the syntax tree alone, for callers that ask for it.
 
-use crate::fhirpath::ast::{Expr, ExprKind, Operator};
 use crate::fhirpath::error::{FhirPathError, Places};
+use crate::fhirpath::syntax::ast::{Expr, ExprKind, Operator};
 
 /// Refuses an expression that takes items by their place after a function that leaves their order open.
 pub(super) fn check(expr: &Expr, places: &Places) -> Result<(), FhirPathError> {

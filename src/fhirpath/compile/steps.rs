@@ -8,13 +8,13 @@ use rustc_hash::FxHashSet;
 use super::{Compiler, Resolved, Scope, json_names};
 use crate::fhir::storage::Storage;
 use crate::fhir::{Kind, TypeId, facts};
-use crate::fhirpath::ast::{Expr, ExprKind};
+use crate::fhirpath::compile::leaves::below;
+use crate::fhirpath::compile::node::{ALL_CHILDREN, Call, Node, Shape, Source};
+use crate::fhirpath::compile::types::{ItemType, System, TypeTest};
 use crate::fhirpath::error::{FhirPathError, Position};
+use crate::fhirpath::evaluate::navigate::{Branch, branches, named};
 use crate::fhirpath::functions::{self, Need};
-use crate::fhirpath::leaves::below;
-use crate::fhirpath::navigate::{Branch, branches, named};
-use crate::fhirpath::node::{ALL_CHILDREN, Call, Node, Shape, Source};
-use crate::fhirpath::types::{ItemType, System, TypeTest};
+use crate::fhirpath::syntax::ast::{Expr, ExprKind};
 
 /// Most columns that a step may begin at and that are told apart.
 const MAX_COLUMNS: usize = 500;

@@ -1,15 +1,15 @@
 //! `lowBoundary` and `highBoundary`: the least and greatest value that a partial value may stand for.
 
 use super::signature::{Function, Need, Parameter, Signature};
-use crate::fhirpath::builder::Computed;
+use crate::fhirpath::compile::node::Shape;
+use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::Output;
-use crate::fhirpath::invocation::Invocation;
-use crate::fhirpath::node::Shape;
-use crate::fhirpath::number::Number;
-use crate::fhirpath::scalar::Scalar;
-use crate::fhirpath::temporal::is_valid;
-use crate::fhirpath::types::{ItemType, System};
+use crate::fhirpath::evaluate::interpreter::Output;
+use crate::fhirpath::evaluate::invocation::Invocation;
+use crate::fhirpath::values::builder::Computed;
+use crate::fhirpath::values::number::Number;
+use crate::fhirpath::values::scalar::Scalar;
+use crate::fhirpath::values::temporal::is_valid;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {

@@ -1,14 +1,14 @@
 //! The present: `now`, `today`, `timeOfDay`, in UTC, one moment for a whole evaluation.
 
 use super::signature::{Function, Need, Signature};
-use crate::fhirpath::builder::{Builder, Computed};
-use crate::fhirpath::collection::Collection;
+use crate::fhirpath::compile::node::Shape;
+use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::Output;
-use crate::fhirpath::invocation::Invocation;
-use crate::fhirpath::items::{Index, Items};
-use crate::fhirpath::node::Shape;
-use crate::fhirpath::types::{ItemType, System};
+use crate::fhirpath::evaluate::interpreter::Output;
+use crate::fhirpath::evaluate::invocation::Invocation;
+use crate::fhirpath::values::builder::{Builder, Computed};
+use crate::fhirpath::values::collection::Collection;
+use crate::fhirpath::values::items::{Index, Items};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {

@@ -3,14 +3,14 @@
 use arrow::buffer::BooleanBuffer;
 
 use super::signature::{self, Function, Need, Parameter, Signature};
-use crate::fhirpath::collection::{Collection, Offsets};
-use crate::fhirpath::combine::side_by_side;
+use crate::fhirpath::compile::node::Shape;
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::Output;
-use crate::fhirpath::invocation::Invocation;
-use crate::fhirpath::node::Shape;
+use crate::fhirpath::evaluate::combine::side_by_side;
+use crate::fhirpath::evaluate::interpreter::Output;
+use crate::fhirpath::evaluate::invocation::Invocation;
 use crate::fhirpath::operators::sets::{distinct, held, union};
-use crate::fhirpath::truth::Truth;
+use crate::fhirpath::values::collection::{Collection, Offsets};
+use crate::fhirpath::values::truth::Truth;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {

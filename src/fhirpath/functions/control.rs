@@ -4,14 +4,14 @@ use std::cmp::Ordering;
 
 use super::combining::keep;
 use super::signature::{self, Function, Need, Parameter, Signature};
-use crate::fhirpath::collection::{Collection, Offsets};
-use crate::fhirpath::combine::side_by_side;
+use crate::fhirpath::compile::node::{Argument, Shape};
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::{Fold, MAX_ITEMS, Output};
-use crate::fhirpath::invocation::Invocation;
-use crate::fhirpath::node::{Argument, Shape};
+use crate::fhirpath::evaluate::combine::side_by_side;
+use crate::fhirpath::evaluate::interpreter::{Fold, MAX_ITEMS, Output};
+use crate::fhirpath::evaluate::invocation::Invocation;
 use crate::fhirpath::operators::comparison::order;
 use crate::fhirpath::operators::sets::distinct;
+use crate::fhirpath::values::collection::{Collection, Offsets};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {

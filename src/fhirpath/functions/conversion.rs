@@ -1,17 +1,17 @@
 //! Conversions: `toX()` and `convertsToX()` from one table of rules.
 
 use super::signature::{Function, Need, Parameter, Signature};
-use crate::fhirpath::builder::Computed;
-use crate::fhirpath::collection::Collection;
+use crate::fhirpath::compile::node::Shape;
+use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::Output;
-use crate::fhirpath::invocation::Invocation;
-use crate::fhirpath::node::Shape;
-use crate::fhirpath::number::Number;
-use crate::fhirpath::quantity::{Quantity, calendar_unit, is_calendar_unit};
-use crate::fhirpath::scalar::Scalar;
-use crate::fhirpath::temporal;
-use crate::fhirpath::types::{ItemType, System};
+use crate::fhirpath::evaluate::interpreter::Output;
+use crate::fhirpath::evaluate::invocation::Invocation;
+use crate::fhirpath::values::builder::Computed;
+use crate::fhirpath::values::collection::Collection;
+use crate::fhirpath::values::number::Number;
+use crate::fhirpath::values::quantity::{Quantity, calendar_unit, is_calendar_unit};
+use crate::fhirpath::values::scalar::Scalar;
+use crate::fhirpath::values::temporal;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     converting("toBoolean", System::Boolean, |call| to(call, System::Boolean)),

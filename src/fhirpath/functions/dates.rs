@@ -2,14 +2,14 @@
 //! value that lacks the part, or is of a type that never has it, has no result.
 
 use super::signature::{self, Function, Need, Signature};
-use crate::fhirpath::builder::Computed;
+use crate::fhirpath::compile::node::Shape;
+use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::Output;
-use crate::fhirpath::invocation::Invocation;
-use crate::fhirpath::node::Shape;
-use crate::fhirpath::number::Number;
-use crate::fhirpath::scalar::Scalar;
-use crate::fhirpath::types::{ItemType, System};
+use crate::fhirpath::evaluate::interpreter::Output;
+use crate::fhirpath::evaluate::invocation::Invocation;
+use crate::fhirpath::values::builder::Computed;
+use crate::fhirpath::values::number::Number;
+use crate::fhirpath::values::scalar::Scalar;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     whole("yearOf", |call| integers(call, |parts| parts.date.get(..4))),

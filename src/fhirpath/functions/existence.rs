@@ -4,12 +4,12 @@ use arrow::buffer::BooleanBuffer;
 
 use super::filtering::filter;
 use super::signature::{self, Function, Need, Parameter};
-use crate::fhirpath::collection::{Collection, Offsets};
+use crate::fhirpath::compile::types::System;
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::{Output, integers};
-use crate::fhirpath::invocation::Invocation;
-use crate::fhirpath::truth::Truth;
-use crate::fhirpath::types::System;
+use crate::fhirpath::evaluate::interpreter::{Output, integers};
+use crate::fhirpath::evaluate::invocation::Invocation;
+use crate::fhirpath::values::collection::{Collection, Offsets};
+use crate::fhirpath::values::truth::Truth;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {

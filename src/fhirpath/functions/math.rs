@@ -1,14 +1,14 @@
 //! Numbers.
 
 use super::signature::{self, Function, Need, Parameter, Signature};
-use crate::fhirpath::builder::Computed;
+use crate::fhirpath::compile::node::Shape;
+use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::Output;
-use crate::fhirpath::invocation::{Invocation, RowResult};
-use crate::fhirpath::node::Shape;
-use crate::fhirpath::number::Number;
-use crate::fhirpath::scalar::Scalar;
-use crate::fhirpath::types::{ItemType, System};
+use crate::fhirpath::evaluate::interpreter::Output;
+use crate::fhirpath::evaluate::invocation::{Invocation, RowResult};
+use crate::fhirpath::values::builder::Computed;
+use crate::fhirpath::values::number::Number;
+use crate::fhirpath::values::scalar::Scalar;
 
 type Run = fn(&Invocation<'_>) -> Result<Output, FhirPathError>;
 

@@ -2,8 +2,8 @@
 
 use super::signature::{self, Function, Need};
 use crate::fhir::narrative::check;
-use crate::fhirpath::eval::Output;
-use crate::fhirpath::truth::Truth;
+use crate::fhirpath::evaluate::interpreter::Output;
+use crate::fhirpath::values::truth::Truth;
 
 pub(super) const FUNCTIONS: &[Function] = &[Function {
     name: "htmlChecks",

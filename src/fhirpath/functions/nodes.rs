@@ -8,20 +8,20 @@ use arrow::datatypes::{DataType, Field, Fields};
 
 use super::signature::{self, Function, Need, Parameter, Signature};
 use crate::fhir::{Kind, facts};
-use crate::fhirpath::builder::Computed;
-use crate::fhirpath::collection::Collection;
-use crate::fhirpath::combine::flat_map;
+use crate::fhirpath::compile::node::Shape;
+use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::Output;
-use crate::fhirpath::invocation::Invocation;
-use crate::fhirpath::items::Items;
-use crate::fhirpath::node::Shape;
-use crate::fhirpath::opening::told_apart;
+use crate::fhirpath::evaluate::combine::flat_map;
+use crate::fhirpath::evaluate::interpreter::Output;
+use crate::fhirpath::evaluate::invocation::Invocation;
+use crate::fhirpath::evaluate::opening::told_apart;
 use crate::fhirpath::operators::types::target_type;
-use crate::fhirpath::scalar::Scalar;
-use crate::fhirpath::truth::Truth;
-use crate::fhirpath::types::{ItemType, System};
-use crate::fhirpath::values::Values;
+use crate::fhirpath::values::builder::Computed;
+use crate::fhirpath::values::collection::Collection;
+use crate::fhirpath::values::columns::Values;
+use crate::fhirpath::values::items::Items;
+use crate::fhirpath::values::scalar::Scalar;
+use crate::fhirpath::values::truth::Truth;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {

@@ -9,17 +9,17 @@ use super::signature::{Function, Need, Parameter, Signature};
 use crate::fhir::reference::Reference;
 use crate::fhir::storage::{REFERENCE_ID, Storage};
 use crate::fhir::{Kind, facts};
-use crate::fhirpath::builder::{Builder, Computed};
-use crate::fhirpath::collection::Collection;
+use crate::fhirpath::compile::node::{Argument, Shape, Source};
+use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::Output;
-use crate::fhirpath::invocation::Invocation;
-use crate::fhirpath::items::Items;
-use crate::fhirpath::node::{Argument, Shape, Source};
-use crate::fhirpath::opening::opened;
+use crate::fhirpath::evaluate::interpreter::Output;
+use crate::fhirpath::evaluate::invocation::Invocation;
+use crate::fhirpath::evaluate::opening::opened;
 use crate::fhirpath::operators::types::{accepts_named, target_type};
-use crate::fhirpath::types::{ItemType, System};
-use crate::fhirpath::values::Values;
+use crate::fhirpath::values::builder::{Builder, Computed};
+use crate::fhirpath::values::collection::Collection;
+use crate::fhirpath::values::columns::Values;
+use crate::fhirpath::values::items::Items;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {
@@ -95,7 +95,7 @@ fn resource_key(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
         },
         _ => Collection::empty(items.len()),
     };
-    Ok(Output::Items(crate::fhirpath::combine::flat_map(&input, key)))
+    Ok(Output::Items(crate::fhirpath::evaluate::combine::flat_map(&input, key)))
 }
 
 fn reference_key(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
@@ -115,7 +115,10 @@ fn reference_key(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
         }
         builder.finish().unwrap_or_else(|_| Collection::empty(items.len()))
     };
-    Ok(Output::Items(crate::fhirpath::combine::flat_map(&call.input, key)))
+    Ok(Output::Items(crate::fhirpath::evaluate::combine::flat_map(
+        &call.input,
+        key,
+    )))
 }
 
 /// The id in a relative reference. An absolute one points into another server, whose ids are not those of our tables.

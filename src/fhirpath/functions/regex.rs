@@ -7,11 +7,11 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::signature::{self, Function, Need, Parameter};
 use super::strings::{text_of, within_limit};
-use crate::fhirpath::builder::Computed;
-use crate::fhirpath::collection::Collection;
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::Output;
-use crate::fhirpath::invocation::Invocation;
+use crate::fhirpath::evaluate::interpreter::Output;
+use crate::fhirpath::evaluate::invocation::Invocation;
+use crate::fhirpath::values::builder::Computed;
+use crate::fhirpath::values::collection::Collection;
 
 /// Greatest size of a compiled pattern in bytes.
 const SIZE_LIMIT: usize = 1 << 20;

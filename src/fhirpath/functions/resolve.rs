@@ -10,16 +10,16 @@ use rustc_hash::FxHashMap;
 
 use super::references::is_reference;
 use crate::fhir::reference::Reference;
-use crate::fhirpath::collection::{Body, Collection, Offsets};
-use crate::fhirpath::combine::{flat_map, pick};
+use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::{Output, step};
-use crate::fhirpath::invocation::Invocation;
-use crate::fhirpath::items::Items;
-use crate::fhirpath::lineage::{Place, resources};
-use crate::fhirpath::opening::told_apart;
-use crate::fhirpath::types::{ItemType, System};
-use crate::fhirpath::values::Values;
+use crate::fhirpath::evaluate::combine::{flat_map, pick};
+use crate::fhirpath::evaluate::interpreter::{Output, step};
+use crate::fhirpath::evaluate::invocation::Invocation;
+use crate::fhirpath::evaluate::lineage::{Place, resources};
+use crate::fhirpath::evaluate::opening::told_apart;
+use crate::fhirpath::values::collection::{Body, Collection, Offsets};
+use crate::fhirpath::values::columns::Values;
+use crate::fhirpath::values::items::Items;
 
 /// What the references say of their targets.
 pub(super) fn targets(input: &Collection) -> Collection {

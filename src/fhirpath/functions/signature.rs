@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use crate::fhirpath::compile::node::Shape;
+use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::Output;
-use crate::fhirpath::invocation::Invocation;
-use crate::fhirpath::node::Shape;
-use crate::fhirpath::types::{ItemType, System};
+use crate::fhirpath::evaluate::interpreter::Output;
+use crate::fhirpath::evaluate::invocation::Invocation;
 
 /// A row of the function table.
 pub(in crate::fhirpath) struct Function {

@@ -6,14 +6,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
 use super::signature::{self, Function, Need, Parameter, Signature};
-use crate::fhirpath::builder::{Builder, Computed};
+use crate::fhirpath::compile::node::Shape;
+use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::Output;
-use crate::fhirpath::invocation::{Invocation, RowResult};
-use crate::fhirpath::items::Items;
-use crate::fhirpath::node::Shape;
-use crate::fhirpath::scalar::Scalar;
-use crate::fhirpath::types::{ItemType, System};
+use crate::fhirpath::evaluate::interpreter::Output;
+use crate::fhirpath::evaluate::invocation::{Invocation, RowResult};
+use crate::fhirpath::values::builder::{Builder, Computed};
+use crate::fhirpath::values::items::Items;
+use crate::fhirpath::values::scalar::Scalar;
 
 type Run = fn(&Invocation<'_>) -> Result<Output, FhirPathError>;
 

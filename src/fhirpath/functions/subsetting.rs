@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::signature::{self, Function, Need, Parameter};
-use crate::fhirpath::collection::{Collection, Offsets};
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::Output;
-use crate::fhirpath::invocation::Invocation;
+use crate::fhirpath::evaluate::interpreter::Output;
+use crate::fhirpath::evaluate::invocation::Invocation;
+use crate::fhirpath::values::collection::{Collection, Offsets};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {

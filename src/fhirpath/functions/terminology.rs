@@ -10,16 +10,16 @@ use rustc_hash::FxHashMap;
 
 use super::signature::{self, Function, Need};
 use crate::fhir::facts;
-use crate::fhirpath::collection::Collection;
+use crate::fhirpath::compile::node::Argument;
+use crate::fhirpath::compile::types::{ItemType, TypeTest};
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::Output;
-use crate::fhirpath::invocation::Invocation;
-use crate::fhirpath::items::Items;
-use crate::fhirpath::node::Argument;
+use crate::fhirpath::evaluate::interpreter::Output;
+use crate::fhirpath::evaluate::invocation::Invocation;
 use crate::fhirpath::operators::types::is;
-use crate::fhirpath::truth::Truth;
-use crate::fhirpath::types::{ItemType, TypeTest};
-use crate::fhirpath::values::{Values, text_array};
+use crate::fhirpath::values::collection::Collection;
+use crate::fhirpath::values::columns::{Values, text_array};
+use crate::fhirpath::values::items::Items;
+use crate::fhirpath::values::truth::Truth;
 use crate::terminology::{Terminology, ValueSet};
 
 const fn judging(name: &'static str, run: fn(&Invocation<'_>) -> Result<Output, FhirPathError>) -> Function {
@@ -47,7 +47,7 @@ pub(in crate::fhirpath) const CONFORMS_TO: Function = Function {
 
 /// Whether items of this type have codes that can be looked for in a value set.
 pub(in crate::fhirpath) fn has_codes(ty: ItemType) -> bool {
-    is_coded(ty) || matches!(ty.system(), Some(crate::fhirpath::types::System::String))
+    is_coded(ty) || matches!(ty.system(), Some(crate::fhirpath::compile::types::System::String))
 }
 
 /// Whether items of this type are codes with their systems.

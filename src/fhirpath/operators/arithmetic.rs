@@ -1,17 +1,17 @@
 //! `+ - * / div mod &` and signs. Numbers are exact; what overflows or divides by zero is empty. Dates and quantities
 //! of time are added here too.
 
-use crate::fhirpath::ast::Operator;
-use crate::fhirpath::builder::{Builder, Computed};
-use crate::fhirpath::calendar;
-use crate::fhirpath::collection::Collection;
+use crate::fhirpath::compile::node::Shape;
+use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::{FhirPathError, Position};
-use crate::fhirpath::eval::Frame;
-use crate::fhirpath::node::Shape;
-use crate::fhirpath::number::Number;
-use crate::fhirpath::quantity::Quantity;
-use crate::fhirpath::scalar::Scalar;
-use crate::fhirpath::types::{ItemType, System};
+use crate::fhirpath::evaluate::interpreter::Frame;
+use crate::fhirpath::syntax::ast::Operator;
+use crate::fhirpath::values::builder::{Builder, Computed};
+use crate::fhirpath::values::calendar;
+use crate::fhirpath::values::collection::Collection;
+use crate::fhirpath::values::number::Number;
+use crate::fhirpath::values::quantity::Quantity;
+use crate::fhirpath::values::scalar::Scalar;
 
 /// What an arithmetic operator yields; an error where no data could make it defined.
 pub(super) fn shape(operator: Operator, left: &Shape, right: &Shape, at: Position) -> Result<Shape, FhirPathError> {

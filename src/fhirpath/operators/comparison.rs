@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 
 use crate::fhir::decimal::Decimal;
-use crate::fhirpath::ast::Operator;
-use crate::fhirpath::collection::Collection;
+use crate::fhirpath::compile::types::System;
 use crate::fhirpath::error::{FhirPathError, Position};
-use crate::fhirpath::eval::Frame;
-use crate::fhirpath::scalar::Scalar;
-use crate::fhirpath::truth::Truth;
-use crate::fhirpath::types::System;
+use crate::fhirpath::evaluate::interpreter::Frame;
+use crate::fhirpath::syntax::ast::Operator;
+use crate::fhirpath::values::collection::Collection;
+use crate::fhirpath::values::scalar::Scalar;
+use crate::fhirpath::values::truth::Truth;
 
 /// Unknown where either side is empty or their order cannot be told; an error where they are of different kinds.
 pub(super) fn compare(

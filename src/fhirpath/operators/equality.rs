@@ -9,15 +9,15 @@ use arrow::datatypes::DataType;
 use super::comparison::order;
 use super::hashing;
 use super::sets::SHORT;
-use crate::fhirpath::collection::{Body, Collection, Offsets};
+use crate::fhirpath::compile::types::System;
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::items::{Index, Items};
-use crate::fhirpath::quantity::equivalent_numbers;
-use crate::fhirpath::scalar::Scalar;
-use crate::fhirpath::truth::Truth;
-use crate::fhirpath::types::System;
-use crate::fhirpath::values::Values;
-use crate::fhirpath::work::Work;
+use crate::fhirpath::evaluate::work::Work;
+use crate::fhirpath::values::collection::{Body, Collection, Offsets};
+use crate::fhirpath::values::columns::Values;
+use crate::fhirpath::values::items::{Index, Items};
+use crate::fhirpath::values::quantity::equivalent_numbers;
+use crate::fhirpath::values::scalar::Scalar;
+use crate::fhirpath::values::truth::Truth;
 
 /// `=`: unknown where either side is empty, else whether both have equal items in the same order.
 pub(in crate::fhirpath) fn equal(left: &Collection, right: &Collection) -> Truth {

@@ -12,12 +12,12 @@ use rustc_hash::FxHashMap;
 use super::equality::{folded, items_equivalent};
 use super::sets::items_same;
 use crate::fhir::temporal::Precision;
-use crate::fhirpath::collection::Collection;
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::items::Items;
-use crate::fhirpath::scalar::Scalar;
-use crate::fhirpath::values::Values;
-use crate::fhirpath::work::Work;
+use crate::fhirpath::evaluate::work::Work;
+use crate::fhirpath::values::collection::Collection;
+use crate::fhirpath::values::columns::Values;
+use crate::fhirpath::values::items::Items;
+use crate::fhirpath::values::scalar::Scalar;
 
 /// Items of one row of a collection, each once.
 pub(super) struct Table<'c> {
@@ -254,10 +254,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::fhirpath::builder::{Builder, Computed};
-    use crate::fhirpath::number::Number;
     use crate::fhirpath::operators::equality::{equivalent, paired_one_by_one};
     use crate::fhirpath::operators::sets::{distinct, held};
+    use crate::fhirpath::values::builder::{Builder, Computed};
+    use crate::fhirpath::values::number::Number;
 
     fn value() -> impl Strategy<Value = Computed> {
         let text = |texts: &'static [&'static str]| proptest::sample::select(texts).prop_map(String::from);

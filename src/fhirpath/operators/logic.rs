@@ -1,11 +1,11 @@
 //! `and`, `or`, `xor`, `implies` in three-valued logic. An error in the right operand counts only where the left one
 //! leaves the answer open.
 
-use crate::fhirpath::ast::Operator;
+use crate::fhirpath::compile::node::Node;
 use crate::fhirpath::error::{FhirPathError, Position};
-use crate::fhirpath::eval::Frame;
-use crate::fhirpath::node::Node;
-use crate::fhirpath::truth::Truth;
+use crate::fhirpath::evaluate::interpreter::Frame;
+use crate::fhirpath::syntax::ast::Operator;
+use crate::fhirpath::values::truth::Truth;
 
 pub(super) fn evaluate(
     frame: &Frame<'_>,

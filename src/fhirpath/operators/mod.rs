@@ -9,11 +9,11 @@ mod resources;
 pub(super) mod sets;
 pub(super) mod types;
 
-use super::ast::Operator;
+use super::compile::node::{Node, Shape};
+use super::compile::types::{ItemType, System};
 use super::error::{FhirPathError, Position};
-use super::eval::{Frame, Output};
-use super::node::{Node, Shape};
-use super::types::{ItemType, System};
+use super::evaluate::interpreter::{Frame, Output};
+use super::syntax::ast::Operator;
 
 /// What an operator yields for operands of these shapes.
 pub(super) fn shape(operator: Operator, left: &Shape, right: &Shape, at: Position) -> Result<Shape, FhirPathError> {

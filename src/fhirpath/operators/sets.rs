@@ -8,13 +8,13 @@ use arrow::buffer::BooleanBuffer;
 
 use super::equality::items_equal;
 use super::hashing::Table;
-use crate::fhirpath::collection::{Collection, Offsets};
-use crate::fhirpath::combine::side_by_side;
 use crate::fhirpath::error::{FhirPathError, Position};
-use crate::fhirpath::eval::Frame;
-use crate::fhirpath::items::Items;
-use crate::fhirpath::truth::Truth;
-use crate::fhirpath::work::Work;
+use crate::fhirpath::evaluate::combine::side_by_side;
+use crate::fhirpath::evaluate::interpreter::Frame;
+use crate::fhirpath::evaluate::work::Work;
+use crate::fhirpath::values::collection::{Collection, Offsets};
+use crate::fhirpath::values::items::Items;
+use crate::fhirpath::values::truth::Truth;
 
 /// Runs up to this length are searched item by item; longer ones by hash.
 pub(super) const SHORT: usize = 16;

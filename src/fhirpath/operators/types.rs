@@ -5,14 +5,14 @@ use arrow::array::{Array, AsArray};
 use crate::fhir::facts;
 use crate::fhir::reference::Reference;
 use crate::fhir::storage::REFERENCE_TYPE;
-use crate::fhirpath::collection::{Body, Collection, Offsets};
+use crate::fhirpath::compile::types::{ItemType, System, TypeTest};
 use crate::fhirpath::error::Position;
-use crate::fhirpath::eval::Frame;
-use crate::fhirpath::items::Items;
-use crate::fhirpath::opening::told_apart;
-use crate::fhirpath::truth::Truth;
-use crate::fhirpath::types::{ItemType, System, TypeTest};
-use crate::fhirpath::values::Values;
+use crate::fhirpath::evaluate::interpreter::Frame;
+use crate::fhirpath::evaluate::opening::told_apart;
+use crate::fhirpath::values::collection::{Body, Collection, Offsets};
+use crate::fhirpath::values::columns::Values;
+use crate::fhirpath::values::items::Items;
+use crate::fhirpath::values::truth::Truth;
 
 /// The items of a type.
 pub(in crate::fhirpath) fn of_type(on: &Collection, test: &TypeTest) -> Collection {

@@ -19,8 +19,9 @@ use super::union::agree;
 use crate::fhir::outcome::{IssueType, Severity};
 use crate::fhir::storage::LeafSet;
 use crate::fhir::{Kind as FhirKind, TypeId, facts};
+use crate::fhirpath::syntax::parse;
 use crate::fhirpath::{
-    CompileOptions, Constant, FhirPathError, ItemType, Program, System, WorkBudget, compile, necessary, parse,
+    CompileOptions, Constant, FhirPathError, ItemType, Program, System, WorkBudget, compile, necessary,
 };
 use crate::terminology::Terminology;
 

@@ -1,0 +1,136 @@
+//! Which columns an expression reads, gathered while it is resolved.
+
+use std::sync::Arc;
+
+use super::super::functions::Need;
+use super::node::{Shape, Source};
+use super::options::ExtraLeaves;
+use super::types::ItemType;
+use crate::fhir::storage::{self, ELEMENT, LeafSet, REFERENCE_ID, REFERENCE_TYPE, Storage};
+use crate::fhir::{Kind, facts};
+
+/// The columns gathered so far.
+#[derive(Debug, Default)]
+pub(in crate::fhirpath) struct Leaves {
+    set: LeafSet,
+}
+
+/// The path of a column below what a source stands for. The root's path is empty; a primitive's children lie beside it.
+pub(in crate::fhirpath) fn below(source: &Source, column: &str) -> Option<Arc<str>> {
+    let path = source.path.as_deref()?;
+    if source.ty.is_primitive() {
+        return Some(format!("{}.{column}", element_column(path)).into());
+    }
+    Some(match path {
+        "" => storage::root_column(column).into(),
+        _ => format!("{path}.{column}").into(),
+    })
+}
+
+impl Leaves {
+    pub(in crate::fhirpath) fn into_set(self) -> LeafSet {
+        self.set
+    }
+
+    /// Notes that items of this shape are read.
+    pub(in crate::fhirpath) fn need(&mut self, shape: &Shape, need: Need) {
+        for source in &shape.sources {
+            self.read(source, need);
+        }
+    }
+
+    fn read(&mut self, source: &Source, need: Need) {
+        let Some(path) = source.path.as_deref() else { return };
+        if source.inside {
+            if need != Need::Nothing {
+                self.set.insert(path.to_string());
+            }
+            return;
+        }
+        if path.is_empty() {
+            match need {
+                Need::Key => self.set.insert("id".to_string()),
+                Need::Whole => self.set.insert("*".to_string()),
+                _ => false,
+            };
+            return;
+        }
+        if need == Need::Nothing {
+            return;
+        }
+        let ItemType::Fhir(ty) = source.ty else { return };
+        let def = facts().get(ty);
+        if let Kind::Primitive(_) = def.kind {
+            self.set.insert(path.to_string());
+            self.set.insert(element_column(path));
+            return;
+        }
+        let storage = Storage::of(def);
+        match need {
+            Need::Whole => self.add(path, &["*"]),
+            Need::Value if source.ty.is_fhir("Quantity") => self.add(path, &["value", "unit", "system", "code"]),
+            Need::Value => self.add(path, &["*"]),
+            Need::Codes if source.ty.is_fhir("CodeableConcept") => self.add(path, &["coding.system", "coding.code"]),
+            Need::Codes if ["Coding", "Quantity"].iter().any(|name| source.ty.is_fhir(name)) => {
+                self.add(path, &["system", "code"]);
+            }
+            Need::Reference if storage == Storage::Reference => {
+                self.add(path, &[REFERENCE_TYPE, REFERENCE_ID, "reference", "type"]);
+            }
+            _ => self.add(path, &[""]),
+        }
+    }
+
+    fn add(&mut self, path: &str, columns: &[&str]) {
+        for column in columns {
+            self.set.insert(if column.is_empty() {
+                path.to_string()
+            } else {
+                format!("{path}.{column}")
+            });
+        }
+    }
+
+    /// Notes that a column is read.
+    pub(in crate::fhirpath) fn require(&mut self, path: &str) {
+        self.set.insert(path.to_string());
+    }
+
+    /// Notes that items of this shape are the result.
+    pub(in crate::fhirpath) fn output(&mut self, shape: &Shape, extra: Option<ExtraLeaves<'_>>) {
+        for source in &shape.sources {
+            let (Some(path), ItemType::Fhir(ty)) = (source.path.as_deref(), source.ty) else {
+                continue;
+            };
+            if source.inside {
+                self.set.insert(path.to_string());
+                continue;
+            }
+            match extra.and_then(|extra| extra(ty)) {
+                None => self.read(source, Need::Presence),
+                Some(columns) if source.ty.is_primitive() => {
+                    let plain = path.strip_suffix(ELEMENT).unwrap_or(path);
+                    for suffix in columns {
+                        self.set.insert(if suffix.is_empty() {
+                            path.to_string()
+                        } else {
+                            format!("{plain}{suffix}")
+                        });
+                    }
+                }
+                Some(columns) if path.is_empty() => {
+                    self.set.extend(columns.iter().map(|column| (*column).to_string()));
+                }
+                Some(columns) => self.add(path, &columns),
+            }
+        }
+    }
+}
+
+/// The column `_x` beside a primitive `x`.
+fn element_column(path: &str) -> String {
+    match path.rsplit_once('.') {
+        Some((parent, name)) => format!("{parent}._{name}"),
+        None => format!("_{}", path.strip_suffix(ELEMENT).unwrap_or(path)),
+    }
+}

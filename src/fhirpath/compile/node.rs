@@ -1,0 +1,200 @@
+//! The resolved program: every name is a column, a constant or a function. With it, what is known of a result before
+//! any data is seen.
+
+use std::sync::Arc;
+
+use super::super::error::Position;
+use super::super::evaluate::navigate::Branch;
+use super::super::functions::Function;
+use super::super::syntax::ast::Operator;
+use super::super::values::items::Items;
+use super::types::{ItemType, TypeTest};
+use crate::fhir::TypeId;
+use crate::terminology::{Terminology, ValueSet};
+
+/// In place of a step's name: every element.
+pub(in crate::fhirpath) const ALL_CHILDREN: &str = "*";
+
+/// A part of a resolved program.
+#[derive(Debug)]
+pub(in crate::fhirpath) enum Node {
+    /// No items.
+    Empty,
+    /// `$this`, also the context of a bare name.
+    This,
+    /// `%resource`.
+    Resource,
+    /// `%rootResource`.
+    RootResource,
+    /// `%context`.
+    Context,
+    /// `$index`.
+    Index,
+    /// `$total`.
+    Total,
+    /// What `defineVariable` gave a name.
+    Variable(usize),
+    /// `%rowIndex`.
+    RowIndex,
+    /// A literal or constant: one item.
+    Constant(Items),
+    /// What literals alone make, the same for every row, and more than one of them.
+    Fixed(Box<Node>),
+    /// An element; all of them where the name is [`ALL_CHILDREN`].
+    Step {
+        on: Box<Node>,
+        name: Box<str>,
+        by: Vec<(TypeId, Vec<Branch>)>,
+        /// Whether it leads into resources whose types only the data tell.
+        open: bool,
+        /// Whether the name may be JSON's of a choice and its type.
+        json: bool,
+        at: Position,
+    },
+    /// Items of a type only.
+    OfType { on: Box<Node>, test: TypeTest },
+    /// Whether the single item is of a type.
+    Is {
+        on: Box<Node>,
+        test: TypeTest,
+        at: Position,
+    },
+    /// A function.
+    Call(Box<Call>),
+    /// A sign.
+    Sign {
+        negative: bool,
+        on: Box<Node>,
+        at: Position,
+    },
+    /// An operator.
+    Binary {
+        operator: Operator,
+        left: Box<Node>,
+        right: Box<Node>,
+        at: Position,
+    },
+    /// `|`, with equal items kept.
+    Concatenation(Box<Node>, Box<Node>),
+}
+
+impl Node {
+    /// Whether it is made of literals alone.
+    pub(in crate::fhirpath) fn is_fixed(&self) -> bool {
+        matches!(self, Node::Empty | Node::Constant(_) | Node::Fixed(_))
+    }
+
+    /// What is to be evaluated for one row.
+    pub(in crate::fhirpath) fn unfixed(self) -> Node {
+        match self {
+            Node::Fixed(node) => *node,
+            node => node,
+        }
+    }
+}
+
+/// A function with its input and arguments.
+#[derive(Debug)]
+pub(in crate::fhirpath) struct Call {
+    pub(in crate::fhirpath) function: &'static Function,
+    pub(in crate::fhirpath) on: Node,
+    pub(in crate::fhirpath) arguments: Vec<Argument>,
+    pub(in crate::fhirpath) at: Position,
+}
+
+/// An argument of a function.
+#[derive(Debug)]
+pub(in crate::fhirpath) enum Argument {
+    /// Evaluated in the function's own context, once per row.
+    Value(Node),
+    /// Evaluated with the input's items as rows.
+    Each(Node),
+    /// Evaluated with the input's items as rows, to order them.
+    Key { node: Node, descending: bool },
+    /// A type.
+    Type(TypeTest),
+    /// A value set that the argument named.
+    ValueSet(Arc<ValueSet>),
+    /// What to look value sets and code systems up in.
+    Terminology(Arc<Terminology>),
+    /// Which variable is defined.
+    Variable(usize),
+}
+
+/// What is known of a collection statically.
+#[derive(Clone, Debug, Default)]
+pub(in crate::fhirpath) struct Shape {
+    /// What its items may be; none means that it is empty.
+    pub(in crate::fhirpath) sources: Vec<Source>,
+    /// Whether a row may have more than one.
+    pub(in crate::fhirpath) many: bool,
+}
+
+/// One thing that items may be.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::fhirpath) struct Source {
+    pub(in crate::fhirpath) ty: ItemType,
+    /// The column they lie in, from the table's root (`""` for the root itself); `None` for computed values.
+    pub(in crate::fhirpath) path: Option<Arc<str>>,
+    /// Whether the column is of JSON text, in which they lie (or which they are).
+    pub(in crate::fhirpath) inside: bool,
+}
+
+impl Source {
+    /// Whether it stands for resources whose types only the data tell.
+    pub(in crate::fhirpath) fn is_open(&self) -> bool {
+        self.inside && self.ty.is_any_resource()
+    }
+}
+
+impl Shape {
+    pub(in crate::fhirpath) fn one(ty: ItemType) -> Shape {
+        Shape {
+            sources: vec![Source {
+                ty,
+                path: None,
+                inside: false,
+            }],
+            many: false,
+        }
+    }
+
+    pub(in crate::fhirpath) fn single(mut self) -> Shape {
+        self.many = false;
+        self
+    }
+
+    pub(in crate::fhirpath) fn multiple(mut self) -> Shape {
+        self.many = true;
+        self
+    }
+
+    pub(in crate::fhirpath) fn join(mut self, other: &Shape) -> Shape {
+        self.many |= other.many;
+        self.add(other);
+        self
+    }
+
+    pub(in crate::fhirpath) fn add(&mut self, other: &Shape) {
+        self.add_all(other.sources.iter().cloned());
+    }
+
+    pub(in crate::fhirpath) fn add_all(&mut self, sources: impl IntoIterator<Item = Source>) {
+        for source in sources {
+            if !self.sources.contains(&source) {
+                self.sources.push(source);
+            }
+        }
+    }
+
+    /// The types, for messages.
+    pub(in crate::fhirpath) fn names(&self) -> String {
+        let mut names: Vec<&str> = self.sources.iter().map(|source| source.ty.name()).collect();
+        names.dedup();
+        if names.is_empty() {
+            "an empty collection".to_string()
+        } else {
+            names.join(" or ")
+        }
+    }
+}

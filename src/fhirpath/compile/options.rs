@@ -1,0 +1,70 @@
+//! What a caller says when compiling: constants, leniency, which leaves it will read below the result.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::super::program::Program;
+use super::super::syntax::ast::Literal;
+use crate::fhir::TypeId;
+use crate::terminology::Terminology;
+
+/// A typed value for `%name`, as written in FHIRPath: `Constant::String("x".into())`,
+/// `Constant::Date("2024-01".into())`.
+pub type Constant = Literal;
+
+/// Says for an output type which columns below it the caller will read: see [`CompileOptions::extra`].
+pub type ExtraLeaves<'a> = &'a dyn Fn(TypeId) -> Option<Vec<&'static str>>;
+
+/// How to compile an expression. `CompileOptions::default()` is a strict compilation without constants.
+#[derive(Clone, Default)]
+pub struct CompileOptions<'a> {
+    /// A step to an element that its type does not have is an error; with this it is an empty collection.
+    pub lenient: bool,
+    /// The expression is a search parameter's: a union of paths over the types that the parameter is for, of which
+    /// those of other types are empty rather than errors, and whose `as` selects among several items. A choice may be
+    /// named as in JSON, with its type (`valueDateTime`), as parameters of published packages do.
+    pub search: bool,
+    /// `resolve()` goes by the reference alone: it looks for no target among contained resources, and so does not read
+    /// their column.
+    pub references_alone: bool,
+    /// JSON's names are taken where FHIRPath has others: a choice's property (`valueCoding`) means the choice as that
+    /// type, and `resourceType` the type of a resource. [`Program::json_names`] says which were met. Without it they
+    /// are errors.
+    pub json_names: bool,
+    /// Functions that depend on the order of items are errors after those that leave it open: `children().first()`.
+    pub ordered: bool,
+    /// Code systems and value sets for `memberOf`, `subsumes` and `subsumedBy`.
+    pub terminology: Option<Arc<Terminology>>,
+    /// Values of `%name`.
+    pub constants: HashMap<String, Constant>,
+    /// For each output type the columns that the caller reads below an output item. `None` means the default: the value
+    /// of a primitive (its text), the presence of a complex item. For a complex type `Some` lists dotted paths below it
+    /// (`coding.system`, `value__number`, or `*` for everything); for a primitive type it lists the suffixes of its
+    /// columns (`""` for the value, `__start`, `__end`, `__number`), and replaces the default.
+    pub extra: Option<ExtraLeaves<'a>>,
+    /// The program whose output items are the context: this one is evaluated with
+    /// [`Program::evaluate_on`]. Its leaves are still named from the root.
+    pub context: Option<&'a Program>,
+    /// The caller does not mind whether equal items appear once or several times in the result, so that `|` need not
+    /// compare complex items as a whole (and read all their columns) where its result goes straight to the output.
+    pub duplicates: bool,
+}
+
+impl fmt::Debug for CompileOptions<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("CompileOptions")
+            .field("lenient", &self.lenient)
+            .field("search", &self.search)
+            .field("references_alone", &self.references_alone)
+            .field("json_names", &self.json_names)
+            .field("ordered", &self.ordered)
+            .field("terminology", &self.terminology.is_some())
+            .field("constants", &self.constants)
+            .field("extra", &self.extra.is_some())
+            .field("context", &self.context.map(Program::text))
+            .field("duplicates", &self.duplicates)
+            .finish()
+    }
+}

@@ -1,0 +1,143 @@
+//! An expression with what is known of each of its parts before any data is seen: what its items may be, whether there
+//! may be several, and the columns they lie in.
+
+use std::fmt;
+
+use super::super::error::FhirPathError;
+use super::super::program::Program;
+use super::super::syntax::ast::{Expr, ExprKind, Literal};
+use super::super::syntax::parse::parse;
+use super::options::CompileOptions;
+use super::types::ItemType;
+use super::{Shapes, shapes};
+use crate::fhir::TypeId;
+use std::sync::Arc;
+
+/// A part of an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// The element, function, operator or literal.
+    pub name: String,
+    /// What its items may be; `None` for what is no expression, such as the name of a type.
+    pub types: Option<Vec<ItemType>>,
+    /// Whether there may be several.
+    pub many: bool,
+    /// The columns that its items lie in, from the root of the table.
+    pub columns: Vec<String>,
+    /// What it is made of: what stands before the dot, then arguments or operands.
+    pub parts: Vec<Part>,
+}
+
+/// Compiles an expression and says what is known of its parts.
+pub fn typed(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<(Program, Part), FhirPathError> {
+    let tree = parse(text)?;
+    let (inner, shapes) = shapes(&tree, text, root, options)?;
+    Ok((Program { inner: Arc::new(inner) }, part(&tree, &shapes)))
+}
+
+fn part(expr: &Expr, shapes: &Shapes) -> Part {
+    let below = |exprs: &[&Expr]| exprs.iter().map(|expr| part(expr, shapes)).collect();
+    let (name, parts) = match &expr.kind {
+        ExprKind::Empty => ("{}".to_owned(), Vec::new()),
+        ExprKind::Literal(literal) => (written(literal), Vec::new()),
+        ExprKind::External(name) => (format!("%{name}"), Vec::new()),
+        ExprKind::This => ("$this".to_owned(), Vec::new()),
+        ExprKind::Index => ("$index".to_owned(), Vec::new()),
+        ExprKind::Total => ("$total".to_owned(), Vec::new()),
+        ExprKind::Member { on, name } => (name.clone(), on.iter().map(|on| part(on, shapes)).collect()),
+        ExprKind::Call { on, name, arguments } => {
+            let parts = on.as_deref().into_iter().chain(arguments);
+            (format!("{name}()"), parts.map(|expr| part(expr, shapes)).collect())
+        }
+        ExprKind::Indexer { on, index } => ("[]".to_owned(), below(&[on, index])),
+        ExprKind::Sign { negative, operand } => {
+            let sign = if *negative { "-" } else { "+" };
+            (sign.to_owned(), below(&[operand]))
+        }
+        ExprKind::Binary { operator, left, right } => (operator.symbol().to_owned(), below(&[left, right])),
+        ExprKind::TypeTest { cast, operand, ty } => {
+            let word = if *cast { "as" } else { "is" };
+            (format!("{word} {}", ty.name), below(&[operand]))
+        }
+    };
+    let shape = shapes.of(expr);
+    let sources = shape.map_or(&[][..], |shape| &shape.sources);
+    let types = shape.map(|_| {
+        let mut types: Vec<ItemType> = sources.iter().map(|source| source.ty).collect();
+        types.sort_unstable();
+        types.dedup();
+        types
+    });
+    let paths = sources.iter().filter_map(|source| source.path.as_deref());
+    let mut columns: Vec<String> = paths.filter(|path| !path.is_empty()).map(str::to_owned).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    Part {
+        name,
+        types,
+        many: shape.is_some_and(|shape| shape.many),
+        columns,
+        parts,
+    }
+}
+
+fn written(literal: &Literal) -> String {
+    match literal {
+        Literal::Boolean(value) => value.to_string(),
+        Literal::String(text) => format!("'{}'", text.escape_default()),
+        Literal::Integer(text) | Literal::Decimal(text) => text.clone(),
+        Literal::Long(text) => format!("{text}L"),
+        Literal::Date(text) | Literal::DateTime(text) => format!("@{text}"),
+        Literal::Time(text) => format!("@T{text}"),
+        Literal::Quantity {
+            value,
+            unit,
+            calendar: true,
+        } => format!("{value} {unit}"),
+        Literal::Quantity { value, unit, .. } => format!("{value} '{unit}'"),
+    }
+}
+
+/// Names of types and columns beyond this many are counted.
+const MOST_NAMES: usize = 4;
+
+fn listed(names: &[String], between: &str) -> String {
+    match names.len().checked_sub(MOST_NAMES).filter(|more| *more > 0) {
+        None => names.join(between),
+        Some(more) => format!("{} and {more} more", names[..MOST_NAMES].join(between)),
+    }
+}
+
+impl Part {
+    fn lines(&self, depth: usize, lines: &mut Vec<[String; 3]>) {
+        let what = match &self.types {
+            None => "type".to_owned(),
+            Some(types) if types.is_empty() => "nothing".to_owned(),
+            Some(types) => {
+                let names: Vec<String> = types.iter().map(ToString::to_string).collect();
+                let several = if self.many { ", several" } else { "" };
+                format!("{}{several}", listed(&names, " or "))
+            }
+        };
+        let name = format!("{}{}", "  ".repeat(depth), self.name);
+        lines.push([name, what, listed(&self.columns, ", ")]);
+        for part in &self.parts {
+            part.lines(depth + 1, lines);
+        }
+    }
+}
+
+/// As a tree, a line for each part.
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines = Vec::new();
+        self.lines(0, &mut lines);
+        let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
+        let (first, second) = (width(0), width(1));
+        for [name, what, columns] in &lines {
+            let line = format!("{name:first$}  {what:second$}  {columns}");
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,208 @@
+//! The types of items: FHIR's, and FHIRPath's own System types that literals and computations have.
+
+use std::fmt;
+
+use crate::fhir::storage::Storage;
+use crate::fhir::{Kind, Primitive, TypeId, facts};
+
+/// The type of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ItemType {
+    /// An element or resource of R4.
+    Fhir(TypeId),
+    /// A value of FHIRPath's own.
+    System(System),
+}
+
+/// FHIRPath's own types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum System {
+    /// `Boolean`.
+    Boolean,
+    /// `String`.
+    String,
+    /// `Integer`.
+    Integer,
+    /// `Long`, of FHIRPath 3.0 (ballot).
+    Long,
+    /// `Decimal`.
+    Decimal,
+    /// `Date`.
+    Date,
+    /// `DateTime`.
+    DateTime,
+    /// `Time`.
+    Time,
+    /// `Quantity`.
+    Quantity,
+    /// What `type()` yields: `namespace` and `name`.
+    TypeInfo,
+    /// What `resolve()` yields: the resource that a reference points to. Only its type is known, from the reference.
+    Target,
+}
+
+impl System {
+    /// The name of the type.
+    pub fn name(self) -> &'static str {
+        match self {
+            System::Boolean => "Boolean",
+            System::String => "String",
+            System::Integer => "Integer",
+            System::Long => "Long",
+            System::Decimal => "Decimal",
+            System::Date => "Date",
+            System::DateTime => "DateTime",
+            System::Time => "Time",
+            System::Quantity => "Quantity",
+            System::TypeInfo => "TypeInfo",
+            System::Target => "Resource",
+        }
+    }
+
+    pub(in crate::fhirpath) fn lookup(name: &str) -> Option<System> {
+        const NAMED: [System; 9] = [
+            System::Boolean,
+            System::String,
+            System::Integer,
+            System::Long,
+            System::Decimal,
+            System::Date,
+            System::DateTime,
+            System::Time,
+            System::Quantity,
+        ];
+        NAMED.into_iter().find(|system| system.name() == name)
+    }
+}
+
+impl ItemType {
+    /// The FHIR type, where it is one.
+    pub fn fhir(self) -> Option<TypeId> {
+        match self {
+            ItemType::Fhir(ty) => Some(ty),
+            ItemType::System(_) => None,
+        }
+    }
+
+    /// `Patient`, `dateTime`, `String`; a backbone element's path.
+    pub fn name(self) -> &'static str {
+        match self {
+            ItemType::Fhir(ty) => facts().get(ty).name,
+            ItemType::System(system) => system.name(),
+        }
+    }
+
+    /// Whether it is the FHIR type of this name or specializes it.
+    pub fn is_fhir(self, name: &str) -> bool {
+        match (self, facts().lookup(name)) {
+            (ItemType::Fhir(ty), Some(ancestor)) => facts().is_a(ty, ancestor),
+            _ => false,
+        }
+    }
+
+    /// The System type that its values convert to where an operation needs one: `code` counts as a String, `Age` as a
+    /// Quantity.
+    pub fn system(self) -> Option<System> {
+        match self {
+            ItemType::System(system) => Some(system),
+            ItemType::Fhir(ty) => {
+                let def = facts().get(ty);
+                match def.kind {
+                    Kind::Primitive(Primitive::Date) => Some(System::Date),
+                    Kind::Primitive(Primitive::DateTime | Primitive::Instant) => Some(System::DateTime),
+                    _ => match Storage::of(def) {
+                        Storage::Boolean => Some(System::Boolean),
+                        Storage::Integer => Some(System::Integer),
+                        Storage::Decimal => Some(System::Decimal),
+                        Storage::Text => Some(System::String),
+                        Storage::Time => Some(System::Time),
+                        Storage::Struct if self.is_fhir("Quantity") => Some(System::Quantity),
+                        _ => None,
+                    },
+                }
+            }
+        }
+    }
+
+    /// Whether it is a primitive of FHIR, or a System type that has a single value.
+    pub fn is_primitive(self) -> bool {
+        match self {
+            ItemType::Fhir(ty) => matches!(facts().get(ty).kind, Kind::Primitive(_)),
+            ItemType::System(system) => !matches!(system, System::TypeInfo | System::Target | System::Quantity),
+        }
+    }
+
+    /// Whether items of it are whole resources of a type known only from their JSON.
+    pub(in crate::fhirpath) fn is_any_resource(self) -> bool {
+        self.fhir()
+            .is_some_and(|ty| facts().get(ty).kind == Kind::Resource && facts().get(ty).is_abstract)
+    }
+}
+
+impl fmt::Display for ItemType {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// A type asked for by `is`, `as` and `ofType`. An unqualified name may mean a FHIR type, a System type or both
+/// (`Quantity`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::fhirpath) struct TypeTest {
+    pub(in crate::fhirpath) fhir: Option<TypeId>,
+    pub(in crate::fhirpath) system: Option<System>,
+}
+
+impl TypeTest {
+    pub(in crate::fhirpath) fn named(namespace: Option<&str>, name: &str) -> Option<TypeTest> {
+        let fhir = if namespace != Some("System") {
+            facts().lookup(name)
+        } else {
+            None
+        };
+        let system = if namespace != Some("FHIR") {
+            System::lookup(name)
+        } else {
+            None
+        };
+        // R4's composite parameters write `DateTime` where they mean the FHIR type `dateTime`.
+        let fhir = fhir.or_else(|| match (namespace, name) {
+            (None, "DateTime") => facts().lookup("dateTime"),
+            _ => None,
+        });
+        match namespace {
+            // System has no resources, so that `System.Patient` is a type that nothing is of.
+            Some("System") if facts().lookup(name).is_some() => Some(TypeTest { fhir, system }),
+            None | Some("FHIR" | "System") if fhir.is_some() || system.is_some() => Some(TypeTest { fhir, system }),
+            _ => None,
+        }
+    }
+
+    /// The same test as `as` and `ofType` make it: a primitive must be of the very type (a `code` is no `string`
+    /// there).
+    pub(in crate::fhirpath) fn selects(&self, ty: ItemType) -> bool {
+        match ty {
+            ItemType::Fhir(_) if ty.is_primitive() => self.fhir == ty.fhir(),
+            _ => self.accepts(ty),
+        }
+    }
+
+    /// Whether items of this type pass `is`.
+    pub(in crate::fhirpath) fn accepts(&self, ty: ItemType) -> bool {
+        match ty {
+            ItemType::Fhir(ty) => self.fhir.is_some_and(|wanted| facts().is_a(ty, wanted)),
+            ItemType::System(system) => self.system == Some(system),
+        }
+    }
+
+    /// Whether items that are statically of this type may turn out to pass `as` and `ofType`.
+    pub(in crate::fhirpath) fn may_select(&self, ty: ItemType) -> bool {
+        let narrower = match (ty, self.fhir) {
+            (ItemType::Fhir(_), Some(_)) if ty.is_primitive() => false,
+            (ItemType::Fhir(ty), Some(wanted)) => facts().is_a(wanted, ty),
+            (ItemType::System(System::Target), Some(wanted)) => facts().get(wanted).kind == Kind::Resource,
+            _ => false,
+        };
+        narrower || self.selects(ty)
+    }
+}

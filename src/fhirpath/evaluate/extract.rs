@@ -1,0 +1,110 @@
+//! Results as plain Arrow arrays, one slot per row: what a table's columns are made of. Each takes the first item of a
+//! row; a row without an item, or whose item is of another kind, is null.
+
+use arrow::array::{ArrayRef, BooleanArray, Int32Array, StringArray, StringBuilder, UInt32Array};
+
+use super::super::values::collection::{Body, Collection, Offsets};
+use super::super::values::columns::Values;
+use super::super::values::items::{Index, Items};
+use super::super::values::scalar::Scalar;
+
+impl Collection {
+    /// The first item of each row as text: strings and codes, dates, decimals as written; booleans, integers and
+    /// quantities as `toString()` gives them. Complex items are null.
+    pub fn first_texts(&self) -> StringArray {
+        if let (Body::One(items), Some(indices)) = (&self.body, self.first_slots())
+            && let Some(texts) = items.values().text()
+        {
+            if let (Index::Identity, Offsets::Each(_)) = (&items.index, &self.offsets) {
+                return texts.clone();
+            }
+            if let Ok(taken) = arrow::compute::take(texts, &indices, None) {
+                return StringArray::from(taken.to_data());
+            }
+        }
+        let mut builder = StringBuilder::with_capacity(self.rows(), 0);
+        for row in 0..self.rows() {
+            match self.first(row).and_then(|(items, item)| items.as_text(item)) {
+                Some(text) => builder.append_value(text),
+                None => builder.append_null(),
+            }
+        }
+        builder.finish()
+    }
+
+    /// The first item of each row as a boolean.
+    pub fn first_booleans(&self) -> BooleanArray {
+        (0..self.rows())
+            .map(|row| self.first(row).and_then(|(items, item)| items.boolean(item)))
+            .collect()
+    }
+
+    /// The first item of each row as an integer.
+    pub fn first_integers(&self) -> Int32Array {
+        (0..self.rows())
+            .map(|row| self.first(row).and_then(|(items, item)| items.integer(item)))
+            .collect()
+    }
+
+    /// The first item of a row.
+    pub fn first(&self, row: usize) -> Option<(&Items, usize)> {
+        let range = self.range(row);
+        (!range.is_empty()).then(|| self.item(range.start))
+    }
+
+    /// The first row with more than one item.
+    pub fn crowded_row(&self) -> Option<usize> {
+        match &self.offsets {
+            Offsets::Each(_) => None,
+            Offsets::List(offsets) => offsets.windows(2).position(|pair| pair[1] - pair[0] > 1),
+        }
+    }
+
+    /// The slot of the first item of each row in the column of the items, null where a row has none; `None` where the
+    /// items are of several columns.
+    pub fn first_slots(&self) -> Option<UInt32Array> {
+        let items = self.single()?;
+        Some(
+            (0..self.rows())
+                .map(|row| {
+                    let range = self.range(row);
+                    (!range.is_empty()).then(|| items.slot(range.start) as u32)
+                })
+                .collect(),
+        )
+    }
+}
+
+impl Items {
+    /// Item `i` as text: see [`Collection::first_texts`]. `None` for complex items and those without a value.
+    pub fn as_text(&self, item: usize) -> Option<std::borrow::Cow<'_, str>> {
+        if let Some(text) = self.text(item) {
+            return Some(text.into());
+        }
+        match self.scalar(item)? {
+            Scalar::Other | Scalar::Beyond(..) | Scalar::Quantity(_) if matches!(self.values(), Values::Struct(_)) => {
+                None
+            }
+            scalar => scalar.to_text().map(Into::into),
+        }
+    }
+
+    /// The items' column with one slot per item, nothing else; `None` for whole resources.
+    pub fn to_array(&self) -> Option<ArrayRef> {
+        use std::sync::Arc;
+        let array: ArrayRef = match self.values() {
+            Values::Text(array) | Values::Json(array) => Arc::new(array.clone()),
+            Values::Boolean(array) => Arc::new(array.clone()),
+            Values::Integer(array) => Arc::new(array.clone()),
+            Values::Decimal { text, .. } | Values::Temporal { text, .. } => Arc::new(text.clone()?),
+            Values::Struct(array) => Arc::new(array.clone()),
+            Values::Quantity { value, .. } => Arc::new(value.clone()),
+            Values::Record(_) => return None,
+        };
+        if let (Index::Identity, true) = (&self.index, array.len() == self.len()) {
+            return Some(array);
+        }
+        let slots: UInt32Array = (0..self.len()).map(|item| self.slot(item) as u32).collect();
+        arrow::compute::take(&array, &slots, None).ok()
+    }
+}

@@ -1,0 +1,182 @@
+//! What a program is evaluated on: the rows of a batch, or items found in it, each as a context of its own.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::Schema;
+use arrow::error::ArrowError;
+use chrono::{DateTime, Utc};
+
+use super::super::compile::types::ItemType;
+use super::super::values::collection::{Body, Collection, Offsets};
+use super::super::values::columns::Values;
+use super::super::values::items::Items;
+use super::lineage::{Place, resources};
+use super::work::Work;
+use crate::fhir::TypeId;
+
+/// The contexts that a program is evaluated on, one result row each.
+#[derive(Clone, Debug)]
+pub struct Focus {
+    /// The resources of the batch.
+    pub(in crate::fhirpath) root: Items,
+    /// The contexts, each a row.
+    pub(in crate::fhirpath) items: Collection,
+    /// The row of the batch that each context lies in; `None` where context `i` is row `i`.
+    pub(in crate::fhirpath) rows: Option<Arc<[u32]>>,
+    /// The place of each context in the run of items it was entered by, for `%rowIndex`; `None` means 0.
+    pub(in crate::fhirpath) places: Option<Arc<[u32]>>,
+    /// What `now()` is, from the first time that it is asked for: the same for all that is evaluated from here on.
+    pub(in crate::fhirpath) clock: Arc<OnceLock<DateTime<Utc>>>,
+    /// The work of all that is evaluated from here on.
+    pub(in crate::fhirpath) work: Arc<Work>,
+}
+
+impl Focus {
+    /// The rows of a batch of the table of `ty`.
+    pub fn root(batch: &RecordBatch, ty: TypeId) -> Focus {
+        let root = Items::new(ItemType::Fhir(ty), Values::Record(batch.clone()));
+        Focus {
+            items: Collection::each(root.clone()),
+            root,
+            rows: None,
+            places: None,
+            clock: Arc::default(),
+            work: Work::alone(batch),
+        }
+    }
+
+    /// A single context with nothing in it, for what is asked of no resource.
+    pub fn nothing(ty: TypeId) -> Result<Focus, ArrowError> {
+        let options = RecordBatchOptions::new().with_row_count(Some(1));
+        let batch = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)?;
+        Ok(Focus {
+            items: Collection::empty(1),
+            ..Focus::root(&batch, ty)
+        })
+    }
+
+    /// The same contexts, with what is evaluated from here on counted as work of a run over the batch.
+    pub fn within(self, work: &Arc<Work>) -> Focus {
+        Focus {
+            work: work.clone(),
+            ..self
+        }
+    }
+
+    /// The same contexts with a moment of the caller's choosing as `now()`, for what is evaluated batch by batch.
+    pub fn at(self, now: DateTime<Utc>) -> Focus {
+        Focus {
+            clock: Arc::new(OnceLock::from(now)),
+            ..self
+        }
+    }
+
+    /// The items of a collection as contexts, where the collection's rows are the contexts of `self`: what a program
+    /// yielded when evaluated on `self`.
+    pub fn enter(&self, collection: &Collection) -> Focus {
+        let parents = collection.offsets().parents();
+        let mut places = Vec::with_capacity(parents.len());
+        for row in 0..collection.rows() {
+            places.extend(0..collection.range(row).len() as u32);
+        }
+        let rows = match &self.rows {
+            None => parents,
+            Some(rows) => parents.iter().map(|parent| rows[*parent as usize]).collect(),
+        };
+        Focus {
+            root: self.root.clone(),
+            items: collection.flat(),
+            rows: Some(rows.into()),
+            places: Some(places.into()),
+            clock: self.clock.clone(),
+            work: self.work.clone(),
+        }
+    }
+
+    /// Contexts of several foci over this one's batch in an order of the caller's: for each the focus, the context
+    /// there, and its place for `%rowIndex`.
+    pub fn merge(&self, foci: &[Focus], order: &[(usize, usize)], places: Vec<u32>) -> Focus {
+        let mut parts: Vec<Items> = Vec::new();
+        let mut bases = Vec::with_capacity(foci.len());
+        for focus in foci {
+            bases.push(parts.len());
+            match &focus.items.body {
+                Body::One(items) => parts.push(items.clone()),
+                Body::Mixed(mixed) => parts.extend(mixed.parts.iter().cloned()),
+            }
+        }
+        let place = |(focus, context): &(usize, usize)| match &foci[*focus].items.body {
+            Body::One(_) => (bases[*focus] as u32, *context as u32),
+            Body::Mixed(mixed) => {
+                let (part, place) = mixed.places[*context];
+                (bases[*focus] as u32 + part, place)
+            }
+        };
+        let items = Collection::mixed(Offsets::Each(order.len()), parts, order.iter().map(place).collect());
+        let rows = order
+            .iter()
+            .map(|(focus, context)| foci[*focus].row(*context) as u32)
+            .collect();
+        Focus {
+            root: self.root.clone(),
+            items,
+            rows: Some(rows),
+            places: Some(places.into()),
+            clock: self.clock.clone(),
+            work: self.work.clone(),
+        }
+    }
+
+    /// The resource that each context lies in, or with `root` the one that contains that; `None` where all are rows of
+    /// the batch.
+    pub(in crate::fhirpath) fn inner_resources(&self, root: bool) -> Option<Collection> {
+        if !self.items.columns().iter().any(Items::is_inside) {
+            return None;
+        }
+        let of = |context: usize| {
+            let (items, item) = self.items.item(context);
+            let resource = items.resource(item)?;
+            match root {
+                true => Some(resource.container().unwrap_or(resource)),
+                false => Some(resource),
+            }
+        };
+        let places: Vec<Option<Place>> = (0..self.len()).map(of).collect();
+        Some(resources(&places, self.root.ty()))
+    }
+
+    /// Some of the contexts.
+    pub(in crate::fhirpath) fn slice(&self, start: usize, length: usize) -> Focus {
+        let range = start as u32..(start + length) as u32;
+        let rows: Arc<[u32]> = match &self.rows {
+            None => range.clone().collect(),
+            Some(rows) => rows[start..start + length].into(),
+        };
+        Focus {
+            root: self.root.clone(),
+            items: self
+                .items
+                .take(super::super::values::collection::Offsets::Each(length), range.collect()),
+            rows: Some(rows),
+            places: self.places.as_ref().map(|places| places[start..start + length].into()),
+            clock: self.clock.clone(),
+            work: self.work.clone(),
+        }
+    }
+
+    /// How many contexts there are.
+    pub fn len(&self) -> usize {
+        self.items.rows()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The row of the batch that a context lies in.
+    pub fn row(&self, context: usize) -> usize {
+        self.rows.as_ref().map_or(context, |rows| rows[context] as usize)
+    }
+}

@@ -1,0 +1,612 @@
+//! Runs a resolved program over the rows of a focus. Each node yields a whole column of results; a criterion (`where`,
+//! `select`, `all`, ...) is evaluated in a frame of its own whose rows are the items it is asked about.
+//!
+//! Invariant: an error belongs to a row and counts only where the row's result is used: `iif`, `and`, `or` and
+//! `implies` drop the errors of a branch in rows that do not take it.
+
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use arrow::array::Array;
+use chrono::{DateTime, Utc};
+
+use super::super::compile::node::{ALL_CHILDREN, Call, Node};
+use super::super::compile::types::{ItemType, System};
+use super::super::error::{FhirPathError, Position};
+use super::super::functions::Need;
+use super::super::operators;
+use super::super::program::{Evaluation, Fault, Inner};
+use super::super::values::collection::{Collection, Offsets};
+use super::super::values::columns::Values;
+use super::super::values::items::Items;
+use super::super::values::truth::Truth;
+use super::focus::Focus;
+use super::invocation::Invocation;
+use super::navigate::{Branch, branches, named};
+use super::opening;
+use super::work::Work;
+use crate::fhir::{TypeId, facts};
+
+/// Greatest number of items that a single step of an evaluation may yield, and how many more each row may add; beyond
+/// it the rows are evaluated in halves.
+pub(in crate::fhirpath) const MAX_ITEMS: usize = 1 << 20;
+const MAX_ITEMS_PER_ROW: usize = 256;
+/// Where the caller bounds the result: how many times as many items a step on the way to it may yield.
+const STEPS_PER_RESULT: usize = 4;
+/// How many nodes an evaluation may run, each over all rows: folds within folds multiply them.
+const MAX_STEPS: usize = 1 << 18;
+/// The work that running a node is, whatever it runs on.
+const WORK_OF_NODE: usize = 64;
+/// The work that a column is which items lie in, where several do.
+const WORK_OF_COLUMN: usize = 32;
+/// What offsets, and twice as many of them, can count.
+const MAX_OFFSET: usize = (i32::MAX / 4) as usize;
+
+/// What a node yields: booleans stay bit masks as long as nothing asks for them as items.
+pub(in crate::fhirpath) enum Output {
+    Items(Collection),
+    Truth(Truth),
+}
+
+impl Output {
+    pub(in crate::fhirpath) fn collection(self) -> Collection {
+        match self {
+            Output::Items(collection) => collection,
+            Output::Truth(truth) => truth.collection(),
+        }
+    }
+}
+
+/// Evaluates a program.
+pub(in crate::fhirpath) fn run(program: &Inner, focus: &Focus, most: usize) -> Result<Evaluation, FhirPathError> {
+    let frame = Frame {
+        this: focus.items.clone(),
+        focus,
+        outer: None,
+        total: None,
+        index: None,
+        limit: (MAX_ITEMS + MAX_ITEMS_PER_ROW * focus.len())
+            .min(MAX_OFFSET)
+            .min(most.saturating_mul(STEPS_PER_RESULT).max(MAX_ITEMS)),
+        steps: Rc::default(),
+        faults: RefCell::default(),
+        variables: RefCell::default(),
+    };
+    let collection = frame.items_at_most(&program.node, most)?;
+    let mut faults = frame.faults.into_inner();
+    if faults.is_empty() {
+        return Ok(Evaluation { collection, faults });
+    }
+    faults.sort_by_key(|fault| fault.row);
+    faults.dedup_by_key(|fault| fault.row);
+    Ok(Evaluation {
+        collection: without(&collection, &faults),
+        faults,
+    })
+}
+
+/// The collection with the rows at fault emptied.
+fn without(collection: &Collection, faults: &[Fault]) -> Collection {
+    let mut faults = faults.iter().map(|fault| fault.row as usize).peekable();
+    let mut offsets = vec![0i32];
+    let mut places = Vec::with_capacity(collection.len());
+    for row in 0..collection.rows() {
+        if faults.next_if_eq(&row).is_none() {
+            places.extend(collection.range(row).map(|item| item as u32));
+        }
+        offsets.push(places.len() as i32);
+    }
+    collection.take(Offsets::list(offsets), places)
+}
+
+/// What `$index` is.
+#[derive(Clone)]
+enum Places {
+    /// Each row is an item of a collection of these offsets.
+    Within(Offsets),
+    /// Every row is the item at this place of a collection of its own.
+    At(usize),
+}
+
+/// How far the fold of a collection has come: each row's result so far, and the place of the items that are next.
+pub(in crate::fhirpath) struct Fold {
+    pub(in crate::fhirpath) total: Collection,
+    pub(in crate::fhirpath) place: usize,
+}
+
+/// The rows that a node is evaluated on.
+pub(in crate::fhirpath) struct Frame<'a> {
+    /// `$this`: one item per row.
+    pub(in crate::fhirpath) this: Collection,
+    focus: &'a Focus,
+    /// The frame around this one, and which of this one's rows belong to which of its rows.
+    outer: Option<(&'a Frame<'a>, &'a Offsets)>,
+    total: Option<Collection>,
+    /// `$index`, where the frame was entered for the items of a collection.
+    index: Option<Places>,
+    /// How many items a node may yield.
+    limit: usize,
+    /// How many nodes have been evaluated, in all frames.
+    steps: Rc<Cell<usize>>,
+    faults: RefCell<Vec<Fault>>,
+    /// Values of variables that were defined in this frame.
+    variables: RefCell<Vec<(usize, Collection)>>,
+}
+
+impl<'a> Frame<'a> {
+    pub(in crate::fhirpath) fn rows(&self) -> usize {
+        self.this.rows()
+    }
+
+    /// How many items a step may yield.
+    pub(in crate::fhirpath) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// The type of the batch's rows.
+    pub(in crate::fhirpath) fn root_type(&self) -> ItemType {
+        self.focus.root.ty()
+    }
+
+    /// Evaluates a node to items.
+    pub(in crate::fhirpath) fn items(&self, node: &Node) -> Result<Collection, FhirPathError> {
+        let collection = self.output(node)?.collection();
+        match collection.len() > self.limit {
+            true => Err(FhirPathError::TooLarge),
+            false => Ok(collection),
+        }
+    }
+
+    /// Evaluates the node that the result comes from.
+    fn items_at_most(&self, node: &Node, most: usize) -> Result<Collection, FhirPathError> {
+        if let Node::Fixed(node) = node {
+            let found = self.once(node)?;
+            return match found.len().saturating_mul(self.rows()) > most {
+                true => Err(FhirPathError::TooMany { most }),
+                false => self.each_row(&found),
+            };
+        }
+        let collection = self.items(node)?;
+        match collection.len() > most {
+            true => Err(FhirPathError::TooMany { most }),
+            false => Ok(collection),
+        }
+    }
+
+    /// Evaluates a node that does not depend on the row: as one row, of which every row has the errors.
+    fn once(&self, node: &Node) -> Result<Collection, FhirPathError> {
+        let inner = Frame {
+            this: Collection::empty(1),
+            focus: self.focus,
+            outer: None,
+            total: None,
+            index: None,
+            limit: self.limit,
+            steps: self.steps.clone(),
+            variables: RefCell::default(),
+            faults: RefCell::default(),
+        };
+        let found = inner.items(node)?;
+        if let Some(fault) = inner.faults.into_inner().into_iter().next() {
+            (0..self.rows()).for_each(|row| self.fault(row, fault.error.clone()));
+        }
+        Ok(found)
+    }
+
+    /// The items of a single row for each row.
+    fn each_row(&self, found: &Collection) -> Result<Collection, FhirPathError> {
+        match found.len().saturating_mul(self.rows()) > self.limit {
+            true => Err(FhirPathError::TooLarge),
+            false => Ok(repeated(found, &vec![0; self.rows()])),
+        }
+    }
+
+    /// Evaluates a node to a truth value per row.
+    pub(in crate::fhirpath) fn truth(
+        &self,
+        node: &Node,
+        operation: &'static str,
+        at: Position,
+    ) -> Result<Truth, FhirPathError> {
+        Ok(match self.output(node)? {
+            Output::Truth(truth) => truth,
+            Output::Items(collection) => self.as_truth(&collection, operation, at),
+        })
+    }
+
+    pub(in crate::fhirpath) fn output(&self, node: &Node) -> Result<Output, FhirPathError> {
+        let steps = self.steps.get() + 1;
+        self.steps.set(steps);
+        if steps > MAX_STEPS {
+            return Err(FhirPathError::TooManySteps { limit: MAX_STEPS });
+        }
+        self.spend(WORK_OF_NODE + self.rows() / 4)?;
+        let output = self.run(node)?;
+        if let Output::Items(collection) = &output {
+            self.spend(collection.len() + (collection.columns().len() - 1) * WORK_OF_COLUMN)?;
+        }
+        Ok(output)
+    }
+
+    fn run(&self, node: &Node) -> Result<Output, FhirPathError> {
+        Ok(Output::Items(match node {
+            Node::Empty => Collection::empty(self.rows()),
+            Node::Fixed(node) => self.each_row(&self.once(node)?)?,
+            Node::This => self.this.clone(),
+            Node::Resource => self.resource(false),
+            Node::RootResource => self.resource(true),
+            Node::Context => self.context(),
+            Node::Index => self.places(),
+            Node::RowIndex => self.row_index(),
+            Node::Total => self.total(),
+            Node::Variable(place) => self.variable(*place).unwrap_or_else(|| Collection::empty(self.rows())),
+            Node::Constant(value) => Collection::each(Items {
+                len: self.rows(),
+                ..value.clone()
+            }),
+            Node::Step {
+                on,
+                name,
+                by,
+                open,
+                json,
+                at,
+            } => {
+                let on = self.items(on)?;
+                self.refuse_targets(&on, *at);
+                step(&on, name, by, open.then_some(*json), self.limit)?
+            }
+            Node::OfType { on, test } => operators::types::of_type(&self.items(on)?, test),
+            Node::Is { on, test, at } => {
+                return Ok(Output::Truth(operators::types::is(self, &self.items(on)?, test, *at)));
+            }
+            Node::Call(call) => return self.call(call),
+            Node::Sign { negative, on, at } => operators::arithmetic::sign(self, self.items(on)?, *negative, *at)?,
+            Node::Binary {
+                operator,
+                left,
+                right,
+                at,
+            } => {
+                return operators::binary(self, *operator, left, right, *at);
+            }
+            Node::Concatenation(left, right) => super::combine::side_by_side(&[self.items(left)?, self.items(right)?]),
+        }))
+    }
+
+    fn call(&self, call: &Call) -> Result<Output, FhirPathError> {
+        let input = self.items(&call.on)?;
+        let computes = call.function.reads == Need::Value;
+        if computes {
+            self.spend(input.len() * 8 + input.text_bytes() / 2)?;
+        }
+        let output = (call.function.run)(&Invocation {
+            frame: self,
+            call,
+            input,
+        })?;
+        if let Output::Items(found) = &output
+            && computes
+        {
+            self.spend(found.len() * 4 + found.text_bytes() / 4)?;
+        }
+        Ok(output)
+    }
+
+    /// Notes work; an error where it is more than there is room for.
+    pub(in crate::fhirpath) fn spend(&self, work: usize) -> Result<(), FhirPathError> {
+        self.focus.work.spend(work)
+    }
+
+    /// The work that is being done.
+    pub(in crate::fhirpath) fn work(&self) -> &Work {
+        &self.focus.work
+    }
+
+    /// Evaluates a node with the items of `over`, whose rows are this frame's, as rows.
+    pub(in crate::fhirpath) fn within<T>(
+        &self,
+        over: &Collection,
+        fold: Option<Fold>,
+        run: impl FnOnce(&Frame<'_>) -> Result<T, FhirPathError>,
+    ) -> Result<T, FhirPathError> {
+        let (total, index) = match fold {
+            Some(fold) => (Some(fold.total), Places::At(fold.place)),
+            None => (None, Places::Within(over.offsets().clone())),
+        };
+        let inner = Frame {
+            this: over.flat(),
+            focus: self.focus,
+            outer: Some((self, over.offsets())),
+            total,
+            index: Some(index),
+            limit: self.limit,
+            steps: self.steps.clone(),
+            faults: RefCell::default(),
+            variables: RefCell::default(),
+        };
+        let result = run(&inner)?;
+        for fault in inner.faults.into_inner() {
+            let row = over.offsets().parent(fault.row as usize) as u32;
+            self.faults.borrow_mut().push(Fault {
+                row,
+                error: fault.error,
+            });
+        }
+        Ok(result)
+    }
+
+    /// Runs `run` in a frame with the same rows but another `$this`, which may have no item in a row.
+    pub(in crate::fhirpath) fn with_this<T>(
+        &self,
+        this: &Collection,
+        run: impl FnOnce(&Frame<'_>) -> Result<T, FhirPathError>,
+    ) -> Result<T, FhirPathError> {
+        let rows = Offsets::Each(self.rows());
+        let inner = Frame {
+            this: this.clone(),
+            focus: self.focus,
+            outer: Some((self, &rows)),
+            total: None,
+            index: self.index.clone(),
+            limit: self.limit,
+            steps: self.steps.clone(),
+            faults: RefCell::default(),
+            variables: RefCell::default(),
+        };
+        let result = run(&inner)?;
+        self.faults.borrow_mut().extend(inner.faults.into_inner());
+        Ok(result)
+    }
+
+    /// Runs `run` and keeps the errors only of those rows that `counts` holds for.
+    pub(in crate::fhirpath) fn guarded<T>(
+        &self,
+        run: impl FnOnce() -> Result<T, FhirPathError>,
+        counts: impl Fn(usize) -> bool,
+    ) -> Result<T, FhirPathError> {
+        let before = self.faults.borrow().len();
+        let result = run()?;
+        let mut faults = self.faults.borrow_mut();
+        if faults.len() > before {
+            let new = faults.split_off(before);
+            faults.extend(new.into_iter().filter(|fault| counts(fault.row as usize)));
+        }
+        Ok(result)
+    }
+
+    /// Notes that a row is in error.
+    pub(in crate::fhirpath) fn fault(&self, row: usize, error: FhirPathError) {
+        self.faults.borrow_mut().push(Fault { row: row as u32, error });
+    }
+
+    /// Notes that a row has several items where one is allowed.
+    pub(in crate::fhirpath) fn not_single(&self, row: usize, count: usize, operation: &'static str, at: Position) {
+        self.fault(row, FhirPathError::NotSingle { at, operation, count });
+    }
+
+    /// Singleton evaluation (N1, section 4.5): a boolean is itself, any other single item is true.
+    pub(in crate::fhirpath) fn as_truth(
+        &self,
+        collection: &Collection,
+        operation: &'static str,
+        at: Position,
+    ) -> Truth {
+        Truth::collect(self.rows(), |row| {
+            let range = collection.range(row);
+            match range.len() {
+                0 => None,
+                1 => {
+                    let (items, item) = collection.item(range.start);
+                    match items.ty().system() {
+                        Some(System::Boolean) => items.boolean(item),
+                        _ => Some(true),
+                    }
+                }
+                count => {
+                    self.not_single(row, count, operation, at);
+                    None
+                }
+            }
+        })
+    }
+
+    /// What `now()` is throughout the evaluation.
+    pub(in crate::fhirpath) fn now(&self) -> DateTime<Utc> {
+        *self.focus.clock.get_or_init(Utc::now)
+    }
+
+    /// The row of the focus that each row lies in; `None` where they are the same.
+    fn focus_rows(&self) -> Option<Vec<u32>> {
+        let (outer, offsets) = self.outer?;
+        let parents = offsets.parents();
+        Some(match outer.focus_rows() {
+            None => parents,
+            Some(rows) => parents.iter().map(|parent| rows[*parent as usize]).collect(),
+        })
+    }
+
+    /// Notes rows from which a step would lead to the target of a reference that lies elsewhere.
+    fn refuse_targets(&self, on: &Collection, at: Position) {
+        let is_target = |items: &Items| items.ty() == ItemType::System(System::Target);
+        if !on.columns().iter().any(is_target) {
+            return;
+        }
+        for row in 0..on.rows() {
+            if on.range(row).any(|item| is_target(on.item(item).0)) {
+                let what = "a step into the target of a reference that does not lie in the same resource".to_string();
+                self.fault(row, FhirPathError::Unsupported { at, what });
+            }
+        }
+    }
+
+    /// `%resource` or `%rootResource`.
+    fn resource(&self, root: bool) -> Collection {
+        if let Some(resources) = self.focus.inner_resources(root) {
+            return match self.focus_rows() {
+                None => resources,
+                Some(rows) => repeated(&resources, &rows),
+            };
+        }
+        let rows = match (self.focus_rows(), &self.focus.rows) {
+            (None, None) => return Collection::each(self.focus.root.clone()),
+            (None, Some(rows)) => rows.to_vec(),
+            (Some(rows), None) => rows,
+            (Some(rows), Some(of)) => rows.iter().map(|row| of[*row as usize]).collect(),
+        };
+        Collection::each(self.focus.root.take(rows))
+    }
+
+    fn context(&self) -> Collection {
+        match self.focus_rows() {
+            None => self.focus.items.clone(),
+            Some(rows) => self.focus.items.take(Offsets::Each(rows.len()), rows),
+        }
+    }
+
+    /// The place of each row among its siblings.
+    fn places(&self) -> Collection {
+        let offsets = match &self.index {
+            None => return Collection::empty(self.rows()),
+            Some(Places::At(place)) => return integers(vec![*place as i32; self.rows()]),
+            Some(Places::Within(offsets)) => offsets,
+        };
+        let mut places = Vec::with_capacity(self.rows());
+        for row in 0..offsets.rows() {
+            places.extend(0..offsets.range(row).len() as i32);
+        }
+        integers(places)
+    }
+
+    fn row_index(&self) -> Collection {
+        let of = |row: usize| self.focus.places.as_ref().map_or(0, |places| places[row] as i32);
+        integers(match self.focus_rows() {
+            None => (0..self.rows()).map(of).collect(),
+            Some(rows) => rows.iter().map(|row| of(*row as usize)).collect(),
+        })
+    }
+
+    /// Gives a variable its value in the rows of this frame.
+    pub(in crate::fhirpath) fn define(&self, place: usize, value: Collection) {
+        let mut variables = self.variables.borrow_mut();
+        variables.retain(|(known, _)| *known != place);
+        variables.push((place, value));
+    }
+
+    fn variable(&self, place: usize) -> Option<Collection> {
+        let own = self
+            .variables
+            .borrow()
+            .iter()
+            .find(|(known, _)| *known == place)
+            .map(|(_, value)| value.clone());
+        own.or_else(|| {
+            let (outer, offsets) = self.outer?;
+            Some(spread(&outer.variable(place)?, offsets))
+        })
+    }
+
+    fn total(&self) -> Collection {
+        match (&self.total, self.outer) {
+            (Some(total), _) => total.clone(),
+            (None, Some((outer, offsets))) => spread(&outer.total(), offsets),
+            (None, None) => Collection::empty(self.rows()),
+        }
+    }
+}
+
+/// For rows that are the items of others: what those have.
+fn spread(of: &Collection, offsets: &Offsets) -> Collection {
+    if let Offsets::Each(_) = offsets {
+        return of.clone();
+    }
+    let (mut starts, mut places) = (vec![0i32], Vec::new());
+    for parent in offsets.parents() {
+        places.extend(of.range(parent as usize).map(|item| item as u32));
+        starts.push(places.len() as i32);
+    }
+    of.take(Offsets::list(starts), places)
+}
+
+pub(in crate::fhirpath) fn integers(values: Vec<i32>) -> Collection {
+    let values = super::super::values::columns::Values::Integer(values.into());
+    Collection::each(Items::new(ItemType::System(System::Integer), values))
+}
+
+/// For each of `rows` the items of that row of `collection`.
+pub(in crate::fhirpath) fn repeated(collection: &Collection, rows: &[u32]) -> Collection {
+    if let Offsets::Each(_) = collection.offsets() {
+        return collection.take(Offsets::Each(rows.len()), rows.to_vec());
+    }
+    let (mut offsets, mut places) = (Vec::with_capacity(rows.len() + 1), Vec::with_capacity(rows.len()));
+    offsets.push(0);
+    for row in rows {
+        places.extend(collection.range(*row as usize).map(|item| item as u32));
+        offsets.push(places.len() as i32);
+    }
+    collection.take(Offsets::list(offsets), places)
+}
+
+/// The children of this name. `by` says which columns they are for the types that are known. An open step (`open` is
+/// not `None`) asks the facts for the others, JSON's names among them where it says so.
+pub(in crate::fhirpath) fn step(
+    on: &Collection,
+    name: &str,
+    by: &[(TypeId, Vec<Branch>)],
+    open: Option<bool>,
+    limit: usize,
+) -> Result<Collection, FhirPathError> {
+    let known = |ty: TypeId| by.iter().find(|(from, _)| *from == ty).map(|(_, branches)| branches);
+    let has = |ty: TypeId, json: bool| name == ALL_CHILDREN || !named(ty, name, json).is_empty();
+    let wanted = |ty: TypeId| known(ty).is_some() || open.is_some_and(|json| has(ty, json));
+    let on = opening::opened(on, &wanted);
+    let branches = |items: &Items| {
+        let ty = items.ty().fhir()?;
+        match (known(ty), open) {
+            (Some(branches), _) => Some(Cow::Borrowed(branches.as_slice())),
+            (None, Some(json)) => Some(Cow::Owned(branches_of(ty, name, json))),
+            (None, None) => None,
+        }
+    };
+    for items in on.columns() {
+        if branches(items).is_some_and(|branches| items.child_count(&branches) > limit) {
+            return Err(FhirPathError::TooLarge);
+        }
+    }
+    let children = |items: &Items| match (branches(items), items.ty()) {
+        (Some(branches), _) => items.step(&branches),
+        (None, ItemType::Fhir(_)) => Collection::empty(items.len()),
+        (None, ItemType::System(System::Quantity)) => quantity_part(items, name),
+        (None, ItemType::System(_)) => items.text_child(name).unwrap_or_else(|| Collection::empty(items.len())),
+    };
+    Ok(super::combine::flat_map(&on, children))
+}
+
+/// The `value` or `unit` of System quantities.
+fn quantity_part(items: &Items, name: &str) -> Collection {
+    let Values::Quantity { value, unit } = items.values() else {
+        return Collection::empty(items.len());
+    };
+    let (system, values, given) = match name {
+        "value" => {
+            let text = Some(value.clone());
+            (System::Decimal, Values::Decimal { text, number: None }, value)
+        }
+        _ => (System::String, Values::Text(unit.clone()), unit),
+    };
+    let parts = Items::new(ItemType::System(system), values);
+    let (mut offsets, mut slots) = (vec![0i32], Vec::with_capacity(items.len()));
+    for slot in (0..items.len()).map(|item| items.slot(item)) {
+        slots.extend(given.is_valid(slot).then_some(slot as u32));
+        offsets.push(slots.len() as i32);
+    }
+    Collection::new(Offsets::list(offsets), parts.take(slots))
+}
+
+fn branches_of(ty: TypeId, name: &str, json: bool) -> Vec<Branch> {
+    match name {
+        ALL_CHILDREN => facts().get(ty).elements.iter().flat_map(branches).collect(),
+        _ => named(ty, name, json),
+    }
+}

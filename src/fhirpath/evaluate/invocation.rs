@@ -1,0 +1,162 @@
+//! A function being run, and what its family needs again and again: arguments by row, the single item of a row,
+//! problems with the data.
+
+use super::super::compile::node::{Argument, Call, Node};
+use super::super::error::{FhirPathError, Position};
+use super::super::values::builder::{Builder, Computed};
+use super::super::values::collection::Collection;
+use super::super::values::items::Items;
+use super::super::values::scalar::Scalar;
+use super::super::values::truth::Truth;
+use super::interpreter::{Frame, Output};
+
+/// A function being run: its input and the means to evaluate its arguments.
+pub(in crate::fhirpath) struct Invocation<'a> {
+    pub(in crate::fhirpath) frame: &'a Frame<'a>,
+    pub(in crate::fhirpath) call: &'a Call,
+    pub(in crate::fhirpath) input: Collection,
+}
+
+impl Invocation<'_> {
+    pub(in crate::fhirpath) fn at(&self) -> Position {
+        self.call.at
+    }
+
+    pub(in crate::fhirpath) fn name(&self) -> &'static str {
+        self.call.function.name
+    }
+
+    pub(in crate::fhirpath) fn has(&self, argument: usize) -> bool {
+        self.call.arguments.len() > argument
+    }
+
+    /// The argument's node; `Node::Empty` for one that was not given or is a type.
+    pub(in crate::fhirpath) fn node(&self, argument: usize) -> &Node {
+        match self.call.arguments.get(argument) {
+            Some(Argument::Value(node) | Argument::Each(node)) => node,
+            _ => &Node::Empty,
+        }
+    }
+
+    /// The argument evaluated once per row.
+    pub(in crate::fhirpath) fn value(&self, argument: usize) -> Result<Collection, FhirPathError> {
+        let value = self.frame.items(self.node(argument))?;
+        self.frame.spend(value.len() + value.text_bytes() / 2)?;
+        Ok(value)
+    }
+
+    /// The argument's truth for each item of the input.
+    pub(in crate::fhirpath) fn criterion(&self, argument: usize) -> Result<Truth, FhirPathError> {
+        let node = self.node(argument);
+        self.frame
+            .within(&self.input, None, |inner| inner.truth(node, self.name(), self.at()))
+    }
+}
+
+impl Invocation<'_> {
+    /// The argument as one integer per row; `None` where there is none.
+    pub(in crate::fhirpath) fn integers(&self, argument: usize) -> Result<Vec<Option<i32>>, FhirPathError> {
+        let value = self.value(argument)?;
+        let of = |row: usize| {
+            let (items, item) = self.single(&value, row)?;
+            let integer = items.integer(item);
+            if integer.is_none() && items.has_value(item) {
+                self.problem(row, format!("expects an Integer, not a {}", items.ty()));
+            }
+            integer
+        };
+        Ok((0..value.rows()).map(of).collect())
+    }
+
+    /// The only item of a row; an error is noted where there are several.
+    pub(in crate::fhirpath) fn single<'c>(&self, collection: &'c Collection, row: usize) -> Option<(&'c Items, usize)> {
+        let range = collection.range(row);
+        match range.len() {
+            0 => None,
+            1 => Some(collection.item(range.start)),
+            count => {
+                self.frame.not_single(row, count, self.name(), self.at());
+                None
+            }
+        }
+    }
+
+    /// Notes that a row's data do not suit the function.
+    pub(in crate::fhirpath) fn problem(&self, row: usize, problem: String) {
+        self.frame.fault(
+            row,
+            FhirPathError::Value {
+                at: self.at(),
+                operation: self.name(),
+                problem,
+            },
+        );
+    }
+}
+
+/// What a function makes of one row: a value, nothing, or a problem with the data.
+pub(in crate::fhirpath) type RowResult<T> = Result<Option<T>, String>;
+
+impl Invocation<'_> {
+    /// For functions of a single item: what they make of each row's.
+    pub(in crate::fhirpath) fn map(
+        &self,
+        mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<Computed>,
+    ) -> Result<Output, FhirPathError> {
+        let mut builder = Builder::new(self.input.rows());
+        for row in 0..self.input.rows() {
+            let value = self
+                .single(&self.input, row)
+                .and_then(|(items, item)| items.scalar(item));
+            if let Some(value) = value.and_then(|value| self.settle(row, of(row, value))) {
+                builder.push(value);
+            }
+            builder.end_row();
+        }
+        self.frame.work().check()?;
+        Ok(Output::Items(builder.finish()?))
+    }
+
+    /// The same for functions that answer yes or no.
+    pub(in crate::fhirpath) fn judge(
+        &self,
+        mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<bool>,
+    ) -> Result<Output, FhirPathError> {
+        let truth = Truth::collect(self.input.rows(), |row| {
+            let (items, item) = self.single(&self.input, row)?;
+            let value = items.scalar(item)?;
+            self.settle(row, of(row, value))
+        });
+        self.frame.work().check()?;
+        Ok(Output::Truth(truth))
+    }
+
+    /// Notes the work of a row in the midst of `map` or `judge`; where there is too much, they end in an error.
+    pub(in crate::fhirpath) fn charge(&self, work: usize) -> Result<(), String> {
+        self.frame.spend(work).map_err(|error| error.to_string())
+    }
+
+    /// The single value of a row of an argument.
+    pub(in crate::fhirpath) fn scalar<'c>(&self, argument: &'c Collection, row: usize) -> Option<Scalar<'c>> {
+        let (items, item) = self.single(argument, row)?;
+        items.scalar(item)
+    }
+
+    /// The single text of a row of an argument; a problem is noted if it is none.
+    pub(in crate::fhirpath) fn text<'c>(&self, argument: &'c Collection, row: usize) -> Option<&'c str> {
+        match self.scalar(argument, row)? {
+            Scalar::Text(text) => Some(text),
+            other => {
+                self.problem(row, format!("expects a String, not a {}", other.kind()));
+                None
+            }
+        }
+    }
+
+    fn settle<T>(&self, row: usize, result: RowResult<T>) -> Option<T> {
+        result.unwrap_or_else(|problem| {
+            self.problem(row, problem);
+            None
+        })
+    }
+}

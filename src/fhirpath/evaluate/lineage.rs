@@ -1,0 +1,168 @@
+//! Where items come from: the column that each column was entered from, up to the batch. It answers which resource an
+//! item lies in, for `%resource`, `%rootResource` and references to resources beside it.
+
+use std::sync::Arc;
+
+use arrow::buffer::OffsetBuffer;
+use rustc_hash::FxHashMap;
+
+use super::super::compile::types::ItemType;
+use super::super::values::collection::{Collection, Offsets};
+use super::super::values::columns::Values;
+use super::super::values::items::{Column, Index, Items};
+use crate::fhir::facts;
+
+/// The column that a column was entered from.
+#[derive(Debug)]
+pub(in crate::fhirpath) struct Above {
+    pub(in crate::fhirpath) column: Arc<Column>,
+    way: Way,
+    /// What a slot's number lacks to what `way` counts: the column may have been sliced.
+    shift: usize,
+}
+
+/// Which slot of the column above a slot lies in.
+#[derive(Clone, Debug)]
+pub(in crate::fhirpath) enum Way {
+    /// The one of the same number.
+    Same,
+    /// The list that spans it.
+    List(OffsetBuffer<i32>),
+    /// The resource's JSON text that the row was made of.
+    Opened(Arc<[u32]>),
+}
+
+impl Above {
+    pub(in crate::fhirpath) fn new(column: Arc<Column>, way: Way) -> Above {
+        Above { column, way, shift: 0 }
+    }
+
+    /// The same for a column that begins `offset` slots later.
+    pub(in crate::fhirpath) fn shifted(&self, offset: usize) -> Above {
+        Above {
+            column: self.column.clone(),
+            way: self.way.clone(),
+            shift: self.shift + offset,
+        }
+    }
+
+    fn slot(&self, slot: usize) -> usize {
+        let slot = slot + self.shift;
+        match &self.way {
+            Way::Same => slot,
+            Way::List(offsets) => offsets
+                .partition_point(|offset| *offset as usize <= slot)
+                .saturating_sub(1),
+            Way::Opened(slots) => slots.get(slot).map_or(0, |slot| *slot as usize),
+        }
+    }
+}
+
+/// A slot of a column.
+#[derive(Clone, Debug)]
+pub(in crate::fhirpath) struct Place {
+    pub(in crate::fhirpath) column: Arc<Column>,
+    pub(in crate::fhirpath) slot: usize,
+}
+
+impl Place {
+    fn up(&self) -> Option<Place> {
+        let above = self.column.above.as_ref()?;
+        Some(Place {
+            column: above.column.clone(),
+            slot: above.slot(self.slot),
+        })
+    }
+
+    /// The nearest resource: a row of the batch or a slot with a resource's JSON text.
+    fn resource(mut self) -> Option<Place> {
+        loop {
+            match (&self.column.values, &self.column.above) {
+                (Values::Json(_), _) | (Values::Record(_), None) => return Some(self),
+                _ => self = self.up()?,
+            }
+        }
+    }
+
+    /// For a resource in `contained` the one that contains it.
+    pub(in crate::fhirpath) fn container(&self) -> Option<Place> {
+        let above = self.up()?;
+        match above.column.values {
+            Values::Record(_) => above.resource(),
+            _ => None,
+        }
+    }
+
+    /// For a resource in an element of another (an entry of a Bundle) that element and the resource around it.
+    pub(in crate::fhirpath) fn entry(&self) -> Option<(Place, Place)> {
+        let above = self.up()?;
+        match above.column.values {
+            Values::Struct(_) => Some((above.clone(), above.resource()?)),
+            _ => None,
+        }
+    }
+
+    pub(in crate::fhirpath) fn key(&self) -> (usize, usize) {
+        (Arc::as_ptr(&self.column) as usize, self.slot)
+    }
+}
+
+impl Items {
+    /// Whether the items lie in resources that are JSON text in the batch.
+    pub(in crate::fhirpath) fn is_inside(&self) -> bool {
+        let mut column = &self.column;
+        loop {
+            match (&column.values, &column.above) {
+                (Values::Json(_), _) => return true,
+                (_, Some(above)) => column = &above.column,
+                (_, None) => return false,
+            }
+        }
+    }
+
+    /// The resource that an item lies in, itself if it is one; `None` for computed items.
+    pub(in crate::fhirpath) fn resource(&self, item: usize) -> Option<Place> {
+        let place = Place {
+            column: self.column.clone(),
+            slot: self.slot(item),
+        };
+        place.resource()
+    }
+}
+
+/// Resources as items, each a row; where there is none, none. Rows of the batch are of type `root`.
+pub(in crate::fhirpath) fn resources(places: &[Option<Place>], root: ItemType) -> Collection {
+    let any = facts().lookup("Resource").map_or(root, ItemType::Fhir);
+    let mut known: FxHashMap<usize, usize> = FxHashMap::default();
+    let mut columns: Vec<(Arc<Column>, Vec<u32>)> = Vec::new();
+    let mut items = Vec::with_capacity(places.len());
+    let mut offsets = Vec::with_capacity(places.len() + 1);
+    offsets.push(0);
+    for place in places {
+        if let Some(place) = place {
+            let at = *known.entry(place.key().0).or_insert_with(|| {
+                columns.push((place.column.clone(), Vec::new()));
+                columns.len() - 1
+            });
+            items.push((at as u32, columns[at].1.len() as u32));
+            columns[at].1.push(place.slot as u32);
+        }
+        offsets.push(items.len() as i32);
+    }
+    let parts = columns.into_iter().map(|(column, slots)| Items {
+        ty: if matches!(column.values, Values::Json(_)) {
+            any
+        } else {
+            root
+        },
+        len: slots.len(),
+        index: Index::Gather(slots.into()),
+        column,
+    });
+    let parts = parts.collect();
+    let offsets = match items.len() == places.len() {
+        true => Offsets::Each(places.len()),
+        false => Offsets::list(offsets),
+    };
+    Collection::mixed(offsets, parts, items)
+}

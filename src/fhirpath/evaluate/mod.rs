@@ -1,0 +1,13 @@
+//! A resolved program over the rows of a focus.
+
+pub(super) mod combine;
+pub(super) mod extract;
+pub(super) mod focus;
+pub(super) mod interpreter;
+pub(super) mod invocation;
+pub(super) mod json;
+pub(super) mod lineage;
+pub(super) mod navigate;
+pub(super) mod opening;
+pub(super) mod origin;
+pub(super) mod work;

@@ -1,0 +1,325 @@
+//! Resources that lie in the batch as JSON text (`contained`, `Bundle.entry.resource`): which types they are of, and
+//! their columns once a step enters them.
+//!
+//! A text is parsed when its type is first asked for and shredded when a step that its type has is first taken into it.
+//! What was read is kept with the batch, so that further steps, and further programs on the same
+//! [`Focus`](super::super::Focus), find it. A text that is no JSON, of no type of R4, or that cannot be shredded is an item
+//! without children.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{Array, RecordBatch, StringArray};
+use rustc_hash::FxHashMap;
+
+use super::super::compile::types::ItemType;
+use super::super::values::collection::{Collection, Offsets};
+use super::super::values::columns::Values;
+use super::super::values::items::{Column, Index, Items};
+use super::combine::flat_map;
+use super::lineage::{Above, Way};
+use crate::columns::json::{Tape, Value};
+use crate::columns::shred::{ShredError, Shredder, SystemValues};
+use crate::fhir::storage::SYSTEM_COLUMNS;
+use crate::fhir::{Kind, TypeId, facts};
+
+/// What was read of the JSON columns of a batch.
+#[derive(Debug, Default)]
+pub(in crate::fhirpath) struct Openings {
+    columns: Mutex<Vec<(Key, Arc<Mutex<Opening>>)>>,
+}
+
+/// A text column is known by where its texts lie, which stays as long as it is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key {
+    offsets: usize,
+    texts: usize,
+    len: usize,
+}
+
+impl Key {
+    fn of(texts: &StringArray) -> Key {
+        Key {
+            offsets: texts.value_offsets().as_ptr() as usize,
+            texts: texts.value_data().as_ptr() as usize,
+            len: texts.len(),
+        }
+    }
+}
+
+/// One JSON column.
+#[derive(Debug)]
+struct Opening {
+    texts: StringArray,
+    slots: Vec<Slot>,
+    parts: Vec<Option<Part>>,
+}
+
+#[derive(Clone, Debug)]
+enum Slot {
+    Unread,
+    /// The type that the text says it is of, if R4 has it, and its id.
+    Read(Option<TypeId>, Option<Box<str>>),
+    /// Shredded: a row of a part.
+    Open(TypeId, Option<Box<str>>, u32, u32),
+    /// Of a type that was asked for, but not to be had in columns.
+    Shut(TypeId, Option<Box<str>>),
+}
+
+/// Resources of one type in columns, and the slots that their texts are in.
+#[derive(Clone, Debug)]
+struct Part {
+    batch: RecordBatch,
+    slots: Arc<[u32]>,
+}
+
+impl Slot {
+    fn head(&self) -> (Option<TypeId>, Option<&str>) {
+        match self {
+            Slot::Unread => (None, None),
+            Slot::Read(ty, id) => (*ty, id.as_deref()),
+            Slot::Open(ty, id, ..) | Slot::Shut(ty, id) => (Some(*ty), id.as_deref()),
+        }
+    }
+}
+
+impl Items {
+    /// Whether they are whole resources as JSON text.
+    pub(in crate::fhirpath) fn is_json(&self) -> bool {
+        matches!(self.column.values, Values::Json(_))
+    }
+
+    fn opening(&self, texts: &StringArray) -> Arc<Mutex<Opening>> {
+        let mut top = &self.column;
+        while let Some(above) = &top.above {
+            top = &above.column;
+        }
+        let key = Key::of(texts);
+        let mut columns = top.openings.columns.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, opening)) = columns.iter().find(|(known, _)| *known == key) {
+            return opening.clone();
+        }
+        let opening = Arc::new(Mutex::new(Opening {
+            texts: texts.clone(),
+            slots: vec![Slot::Unread; texts.len()],
+            parts: Vec::new(),
+        }));
+        columns.push((key, opening.clone()));
+        opening
+    }
+
+    /// The same items, each a row, by the types that their JSON says; what R4 does not define stays a Resource.
+    pub(in crate::fhirpath) fn told_apart(&self) -> Collection {
+        let (Values::Json(texts), true) = (&self.column.values, self.ty.is_any_resource()) else {
+            return Collection::each(self.clone());
+        };
+        let opening = self.opening(texts);
+        let mut opening = opening.lock().unwrap_or_else(PoisonError::into_inner);
+        opening.read(self, &|_| false);
+        let mut kinds = Kinds::default();
+        let places = (0..self.len).map(|item| kinds.place(self, opening.slots[self.slot(item)].head().0, item));
+        let places = places.collect();
+        Collection::mixed(Offsets::Each(self.len), kinds.parts, places)
+    }
+
+    /// The same items, each a row: in columns where their type is wanted and can be had, else told apart.
+    pub(in crate::fhirpath) fn opened(&self, wanted: &dyn Fn(TypeId) -> bool) -> Collection {
+        let Values::Json(texts) = &self.column.values else {
+            return Collection::each(self.clone());
+        };
+        let opening = self.opening(texts);
+        let mut opening = opening.lock().unwrap_or_else(PoisonError::into_inner);
+        opening.read(self, wanted);
+        let mut kinds = Kinds::default();
+        let mut of_parts: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut places = Vec::with_capacity(self.len);
+        for item in 0..self.len {
+            let slot = &opening.slots[self.slot(item)];
+            let open = match slot {
+                Slot::Open(ty, _, part, row) => opening.parts[*part as usize]
+                    .as_ref()
+                    .map(|found| (*ty, *part, *row, found)),
+                _ => None,
+            };
+            places.push(match open {
+                Some((ty, part, row, found)) => {
+                    let at = *of_parts.entry(part).or_insert_with(|| {
+                        kinds.parts.push(found.items(ty, &self.column));
+                        kinds.parts.len() as u32 - 1
+                    });
+                    (at, row)
+                }
+                None => kinds.place(self, slot.head().0, item),
+            });
+        }
+        Collection::mixed(Offsets::Each(self.len), kinds.parts, places)
+    }
+
+    /// The ids of the resources; `None` for items that are no JSON.
+    pub(in crate::fhirpath) fn resource_ids(&self) -> Option<Vec<Option<String>>> {
+        let Values::Json(texts) = &self.column.values else {
+            return None;
+        };
+        let opening = self.opening(texts);
+        let mut opening = opening.lock().unwrap_or_else(PoisonError::into_inner);
+        opening.read(self, &|_| false);
+        let id = |item| opening.slots[self.slot(item)].head().1.map(str::to_string);
+        Some((0..self.len).map(id).collect())
+    }
+}
+
+/// The items of `collection` with those that are JSON text opened where their type is wanted.
+pub(in crate::fhirpath) fn opened(collection: &Collection, wanted: &dyn Fn(TypeId) -> bool) -> Collection {
+    match collection.columns().iter().any(Items::is_json) {
+        true => flat_map(collection, |items| items.opened(wanted)),
+        false => collection.clone(),
+    }
+}
+
+/// The items of `collection` with those that are JSON text told apart.
+pub(in crate::fhirpath) fn told_apart(collection: &Collection) -> Collection {
+    match collection.columns().iter().any(Items::is_json) {
+        true => flat_map(collection, Items::told_apart),
+        false => collection.clone(),
+    }
+}
+
+/// Items that stay text, one part per type.
+#[derive(Default)]
+struct Kinds {
+    parts: Vec<Items>,
+    of: FxHashMap<Option<TypeId>, u32>,
+}
+
+impl Kinds {
+    fn place(&mut self, items: &Items, ty: Option<TypeId>, item: usize) -> (u32, u32) {
+        let at = *self.of.entry(ty).or_insert_with(|| {
+            let narrower = ty.filter(|_| items.ty.is_any_resource());
+            self.parts
+                .push(items.with_type(narrower.map_or(items.ty, ItemType::Fhir)));
+            self.parts.len() as u32 - 1
+        });
+        (at, item as u32)
+    }
+}
+
+impl Part {
+    fn items(&self, ty: TypeId, json: &Arc<Column>) -> Items {
+        Items {
+            ty: ItemType::Fhir(ty),
+            len: self.batch.num_rows(),
+            index: Index::Identity,
+            column: Arc::new(Column {
+                values: Values::Record(self.batch.clone()),
+                element: None,
+                above: Some(Above::new(json.clone(), Way::Opened(self.slots.clone()))),
+                openings: Openings::default(),
+            }),
+        }
+    }
+}
+
+impl Opening {
+    /// Reads the types of these items and shreds those of wanted types, unless it was done before.
+    fn read(&mut self, items: &Items, wanted: &dyn Fn(TypeId) -> bool) {
+        let mut tape = Tape::new();
+        let mut making: FxHashMap<TypeId, Making> = FxHashMap::default();
+        for item in 0..items.len {
+            let at = items.slot(item);
+            let due = match &self.slots[at] {
+                Slot::Unread => true,
+                Slot::Read(Some(ty), _) => wanted(*ty),
+                _ => false,
+            };
+            if !due {
+                continue;
+            }
+            if self.texts.is_null(at) {
+                self.slots[at] = Slot::Read(None, None);
+                continue;
+            }
+            let texts = self.texts.clone();
+            let Ok(root) = tape.parse(texts.value(at).as_bytes()) else {
+                self.slots[at] = Slot::Read(None, None);
+                continue;
+            };
+            let ty = resource_type(root);
+            let id = root.get_str("id").map(Box::from);
+            self.slots[at] = match ty.filter(|ty| wanted(*ty)) {
+                None => Slot::Read(ty, id),
+                Some(ty) => {
+                    let making = making.entry(ty).or_insert_with(|| Making::new(ty, &mut self.parts));
+                    match making.push(root, at, &mut self.parts) {
+                        Some((part, row)) => Slot::Open(ty, id, part, row),
+                        None => Slot::Shut(ty, id),
+                    }
+                }
+            };
+        }
+        for making in making.values_mut() {
+            making.finish(&mut self.parts);
+        }
+    }
+}
+
+fn resource_type(root: Value<'_>) -> Option<TypeId> {
+    let ty = facts().lookup(&root.get_str("resourceType")?)?;
+    let def = facts().get(ty);
+    (def.kind == Kind::Resource && !def.is_abstract).then_some(ty)
+}
+
+/// A part being made.
+struct Making {
+    ty: TypeId,
+    shredder: Shredder,
+    part: usize,
+    slots: Vec<u32>,
+}
+
+impl Making {
+    fn new(ty: TypeId, parts: &mut Vec<Option<Part>>) -> Making {
+        parts.push(None);
+        Making {
+            ty,
+            shredder: Shredder::new(ty),
+            part: parts.len() - 1,
+            slots: Vec::new(),
+        }
+    }
+
+    /// Adds a resource and gives its place; `None` if it cannot be had in columns. Whether it can does not depend on
+    /// the resources before it: one for which these leave no room begins a part of its own.
+    fn push(&mut self, root: Value<'_>, slot: usize, parts: &mut Vec<Option<Part>>) -> Option<(u32, u32)> {
+        let id = root.get_str("id");
+        let system = SystemValues::outside(id.as_deref().unwrap_or_default(), "");
+        let mut pushed = self.shredder.push(&system, root);
+        if let Err(ShredError::Full | ShredError::TooManyColumns { .. }) = pushed
+            && !self.shredder.is_empty()
+        {
+            self.finish(parts);
+            *self = Making::new(self.ty, parts);
+            pushed = self.shredder.push(&system, root);
+        }
+        pushed.ok()?;
+        self.slots.push(slot as u32);
+        Some((self.part as u32, self.slots.len() as u32 - 1))
+    }
+
+    fn finish(&mut self, parts: &mut [Option<Part>]) {
+        if self.shredder.is_empty() {
+            return;
+        }
+        let batch = self.shredder.finish().ok().and_then(|batch| elements(&batch));
+        let slots = std::mem::take(&mut self.slots).into();
+        parts[self.part] = batch.map(|batch| Part { batch, slots });
+    }
+}
+
+/// The columns of elements alone. Of the table's own only the id is one.
+fn elements(batch: &RecordBatch) -> Option<RecordBatch> {
+    let schema = batch.schema();
+    let is_element = |name: &str| name == "id" || !SYSTEM_COLUMNS.contains(&name);
+    let kept: Vec<usize> = (0..batch.num_columns())
+        .filter(|at| is_element(schema.field(*at).name()))
+        .collect();
+    batch.project(&kept).ok()
+}

@@ -1,0 +1,70 @@
+//! Where a program's items come from, for callers that can answer a question about them without evaluating it: from
+//! statistics or dictionary codes of the columns that the items lie in.
+
+use super::super::compile::node::{Argument, Call, Node};
+use super::super::compile::types::ItemType;
+use super::super::program::Program;
+use crate::fhir::TypeId;
+
+/// A column that items of the result lie in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin<'p> {
+    /// The type of the items.
+    pub ty: ItemType,
+    /// The column's dotted path from the table's root; `None` for computed values and for what lies in JSON text.
+    pub path: Option<&'p str>,
+}
+
+/// Which of the items at its origins a program yields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// All of them.
+    All,
+    /// References to resources of a type: `where(resolve() is Patient)`.
+    PointingTo(TypeId),
+    /// Some; which, only evaluation tells.
+    Some,
+}
+
+impl Program {
+    /// Every place that an item of the result can come from.
+    pub fn origins(&self) -> impl ExactSizeIterator<Item = Origin<'_>> {
+        self.inner.shape.sources.iter().map(|source| Origin {
+            ty: source.ty,
+            path: source.path.as_deref().filter(|_| !source.inside),
+        })
+    }
+
+    /// Which of the items at its origins the program yields.
+    pub fn selection(&self) -> Selection {
+        match &self.inner.node {
+            Node::Call(call) => pointing(call).unwrap_or(Selection::Some),
+            node if is_plain(node) => Selection::All,
+            _ => Selection::Some,
+        }
+    }
+}
+
+/// Steps and choices of a type lead to all items at the columns they name.
+fn is_plain(node: &Node) -> bool {
+    match node {
+        Node::This | Node::Resource | Node::RootResource | Node::Context => true,
+        Node::Step { on, .. } | Node::OfType { on, .. } => is_plain(on),
+        Node::Concatenation(left, right) => is_plain(left) && is_plain(right),
+        _ => false,
+    }
+}
+
+/// `path.where(resolve() is T)` over a plain path.
+fn pointing(call: &Call) -> Option<Selection> {
+    if call.function.name != "where" || !is_plain(&call.on) {
+        return None;
+    }
+    let [Argument::Each(Node::Is { on, test, .. })] = call.arguments.as_slice() else {
+        return None;
+    };
+    let Node::Call(inner) = on.as_ref() else { return None };
+    let resolves = inner.function.name == "resolve" && matches!(inner.on, Node::This) && inner.arguments.is_empty();
+    resolves.then_some(())?;
+    test.fhir.map(Selection::PointingTo)
+}

@@ -1,0 +1,239 @@
+//! How much work an evaluation may cost. Work is counted in items handled, bytes of text looked through and nodes run,
+//! never in time, so that the same expression over the same data ends alike on every machine.
+//!
+//! The data account for work themselves: so much for each row, and for each value that the batch holds. What goes
+//! beyond comes out of a budget that all batches of a run share. Honest expressions stay within what their data account
+//! for or need little more; one that multiplies its items spends the budget, and ends.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::DataType;
+
+use super::super::error::FhirPathError;
+use super::super::values::collection::Collection;
+use super::super::values::columns::Values;
+use super::super::values::items::{Index, Items};
+
+/// Work beyond what the data account for that a run may cost: about a second on a slow machine.
+const BUDGET: u64 = 48 << 20;
+/// Work that each row accounts for, whatever the expressions.
+const PER_ROW: u64 = 1000;
+/// Work that each row accounts for by each part of the expressions.
+const PER_PART: u64 = 16;
+/// Parts beyond this many account for nothing.
+const MAX_PARTS: u64 = 2048;
+/// Parts of an expression that nobody has counted.
+const SOME_PARTS: usize = 128;
+/// Work that each value of a batch accounts for.
+const PER_VALUE: u64 = 64;
+/// Bytes of text that account for as much as a value.
+const BYTES_PER_VALUE: u64 = 8;
+/// Most columns of a complex item that are counted when it is compared.
+const MAX_WEIGHT: usize = 256;
+
+/// What the batches of a run may cost together beyond what their data account for; clones share it.
+#[derive(Clone, Debug)]
+pub struct WorkBudget(Arc<AtomicU64>);
+
+impl Default for WorkBudget {
+    fn default() -> WorkBudget {
+        WorkBudget(Arc::new(AtomicU64::new(BUDGET)))
+    }
+}
+
+impl WorkBudget {
+    fn take(&self, work: u64) -> Result<(), FhirPathError> {
+        let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+            Some(left.saturating_sub(work))
+        });
+        match left {
+            Ok(left) if left >= work => Ok(()),
+            _ => Err(FhirPathError::TooCostly),
+        }
+    }
+
+    fn is_spent(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+}
+
+/// The work done over one batch, and what it may be.
+#[derive(Debug)]
+pub struct Work {
+    /// What the batch accounts for.
+    accounted: u64,
+    /// Only the thread that evaluates changes it.
+    done: AtomicU64,
+    budget: WorkBudget,
+}
+
+impl Work {
+    /// Over this batch, by expressions of so many parts together.
+    pub fn over(batch: &RecordBatch, parts: usize, budget: &WorkBudget) -> Arc<Work> {
+        let rows = batch.num_rows() as u64;
+        let per_row = PER_ROW + PER_PART * (parts as u64).min(MAX_PARTS);
+        let values: u64 = batch
+            .columns()
+            .iter()
+            .map(|column| values(column, 0, column.len()))
+            .sum();
+        Arc::new(Work {
+            accounted: rows
+                .saturating_mul(per_row)
+                .saturating_add(values.saturating_mul(PER_VALUE)),
+            done: AtomicU64::new(0),
+            budget: budget.clone(),
+        })
+    }
+
+    /// Over a batch by itself.
+    pub(in crate::fhirpath) fn alone(batch: &RecordBatch) -> Arc<Work> {
+        Work::over(batch, SOME_PARTS, &WorkBudget::default())
+    }
+
+    /// Notes work; an error where it is more than there is room for.
+    pub(in crate::fhirpath) fn spend(&self, work: usize) -> Result<(), FhirPathError> {
+        let work = work as u64;
+        let done = self.done.load(Ordering::Relaxed).saturating_add(work);
+        self.done.store(done, Ordering::Relaxed);
+        match done.checked_sub(self.accounted) {
+            None | Some(0) => Ok(()),
+            Some(beyond) => self.budget.take(beyond.min(work)),
+        }
+    }
+
+    /// An error where all work has been spent.
+    pub(in crate::fhirpath) fn check(&self) -> Result<(), FhirPathError> {
+        match self.budget.is_spent() {
+            true => Err(FhirPathError::TooCostly),
+            false => Ok(()),
+        }
+    }
+}
+
+/// How many values a part of a column holds, those of lists and structs in it included.
+fn values(array: &dyn Array, start: usize, len: usize) -> u64 {
+    let own = len as u64;
+    own + match array.data_type() {
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            let bounds = list.value_offsets();
+            let (first, last) = (bounds[start] as usize, bounds[start + len] as usize);
+            values(list.values(), first, last - first)
+        }
+        DataType::Struct(_) => {
+            let columns = array.as_struct().columns().iter();
+            columns.map(|column| values(column, start, len)).sum()
+        }
+        DataType::Utf8 => {
+            let bounds = array.as_string::<i32>().value_offsets();
+            (bounds[start + len] - bounds[start]) as u64 / BYTES_PER_VALUE
+        }
+        _ => 0,
+    }
+}
+
+impl Collection {
+    /// Bytes of text that its items have.
+    pub(in crate::fhirpath) fn text_bytes(&self) -> usize {
+        if let Some(items) = self.single() {
+            return items.text_bytes();
+        }
+        if self.columns().iter().all(|items| items.values().text().is_none()) {
+            return 0;
+        }
+        let of = |item: usize| {
+            let (items, item) = self.item(item);
+            items
+                .values()
+                .text()
+                .map_or(0, |texts| texts.value_length(items.slot(item)) as usize)
+        };
+        (0..self.len()).map(of).sum()
+    }
+
+    /// What comparing each of its items once costs.
+    pub(in crate::fhirpath) fn comparing(&self) -> usize {
+        let heaviest = self.columns().iter().map(Items::weight).max().unwrap_or(1);
+        self.len()
+            .saturating_mul(heaviest)
+            .saturating_add(self.text_bytes() / 16)
+    }
+}
+
+impl Items {
+    fn text_bytes(&self) -> usize {
+        let Some(texts) = self.values().text() else {
+            return 0;
+        };
+        match &self.index {
+            Index::Constant(slot) => self.len.saturating_mul(texts.value_length(*slot as usize) as usize),
+            Index::Identity if texts.len() == self.len => {
+                let bounds = texts.value_offsets();
+                (bounds[self.len] - bounds[0]) as usize
+            }
+            _ => (0..self.len)
+                .map(|item| texts.value_length(self.slot(item)) as usize)
+                .sum(),
+        }
+    }
+
+    /// What comparing one of the items costs: of complex ones the columns that are looked at.
+    pub(in crate::fhirpath) fn weight(&self) -> usize {
+        match self.values() {
+            Values::Struct(array) => 8 + columns(array),
+            Values::Json(texts) => 16 + texts.value_data().len() / texts.len().max(1) / 2,
+            Values::Quantity { .. } => 16,
+            Values::Temporal { .. } | Values::Decimal { .. } => 8,
+            _ => 2,
+        }
+    }
+}
+
+/// The columns below a struct, as far as they are counted.
+fn columns(array: &dyn Array) -> usize {
+    let mut count = 0;
+    match array.data_type() {
+        DataType::Struct(_) => {
+            for column in array.as_struct().columns() {
+                count += 1 + columns(column);
+                if count >= MAX_WEIGHT {
+                    return MAX_WEIGHT;
+                }
+            }
+        }
+        DataType::List(_) => count += columns(array.as_list::<i32>().values()),
+        _ => {}
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, StringArray};
+
+    use super::*;
+
+    fn batch(texts: Vec<&str>) -> RecordBatch {
+        let column: ArrayRef = Arc::new(StringArray::from(texts));
+        RecordBatch::try_from_iter([("id", column)]).unwrap()
+    }
+
+    #[test]
+    fn what_the_data_account_for_is_not_taken_from_the_budget() {
+        let budget = WorkBudget::default();
+        let rows = batch(vec!["a"; 100]);
+        let accounted = 100 * (PER_ROW + 3 * PER_PART) + (100 + 100 / BYTES_PER_VALUE) * PER_VALUE;
+        let work = Work::over(&rows, 3, &budget);
+        work.spend(accounted as usize).unwrap();
+        assert_eq!(budget.0.load(Ordering::Relaxed), BUDGET);
+        work.spend(5).unwrap();
+        // Batches of a run share the budget, not what they account for.
+        Work::over(&rows, 3, &budget).spend(accounted as usize + 7).unwrap();
+        assert_eq!(budget.0.load(Ordering::Relaxed), BUDGET - 12);
+        assert_eq!(work.spend(BUDGET as usize), Err(FhirPathError::TooCostly));
+        assert_eq!(work.check(), Err(FhirPathError::TooCostly));
+    }
+}

@@ -1,0 +1,217 @@
+//! The syntax tree of an expression, with the byte offset each part starts at. It says what was written and decides
+//! nothing.
+
+/// An expression and where it starts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Byte offset in the text of the part that distinguishes it: the operator, the step's name, the literal.
+    pub at: usize,
+    /// Height of the tree under it; bounded, so that recursion over the tree is safe.
+    pub(in crate::fhirpath) height: usize,
+}
+
+/// The forms of an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExprKind {
+    /// `{}`.
+    Empty,
+    /// A literal value.
+    Literal(Literal),
+    /// `%name`.
+    External(String),
+    /// `$this`.
+    This,
+    /// `$index`.
+    Index,
+    /// `$total`.
+    Total,
+    /// `name` or `on.name`.
+    Member {
+        /// What precedes the dot.
+        on: Option<Box<Expr>>,
+        /// The name, without delimiters.
+        name: String,
+    },
+    /// `name(...)` or `on.name(...)`.
+    Call {
+        /// What precedes the dot.
+        on: Option<Box<Expr>>,
+        /// The function.
+        name: String,
+        /// Its arguments.
+        arguments: Vec<Expr>,
+    },
+    /// `on[index]`.
+    Indexer {
+        /// The collection.
+        on: Box<Expr>,
+        /// The position asked for.
+        index: Box<Expr>,
+    },
+    /// `-x` (true) or `+x`.
+    Sign {
+        /// Whether the sign is a minus.
+        negative: bool,
+        /// The operand.
+        operand: Box<Expr>,
+    },
+    /// `left op right`.
+    Binary {
+        /// The operator.
+        operator: Operator,
+        /// Its left operand.
+        left: Box<Expr>,
+        /// Its right operand.
+        right: Box<Expr>,
+    },
+    /// `operand is ty` or `operand as ty`.
+    TypeTest {
+        /// `true` for `as`.
+        cast: bool,
+        /// The operand.
+        operand: Box<Expr>,
+        /// The type's name as written.
+        ty: TypeName,
+    },
+}
+
+/// A type's name, qualified or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeName {
+    /// `FHIR` or `System`, where given.
+    pub namespace: Option<String>,
+    /// The name.
+    pub name: String,
+    /// Byte offset in the text.
+    pub at: usize,
+}
+
+/// A literal as written; dates and numbers keep their text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Literal {
+    Boolean(bool),
+    String(String),
+    Integer(String),
+    /// A whole number of 64 bits, without the `L` that it is written with.
+    Long(String),
+    Decimal(String),
+    Date(String),
+    DateTime(String),
+    Time(String),
+    /// A number and its unit: UCUM in quotes, or a calendar unit as a word.
+    Quantity {
+        value: String,
+        unit: String,
+        calendar: bool,
+    },
+}
+
+/// The binary operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Operator {
+    Multiply,
+    Divide,
+    Div,
+    Mod,
+    Add,
+    Subtract,
+    Concatenate,
+    Union,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Equal,
+    NotEqual,
+    Equivalent,
+    NotEquivalent,
+    In,
+    Contains,
+    And,
+    Or,
+    Xor,
+    Implies,
+}
+
+impl Operator {
+    /// As written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Operator::Multiply => "*",
+            Operator::Divide => "/",
+            Operator::Div => "div",
+            Operator::Mod => "mod",
+            Operator::Add => "+",
+            Operator::Subtract => "-",
+            Operator::Concatenate => "&",
+            Operator::Union => "|",
+            Operator::Less => "<",
+            Operator::LessOrEqual => "<=",
+            Operator::Greater => ">",
+            Operator::GreaterOrEqual => ">=",
+            Operator::Equal => "=",
+            Operator::NotEqual => "!=",
+            Operator::Equivalent => "~",
+            Operator::NotEquivalent => "!~",
+            Operator::In => "in",
+            Operator::Contains => "contains",
+            Operator::And => "and",
+            Operator::Or => "or",
+            Operator::Xor => "xor",
+            Operator::Implies => "implies",
+        }
+    }
+
+    /// All of them.
+    pub const ALL: [Operator; 22] = [
+        Operator::Multiply,
+        Operator::Divide,
+        Operator::Div,
+        Operator::Mod,
+        Operator::Add,
+        Operator::Subtract,
+        Operator::Concatenate,
+        Operator::Union,
+        Operator::Less,
+        Operator::LessOrEqual,
+        Operator::Greater,
+        Operator::GreaterOrEqual,
+        Operator::Equal,
+        Operator::NotEqual,
+        Operator::Equivalent,
+        Operator::NotEquivalent,
+        Operator::In,
+        Operator::Contains,
+        Operator::And,
+        Operator::Or,
+        Operator::Xor,
+        Operator::Implies,
+    ];
+
+    /// The operator written so.
+    pub(in crate::fhirpath) fn parse(symbol: &str) -> Option<Operator> {
+        Operator::ALL.into_iter().find(|operator| operator.symbol() == symbol)
+    }
+
+    /// How tightly it binds (N1, section 8): larger binds tighter.
+    pub(in crate::fhirpath) fn precedence(self) -> u8 {
+        match self {
+            Operator::Multiply | Operator::Divide | Operator::Div | Operator::Mod => 10,
+            Operator::Add | Operator::Subtract | Operator::Concatenate => 9,
+            Operator::Union => 7,
+            Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => 6,
+            Operator::Equal | Operator::NotEqual | Operator::Equivalent | Operator::NotEquivalent => 5,
+            Operator::In | Operator::Contains => 4,
+            Operator::And => 3,
+            Operator::Or | Operator::Xor => 2,
+            Operator::Implies => 1,
+        }
+    }
+}
+
+/// Precedence of `is` and `as`, between addition and `|`.
+pub(in crate::fhirpath) const TYPE_TEST_PRECEDENCE: u8 = 8;

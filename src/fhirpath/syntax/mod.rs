@@ -1,0 +1,4 @@
+//! Text to syntax tree.
+
+pub(super) mod ast;
+pub(super) mod parse;

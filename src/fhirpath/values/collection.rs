@@ -1,0 +1,315 @@
+//! What an expression yields over a batch: for each row a run of items. Offsets say which items are whose; the items
+//! lie in typed columns. Nothing is copied out of the batch.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::buffer::{OffsetBuffer, ScalarBuffer};
+
+use super::items::Items;
+
+/// Which items belong to which row.
+#[derive(Clone, Debug)]
+pub enum Offsets {
+    /// Every row has exactly one item: row `i` has item `i`.
+    Each(usize),
+    /// Row `i` has the items from `offsets[i]` to `offsets[i + 1]`; the first offset is 0.
+    List(OffsetBuffer<i32>),
+}
+
+impl Offsets {
+    pub(in crate::fhirpath) fn none(rows: usize) -> Offsets {
+        Offsets::List(OffsetBuffer::new_zeroed(rows))
+    }
+
+    /// Offsets that begin with 0 and never decrease.
+    pub(in crate::fhirpath) fn list(offsets: Vec<i32>) -> Offsets {
+        Offsets::List(OffsetBuffer::new(ScalarBuffer::from(offsets)))
+    }
+
+    /// How many rows there are.
+    #[inline]
+    pub fn rows(&self) -> usize {
+        match self {
+            Offsets::Each(rows) => *rows,
+            Offsets::List(offsets) => offsets.len() - 1,
+        }
+    }
+
+    /// How many items there are in all rows.
+    #[inline]
+    pub fn items(&self) -> usize {
+        match self {
+            Offsets::Each(rows) => *rows,
+            Offsets::List(offsets) => offsets[offsets.len() - 1] as usize,
+        }
+    }
+
+    /// The first item of a row, or the end of the last row's.
+    #[inline]
+    pub fn at(&self, row: usize) -> usize {
+        match self {
+            Offsets::Each(_) => row,
+            Offsets::List(offsets) => offsets[row] as usize,
+        }
+    }
+
+    /// The items of a row.
+    #[inline]
+    pub fn range(&self, row: usize) -> Range<usize> {
+        self.at(row)..self.at(row + 1)
+    }
+
+    /// The row that each item belongs to.
+    pub fn parents(&self) -> Vec<u32> {
+        match self {
+            Offsets::Each(rows) => (0..*rows as u32).collect(),
+            Offsets::List(_) => {
+                let mut parents = Vec::with_capacity(self.items());
+                for row in 0..self.rows() {
+                    parents.extend(std::iter::repeat_n(row as u32, self.range(row).len()));
+                }
+                parents
+            }
+        }
+    }
+
+    /// The row that an item belongs to.
+    pub fn parent(&self, item: usize) -> usize {
+        match self {
+            Offsets::Each(_) => item,
+            Offsets::List(offsets) => offsets
+                .partition_point(|offset| *offset as usize <= item)
+                .saturating_sub(1),
+        }
+    }
+
+    /// As an Arrow offset buffer.
+    pub fn to_buffer(&self) -> OffsetBuffer<i32> {
+        match self {
+            Offsets::Each(rows) => OffsetBuffer::new(ScalarBuffer::from_iter(0..=*rows as i32)),
+            Offsets::List(offsets) => offsets.clone(),
+        }
+    }
+
+    /// For rows that are the items of `self`: the rows of `self` with the items of those items.
+    pub(in crate::fhirpath) fn compose(&self, inner: &Offsets) -> Offsets {
+        match (self, inner) {
+            (Offsets::Each(_), _) => inner.clone(),
+            (_, Offsets::Each(_)) => self.clone(),
+            (Offsets::List(outer), Offsets::List(inner)) => {
+                Offsets::list(outer.iter().map(|offset| inner[*offset as usize]).collect())
+            }
+        }
+    }
+}
+
+/// Items of several types in one order.
+#[derive(Debug)]
+pub(in crate::fhirpath) struct Mixed {
+    pub(in crate::fhirpath) parts: Vec<Items>,
+    /// For each item the part it is in and its place there.
+    pub(in crate::fhirpath) places: Vec<(u32, u32)>,
+}
+
+#[derive(Clone, Debug)]
+pub(in crate::fhirpath) enum Body {
+    One(Items),
+    Mixed(Arc<Mixed>),
+}
+
+/// For each row a run of items, of one type or of several.
+#[derive(Clone, Debug)]
+pub struct Collection {
+    pub(in crate::fhirpath) offsets: Offsets,
+    pub(in crate::fhirpath) body: Body,
+}
+
+/// The items of one type in a [`Collection`], row by row.
+#[derive(Clone, Debug)]
+pub struct Typed {
+    /// Which of the items belong to which row.
+    pub offsets: Offsets,
+    /// The items.
+    pub items: Items,
+}
+
+impl Collection {
+    pub(in crate::fhirpath) fn new(offsets: Offsets, items: Items) -> Collection {
+        debug_assert_eq!(offsets.items(), items.len());
+        Collection {
+            offsets,
+            body: Body::One(items),
+        }
+    }
+
+    /// No items in any of so many rows.
+    pub fn empty(rows: usize) -> Collection {
+        Collection::new(Offsets::none(rows), Items::none())
+    }
+
+    pub(in crate::fhirpath) fn each(items: Items) -> Collection {
+        Collection::new(Offsets::Each(items.len()), items)
+    }
+
+    /// How many rows there are.
+    #[inline]
+    pub fn rows(&self) -> usize {
+        self.offsets.rows()
+    }
+
+    /// How many items there are in all rows.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.offsets.items()
+    }
+
+    /// Whether no row has an item.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Which items belong to which row.
+    pub fn offsets(&self) -> &Offsets {
+        &self.offsets
+    }
+
+    /// The places of a row's items.
+    #[inline]
+    pub fn range(&self, row: usize) -> Range<usize> {
+        self.offsets.range(row)
+    }
+
+    /// The items if they lie in one column, as they do wherever the expression's static type is one, unless the batch
+    /// was so large that it was evaluated in parts.
+    pub fn single(&self) -> Option<&Items> {
+        match &self.body {
+            Body::One(items) => Some(items),
+            Body::Mixed(_) => None,
+        }
+    }
+
+    /// The column and place there of an item, counted over all rows.
+    #[inline]
+    pub fn item(&self, item: usize) -> (&Items, usize) {
+        match &self.body {
+            Body::One(items) => (items, item),
+            Body::Mixed(mixed) => {
+                let (part, place) = mixed.places[item];
+                (&mixed.parts[part as usize], place as usize)
+            }
+        }
+    }
+
+    /// The items type by type, each with offsets of its own. A row's items of different types lose their order among
+    /// each other. Free where there is but one type.
+    pub fn typed(&self) -> Vec<Typed> {
+        let mixed = match &self.body {
+            Body::One(items) => {
+                return vec![Typed {
+                    offsets: self.offsets.clone(),
+                    items: items.clone(),
+                }];
+            }
+            Body::Mixed(mixed) => mixed,
+        };
+        let mut offsets: Vec<Vec<i32>> = vec![Vec::with_capacity(self.rows() + 1); mixed.parts.len()];
+        let mut places: Vec<Vec<u32>> = vec![Vec::new(); mixed.parts.len()];
+        for row in 0..self.rows() {
+            for (offsets, places) in offsets.iter_mut().zip(&places) {
+                offsets.push(places.len() as i32);
+            }
+            for (part, place) in &mixed.places[self.range(row)] {
+                places[*part as usize].push(*place);
+            }
+        }
+        let parts = mixed.parts.iter().zip(offsets).zip(places);
+        parts
+            .map(|((items, mut offsets), places)| {
+                offsets.push(places.len() as i32);
+                Typed {
+                    offsets: Offsets::list(offsets),
+                    items: items.take(places),
+                }
+            })
+            .collect()
+    }
+
+    /// The items of these rows alone, which may be any, in any order.
+    pub fn of_rows(&self, rows: &[u32]) -> Collection {
+        let (mut offsets, mut places) = (Vec::with_capacity(rows.len() + 1), Vec::with_capacity(rows.len()));
+        offsets.push(0);
+        for row in rows {
+            places.extend(self.range(*row as usize).map(|item| item as u32));
+            offsets.push(places.len() as i32);
+        }
+        self.take(Offsets::list(offsets), places)
+    }
+
+    /// The items at these places, in this order, with the offsets that go with them.
+    pub(in crate::fhirpath) fn take(&self, offsets: Offsets, places: Vec<u32>) -> Collection {
+        match &self.body {
+            Body::One(items) => Collection::new(offsets, items.take(places)),
+            Body::Mixed(mixed) => {
+                let places = places.iter().map(|place| mixed.places[*place as usize]).collect();
+                Collection::mixed(offsets, mixed.parts.clone(), places)
+            }
+        }
+    }
+
+    /// Parts that no item is in are dropped, and one that alone remains stands by itself.
+    pub(in crate::fhirpath) fn mixed(offsets: Offsets, parts: Vec<Items>, places: Vec<(u32, u32)>) -> Collection {
+        let mut used = vec![false; parts.len()];
+        for (part, _) in &places {
+            used[*part as usize] = true;
+        }
+        let mut of_used = used.iter().enumerate().filter(|(_, used)| **used).map(|(part, _)| part);
+        match (of_used.next(), of_used.next()) {
+            (None, _) => Collection::empty(offsets.rows()),
+            (Some(only), None) => {
+                let places = places.iter().map(|(_, place)| *place).collect();
+                Collection::new(offsets, parts[only].take(places))
+            }
+            _ => {
+                let mut renamed = vec![0; parts.len()];
+                let mut kept = Vec::with_capacity(parts.len());
+                for (at, part) in parts.into_iter().enumerate().filter(|(at, _)| used[*at]) {
+                    renamed[at] = kept.len() as u32;
+                    kept.push(part);
+                }
+                let places = places
+                    .into_iter()
+                    .map(|(part, place)| (renamed[part as usize], place))
+                    .collect();
+                Collection {
+                    offsets,
+                    body: Body::Mixed(Arc::new(Mixed { parts: kept, places })),
+                }
+            }
+        }
+    }
+
+    /// The columns that the items lie in.
+    pub(in crate::fhirpath) fn columns(&self) -> &[Items] {
+        match &self.body {
+            Body::One(items) => std::slice::from_ref(items),
+            Body::Mixed(mixed) => &mixed.parts,
+        }
+    }
+
+    /// The same items, each a row of its own.
+    pub(in crate::fhirpath) fn flat(&self) -> Collection {
+        Collection {
+            offsets: Offsets::Each(self.len()),
+            body: self.body.clone(),
+        }
+    }
+
+    /// The items of `self`, which are those of the rows of `outer`'s items, as those of `outer`'s rows.
+    pub(in crate::fhirpath) fn within(self, outer: &Offsets) -> Collection {
+        Collection {
+            offsets: outer.compose(&self.offsets),
+            body: self.body,
+        }
+    }
+}

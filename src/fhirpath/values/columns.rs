@@ -1,0 +1,190 @@
+//! The columns that items lie in, as Arrow arrays. Which slots of them are items, and in what order, `items` says.
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    StructArray,
+};
+use arrow::datatypes::{DataType, Decimal128Type, Int32Type, Int64Type, TimestampMicrosecondType};
+
+/// Items of one type lie in one of these. A slot of a primitive may be null: the element is there, but has no value.
+/// A companion that the batch does not hold is `None`.
+#[derive(Clone, Debug)]
+pub enum Values {
+    /// Text of any kind: string, code, uri, ...
+    Text(StringArray),
+    /// Booleans.
+    Boolean(BooleanArray),
+    /// Integers.
+    Integer(Int32Array),
+    /// Decimals.
+    Decimal {
+        /// As written.
+        text: Option<StringArray>,
+        /// Scaled by 10^18; null where not exact.
+        number: Option<Decimal128Array>,
+    },
+    /// Dates, dateTimes and instants (microseconds UTC), times (microseconds since midnight).
+    Temporal {
+        /// As written.
+        text: Option<StringArray>,
+        /// Inclusive lower bound.
+        start: Option<Int64Array>,
+        /// Exclusive upper bound.
+        end: Option<Int64Array>,
+    },
+    /// System quantities: literals and results of computations.
+    Quantity {
+        /// The number's text.
+        value: StringArray,
+        /// UCUM code, or a calendar unit as a word. Null where there is none.
+        unit: StringArray,
+    },
+    /// Complex elements.
+    Struct(StructArray),
+    /// The rows of a table: whole resources.
+    Record(RecordBatch),
+    /// The JSON text of whole resources.
+    Json(StringArray),
+}
+
+impl Values {
+    /// Number of slots.
+    pub fn len(&self) -> usize {
+        match self {
+            Values::Text(array) | Values::Json(array) => array.len(),
+            Values::Boolean(array) => array.len(),
+            Values::Integer(array) => array.len(),
+            Values::Decimal { text, number } => text
+                .as_ref()
+                .map(Array::len)
+                .or_else(|| number.as_ref().map(Array::len))
+                .unwrap_or(0),
+            Values::Temporal { text, start, end } => {
+                let bound = start.as_ref().or(end.as_ref()).map(Array::len);
+                text.as_ref().map(Array::len).or(bound).unwrap_or(0)
+            }
+            Values::Quantity { value, .. } => value.len(),
+            Values::Struct(array) => array.len(),
+            Values::Record(batch) => batch.num_rows(),
+        }
+    }
+
+    /// Whether there are no slots.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The text of primitives that have one.
+    pub fn text(&self) -> Option<&StringArray> {
+        match self {
+            Values::Text(array) | Values::Json(array) => Some(array),
+            Values::Decimal { text, .. } | Values::Temporal { text, .. } => text.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether the slot holds a value (for structs: is there).
+    pub(in crate::fhirpath) fn is_valid(&self, slot: usize) -> bool {
+        match self {
+            Values::Text(array) | Values::Json(array) => array.is_valid(slot),
+            Values::Boolean(array) => array.is_valid(slot),
+            Values::Integer(array) => array.is_valid(slot),
+            Values::Decimal { text, number } => match text {
+                Some(text) => text.is_valid(slot),
+                None => number.as_ref().is_some_and(|number| number.is_valid(slot)),
+            },
+            Values::Temporal { text, start, end } => match (text, start.as_ref().or(end.as_ref())) {
+                (Some(text), _) => text.is_valid(slot),
+                (None, Some(bound)) => bound.is_valid(slot),
+                (None, None) => false,
+            },
+            Values::Quantity { value, .. } => value.is_valid(slot),
+            Values::Struct(array) => array.is_valid(slot),
+            Values::Record(_) => true,
+        }
+    }
+
+    /// How many slots hold no value.
+    pub(in crate::fhirpath) fn null_count(&self) -> usize {
+        match self {
+            Values::Text(array) | Values::Json(array) => array.null_count(),
+            Values::Boolean(array) => array.null_count(),
+            Values::Integer(array) => array.null_count(),
+            Values::Decimal { text, number } => match text {
+                Some(text) => text.null_count(),
+                None => number.as_ref().map_or(0, Array::null_count),
+            },
+            Values::Temporal { text, start, end } => match (text, start.as_ref().or(end.as_ref())) {
+                (Some(text), _) => text.null_count(),
+                (None, bound) => bound.map_or(0, Array::null_count),
+            },
+            Values::Quantity { value, .. } => value.null_count(),
+            Values::Struct(array) => array.null_count(),
+            Values::Record(_) => 0,
+        }
+    }
+
+    pub(in crate::fhirpath) fn slice(&self, offset: usize, length: usize) -> Values {
+        match self {
+            Values::Text(array) => Values::Text(array.slice(offset, length)),
+            Values::Json(array) => Values::Json(array.slice(offset, length)),
+            Values::Boolean(array) => Values::Boolean(array.slice(offset, length)),
+            Values::Integer(array) => Values::Integer(array.slice(offset, length)),
+            Values::Decimal { text, number } => Values::Decimal {
+                text: text.as_ref().map(|array| array.slice(offset, length)),
+                number: number.as_ref().map(|array| array.slice(offset, length)),
+            },
+            Values::Temporal { text, start, end } => Values::Temporal {
+                text: text.as_ref().map(|array| array.slice(offset, length)),
+                start: start.as_ref().map(|array| array.slice(offset, length)),
+                end: end.as_ref().map(|array| array.slice(offset, length)),
+            },
+            Values::Quantity { value, unit } => Values::Quantity {
+                value: value.slice(offset, length),
+                unit: unit.slice(offset, length),
+            },
+            Values::Struct(array) => Values::Struct(array.slice(offset, length)),
+            Values::Record(batch) => Values::Record(batch.slice(offset, length)),
+        }
+    }
+}
+
+/// Text columns are Utf8; readers may hand them over as views or dictionaries.
+pub(in crate::fhirpath) fn text_array(array: &ArrayRef) -> Option<StringArray> {
+    match array.data_type() {
+        DataType::Utf8 => Some(array.as_string::<i32>().clone()),
+        _ => cast(array, &DataType::Utf8).map(|array| array.as_string::<i32>().clone()),
+    }
+}
+
+pub(in crate::fhirpath) fn boolean_array(array: &ArrayRef) -> Option<BooleanArray> {
+    array.as_boolean_opt().cloned()
+}
+
+pub(in crate::fhirpath) fn integer_array(array: &ArrayRef) -> Option<Int32Array> {
+    match array.data_type() {
+        DataType::Int32 => array.as_primitive_opt::<Int32Type>().cloned(),
+        _ => cast(array, &DataType::Int32)?.as_primitive_opt::<Int32Type>().cloned(),
+    }
+}
+
+pub(in crate::fhirpath) fn number_array(array: &ArrayRef) -> Option<Decimal128Array> {
+    array.as_primitive_opt::<Decimal128Type>().cloned()
+}
+
+/// Bounds of dates are timestamps, those of times plain integers: both count microseconds.
+pub(in crate::fhirpath) fn bound_array(array: &ArrayRef) -> Option<Int64Array> {
+    if let Some(stamps) = array.as_primitive_opt::<TimestampMicrosecondType>() {
+        return Some(stamps.reinterpret_cast::<Int64Type>());
+    }
+    array.as_primitive_opt::<Int64Type>().cloned()
+}
+
+fn cast(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
+    match array.data_type() {
+        DataType::Utf8View | DataType::LargeUtf8 | DataType::Dictionary(_, _) | DataType::Int64 | DataType::Int16 => {
+            arrow::compute::cast(array, to).ok()
+        }
+        _ => None,
+    }
+}

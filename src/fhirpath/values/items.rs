@@ -1,0 +1,236 @@
+//! Items of one type: which slots of a column they are. Selecting among items composes indices and leaves the column
+//! be.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, StringArray, StructArray};
+
+use super::super::compile::types::ItemType;
+use super::super::evaluate::lineage::Above;
+use super::super::evaluate::opening::Openings;
+use super::columns::Values;
+
+/// Which slot of the column each item is.
+#[derive(Clone, Debug)]
+pub(in crate::fhirpath) enum Index {
+    /// Item `i` is slot `i`.
+    Identity,
+    /// Item `i` is slot `indices[i]`.
+    Gather(Arc<[u32]>),
+    /// Every item is this slot: a constant.
+    Constant(u32),
+}
+
+/// Items of one type, in order.
+#[derive(Clone, Debug)]
+pub struct Items {
+    pub(in crate::fhirpath) ty: ItemType,
+    pub(in crate::fhirpath) len: usize,
+    pub(in crate::fhirpath) index: Index,
+    pub(in crate::fhirpath) column: Arc<Column>,
+}
+
+/// A column, shared by all the items that lie in it.
+#[derive(Debug)]
+pub(in crate::fhirpath) struct Column {
+    pub(in crate::fhirpath) values: Values,
+    /// The column `_x` of a primitive `x`: its id and extensions.
+    pub(in crate::fhirpath) element: Option<StructArray>,
+    /// The column it was entered from; `None` for the batch and for computed values.
+    pub(in crate::fhirpath) above: Option<Above>,
+    /// For the batch: what was read of its columns of JSON.
+    pub(in crate::fhirpath) openings: Openings,
+}
+
+impl Column {
+    pub(in crate::fhirpath) fn new(values: Values) -> Column {
+        Column {
+            values,
+            element: None,
+            above: None,
+            openings: Openings::default(),
+        }
+    }
+}
+
+impl Items {
+    /// All slots of a column.
+    pub(in crate::fhirpath) fn new(ty: ItemType, values: Values) -> Items {
+        Items {
+            ty,
+            len: values.len(),
+            index: Index::Identity,
+            column: Arc::new(Column::new(values)),
+        }
+    }
+
+    /// One value as many times as asked.
+    pub(in crate::fhirpath) fn constant(ty: ItemType, values: Values, times: usize) -> Items {
+        Items {
+            ty,
+            len: times,
+            index: Index::Constant(0),
+            column: Arc::new(Column::new(values)),
+        }
+    }
+
+    pub(in crate::fhirpath) fn none() -> Items {
+        Items::new(
+            ItemType::System(super::super::compile::types::System::String),
+            Values::Text(StringArray::new_null(0)),
+        )
+    }
+
+    /// Their type.
+    pub fn ty(&self) -> ItemType {
+        self.ty
+    }
+
+    /// How many items there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The column that the items lie in; item `i` is its slot [`Items::slot`]`(i)`. It may hold more than the items.
+    pub fn values(&self) -> &Values {
+        &self.column.values
+    }
+
+    /// The slot of item `i` in [`Items::values`].
+    #[inline]
+    pub fn slot(&self, item: usize) -> usize {
+        match &self.index {
+            Index::Identity => item,
+            Index::Gather(indices) => indices[item] as usize,
+            Index::Constant(slot) => *slot as usize,
+        }
+    }
+
+    /// Whether item `i` has a value; an element with nothing but extensions has none. Always true of complex items.
+    #[inline]
+    pub fn has_value(&self, item: usize) -> bool {
+        self.column.values.is_valid(self.slot(item))
+    }
+
+    /// Text of item `i`: strings and codes, dates, decimals as written, the JSON of whole resources.
+    #[inline]
+    pub fn text(&self, item: usize) -> Option<&str> {
+        let array = self.column.values.text()?;
+        let slot = self.slot(item);
+        array.is_valid(slot).then(|| array.value(slot))
+    }
+
+    /// Item `i` as a boolean.
+    #[inline]
+    pub fn boolean(&self, item: usize) -> Option<bool> {
+        let Values::Boolean(array) = &self.column.values else {
+            return None;
+        };
+        let slot = self.slot(item);
+        array.is_valid(slot).then(|| array.value(slot))
+    }
+
+    /// Item `i` as an integer.
+    #[inline]
+    pub fn integer(&self, item: usize) -> Option<i32> {
+        let Values::Integer(array) = &self.column.values else {
+            return None;
+        };
+        let slot = self.slot(item);
+        array.is_valid(slot).then(|| array.value(slot))
+    }
+
+    /// Item `i`, a decimal, scaled by 10^18; `None` also where the number has no exact such form.
+    #[inline]
+    pub fn number(&self, item: usize) -> Option<i128> {
+        let Values::Decimal {
+            number: Some(array), ..
+        } = &self.column.values
+        else {
+            return None;
+        };
+        let slot = self.slot(item);
+        array.is_valid(slot).then(|| array.value(slot))
+    }
+
+    /// Item `i`, a date, dateTime, instant or time, as a half-open interval of microseconds, from the columns of its
+    /// bounds.
+    #[inline]
+    pub fn bounds(&self, item: usize) -> Option<(i64, i64)> {
+        let Values::Temporal {
+            start: Some(start),
+            end: Some(end),
+            ..
+        } = &self.column.values
+        else {
+            return None;
+        };
+        let slot = self.slot(item);
+        (start.is_valid(slot) && end.is_valid(slot)).then(|| (start.value(slot), end.value(slot)))
+    }
+
+    /// The items at these places, in this order.
+    pub(in crate::fhirpath) fn take(&self, places: Vec<u32>) -> Items {
+        let len = places.len();
+        let index = match &self.index {
+            Index::Identity => Index::Gather(places.into()),
+            Index::Constant(slot) => Index::Constant(*slot),
+            Index::Gather(indices) => {
+                let mut places = places;
+                for place in &mut places {
+                    *place = indices[*place as usize];
+                }
+                Index::Gather(places.into())
+            }
+        };
+        Items {
+            len,
+            index,
+            ..self.clone()
+        }
+    }
+
+    pub(in crate::fhirpath) fn slice(&self, offset: usize, length: usize) -> Items {
+        if offset == 0 && length == self.len {
+            return self.clone();
+        }
+        match &self.index {
+            Index::Identity => Items {
+                ty: self.ty,
+                len: length,
+                index: Index::Identity,
+                column: Arc::new(Column {
+                    values: self.column.values.slice(offset, length),
+                    element: self
+                        .column
+                        .element
+                        .as_ref()
+                        .map(|element| element.slice(offset, length)),
+                    above: self.column.above.as_ref().map(|above| above.shifted(offset)),
+                    openings: Openings::default(),
+                }),
+            },
+            Index::Constant(_) => Items {
+                len: length,
+                ..self.clone()
+            },
+            Index::Gather(indices) => {
+                let index = Index::Gather(indices[offset..offset + length].into());
+                Items {
+                    len: length,
+                    index,
+                    ..self.clone()
+                }
+            }
+        }
+    }
+
+    pub(in crate::fhirpath) fn with_type(&self, ty: ItemType) -> Items {
+        Items { ty, ..self.clone() }
+    }
+}

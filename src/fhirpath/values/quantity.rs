@@ -1,0 +1,242 @@
+//! Quantities: FHIR's (`Quantity` elements and the types that specialize it) and FHIRPath's own, compared and computed
+//! with in common units. What UCUM's units are, `units` says; this file adds the calendar's.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::number::Number;
+use super::units::{self, Unit};
+
+/// A number with a unit. The unit is a UCUM code or a calendar unit in the singular; `None` for a unit that is neither
+/// given nor understood.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fhirpath) struct Quantity<'a> {
+    pub(in crate::fhirpath) value: Number,
+    pub(in crate::fhirpath) unit: Option<&'a str>,
+    /// Whether it is an element of a record. R4 takes the time units of such as calendar units; they compare with both.
+    pub(in crate::fhirpath) recorded: bool,
+}
+
+/// A calendar unit in the singular.
+pub(in crate::fhirpath) fn calendar_unit(word: &str) -> &str {
+    match word {
+        "years" | "months" | "weeks" | "days" | "hours" | "minutes" | "seconds" | "milliseconds" => {
+            word.strip_suffix('s').unwrap_or(word)
+        }
+        _ => word,
+    }
+}
+
+/// Whether it is a calendar unit in the singular.
+pub(in crate::fhirpath) fn is_calendar_unit(word: &str) -> bool {
+    matches!(
+        word,
+        "year" | "month" | "week" | "day" | "hour" | "minute" | "second" | "millisecond"
+    )
+}
+
+/// The UCUM unit that a calendar unit equals. A year and a month are not of fixed length: they only are equivalent to
+/// one.
+fn definite(unit: &str, loosely: bool) -> &str {
+    match unit {
+        "week" => "wk",
+        "day" => "d",
+        "hour" => "h",
+        "minute" => "min",
+        "second" => "s",
+        "millisecond" => "ms",
+        "year" if loosely => "a",
+        "month" if loosely => "mo",
+        _ => unit,
+    }
+}
+
+/// Years and months are units of the calendar alone: how many months one is.
+fn months(unit: &str) -> Option<i64> {
+    match unit {
+        "year" => Some(12),
+        "month" => Some(1),
+        _ => None,
+    }
+}
+
+impl<'a> Quantity<'a> {
+    pub(in crate::fhirpath) fn new(value: Number, unit: Option<&'a str>) -> Quantity<'a> {
+        Quantity {
+            value,
+            unit,
+            recorded: false,
+        }
+    }
+
+    pub(in crate::fhirpath) fn with_value(self, value: Number) -> Quantity<'a> {
+        Quantity { value, ..self }
+    }
+
+    fn unit(&self) -> &'a str {
+        match self.unit {
+            None | Some("") => "1",
+            Some(unit) => unit,
+        }
+    }
+
+    /// The names of both units as they are to be compared.
+    fn names<'b>(&self, other: &Quantity<'b>, loosely: bool) -> (&'a str, &'b str) {
+        let loosely = loosely || self.recorded || other.recorded;
+        (definite(self.unit(), loosely), definite(other.unit(), loosely))
+    }
+
+    pub(in crate::fhirpath) fn compare(&self, other: &Quantity<'_>) -> Option<Ordering> {
+        let (left, right) = self.names(other, false);
+        if left == right {
+            return Some(self.value.compare(other.value));
+        }
+        match (months(left), months(right)) {
+            (Some(one), Some(another)) => {
+                let left = self.value.multiply(Number::whole(one))?;
+                Some(left.compare(other.value.multiply(Number::whole(another))?))
+            }
+            (None, None) => units::lookup(left)?.compare(self.value, &*units::lookup(right)?, other.value),
+            _ => None,
+        }
+    }
+
+    /// Equality; `None` where the units have nothing in common.
+    pub(in crate::fhirpath) fn equals(&self, other: &Quantity<'_>) -> Option<bool> {
+        self.compare(other).map(|order| order == Ordering::Equal)
+    }
+
+    /// Equivalence: equal in the coarser of the units when rounded to the precision of the less precise number.
+    pub(in crate::fhirpath) fn equivalent(&self, other: &Quantity<'_>) -> bool {
+        let (left, right) = self.names(other, true);
+        if left == right {
+            return equivalent_numbers(self.value, other.value);
+        }
+        let Some((one, another)) = units::lookup(left).zip(units::lookup(right)) else {
+            return false;
+        };
+        let converted = |value: Number, from: &Arc<Unit>, to: &Arc<Unit>| from.convert(value, to);
+        match one.is_coarser(&another) {
+            true => converted(other.value, &another, &one).is_some_and(|other| equivalent_numbers(self.value, other)),
+            false => converted(self.value, &one, &another).is_some_and(|left| equivalent_numbers(left, other.value)),
+        }
+    }
+
+    /// The number of it in the unit of another; of years and months only in calendar units.
+    fn in_unit_of(&self, other: &Quantity<'_>, loosely: bool) -> Option<Number> {
+        let (from, to) = self.names(other, loosely);
+        if from == to {
+            return Some(self.value);
+        }
+        match (months(from), months(to)) {
+            (Some(from), Some(to)) => self.value.multiply(Number::whole(from))?.divide(Number::whole(to)),
+            (None, None) => units::lookup(from)?.convert(self.value, &*units::lookup(to)?),
+            _ => None,
+        }
+    }
+
+    /// Whether its unit is the coarser of two that measure the same.
+    fn is_coarser(&self, other: &Quantity<'_>) -> bool {
+        let (one, another) = self.names(other, false);
+        match (months(one), months(another)) {
+            (Some(one), Some(another)) => one > another,
+            (None, None) => units::lookup(one)
+                .zip(units::lookup(another))
+                .is_some_and(|(one, another)| one.is_coarser(&another) && !another.is_coarser(&one)),
+            _ => false,
+        }
+    }
+
+    /// The sum of quantities, in the more granular of their units (N1, section 6.6.3).
+    pub(in crate::fhirpath) fn add(&self, other: &Quantity<'a>) -> Option<Quantity<'a>> {
+        let (coarse, fine) = if self.is_coarser(other) {
+            (self, other)
+        } else {
+            (other, self)
+        };
+        let sum = coarse.in_unit_of(fine, false)?.add(fine.value)?;
+        Some(Quantity::new(sum, fine.unit))
+    }
+
+    /// How many times the other goes into it.
+    pub(in crate::fhirpath) fn ratio(&self, other: &Quantity<'_>) -> Option<Number> {
+        self.in_unit_of(other, true)?.divide(other.value)
+    }
+
+    /// The same in another unit, as `toQuantity(unit)` gives it: a year counts as 365 days there and a month as 30 (N1,
+    /// section 5.5.5), but neither becomes a unit of UCUM.
+    pub(in crate::fhirpath) fn converted(&self, unit: &str) -> Option<Number> {
+        let (from, to) = (self.unit(), calendar_unit(unit));
+        let wanted = Quantity::new(self.value, Some(to));
+        if let Some(number) = self.in_unit_of(&wanted, false) {
+            return Some(number);
+        }
+        let days = |unit: &str| match unit {
+            "year" => Some(365),
+            "month" => Some(30),
+            _ => None,
+        };
+        match (days(from), days(to)) {
+            (Some(length), None) if is_calendar_unit(to) => {
+                let days = Quantity::new(self.value.multiply(Number::whole(length))?, Some("day"));
+                days.in_unit_of(&wanted, false)
+            }
+            (None, Some(length)) if is_calendar_unit(from) => {
+                let days = self.in_unit_of(&Quantity::new(self.value, Some("day")), false)?;
+                days.divide(Number::whole(length))
+            }
+            _ => None,
+        }
+    }
+
+    /// As `toString()` gives it: a calendar unit as a word, a UCUM unit in quotes.
+    pub(in crate::fhirpath) fn to_text(self) -> String {
+        match self.unit() {
+            unit if is_calendar_unit(unit) => {
+                let plural = if self.value.compare(Number::whole(1)).is_eq() {
+                    ""
+                } else {
+                    "s"
+                };
+                format!("{} {unit}{plural}", self.value)
+            }
+            unit => format!("{} '{unit}'", self.value),
+        }
+    }
+
+    /// The unit of a product or quotient with another; `None` where the units cancel out.
+    pub(in crate::fhirpath) fn combined_unit(&self, other: &Quantity<'_>, sign: char) -> Option<String> {
+        let (left, right) = (definite(self.unit(), true), definite(other.unit(), true));
+        Some(match (left, right) {
+            (_, "1") => left.to_string(),
+            ("1", _) if sign == '.' => right.to_string(),
+            _ if left == right && sign == '/' => return None,
+            _ if left == right && left.bytes().all(|byte| byte.is_ascii_alphabetic()) => format!("{left}2"),
+            _ => {
+                let (one, another) = (units::lookup(left)?, units::lookup(right)?);
+                if sign == '/' && one.is_commensurable(&another) {
+                    return None;
+                }
+                match right.strip_prefix('/') {
+                    Some(inverse) if sign == '/' => format!("{left}.{}", in_brackets(inverse)),
+                    Some(_) => format!("{left}{right}"),
+                    None => format!("{left}{sign}{}", in_brackets(right)),
+                }
+            }
+        })
+    }
+}
+
+/// A unit as one part of another: a product or quotient takes brackets.
+fn in_brackets(unit: &str) -> String {
+    match unit.contains(['.', '/']) {
+        true => format!("({unit})"),
+        false => unit.to_string(),
+    }
+}
+
+/// Decimals are equivalent when equal at the lesser of their precisions.
+pub(in crate::fhirpath) fn equivalent_numbers(left: Number, right: Number) -> bool {
+    let scale = left.trimmed().scale.min(right.trimmed().scale);
+    left.rounded(scale).compare(right.rounded(scale)) == Ordering::Equal
+}

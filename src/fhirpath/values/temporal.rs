@@ -1,0 +1,142 @@
+//! Dates and times that may be partial, compared with three answers: before or after, the same, or not to be told from
+//! what is given.
+
+use std::cmp::Ordering;
+
+use super::super::compile::types::System;
+use crate::fhir::temporal::{Precision, Temporal, TimeOfDay};
+
+/// Greatest distance of a local time from UTC, in microseconds: what a missing zone leaves open.
+const ZONE_SPREAD: i64 = 14 * 3600 * 1_000_000;
+
+/// A date, dateTime or time taken apart.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fhirpath) struct Moment {
+    precision: Precision,
+    /// `None` for a time of day, else whether it has a zone.
+    zoned: Option<bool>,
+    start: i64,
+    end: i64,
+}
+
+/// Whether a text is a value of this type.
+pub(in crate::fhirpath) fn is_valid(system: System, text: &str) -> bool {
+    Moment::parse(system, text).is_some()
+}
+
+impl Moment {
+    /// Takes a text of this type apart. A dateTime may end in a bare `T`, as partial literals do.
+    pub(in crate::fhirpath) fn parse(system: System, text: &str) -> Option<Moment> {
+        match system {
+            System::Time => {
+                let time = TimeOfDay::parse(text).ok()?;
+                Some(Moment {
+                    precision: time.precision,
+                    zoned: None,
+                    start: time.start,
+                    end: time.end,
+                })
+            }
+            System::Date => Some(Moment::of(Temporal::date(text).ok()?)),
+            System::DateTime => Some(Moment::of(
+                Temporal::date_time(text.strip_suffix('T').unwrap_or(text)).ok()?,
+            )),
+            _ => None,
+        }
+    }
+
+    fn of(temporal: Temporal) -> Moment {
+        let zoned = Some(temporal.zone.is_some());
+        Moment {
+            precision: temporal.precision,
+            zoned,
+            start: temporal.start,
+            end: temporal.end,
+        }
+    }
+
+    /// Its first moment in microseconds.
+    pub(in crate::fhirpath) fn start(&self) -> i64 {
+        self.start
+    }
+
+    /// Moments are equivalent if these are the same.
+    pub(in crate::fhirpath) fn class(&self) -> (Precision, i64, Option<bool>) {
+        let timed = self.grain() > Precision::Day;
+        (self.grain(), self.start, self.zoned.map(|zoned| zoned && timed))
+    }
+
+    /// Seconds and decimals of seconds count as one precision.
+    fn grain(&self) -> Precision {
+        self.precision.min(Precision::Second)
+    }
+
+    /// How they compare, if what is given tells. `None` too for a date with a time of day.
+    pub(in crate::fhirpath) fn compare(&self, other: &Moment) -> Option<Ordering> {
+        let spread = match (self.zoned, other.zoned) {
+            (None, None) => 0,
+            (Some(left), Some(right)) => {
+                let timed = self.grain() > Precision::Day && other.grain() > Precision::Day;
+                if left != right && timed { ZONE_SPREAD } else { 0 }
+            }
+            _ => return None,
+        };
+        if self.grain() == other.grain() && spread == 0 {
+            return Some(self.start.cmp(&other.start));
+        }
+        if self.end + spread <= other.start {
+            return Some(Ordering::Less);
+        }
+        if other.end + spread <= self.start {
+            return Some(Ordering::Greater);
+        }
+        None
+    }
+
+    /// Equality: unequal precisions are unequal where they contradict each other, else not to be told.
+    pub(in crate::fhirpath) fn equals(&self, other: &Moment) -> Option<bool> {
+        match (self.zoned, other.zoned) {
+            (None, Some(_)) | (Some(_), None) => Some(false),
+            _ => self.compare(other).map(|order| order == Ordering::Equal),
+        }
+    }
+
+    /// Equivalence: like equality, but two values that cannot be told apart are not equivalent.
+    pub(in crate::fhirpath) fn equivalent(&self, other: &Moment) -> bool {
+        self.grain() == other.grain() && self.equals(other) == Some(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compare(left: &str, right: &str) -> Option<Ordering> {
+        let moment = |text| Moment::parse(System::DateTime, text).unwrap();
+        moment(left).compare(&moment(right))
+    }
+
+    #[test]
+    fn precision_decides_what_can_be_told() {
+        assert_eq!(compare("2012", "2013-01"), Some(Ordering::Less));
+        assert_eq!(compare("2012", "2012-01"), None);
+        assert_eq!(compare("2012-01", "2012-01"), Some(Ordering::Equal));
+        assert_eq!(
+            compare("2012-04-15T10:00:00Z", "2012-04-15T12:00:00+02:00"),
+            Some(Ordering::Equal)
+        );
+        assert_eq!(
+            compare("2012-04-15T10:00:00.5Z", "2012-04-15T10:00:00Z"),
+            Some(Ordering::Greater)
+        );
+    }
+
+    #[test]
+    fn a_missing_zone_leaves_hours_open() {
+        assert_eq!(compare("2012-04-15T10:00:00", "2012-04-15T12:00:00Z"), None);
+        assert_eq!(
+            compare("2012-04-15T10:00:00", "2012-04-17T12:00:00Z"),
+            Some(Ordering::Less)
+        );
+    }
+}
