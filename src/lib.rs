@@ -10,6 +10,7 @@
 pub mod backup;
 pub mod bench;
 pub mod cli;
+pub mod columns;
 pub mod consent;
 pub mod fhir;
 pub mod fhirpath;

@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::fhir::TypeId;
-use crate::fhir::storage::{EVERYTHING, LeafSet};
 use crate::columns::json::{Selection, Take};
 use crate::columns::shape::{Shape, SlotKind};
+use crate::fhir::TypeId;
+use crate::fhir::storage::{EVERYTHING, LeafSet};
 
 /// The columns of one type that are wanted.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! Elements that repeat.
 
 use super::column::{Column, Context};
-use crate::fhir::storage::LIST_ITEM;
 use crate::columns::json::Value;
+use crate::fhir::storage::LIST_ITEM;
 use arrow::array::{Array, ArrayRef, ListArray, NullBufferBuilder};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::Field;

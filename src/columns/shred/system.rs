@@ -1,8 +1,8 @@
 //! The system columns of a batch.
 
 use super::leaf::{Numbers, Text};
-use crate::fhir::storage::LIST_ITEM;
 use crate::columns::shape::timestamp;
+use crate::fhir::storage::LIST_ITEM;
 use arrow::array::{ArrayRef, ListArray, NullBufferBuilder};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Int64Type, TimestampMicrosecondType};
