@@ -4,13 +4,15 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use super::lake::lake_key::LakeKey;
+use super::lake::seal;
 use super::lake::{backup, check, compact, erase, generate, import, info, restore};
-use super::lake_key::LakeKey;
+use super::query::sql;
 use super::query::{everything, fhirpath, pdf, run as run_view, search, summary, validate_view};
+use super::service::bench;
 use super::service::{app, audit, consents, demo, endpoint, keys, receipt, sandbox, serve, sync, token};
 use super::tables::{normalize, plans, terminology};
 use super::terminal::failure::Failure;
-use super::{bench, seal, sql};
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
 #[derive(Debug, Parser)]

@@ -5,23 +5,19 @@
 
 /// `print!` that does not panic where nobody reads any more.
 macro_rules! print {
-    ($($text:tt)*) => { $crate::cli::output::write(format_args!($($text)*), "") };
+    ($($text:tt)*) => { $crate::cli::terminal::output::write(format_args!($($text)*), "") };
 }
 
 /// `println!` that does not panic where nobody reads any more.
 macro_rules! println {
-    () => { $crate::cli::output::write(format_args!(""), "\n") };
-    ($($text:tt)*) => { $crate::cli::output::write(format_args!($($text)*), "\n") };
+    () => { $crate::cli::terminal::output::write(format_args!(""), "\n") };
+    ($($text:tt)*) => { $crate::cli::terminal::output::write(format_args!($($text)*), "\n") };
 }
 
-mod bench;
 mod command;
 mod lake;
-mod lake_key;
 mod query;
-mod seal;
 mod service;
-mod sql;
 mod tables;
 mod terminal;
 

@@ -134,7 +134,7 @@ impl ColumnType {
 }
 
 /// `Timestamp(Microsecond, "UTC")`.
-pub(in crate::lake) fn timestamp() -> DataType {
+pub(crate) fn timestamp() -> DataType {
     static TIMESTAMP: OnceLock<DataType> = OnceLock::new();
     TIMESTAMP
         .get_or_init(|| DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())))

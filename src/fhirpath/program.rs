@@ -144,7 +144,7 @@ impl Program {
     /// The same, where the caller has room for so many items in all rows together: if there are more, it is an error,
     /// and as far as can be told beforehand, they are not made.
     pub fn evaluate_at_most(&self, focus: &Focus, most: usize) -> Result<Evaluation, FhirPathError> {
-        match eval::run(&self.inner, focus, most) {
+        match interpreter::run(&self.inner, focus, most) {
             Err(FhirPathError::TooLarge | FhirPathError::TooManySteps { .. }) if focus.len() > 1 => {
                 let middle = focus.len() / 2;
                 let first = self.evaluate_at_most(&focus.slice(0, middle), most)?;

@@ -9,7 +9,7 @@ pub mod compact;
 mod convert;
 pub mod deletes;
 mod enclose;
-mod erase;
+pub mod erase;
 mod error;
 pub mod file;
 pub mod owners;

@@ -7,6 +7,8 @@ pub(super) mod erase;
 pub(super) mod generate;
 pub(super) mod import;
 pub(super) mod info;
+pub(super) mod lake_key;
 pub(super) mod lake_scope;
 pub(super) mod restore;
+pub(super) mod seal;
 pub(super) mod wait;

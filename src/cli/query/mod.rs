@@ -7,5 +7,6 @@ pub(super) mod pdf;
 pub(super) mod record;
 pub(super) mod run;
 pub(super) mod search;
+pub(super) mod sql;
 pub(super) mod summary;
 pub(super) mod validate_view;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::super::lake_key::source;
+use super::super::lake::lake_key::source;
 use super::super::terminal::failure::Failure;
 use super::data_store::open;
 use crate::consent::{DiscardedKeys, KeyPurpose, Store};

@@ -3,6 +3,7 @@
 pub(super) mod app;
 pub(super) mod audit;
 pub(super) mod base_url;
+pub(super) mod bench;
 pub(super) mod consents;
 pub(super) mod data_store;
 pub(super) mod demo;

@@ -5,8 +5,8 @@ use rustc_hash::FxHashSet;
 
 use super::document;
 use super::route::Route;
-use crate::http::fhir::view::{run, validate};
-use crate::http::fhir::{binary, capability, patient, read, search};
+
+use crate::http::fhir::{binary, capability, patient, read, search, view};
 use crate::http::{connect, directory, discovery, health_link, home, link, oauth, receipts, rest};
 
 /// Routes that belong together.
@@ -48,7 +48,7 @@ pub(super) fn table() -> Vec<Family> {
         family(
             "Views",
             "Records as the rows of a ViewDefinition",
-            [view_run::routes(), view_validate::routes()]
+            [view::run::routes(), view::validate::routes()]
                 .into_iter()
                 .flatten()
                 .collect(),

@@ -281,7 +281,7 @@ pub(in crate::search) fn is_of_page(raw: &RawParameter) -> bool {
 
 /// Whether a parameter is the tag of a page link.
 fn is_tag(raw: &RawParameter) -> bool {
-    raw.name == "_tag" && raw.modifier.is_none() && tag::is_meant(&raw.value)
+    raw.name == "_tag" && raw.modifier.is_none() && page_token::is_meant(&raw.value)
 }
 
 /// Whether values of parameters of this type have no order.

@@ -9,7 +9,7 @@ use super::read::nearest;
 use super::sql_type::SqlType;
 use crate::fhir::outcome::IssueType;
 use crate::fhir::{Kind as FhirKind, TypeId, facts};
-use crate::fhirpath::syntax::parse;
+use crate::fhirpath::parse;
 use crate::fhirpath::{Expr, ExprKind, FhirPathError, ItemType, JsonName, Program, System};
 
 /// The FHIR type that items are, or come nearest to.

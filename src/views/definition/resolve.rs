@@ -19,7 +19,7 @@ use super::union::agree;
 use crate::fhir::outcome::{IssueType, Severity};
 use crate::fhir::storage::LeafSet;
 use crate::fhir::{Kind as FhirKind, TypeId, facts};
-use crate::fhirpath::syntax::parse;
+use crate::fhirpath::parse;
 use crate::fhirpath::{
     CompileOptions, Constant, FhirPathError, ItemType, Program, System, WorkBudget, compile, necessary,
 };

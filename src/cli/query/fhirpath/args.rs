@@ -6,7 +6,7 @@ use crate::cli::lake::lake_scope::LOCAL;
 use crate::cli::service::mode::Mode;
 use crate::cli::tables::terminology::TerminologyArgument;
 use crate::cli::terminal::failure::Failure;
-use crate::fhirpath::syntax::parse;
+use crate::fhirpath::parse;
 use crate::fhirpath::{CompileOptions, Constant, Expr, ExprKind};
 
 /// Evaluate a FHIRPath expression over resources

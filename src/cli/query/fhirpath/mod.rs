@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use super::super::terminal::failure::{Failure, warn};
 use crate::fhir::{Kind, TypeId, facts};
-use crate::fhirpath::compile::typed;
+use crate::fhirpath::typed;
 use crate::fhirpath::{CompileOptions, FhirPathError, Program};
 
 pub(in crate::cli) use args::Args;

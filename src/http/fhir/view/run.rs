@@ -16,7 +16,7 @@ use serde_json::json;
 use super::super::negotiate::Preferred;
 use super::request::{RunRequest, Sent};
 use super::source::Work;
-use super::{body, format};
+use super::{body as rows_body, format as view_format};
 use crate::http::auth::Caller;
 use crate::http::body;
 use crate::http::error::Error;
@@ -218,7 +218,7 @@ impl Begin {
             Format::Json => envelope(&work),
             _ => (Vec::new(), Vec::new()),
         };
-        *response.body_mut() = view_body::stream(work.rows, work.stop, format, around, (turn, id)).await?;
+        *response.body_mut() = rows_body::stream(work.rows, work.stop, format, around, (turn, id)).await?;
         Ok(response)
     }
 }

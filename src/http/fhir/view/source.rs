@@ -117,7 +117,7 @@ impl Plan<'_> {
         patients: Option<&[String]>,
         request: &RunRequest,
     ) -> Result<(Rows, Stop, usize), Error> {
-        let found = view_inline::narrowed(sent, self.view.resource(), patients, request.since)?;
+        let found = inline::narrowed(sent, self.view.resource(), patients, request.since)?;
         let total = found.len();
         let page = found.into_iter().skip(request.offset);
         let page = page.take(request.count.unwrap_or(usize::MAX));

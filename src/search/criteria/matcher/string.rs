@@ -60,7 +60,7 @@ pub(super) fn begins(candidate: &str, plain: &str) -> bool {
             return false;
         }
     }
-    value::begins(&fold(candidate), plain)
+    values::begins(&fold(candidate), plain)
 }
 
 /// Whether a word of `candidate`, the first or a later one, begins as is asked for.

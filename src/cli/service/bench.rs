@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::lake::lake_scope::LOCAL;
-use super::service::mode::Mode;
-use super::terminal::failure::Failure;
+use super::super::lake::lake_scope::LOCAL;
+use super::super::terminal::failure::Failure;
+use super::mode::Mode;
 use crate::bench::{Asked, Bench, BenchError, Copy, Mix, Report, Settings, Target, comparison, heading, page};
 use crate::lake::{Lake, Scope};
 
@@ -40,7 +40,7 @@ has what was measured.";
 /// server is started over the lake, with tokens of its own; it ends with the bench.
 #[derive(Debug, clap::Args)]
 #[command(after_help = MIXES)]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     /// Folder that holds the lake
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
@@ -89,7 +89,7 @@ pub(super) struct Args {
 }
 
 /// Measures and reports.
-pub(super) fn run(arguments: Args) -> Result<(), Failure> {
+pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let mix = Mix::load(&arguments.mix).map_err(failure)?;
     let other = arguments
         .compare

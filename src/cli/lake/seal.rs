@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 
-use super::lake::info::bytes;
-use super::lake::wait::Wait;
-use super::terminal::failure::Failure;
+use super::super::terminal::failure::Failure;
+use super::info::bytes;
+use super::wait::Wait;
 use crate::lake::seal::Kind;
 use crate::lake::{Conversion, Converted, KekSource, Lake, LakeError, REFRESH};
 
@@ -27,7 +27,7 @@ const PAUSE: Duration = REFRESH.saturating_add(Duration::from_millis(500));
 /// Exit codes: 0 sealed; 2 there is no lake, or no key; 3 something is left in clear, which it names: files that
 /// cannot be read keep the lake from becoming sealed; 1 another failure, as when the disk is full: nothing is lost.
 #[derive(Debug, clap::Args)]
-pub(super) struct SealArgs {
+pub(in crate::cli) struct SealArgs {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
@@ -43,7 +43,7 @@ pub(super) struct SealArgs {
 /// Exit codes: 0 done; 2 there is no lake, or its keys cannot be had; 3 something is left sealed, which it names; 1
 /// another failure, as when the disk is full: nothing is lost.
 #[derive(Debug, clap::Args)]
-pub(super) struct UnsealArgs {
+pub(in crate::cli) struct UnsealArgs {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
@@ -52,7 +52,7 @@ pub(super) struct UnsealArgs {
 }
 
 /// Seals a lake.
-pub(super) fn seal(arguments: SealArgs) -> Result<(), Failure> {
+pub(in crate::cli) fn seal(arguments: SealArgs) -> Result<(), Failure> {
     let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
     if lake.kind() == Kind::Open {
         let kek = KekSource::default().load();
@@ -63,7 +63,7 @@ pub(super) fn seal(arguments: SealArgs) -> Result<(), Failure> {
 }
 
 /// Unseals a lake.
-pub(super) fn unseal(arguments: UnsealArgs) -> Result<(), Failure> {
+pub(in crate::cli) fn unseal(arguments: UnsealArgs) -> Result<(), Failure> {
     let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
     let done = convert(&lake, Conversion::to_open(), arguments.wait)?;
     told(&arguments.data, &lake, done, Kind::Open)

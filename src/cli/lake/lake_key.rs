@@ -3,13 +3,13 @@
 
 use std::path::PathBuf;
 
-use super::terminal::failure::Failure;
+use super::super::terminal::failure::Failure;
 use crate::lake::KekSource;
 
 /// Where the key of a sealed lake comes from.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Sealed lakes")]
-pub(super) struct LakeKey {
+pub(in crate::cli) struct LakeKey {
     /// File with the key of a sealed lake, which only its owner may read; otherwise TABULARIUM_LAKE_KEY has the key
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     key_file: Option<PathBuf>,
@@ -20,7 +20,7 @@ pub(super) struct LakeKey {
 
 impl LakeKey {
     /// Has this process open sealed lakes with it.
-    pub(super) fn apply(self) -> Result<(), Failure> {
+    pub(in crate::cli) fn apply(self) -> Result<(), Failure> {
         if let Some(source) = source(self.key_file, self.key_command, ["--key-file", "--key-command"])? {
             source.prefer();
         }
@@ -29,7 +29,7 @@ impl LakeKey {
 }
 
 /// The source that two options name, one of which may be given.
-pub(super) fn source(
+pub(in crate::cli) fn source(
     file: Option<PathBuf>,
     command: Option<String>,
     options: [&str; 2],

@@ -7,17 +7,17 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 
-use super::query::run::targets;
-use super::terminal::failure::Failure;
-use super::terminal::sink::{Sink, Stop};
+use super::super::terminal::failure::Failure;
+use super::super::terminal::sink::{Sink, Stop};
+use super::run::targets;
 use crate::lake::Lake;
 use crate::sql::{Options, Query, Session, SqlError, Writer};
 use crate::views::{Format, View};
 
-pub(super) use args::Args;
+pub(in crate::cli) use args::Args;
 
 /// Answers the statement.
-pub(super) fn run(arguments: Args) -> Result<(), Failure> {
+pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let statement = arguments.statement()?;
     let format = arguments.format()?;
     let lake = arguments.lake.open()?;
