@@ -5,7 +5,6 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result, internal_err};
 use datafusion::execution::TaskContext;
@@ -20,6 +19,7 @@ use datafusion::physical_plan::{
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::OnceCell;
 
+use super::threads::at_once;
 use crate::lake::scan::IdSet;
 
 /// Ids in a batch, where a set is given out as rows.
@@ -83,15 +83,10 @@ impl IdsExec {
         let metrics = BaselineMetrics::new(&self.metrics, 0);
         let parts = self.input.output_partitioning().partition_count();
         let part = |part| of_part(self.input.clone(), part, context.clone(), self.take.clone());
-        // The first part is this thread's own. Most tables that are asked first have no more than one.
-        let others: Vec<_> = (1..parts).map(|at| SpawnedTask::spawn(part(at))).collect();
-        let mut all = match parts {
-            0 => IdSet::default(),
-            _ => part(0).await?,
-        };
-        for other in others {
-            let found = other.join().await;
-            all.merge(found.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))??);
+        let found = at_once((0..parts).map(part)).await;
+        let mut all = IdSet::default();
+        for part in found.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))? {
+            all.merge(part?);
             self.take.check(&all)?;
         }
         metrics.record_output(all.len());

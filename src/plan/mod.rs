@@ -29,5 +29,5 @@ pub use ordered::OrderedLimitExec;
 pub use planner::{Operator, Planned, Planner};
 pub use semi_join::{On, SemiJoinExec};
 pub use shown::shown;
-pub use threads::{Waiting, apart};
+pub use threads::{Waiting, apart, at_once};
 pub use top_k::PushDownTopK;

@@ -3,8 +3,10 @@
 
 use std::sync::LazyLock;
 
+use datafusion::common::runtime::SpawnedTask;
 use futures::{Stream, StreamExt};
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::JoinError;
 
 use super::ahead::Died;
 use crate::lake::scan::processors;
@@ -29,6 +31,28 @@ pub async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
         Some(runtime) => runtime.spawn(async move { work() }).await.map_err(|_| Died),
         None => Ok(work()),
     }
+}
+
+/// Runs parts of a work at once, and gives what each comes to in their order. One that stands alone runs here.
+///
+/// None of several is kept for this thread: the task that a thread of the runtime spawns last waits for that very
+/// thread, so of two parts the other would begin when this one is done.
+pub async fn at_once<F>(parts: impl IntoIterator<Item = F>) -> Result<Vec<F::Output>, JoinError>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    let mut parts: Vec<F> = parts.into_iter().collect();
+    if parts.len() == 1
+        && let Some(part) = parts.pop()
+    {
+        return Ok(vec![part.await]);
+    }
+    let tasks: Vec<_> = parts.into_iter().map(SpawnedTask::spawn).collect();
+    let mut results = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        results.push(task.join().await?);
+    }
+    Ok(results)
 }
 
 /// A stream's items for a thread that waits for each. What runs ahead of it runs on the plans' own threads, whatever

@@ -1,7 +1,5 @@
 //! The resources of a page's matches, read last and only for the page, on all processors.
 
-use datafusion::common::runtime::SpawnedTask;
-
 use super::super::SearchError;
 use super::super::engine::{Engine, MAX_PAGE_BYTES};
 use super::super::parameters::query::Query;
@@ -9,6 +7,7 @@ use super::super::run::matches::Found;
 use super::page::Entry;
 pub(in crate::search) use crate::lake::scan::processors;
 use crate::lake::scan::{Locator, Row, ScopedTable};
+use crate::plan::at_once;
 
 /// Rows that are worth a thread of their own.
 const WORTH_A_THREAD: usize = 128;
@@ -72,29 +71,19 @@ async fn at_most(table: &ScopedTable, places: &[Locator], most: usize) -> Result
     if parts == 1 {
         return Ok(table.resources_at_most(places, most)?);
     }
-    // Neighbours in a file lie in the same pages: each thread takes a stretch. The last is this thread's own.
+    // Neighbours in a file lie in the same pages: each thread takes a stretch.
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_unstable_by_key(|at| places[*at]);
-    let mut stretches = order.chunks(order.len().div_ceil(parts)).rev();
+    let stretches = order.chunks(order.len().div_ceil(parts));
     let read = |stretch: &[usize]| {
         let here: Vec<Locator> = stretch.iter().map(|at| places[*at]).collect();
         let table = table.clone();
-        move || table.resources_at_most(&here, most)
+        async move { table.resources_at_most(&here, most) }
     };
-    let own = stretches.next().unwrap_or_default();
-    let others: Vec<_> = stretches
-        .map(|stretch| {
-            let read = read(stretch);
-            (stretch, SpawnedTask::spawn(async move { read() }))
-        })
-        .collect();
-    let mut found = vec![(own, read(own)()?)];
-    for (stretch, task) in others {
-        found.push((stretch, task.join().await.map_err(SearchError::of_thread)??));
-    }
+    let found = at_once(stretches.clone().map(read)).await;
     let mut rows: Vec<Option<Row>> = vec![None; places.len()];
-    for (stretch, here) in found {
-        let Some(here) = here else { return Ok(None) };
+    for (stretch, here) in stretches.zip(found.map_err(SearchError::of_thread)?) {
+        let Some(here) = here? else { return Ok(None) };
         stretch.iter().zip(here).for_each(|(at, row)| rows[*at] = Some(row));
     }
     Ok(Some(rows.into_iter().flatten().collect()))

@@ -4,7 +4,6 @@
 //! What refers to them is found by the plan of a search; what they refer to is read by id. A stage depends on what
 //! those before it have brought, of which nothing comes twice, and the walk ends where an answer is full.
 
-use datafusion::common::runtime::SpawnedTask;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::SearchError;
@@ -17,6 +16,7 @@ use super::include::Include;
 use super::included::{self, Included, Source, Sources};
 use crate::fhir::TypeId;
 use crate::lake::scan::{Locator, PlacedRow, ScopedTable, Sought};
+use crate::plan::at_once;
 
 /// Resources are fetched so many at a time, and fewer where they are large.
 const STEP: usize = 2_000;
@@ -191,34 +191,13 @@ async fn targets_of(
     let read = |ty: TypeId, part: &[usize]| {
         let sought: Vec<Sought> = part.iter().map(|at| targets[*at].1.clone()).collect();
         let table = table.other(ty);
-        move || table.read_all(&sought, most)
+        async move { table.read_all(&sought, most) }
     };
     let mut rows: Vec<PlacedRow> = vec![None; targets.len()];
-    // The last part is this thread's own.
-    let own = parts.pop();
-    let others: Vec<_> = parts
-        .into_iter()
-        .map(|(ty, part)| {
-            let read = read(ty, &part);
-            (part, SpawnedTask::spawn(async move { read() }))
-        })
-        .collect();
-    let mut put = |part: Vec<usize>, found: Option<Vec<PlacedRow>>| {
-        let found = found?;
-        part.into_iter().zip(found).for_each(|(at, row)| rows[at] = row);
-        Some(())
-    };
-    if let Some((ty, part)) = own {
-        let found = read(ty, &part)()?;
-        if put(part, found).is_none() {
-            return Ok(None);
-        }
-    }
-    for (part, task) in others {
-        let found = task.join().await.map_err(SearchError::of_thread)??;
-        if put(part, found).is_none() {
-            return Ok(None);
-        }
+    let found = at_once(parts.iter().map(|(ty, part)| read(*ty, part))).await;
+    for ((_, part), found) in parts.iter().zip(found.map_err(SearchError::of_thread)?) {
+        let Some(found) = found? else { return Ok(None) };
+        part.iter().zip(found).for_each(|(at, row)| rows[*at] = row);
     }
     Ok(Some(rows))
 }
