@@ -5,8 +5,8 @@
 //! when all of its files are there and durable; without one there is no snapshot.
 //!
 //! What was erased from the lake leaves the snapshots with the next backup (`clean`), and does not come back with a
-//! restored one (`restore`): the ledger of erasures ([`crate::lake::erase::ledger`]) lies outside of the data folder and
-//! tells.
+//! restored one (`restore`): the ledger of erasures ([`crate::lake::erase::ledger`]), which lies outside of the data
+//! folder, tells.
 //!
 //! This room decides what belongs to a backup and where it lies. How a lake's files are read and erased is `lake`'s.
 

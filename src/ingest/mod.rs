@@ -2,8 +2,8 @@
 //! decides its version, and commits the whole as one snapshot.
 //!
 //! It decides what is refused, what an id and a reference become, whose a row is, and what counts as the same content.
-//! It does not know how a resource becomes columns (`columns::shred`) or what a snapshot is (`lake::catalog`), and checks
-//! resources against R4's definitions no further than it must.
+//! It does not know how a resource becomes columns (`columns::shred`) or what a snapshot is (`lake::catalog`), and
+//! checks resources against R4's definitions no further than it must.
 
 mod contexts;
 mod error;

@@ -7,7 +7,7 @@ use super::super::terminal::failure::Failure;
 use super::record::{RecordArgs, failure};
 use crate::patient::everything::{Asked, Subject};
 use crate::search::Handling;
-use crate::search::parameters::raw::RawParameter;
+use crate::search::raw::RawParameter;
 
 /// Write all of a patient's records, and what they refer to, as one Bundle
 ///

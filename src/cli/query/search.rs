@@ -12,7 +12,7 @@ use super::super::terminal::failure::Failure;
 use crate::consent::Store;
 use crate::fhir::reference::is_id;
 use crate::fhir::{Kind, TypeId, facts};
-use crate::search::parameters::raw;
+use crate::search::raw;
 use crate::search::{Engine, Explanation, Form, Handling, Request, SearchError, SystemRequest};
 
 /// What a query may look like.

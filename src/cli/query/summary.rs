@@ -6,7 +6,7 @@ use crate::consent::Store;
 use crate::patient::pdf::rendering;
 use crate::patient::summary::{Asked, Directory, Subject, summary};
 use crate::search::Handling;
-use crate::search::parameters::raw::RawParameter;
+use crate::search::raw::RawParameter;
 
 /// Write a patient's International Patient Summary
 ///

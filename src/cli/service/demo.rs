@@ -19,7 +19,7 @@ use crate::http::{Limits, Options};
 use crate::ingest::{self, LOCAL_APPLICATION};
 use crate::lake::{Lake, Mode, Scope};
 use crate::sandbox::{Population, write_ndjson};
-use crate::search::parameters::raw;
+use crate::search::raw;
 use crate::search::{Engine, Handling, Request};
 use crate::sync::Settings;
 use crate::terminology::Terminology;

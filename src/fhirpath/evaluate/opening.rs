@@ -3,8 +3,8 @@
 //!
 //! A text is parsed when its type is first asked for and shredded when a step that its type has is first taken into it.
 //! What was read is kept with the batch, so that further steps, and further programs on the same
-//! [`Focus`](super::super::Focus), find it. A text that is no JSON, of no type of R4, or that cannot be shredded is an item
-//! without children.
+//! [`Focus`](super::super::Focus), find it. A text that is no JSON, of no type of R4, or that cannot be shredded is an
+//! item without children.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

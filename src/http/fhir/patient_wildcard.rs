@@ -2,7 +2,7 @@
 
 use super::super::error::Error;
 use crate::consent::Access;
-use crate::search::parameters::raw::RawParameter;
+use crate::search::raw::RawParameter;
 use crate::search::with_alternatives;
 
 pub(in crate::http) const WILDCARD: &str = "$PATIENT_ID";

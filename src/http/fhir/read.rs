@@ -21,7 +21,7 @@ use super::pretty::pretty;
 use super::resource_type::resource_type;
 use crate::fhir::TypeId;
 use crate::lake::Picture;
-use crate::search::parameters::raw;
+use crate::search::raw;
 use crate::search::{Subset, with_base};
 
 /// The route of reads.

@@ -22,8 +22,8 @@ use super::{explain, patient_wildcard};
 use crate::consent::Access;
 use crate::fhir::TypeId;
 use crate::fhir::reference::is_id;
-use crate::search::parameters::raw;
-use crate::search::parameters::raw::RawParameter;
+use crate::search::raw;
+use crate::search::raw::RawParameter;
 use crate::search::{Explanation, Request, SystemRequest};
 
 const FORM: &str = "application/x-www-form-urlencoded";

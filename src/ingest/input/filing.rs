@@ -3,8 +3,8 @@
 //! A row belongs to the person whom its root `subject`, `patient` or `beneficiary` refers to by a relative reference, a
 //! Binary to whom its `securityContext` refers, and one that stands for another resource to whom that belongs; failing
 //! that, to the one Patient whom the Patient compartment's parameters name. Where a person is named whom we cannot
-//! tell, the row is the application's alone; where nobody is named, it is shared. Owners' numbers are `lake::owners::owner`'s
-//! matter.
+//! tell, the row is the application's alone; where nobody is named, it is shared. Owners' numbers are
+//! `lake::owners::owner`'s matter.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;

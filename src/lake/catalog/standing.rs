@@ -1,6 +1,6 @@
-//! Where the catalog stands: three numbers that only rise, and a digest of its rows. `lake::commit::mark` keeps them beside the
-//! catalog, so that a writer notices an older copy of it and a changed row. A writer reads all rows for the digest
-//! once, when it begins.
+//! Where the catalog stands: three numbers that only rise, and a digest of its rows. `lake::commit::mark` keeps them
+//! beside the catalog, so that a writer notices an older copy of it and a changed row. A writer reads all rows for the
+//! digest once, when it begins.
 
 use std::hash::Hasher;
 

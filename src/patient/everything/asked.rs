@@ -8,7 +8,7 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::Scope;
 use crate::patient::PatientError;
 use crate::patient::members::{self, REFERRED};
-use crate::search::parameters::raw::RawParameter;
+use crate::search::raw::RawParameter;
 use crate::search::{Engine, Extent, Handling, Member, RecordPage, RecordRequest, shown};
 
 /// The parameters that are the operation's own.
@@ -228,7 +228,7 @@ fn once(place: &mut Option<String>, name: &'static str, value: String) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::parameters::raw;
+    use crate::search::raw;
 
     fn parsed(query: &str, handling: Handling) -> Result<Asked, String> {
         Asked::parse(&raw::parse(query), handling).map_err(|error| error.to_string())

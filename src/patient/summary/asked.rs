@@ -2,7 +2,7 @@
 
 use super::request::Sections;
 use crate::patient::PatientError;
-use crate::search::parameters::raw::RawParameter;
+use crate::search::raw::RawParameter;
 use crate::search::{Handling, shown};
 
 /// The profile of documents that are made, and the versions of the guide whose documents these are.
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     fn asked(query: &str, handling: Handling) -> Result<Asked, String> {
-        Asked::parse(&crate::search::parameters::raw::parse(query), handling).map_err(|error| error.to_string())
+        Asked::parse(&crate::search::raw::parse(query), handling).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::fhir::facts;
 use crate::lake::Scope;
 use crate::patient::PatientError;
 use crate::patient::members::named;
-use crate::search::parameters::raw::RawParameter;
+use crate::search::raw::RawParameter;
 use crate::search::{self, Engine, Extent, Gathered, Handling, Member, RecordRequest};
 
 /// The types of the compartment that are read. Encounters tell when something was diagnosed, and what they were.

@@ -24,27 +24,80 @@ pub struct Record<'r> {
     pub is_own: bool,
 }
 
+/// The dates of Observations and reports.
+const OBSERVED_AT: &[&str] = &["effectiveDateTime", "effectivePeriod", "effectiveInstant", "issued"];
+
 /// A record on its tape.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Entry<'t> {
     pub(super) resource_type: TypeId,
     pub(super) type_name: &'static str,
     pub(super) id: &'t str,
     pub(super) json: Value<'t>,
     is_own: bool,
+    /// What most sections ask of every record of a type.
+    asked_often: AskedOften<'t>,
+    /// When an Observation or a report is of.
+    observed: Option<When<'t>>,
     /// Whether it is about the patient, or does not say whom it is about.
     is_about_patient: bool,
 }
 
+/// Properties that are looked up once.
+#[derive(Clone, Copy, Debug, Default)]
+struct AskedOften<'t> {
+    category: Option<Value<'t>>,
+    code: Option<Value<'t>>,
+    status: Option<Value<'t>>,
+}
+
+impl<'t> AskedOften<'t> {
+    fn of(json: Value<'t>) -> AskedOften<'t> {
+        let mut found = AskedOften::default();
+        for (key, value) in json.entries() {
+            let place = match key.name().as_ref() {
+                "category" => &mut found.category,
+                "code" => &mut found.code,
+                "status" => &mut found.status,
+                _ => continue,
+            };
+            *place = Some(value);
+        }
+        found
+    }
+}
+
 impl<'t> Entry<'t> {
+    fn new(record: &Record<'t>, type_name: &'static str, json: Value<'t>) -> Entry<'t> {
+        let mut entry = Entry {
+            resource_type: record.resource_type,
+            type_name,
+            id: record.id,
+            json,
+            is_own: record.is_own,
+            asked_often: AskedOften::of(json),
+            observed: None,
+            is_about_patient: true,
+        };
+        if matches!(type_name, "Observation" | "DiagnosticReport") {
+            entry.observed = entry.when(OBSERVED_AT);
+        }
+        entry
+    }
+
     /// The text of a property that is a string.
     pub(super) fn str(&self, name: &str) -> Option<Cow<'t, str>> {
-        self.json.get_str(name)
+        self.get(name)?.as_str()
     }
 
     /// A property.
     pub(super) fn get(&self, name: &str) -> Option<Value<'t>> {
-        self.json.get(name)
+        match name {
+            "category" => self.asked_often.category,
+            "code" => self.asked_often.code,
+            "status" => self.asked_often.status,
+            _ => self.json.get(name),
+        }
     }
 
     /// Whether a property is one of these texts.
@@ -63,6 +116,16 @@ impl<'t> Entry<'t> {
     /// The first of some dates that the record has.
     pub(super) fn when(&self, names: &[&str]) -> Option<When<'t>> {
         names.iter().find_map(|name| When::read(self.get(name)?))
+    }
+
+    /// When an Observation or a report is of.
+    pub(super) fn observed(&self) -> Option<&When<'t>> {
+        self.observed.as_ref()
+    }
+
+    /// The day that an Observation or a report is of, as a cell.
+    pub(super) fn observed_on(&self) -> String {
+        self.observed().map_or_else(String::new, |when| when.day().to_owned())
     }
 }
 
@@ -121,14 +184,7 @@ impl<'t> Chart<'t> {
                     resource_type: type_name,
                     reason,
                 })?;
-            entries.push(Entry {
-                resource_type: record.resource_type,
-                type_name,
-                id: record.id,
-                json,
-                is_own: record.is_own,
-                is_about_patient: true,
-            });
+            entries.push(Entry::new(record, type_name, json));
         }
         entries.sort_by_key(|entry| (entry.type_name, entry.id, !entry.is_own));
         entries.dedup_by_key(|entry| (entry.resource_type, entry.id));

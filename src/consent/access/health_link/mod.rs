@@ -2,8 +2,8 @@
 //!
 //! The file behind a link is kept as it is given out, encrypted under the link's key, and the key is not kept. So
 //! nobody can read it from the store, and it cannot be made anew. A link ends with anything that its file was made
-//! from: its rows go in the same transaction, and [`Store::wipe_ended_links`](super::super::Store::wipe_ended_links) takes
-//! their bytes out of the write-ahead log.
+//! from: its rows go in the same transaction, and
+//! [`Store::wipe_ended_links`](super::super::Store::wipe_ended_links) takes their bytes out of the write-ahead log.
 
 mod create;
 mod end;

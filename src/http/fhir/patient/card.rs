@@ -26,7 +26,7 @@ use crate::http::service::Service;
 use crate::patient::card::{Request, Resource, payload};
 use crate::patient::{PatientError, REFERRED, Record, record};
 use crate::search::Handling;
-use crate::search::parameters::raw::last;
+use crate::search::raw::last;
 
 /// The one parameter, and the one value that it may have.
 const PARAMETER: &str = "credentialType";

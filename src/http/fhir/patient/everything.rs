@@ -22,7 +22,7 @@ use crate::http::server::request_id::RequestId;
 use crate::http::service::Service;
 use crate::patient::PatientError;
 use crate::patient::everything::{Asked, Subject};
-use crate::search::parameters::raw::{RawParameter, last};
+use crate::search::raw::{RawParameter, last};
 
 /// The operation's name and definition.
 pub(super) const DECLARED: (&str, &str) = (

@@ -25,7 +25,7 @@ use crate::http::spool::{Full, Spool};
 use crate::lake::Scope;
 use crate::patient::pdf::{self, Export, Held, Part, PdfError, Source, Stop};
 use crate::patient::{PatientError, REFERRED, Record, record};
-use crate::search::parameters::raw::RawParameter;
+use crate::search::raw::RawParameter;
 
 const TOTAL: HeaderName = HeaderName::from_static("x-pdf-sources-total");
 const FAILED: HeaderName = HeaderName::from_static("x-pdf-sources-failed");

@@ -10,8 +10,8 @@ use crate::http::error::Error;
 use crate::http::fhir::parameters;
 use crate::http::fhir::parameters::{Given, Parameter};
 use crate::http::service::Service;
-use crate::search::parameters::raw;
-use crate::search::parameters::raw::RawParameter;
+use crate::search::raw;
+use crate::search::raw::RawParameter;
 
 /// The media types of bodies with parameters.
 pub(super) const JSON: [&str; 2] = ["application/fhir+json", "application/json"];

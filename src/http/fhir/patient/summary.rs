@@ -26,7 +26,7 @@ use crate::http::service::Service;
 use crate::patient::pdf::rendering;
 use crate::patient::summary::{Asked, Directory, Sections, Subject, Summary, summary};
 use crate::pdf::PdfError;
-use crate::search::parameters::raw::{RawParameter, last};
+use crate::search::raw::{RawParameter, last};
 use crate::search::{Handling, Request};
 
 /// The operation's name and definition.

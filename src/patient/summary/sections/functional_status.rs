@@ -1,9 +1,9 @@
 //! What a person can do: Conditions and Observations of that category, and clinical impressions.
 
 use super::super::record::Chart;
-use super::super::shared::common::{OBSERVED, cell, day, merge, named, newest, status};
+use super::super::shared::common::{OBSERVED, cell, day, merge, named, newest, newest_observed, status};
 use super::super::shared::conditions::{FUNCTIONAL, State, newest_first, one_per_code, state};
-use super::super::shared::observations::{OBSERVED_AT, value};
+use super::super::shared::observations::value;
 use super::super::shared::{Row, Section};
 use crate::patient::concept::has_any;
 use crate::patient::words;
@@ -42,7 +42,7 @@ fn rows(chart: &Chart<'_>) -> Vec<Row> {
 
     let findings = chart.own("Observation").filter(is_functional);
     let findings = findings.filter(|at| chart.entries[*at].is_one("status", OBSERVED));
-    let findings = newest(chart, findings, OBSERVED_AT);
+    let findings = newest_observed(chart, findings);
     let findings = merge(chart, &findings, |entry| entry.get("code"), |_| None);
     rows.extend(findings.iter().map(|same| finding(chart, same.first)));
     rows
@@ -79,7 +79,7 @@ fn finding(chart: &Chart<'_>, at: usize) -> Row {
         named(entry.get("code")),
         cell(value(chart, entry.json)),
         status(entry, "status"),
-        day(entry, OBSERVED_AT),
+        entry.observed_on(),
     ];
     Row { entry: at, cells }
 }

@@ -1,8 +1,8 @@
 //! Laboratory results and diagnostic reports: of each code the newest, with earlier values beside it.
 
 use super::super::record::{Chart, Entry};
-use super::super::shared::common::{cell, day, merge, named, newest};
-use super::super::shared::observations::{COLUMNS, OBSERVED_AT, row};
+use super::super::shared::common::{cell, merge, named, newest_observed};
+use super::super::shared::observations::{COLUMNS, row};
 use super::super::shared::{Row, Section};
 use crate::patient::concept::{LOINC, codings, has_any};
 use crate::patient::words;
@@ -25,7 +25,7 @@ fn rows(chart: &Chart<'_>) -> Vec<Row> {
         let entry = &chart.entries[*at];
         (entry.is_one("status", RESULTED) || entry.is_one("status", &["appended"])) && !is_note(entry)
     });
-    let reports = newest(chart, reports, OBSERVED_AT);
+    let reports = newest_observed(chart, reports);
     let reports = merge(chart, &reports, |entry| entry.get("code"), |_| None);
     let mut rows: Vec<Row> = reports
         .iter()
@@ -35,7 +35,7 @@ fn rows(chart: &Chart<'_>) -> Vec<Row> {
         let entry = &chart.entries[*at];
         entry.is_one("status", RESULTED) && has_any(entry.get("category"), &["laboratory"])
     });
-    let tests = newest(chart, tests, OBSERVED_AT);
+    let tests = newest_observed(chart, tests);
     let tests = merge(chart, &tests, |entry| entry.get("code"), |_| None);
     rows.extend(tests.iter().map(|same| row(chart, same.first, &same.others)));
     rows
@@ -63,7 +63,7 @@ fn report(chart: &Chart<'_>, at: usize, earlier: &[usize]) -> Row {
     };
     let mut days = earlier
         .iter()
-        .map(|at| day(&chart.entries[*at], OBSERVED_AT))
+        .map(|at| chart.entries[*at].observed_on())
         .filter(|day| !day.is_empty());
     let before = match earlier.len() {
         0 => None,
@@ -77,7 +77,7 @@ fn report(chart: &Chart<'_>, at: usize, earlier: &[usize]) -> Row {
         cell(conclusion.or(count)),
         String::new(),
         String::new(),
-        day(entry, OBSERVED_AT),
+        entry.observed_on(),
         cell(before),
     ];
     Row { entry: at, cells }

@@ -19,8 +19,24 @@ pub(in crate::patient::summary) fn newest(
     records: impl Iterator<Item = usize>,
     dates: &[&str],
 ) -> Vec<usize> {
+    newest_by(chart, records, |entry| entry.when(dates).map(|when| when.start))
+}
+
+/// Observations or reports, newest first; those without a date last.
+pub(in crate::patient::summary) fn newest_observed(
+    chart: &Chart<'_>,
+    records: impl Iterator<Item = usize>,
+) -> Vec<usize> {
+    newest_by(chart, records, |entry| entry.observed().map(|when| when.start))
+}
+
+fn newest_by<'t>(
+    chart: &Chart<'t>,
+    records: impl Iterator<Item = usize>,
+    start: impl Fn(&Entry<'t>) -> Option<i64>,
+) -> Vec<usize> {
     let mut records: Vec<usize> = records.collect();
-    records.sort_by_cached_key(|at| Reverse(chart.entries[*at].when(dates).map(|when| when.start)));
+    records.sort_by_cached_key(|at| Reverse(start(&chart.entries[*at])));
     records
 }
 

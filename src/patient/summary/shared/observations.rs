@@ -1,8 +1,10 @@
 //! What the sections about Observations share: the newest for each code, its value as text, earlier values beside it.
 
+use rustc_hash::FxHashSet;
+
 use super::super::record::{Chart, Entry};
 use super::Row;
-use super::common::{OBSERVED, cell, day, merge, named, newest};
+use super::common::{OBSERVED, cell, merge, named, newest_observed};
 use crate::columns::json::Value;
 use crate::patient::concept::codes;
 use crate::patient::words;
@@ -17,10 +19,6 @@ pub(in crate::patient::summary) const COLUMNS: &[&str] = &[
     "Earlier values",
 ];
 
-/// The dates of Observations and reports.
-pub(in crate::patient::summary) const OBSERVED_AT: &[&str] =
-    &["effectiveDateTime", "effectivePeriod", "effectiveInstant", "issued"];
-
 /// So many earlier values are shown; of further ones it is said how many there are.
 const EARLIER: usize = 5;
 const SYSTOLIC: &str = "8480-6";
@@ -32,7 +30,7 @@ pub(in crate::patient::summary) fn rows(chart: &Chart<'_>, is_wanted: impl Fn(&E
         let entry = &chart.entries[*at];
         entry.is_one("status", OBSERVED) && is_wanted(entry)
     });
-    let wanted = newest(chart, wanted, OBSERVED_AT);
+    let wanted = newest_observed(chart, wanted);
     let merged = merge(chart, &wanted, |entry| entry.get("code"), |_| None);
     merged.iter().map(|same| row(chart, same.first, &same.others)).collect()
 }
@@ -45,7 +43,7 @@ pub(in crate::patient::summary) fn row(chart: &Chart<'_>, at: usize, earlier: &[
         cell(value(chart, entry.json)),
         cell(words::concepts(entry.get("interpretation"))),
         cell(reference_range(entry)),
-        day(entry, OBSERVED_AT),
+        entry.observed_on(),
         cell(history(chart, at, earlier)),
     ];
     Row { entry: at, cells }
@@ -64,25 +62,29 @@ fn history(chart: &Chart<'_>, at: usize, earlier: &[usize]) -> Option<String> {
     let dated = |at: usize| {
         let entry = &chart.entries[at];
         let value = value(chart, entry.json)?;
-        Some(match day(entry, OBSERVED_AT) {
+        Some(match entry.observed_on() {
             day if day.is_empty() => value,
             day => format!("{value} ({day})"),
         })
     };
-    let newest = dated(at);
+    let mut said: FxHashSet<String> = dated(at).into_iter().collect();
     let mut values: Vec<String> = Vec::new();
+    let mut more = 0;
     for value in earlier.iter().filter_map(|at| dated(*at)) {
-        if Some(&value) != newest.as_ref() && !values.contains(&value) {
-            values.push(value);
+        if said.contains(&value) {
+            continue;
         }
+        match values.len() < EARLIER {
+            true => values.push(value.clone()),
+            false => more += 1,
+        }
+        said.insert(value);
     }
-    let more = values.len().saturating_sub(EARLIER);
-    values.truncate(EARLIER);
     if more > 0 {
         let since = earlier
             .iter()
             .rev()
-            .map(|at| day(&chart.entries[*at], OBSERVED_AT))
+            .map(|at| chart.entries[*at].observed_on())
             .find(|day| !day.is_empty());
         values.push(since.map_or(format!("{more} more"), |since| format!("{more} more since {since}")));
     }
