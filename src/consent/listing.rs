@@ -5,7 +5,7 @@ use rusqlite::{params, params_from_iter};
 
 use super::error::Error;
 use super::record::Consent;
-use super::standing::Standing;
+use super::standing::ConsentWithSources;
 use super::states::ConsentState;
 use super::store::Store;
 use crate::lake::Mode;
@@ -27,7 +27,7 @@ pub struct ConsentFilter<'a> {
 
 impl Store {
     /// The consents that a filter admits, newest first.
-    pub fn consents(&self, filter: &ConsentFilter<'_>) -> Result<Vec<Standing>, Error> {
+    pub fn consents(&self, filter: &ConsentFilter<'_>) -> Result<Vec<ConsentWithSources>, Error> {
         let mut conditions = Vec::new();
         let mut values: Vec<Value> = Vec::new();
         let mut equal = |column: &str, value: Option<&str>| {
@@ -53,7 +53,7 @@ impl Store {
             let consents = Consent::select(connection, &condition, params_from_iter(values))?;
             consents
                 .into_iter()
-                .map(|consent| Standing::of(connection, consent))
+                .map(|consent| ConsentWithSources::of(connection, consent))
                 .collect()
         })
     }

@@ -18,7 +18,7 @@ pub(super) const OFFLINE: &str = "offline_access";
 
 /// A consent with its sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct ConsentWithSources {
     /// The consent.
     pub consent: Consent,
     /// Its sources in order; none for the operator's consents.
@@ -74,7 +74,7 @@ pub enum MaxAuth {
     Unsupported,
 }
 
-impl Standing {
+impl ConsentWithSources {
     /// The source whose Patient is the consent's primary one: the first whose records are here or are to come, else the
     /// first that was authorized, else the first.
     pub fn primary(&self) -> Option<&Source> {
@@ -197,20 +197,20 @@ impl Source {
     }
 }
 
-impl Standing {
+impl ConsentWithSources {
     /// A consent's standing.
-    pub(super) fn of(connection: &Connection, consent: Consent) -> Result<Standing, Error> {
+    pub(super) fn of(connection: &Connection, consent: Consent) -> Result<ConsentWithSources, Error> {
         let sources = Authorization::of(connection, &consent.id)?
             .into_iter()
             .map(|authorization| Source::of(connection, authorization))
             .collect::<Result<_, _>>()?;
-        Ok(Standing { consent, sources })
+        Ok(ConsentWithSources { consent, sources })
     }
 
     /// The same, read anew after something was changed.
-    pub(super) fn again(&self, connection: &Connection) -> Result<Standing, Error> {
+    pub(super) fn again(&self, connection: &Connection) -> Result<ConsentWithSources, Error> {
         let consent = Consent::get(connection, &self.consent.id)?.ok_or(Error::Lost("consent"))?;
-        Standing::of(connection, consent)
+        ConsentWithSources::of(connection, consent)
     }
 }
 
@@ -262,16 +262,21 @@ fn labels(text: &str) -> Vec<String> {
 
 impl Store {
     /// How things stand with the consent of this id.
-    pub fn standing(&self, consent: &str) -> Result<Option<Standing>, Error> {
+    pub fn standing(&self, consent: &str) -> Result<Option<ConsentWithSources>, Error> {
         self.read(|connection| match Consent::get(connection, consent)? {
-            Some(consent) => Standing::of(connection, consent).map(Some),
+            Some(consent) => ConsentWithSources::of(connection, consent).map(Some),
             None => Ok(None),
         })
     }
 
     /// How things stand with the consent by which a sync brought a Patient; `None` of imported ones and of who is not
     /// known.
-    pub fn standing_of_patient(&self, application: &str, mode: Mode, patient: &str) -> Result<Option<Standing>, Error> {
+    pub fn standing_of_patient(
+        &self,
+        application: &str,
+        mode: Mode,
+        patient: &str,
+    ) -> Result<Option<ConsentWithSources>, Error> {
         self.read(|connection| {
             let sql = "SELECT consent.id FROM consent_patient AS known JOIN consent ON consent.id = known.consent
                        WHERE known.patient = ?1 AND application = ?2 AND mode = ?3 AND consent.owner IS NOT NULL
@@ -282,7 +287,9 @@ impl Store {
                 Some(id) => Consent::get(connection, &id)?,
                 None => None,
             };
-            consent.map(|consent| Standing::of(connection, consent)).transpose()
+            consent
+                .map(|consent| ConsentWithSources::of(connection, consent))
+                .transpose()
         })
     }
 

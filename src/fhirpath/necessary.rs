@@ -19,7 +19,7 @@ use crate::columns::shape::{Shape as Columns, SlotKind};
 use crate::fhir::storage::{ELEMENT, SYSTEM_COLUMNS};
 use crate::fhir::temporal::Temporal;
 use crate::fhir::{TypeId, facts};
-use crate::lake::scan::{ItemMatch, Necessary, Prune, Wish};
+use crate::lake::scan::{ItemMatch, LeafTest, Necessary, Prune};
 
 /// Combinations of values beyond this many are not spelled out.
 const MOST_COMBINATIONS: usize = 64;
@@ -320,7 +320,7 @@ impl Analysis<'_> {
     /// Equalities of texts of one item as one condition, if they are of one struct.
     fn combination(&self, parts: &[&Expr]) -> Option<ItemMatch> {
         let mut leaves: Vec<Arc<str>> = Vec::new();
-        let mut any_of: Vec<Vec<Wish>> = vec![Vec::new()];
+        let mut any_of: Vec<Vec<LeafTest>> = vec![Vec::new()];
         for part in parts {
             let (_, leaf, values) = self.equality(part)?;
             if leaves.contains(&leaf.path) || leaves.first().is_some_and(|first| parent(first) != parent(&leaf.path)) {
@@ -330,7 +330,7 @@ impl Analysis<'_> {
             let combined = any_of.iter().flat_map(|before| {
                 values.iter().map(|value| {
                     let mut wishes = before.clone();
-                    wishes.push(Wish::Is(value.as_str().into()));
+                    wishes.push(LeafTest::Is(value.as_str().into()));
                     wishes
                 })
             });
@@ -447,13 +447,13 @@ fn parent(path: &str) -> &str {
 }
 
 /// `code.coding.system = 'a' and code.coding.code = 'b'`, for plans.
-fn label(leaves: &[Arc<str>], any_of: &[Vec<Wish>]) -> String {
+fn label(leaves: &[Arc<str>], any_of: &[Vec<LeafTest>]) -> String {
     if any_of.len() > 4 {
         return format!("item [{} in {} ways]", leaves.join(", "), any_of.len());
     }
-    let combination = |wishes: &Vec<Wish>| {
+    let combination = |wishes: &Vec<LeafTest>| {
         let wishes = leaves.iter().zip(wishes).map(|(leaf, wish)| match wish {
-            Wish::Is(text) => format!("{leaf} = '{text}'"),
+            LeafTest::Is(text) => format!("{leaf} = '{text}'"),
             _ => leaf.to_string(),
         });
         wishes.collect::<Vec<_>>().join(" and ")

@@ -27,7 +27,7 @@ pub use commit::writer::LakeWriter;
 pub use commit::written::{WrittenColumn, WrittenFile};
 pub use convert::{Conversion, Converted};
 pub use erase::{
-    Erased, ErasedAttachment, ErasedFile, ErasedIds, Evidence, Intent, LakeStanding, ReplacingFile, Searched,
+    Erased, ErasedAttachment, ErasedFile, ErasedIds, Evidence, Intent, LakeState, ReplacingFile, Searched,
 };
 pub use error::LakeError;
 pub use owners::owner::OwnerKey;

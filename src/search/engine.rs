@@ -15,8 +15,8 @@ use super::includes::include::Include;
 use super::includes::included::{IncludeLimits, Included};
 use super::joins::binding;
 use super::joins::binding::{Bound, Filed};
-use super::paging::page_token::Tag;
-use super::paging::position::Course;
+use super::paging::page_token::PageToken;
+use super::paging::position::Position;
 use super::parameters::parameter::{Compiled, Programs, Reading};
 use super::parameters::query::Query;
 use super::parameters::raw::RawParameter;
@@ -71,7 +71,7 @@ pub struct Request<'a> {
 pub(super) struct Opened {
     pub(super) query: Query,
     pub(super) table: ScopedTable,
-    pub(super) course: Course,
+    pub(super) course: Position,
     /// Its address without parameters.
     pub(super) address: String,
 }
@@ -317,7 +317,7 @@ impl Engine {
     }
 
     /// The snapshot that a tag names, or else the newest.
-    pub(super) fn picture(&self, tag: Option<&Tag>) -> Result<Arc<Picture>, SearchError> {
+    pub(super) fn picture(&self, tag: Option<&PageToken>) -> Result<Arc<Picture>, SearchError> {
         match tag {
             None => Ok(self.lake.picture()),
             Some(tag) => self.lake.picture_at(tag.snapshot).map_err(|error| match error {

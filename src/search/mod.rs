@@ -19,7 +19,7 @@ pub use bundle::subset::Subset;
 pub use engine::{Engine, Handling, MAX_PAGE_BYTES, Request};
 pub use error::SearchError;
 pub use includes::included::IncludeLimits;
-pub use paging::pin::Pin;
+pub use paging::pin::SnapshotToken;
 pub use parameters::declared::{COMMON, Common, PREFIXES};
 pub use parameters::filter_expression::with_alternatives;
 pub use parameters::raw;

@@ -11,7 +11,7 @@ use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 
 use super::client::Client;
 use super::erase::{EraseError, Erasing, carry_out_erasures};
-use super::jobs::{Means, Spools, Workshop, run};
+use super::jobs::{JobContext, JobResources, Spools, run};
 use super::settings::Settings;
 use crate::consent::Store;
 use crate::lake::{Lake, LakeError};
@@ -36,7 +36,7 @@ impl Worker {
     pub fn start(store: Arc<Store>, lake: Lake, client: Client, base_url: &str, settings: Settings) -> Worker {
         let (stop, stopped) = watch::channel(false);
         let task = tokio::spawn(work(
-            Means {
+            JobResources {
                 store,
                 lake,
                 client,
@@ -57,7 +57,7 @@ impl Worker {
     }
 }
 
-async fn work(means: Means, mut stopped: watch::Receiver<bool>) {
+async fn work(means: JobResources, mut stopped: watch::Receiver<bool>) {
     let store = means.store.clone();
     let Some(shop) = set_up(means, &mut stopped).await else {
         return;
@@ -94,7 +94,7 @@ async fn work(means: Means, mut stopped: watch::Receiver<bool>) {
 }
 
 /// Waits until this process is the one that works.
-async fn set_up(means: Means, stopped: &mut watch::Receiver<bool>) -> Option<Workshop> {
+async fn set_up(means: JobResources, stopped: &mut watch::Receiver<bool>) -> Option<JobContext> {
     let mut told = false;
     loop {
         match Spools::take(means.lake.folder().path()) {
@@ -104,7 +104,7 @@ async fn set_up(means: Means, stopped: &mut watch::Receiver<bool>) -> Option<Wor
                     Ok(jobs) => tracing::info!(jobs, "syncs of an ended process are taken up again"),
                     Err(error) => tracing::error!(%error, "syncs of an ended process could not be taken up again"),
                 }
-                return Some(Workshop::new(means, spools));
+                return Some(JobContext::new(means, spools));
             }
             Ok(None) if told => {}
             Ok(None) => tracing::info!("another process fetches records; this one stands by"),
@@ -120,7 +120,7 @@ async fn set_up(means: Means, stopped: &mut watch::Receiver<bool>) -> Option<Wor
 
 /// What is under way.
 struct Bench {
-    shop: Arc<Workshop>,
+    shop: Arc<JobContext>,
     tasks: JoinSet<()>,
     running: HashMap<String, AbortHandle>,
     erasing: Option<JoinHandle<Option<Erasing>>>,
@@ -228,7 +228,7 @@ impl Bench {
 }
 
 /// What came of it; `None` where it failed, so that the next tick tries again.
-async fn erase(shop: Arc<Workshop>, after: i64) -> Option<Erasing> {
+async fn erase(shop: Arc<JobContext>, after: i64) -> Option<Erasing> {
     loop {
         let writing = shop.writing.clone().lock_owned().await;
         let (store, lake, rules) = (shop.store.clone(), shop.lake.clone(), shop.rules());

@@ -16,7 +16,7 @@ use arrow::array::{Array, RecordBatch};
 use arrow::compute::concat_batches;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tabularium::fhir::storage::LeafSet;
-use tabularium::lake::scan::{LakeProvider, Sought, Stretch};
+use tabularium::lake::scan::{LakeProvider, Sought, Span};
 use tabularium::lake::{Locator, Person, ScanRequest, ScopedTable};
 
 /// A set of leaves.
@@ -85,7 +85,7 @@ fn ids(table: &ScopedTable) -> Vec<String> {
 
 /// Parts of a table are what lies between the rows they are named by.
 fn stretches(table: &ScopedTable, all: &[Locator]) {
-    let places = |stretch: Stretch| {
+    let places = |stretch: Span| {
         let provider = table.provider(ScanRequest {
             stretch,
             ..ScanRequest::default()
@@ -94,17 +94,17 @@ fn stretches(table: &ScopedTable, all: &[Locator]) {
     };
     let step = (all.len() / 3).max(1);
     for at in (0..all.len()).step_by(step) {
-        assert_eq!(places(Stretch::before(all[at])), all[..at]);
-        assert_eq!(places(Stretch::from(all[at])), all[at..]);
-        assert_eq!(places(Stretch::after(all[at])), all[at + 1..]);
-        let between = Stretch {
+        assert_eq!(places(Span::before(all[at])), all[..at]);
+        assert_eq!(places(Span::from(all[at])), all[at..]);
+        assert_eq!(places(Span::after(all[at])), all[at + 1..]);
+        let between = Span {
             from: Some(all[at]),
             until: all.last().copied(),
         };
         assert_eq!(places(between), all[at..all.len() - 1]);
     }
     let nowhere = Locator { file: 1 << 40, row: 0 };
-    assert!(places(Stretch::from(nowhere)).is_empty() && places(Stretch::before(nowhere)).is_empty());
+    assert!(places(Span::from(nowhere)).is_empty() && places(Span::before(nowhere)).is_empty());
 }
 
 /// Ids of a person's rows.

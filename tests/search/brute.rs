@@ -61,10 +61,10 @@ pub(super) fn numbers(value: &Value, path: &str) -> Vec<f64> {
 }
 
 /// A stretch of time: from the first moment to the moment after the last, in seconds.
-pub(super) type Stretch = (f64, f64);
+pub(super) type Span = (f64, f64);
 
 /// What the text of a date or dateTime stands for.
-pub(super) fn stretch(text: &str) -> Stretch {
+pub(super) fn stretch(text: &str) -> Span {
     let seconds = |date: NaiveDate| Utc.from_utc_datetime(&date.and_hms_opt(0, 0, 0).unwrap()).timestamp() as f64;
     let day = |text: &str| NaiveDate::parse_from_str(text, "%Y-%m-%d").unwrap();
     match text.len() {
@@ -98,8 +98,8 @@ pub(super) fn stretch(text: &str) -> Stretch {
 }
 
 /// The stretches of the dates at `path` and of the Periods at `periods`.
-pub(super) fn stretches(value: &Value, path: &str, periods: &str) -> Vec<Stretch> {
-    let mut all: Vec<Stretch> = texts(value, path).into_iter().map(stretch).collect();
+pub(super) fn stretches(value: &Value, path: &str, periods: &str) -> Vec<Span> {
+    let mut all: Vec<Span> = texts(value, path).into_iter().map(stretch).collect();
     for period in at(value, periods) {
         let start = period["start"]
             .as_str()
@@ -111,7 +111,7 @@ pub(super) fn stretches(value: &Value, path: &str, periods: &str) -> Vec<Stretch
 }
 
 /// Whether a date stands in a relation to another: R4's table of prefixes, line by line.
-pub(super) fn relates(prefix: &str, target: Stretch, text: &str) -> bool {
+pub(super) fn relates(prefix: &str, target: Span, text: &str) -> bool {
     let (start, end) = stretch(text);
     let within = target.0 >= start && target.1 <= end;
     match prefix {

@@ -8,7 +8,7 @@ use super::super::terminal::columns::{lined_up, time};
 use super::super::terminal::failure::Failure;
 use super::data_store::open;
 use super::mode::Mode;
-use crate::consent::{ConsentFilter, ConsentState, Standing};
+use crate::consent::{ConsentFilter, ConsentState, ConsentWithSources};
 use crate::lake;
 
 /// List consents, newest first, with their states and sources
@@ -70,7 +70,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     Ok(())
 }
 
-fn row(standing: &Standing) -> [String; 6] {
+fn row(standing: &ConsentWithSources) -> [String; 6] {
     let consent = &standing.consent;
     let sources = standing.sources.iter().map(|source| {
         let sync = source.sync.map(|state| format!(", sync {state}")).unwrap_or_default();
@@ -86,7 +86,7 @@ fn row(standing: &Standing) -> [String; 6] {
     ]
 }
 
-fn object(standing: &Standing) -> Value {
+fn object(standing: &ConsentWithSources) -> Value {
     let consent = &standing.consent;
     let sources = standing.sources.iter().map(|source| {
         let authorization = &source.authorization;

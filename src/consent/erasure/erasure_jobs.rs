@@ -10,7 +10,7 @@ use super::super::error::Error;
 use super::super::log::audit::{About, Actor, note};
 use super::super::moves::{ask_to_erase, forget_access, stop_jobs};
 use super::super::record::{Authorization, Consent};
-use super::super::standing::Standing;
+use super::super::standing::ConsentWithSources;
 use super::super::states::{ConsentState, named};
 use super::super::store::{Store, mode_of};
 use super::super::syncs::readiness::Readiness;
@@ -218,7 +218,7 @@ fn expunge(connection: &Connection, now: i64, asked: &Expunge<'_>) -> Result<Exp
         let earlier = ErasureJob::select(connection, earlier, params![consent.id, ErasureCause::Expunge])?.pop();
         return earlier.map(Expunged::Accepted).ok_or(Error::Lost("erasure"));
     }
-    let standing = Standing::of(connection, consent)?;
+    let standing = ConsentWithSources::of(connection, consent)?;
     let readiness = standing.readiness(now);
     if readiness != Readiness::Ready || standing.consent.state != ConsentState::Exchanged {
         return Ok(Expunged::NotNow(readiness));

@@ -16,7 +16,7 @@ use super::super::access::es256::{KeyPurpose, PublicKey};
 use super::super::error::Error;
 use super::super::store::Store;
 use super::erasure_jobs::ErasureJob;
-use crate::lake::{ErasedIds, Evidence, Lake, LakeStanding};
+use crate::lake::{ErasedIds, Evidence, Lake, LakeState};
 
 /// The `typ` of a receipt.
 pub const RECEIPT_TYPE: &str = "erasure-receipt+jwt";
@@ -136,9 +136,9 @@ impl Store {
         let jobs = self.unreceipted_jobs()?;
         for job in &jobs {
             let mut proof = self.proof(job)?;
-            if proof.lake.after == LakeStanding::default() {
+            if proof.lake.after == LakeState::default() {
                 let picture = lake.picture();
-                proof.lake.after = LakeStanding {
+                proof.lake.after = LakeState {
                     snapshot: picture.snapshot,
                     erasures: picture.erasures(),
                 };

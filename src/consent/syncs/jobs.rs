@@ -22,7 +22,7 @@ const NOTED: usize = 4;
 
 /// A job that was begun, with whom and what it is for.
 #[derive(Clone, Debug)]
-pub struct Errand {
+pub struct BegunJob {
     /// The job.
     pub job: Job,
     /// Whose records it fetches.
@@ -150,7 +150,7 @@ impl Store {
 
     /// Begins a job; `None` if it is not its turn: somebody else began or stopped it, or the authorization's records
     /// are being fetched.
-    pub fn begin_job(&self, id: &str) -> Result<Option<Errand>, Error> {
+    pub fn begin_job(&self, id: &str) -> Result<Option<BegunJob>, Error> {
         let now = self.clock().now();
         self.write(|transaction| {
             let Some(mut job) = find(transaction, id)?.filter(|job| job.state == JobState::Waiting) else {
@@ -171,7 +171,7 @@ impl Store {
             job.step(transaction, now, JobEvent::Started)?;
             job.attempts += 1;
             let consent = Consent::get(transaction, &authorization.consent)?.ok_or(Error::Lost("consent"))?;
-            Ok(Some(Errand {
+            Ok(Some(BegunJob {
                 job,
                 authorization,
                 consent,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::super::error::Error;
-use super::super::standing::{Source, Standing};
+use super::super::standing::{ConsentWithSources, Source};
 use super::super::states::{AuthorizationState, JobState};
 use super::super::store::Store;
 
@@ -62,7 +62,7 @@ impl Store {
     }
 }
 
-impl Standing {
+impl ConsentWithSources {
     /// Whether the consent's records can be read.
     pub fn readiness(&self, now: i64) -> Readiness {
         if self.consent.expunged_at.is_some() {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::consent::{
-    AuthorizationState, AuthorizationType, ConsentState, Missing, MissingReason, Source, Standing, Usage,
+    AuthorizationState, AuthorizationType, ConsentState, ConsentWithSources, Missing, MissingReason, Source, Usage,
 };
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome, Severity};
 use crate::http::error::Error;
@@ -74,7 +74,11 @@ struct Scopes<'s> {
 
 impl<'s> ShownConsent<'s> {
     /// The consent to the extent that is wanted. It reads files where resources are counted.
-    pub(super) fn of(service: &Service, standing: &'s Standing, extent: Extent) -> Result<ShownConsent<'s>, Error> {
+    pub(super) fn of(
+        service: &Service,
+        standing: &'s ConsentWithSources,
+        extent: Extent,
+    ) -> Result<ShownConsent<'s>, Error> {
         let consent = &standing.consent;
         let now = service.store.clock().now();
         let mut authorizations = Vec::with_capacity(standing.sources.len());

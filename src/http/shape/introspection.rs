@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::parts::{Endpoint, User, max_auth, sync, usage};
-use crate::consent::{AuthorizationState, Inspected, MaxAuth, Readiness, Source, Standing, Usage};
+use crate::consent::{AuthorizationState, ConsentWithSources, Inspected, MaxAuth, Readiness, Source, Usage};
 use crate::http::error::Error;
 use crate::http::service::Service;
 
@@ -20,7 +20,7 @@ pub(in crate::http) enum Surface {
 pub(in crate::http) fn introspection(
     service: &Service,
     inspected: &Inspected,
-    standing: &Standing,
+    standing: &ConsentWithSources,
     surface: Surface,
 ) -> Result<Value, Error> {
     let (claims, consent) = (&inspected.claims, &standing.consent);

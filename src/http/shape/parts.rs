@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::counts::ByType;
-use crate::consent::{ChosenEndpoint, Consent, JobState, MaxAuth, Source, Standing, Usage};
+use crate::consent::{ChosenEndpoint, Consent, ConsentWithSources, JobState, MaxAuth, Source, Usage};
 use crate::http::error::Error;
 use crate::http::service::Service;
 
@@ -65,7 +65,7 @@ pub(in crate::http) struct Sync {
 /// `sync` of a whole consent, or of one source; without counts if they are not wanted. It reads files.
 pub(in crate::http) fn sync(
     service: &Service,
-    standing: &Standing,
+    standing: &ConsentWithSources,
     source: Option<&Source>,
     counted: bool,
 ) -> Result<Sync, Error> {
@@ -90,7 +90,7 @@ pub(in crate::http) fn sync(
 }
 
 /// `usage`: that of the primary source, which is what was resolved; what was asked for where there is none.
-pub(in crate::http) fn usage(standing: &Standing) -> Usage {
+pub(in crate::http) fn usage(standing: &ConsentWithSources) -> Usage {
     standing
         .primary()
         .map_or(standing.consent.usage, |source| source.authorization.usage)

@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::create::owner_key;
 use super::erasure::{epoch, intents};
-use crate::lake::erase::{Entry, ErasedFile, ErasedIds, LakeStanding, subject};
+use crate::lake::erase::{Entry, ErasedFile, ErasedIds, LakeState, subject};
 use crate::lake::error::LakeError;
 
 const TABLE: &str = "
@@ -66,10 +66,7 @@ pub(super) fn keep_files(
 }
 
 /// What was done for a subject, each with where the lake stood before.
-pub(in crate::lake) fn entries(
-    connection: &Connection,
-    subject: &str,
-) -> Result<Vec<(LakeStanding, Entry)>, LakeError> {
+pub(in crate::lake) fn entries(connection: &Connection, subject: &str) -> Result<Vec<(LakeState, Entry)>, LakeError> {
     if !has_table(connection)? {
         return Ok(Vec::new());
     }
@@ -78,7 +75,7 @@ pub(in crate::lake) fn entries(
     let mut rows = statement.query([subject])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        let standing = LakeStanding {
+        let standing = LakeState {
             snapshot: row.get(0)?,
             erasures: row.get(1)?,
         };
@@ -93,7 +90,7 @@ pub(in crate::lake) fn entries(
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::lake) struct KeptEvidence {
     subject: String,
-    before: LakeStanding,
+    before: LakeState,
     entry: String,
 }
 
@@ -107,7 +104,7 @@ pub(in crate::lake) fn all_entries(connection: &Connection) -> Result<Vec<KeptEv
     let kept = statement.query_map([], |row| {
         Ok(KeptEvidence {
             subject: row.get(0)?,
-            before: LakeStanding {
+            before: LakeState {
                 snapshot: row.get(1)?,
                 erasures: row.get(2)?,
             },

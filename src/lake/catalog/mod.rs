@@ -48,6 +48,6 @@ pub(super) use kind::{kind, set_kind, turn};
 pub(super) use load::{history, is_kept, load, load_at};
 pub(super) use named::{broken_pages, contradictions, named};
 pub(super) use standing::{
-    Standing, digest, find_owner_key, standing, watch, watch_anew, watch_attachments, watch_erasures, watched,
+    CatalogState, digest, find_owner_key, standing, watch, watch_anew, watch_attachments, watch_erasures, watched,
 };
 pub(super) use statistics::{mend, wrong_statistics};

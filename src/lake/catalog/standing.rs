@@ -17,7 +17,7 @@ use crate::lake::owners::owner::OwnerKey;
 
 /// The state of a catalog. Every change of the rows that the digest covers raises one of the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::lake) struct Standing {
+pub(in crate::lake) struct CatalogState {
     /// The newest snapshot: a commit raises it.
     pub(in crate::lake) newest: u64,
     /// How often an erasure was recorded or finished.
@@ -174,8 +174,8 @@ const ATTACHMENTS: Covered = (
 );
 
 /// Where the catalog stands now.
-pub(in crate::lake) fn standing(connection: &Connection) -> Result<Standing, LakeError> {
-    Ok(Standing {
+pub(in crate::lake) fn standing(connection: &Connection) -> Result<CatalogState, LakeError> {
+    Ok(CatalogState {
         newest: head(connection)?.snapshot,
         erasures: epoch(connection)?,
         oldest: super::erasure::oldest_snapshot(connection)?,

@@ -11,7 +11,7 @@ use std::io::Write;
 use serde::{Deserialize, Serialize};
 
 use super::super::catalog;
-use super::super::catalog::Standing;
+use super::super::catalog::CatalogState;
 use super::super::erase::Intent;
 use super::super::error::LakeError;
 use super::super::owners::owner::OwnerKey;
@@ -158,7 +158,7 @@ impl Mark {
     }
 
     /// Whether the catalog stands where this mark says.
-    fn is_at(&self, standing: &Standing) -> bool {
+    fn is_at(&self, standing: &CatalogState) -> bool {
         (self.newest_snapshot, self.erasures, self.oldest_snapshot)
             == (standing.newest, standing.erasures, standing.oldest)
     }

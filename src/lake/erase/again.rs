@@ -22,13 +22,13 @@ const AT_ONCE: usize = 1_000;
 
 /// Patients and authorizations of one owner.
 #[derive(Debug, Default)]
-struct Means {
+struct OwnerIds {
     patients: BTreeSet<String>,
     authorizations: BTreeSet<String>,
 }
 
 /// By mode, application and owner.
-type Meant = BTreeMap<(Mode, String, i64), Means>;
+type Meant = BTreeMap<(Mode, String, i64), OwnerIds>;
 
 impl LakeWriter {
     /// Erases rows that were erased since from the lake that this one is a copy of. Says of each owner what was erased.
@@ -70,7 +70,7 @@ impl LakeWriter {
     }
 }
 
-fn intent(((mode, application, owner), means): ((Mode, String, i64), Means)) -> Intent {
+fn intent(((mode, application, owner), means): ((Mode, String, i64), OwnerIds)) -> Intent {
     Intent {
         mode,
         application,

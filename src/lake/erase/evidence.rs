@@ -16,7 +16,7 @@ use crate::lake::owners::owner::OwnerKey;
 
 /// Where a lake stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct LakeStanding {
+pub struct LakeState {
     /// The newest snapshot.
     pub snapshot: u64,
     /// How many times an erasure was recorded or finished.
@@ -85,9 +85,9 @@ pub(in crate::lake) enum Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     /// Where the lake stood when the first files were exchanged; `None` where there was nothing to erase.
-    pub before: Option<LakeStanding>,
+    pub before: Option<LakeState>,
     /// Where it stood when this was put together.
-    pub after: LakeStanding,
+    pub after: LakeState,
     /// The data files.
     pub files: Vec<ErasedFile>,
     /// The attachments.
@@ -200,7 +200,7 @@ impl LakeWriter {
             }
         }
         let picture = self.lake().picture();
-        let after = LakeStanding {
+        let after = LakeState {
             snapshot: picture.snapshot,
             erasures: picture.erasures(),
         };

@@ -22,7 +22,7 @@ mod search;
 mod superseded;
 
 pub(super) use evidence::{Entry, subject};
-pub use evidence::{ErasedAttachment, ErasedFile, ErasedIds, Evidence, LakeStanding, ReplacingFile, Searched};
+pub use evidence::{ErasedAttachment, ErasedFile, ErasedIds, Evidence, LakeState, ReplacingFile, Searched};
 pub use intent::Intent;
 pub(super) use intent::{Erasure, Erasures};
 pub(super) use known::Known;

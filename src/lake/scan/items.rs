@@ -20,16 +20,16 @@ use crate::fhir::storage::LeafSet;
 pub struct ItemMatch {
     /// Dotted paths of text leaves of one and the same struct, or of the table's root.
     pub leaves: Vec<Arc<str>>,
-    /// Combinations, each with one wish for each leaf. At least one wish of each is [`Wish::Is`], [`Wish::Like`] or
-    /// [`Wish::In`].
-    pub any_of: Vec<Vec<Wish>>,
+    /// Combinations, each with one wish for each leaf. At least one wish of each is [`LeafTest::Is`], [`LeafTest::Like`] or
+    /// [`LeafTest::In`].
+    pub any_of: Vec<Vec<LeafTest>>,
     /// How `explain` shows it.
     pub label: Arc<str>,
 }
 
 /// What a leaf of an item should hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum LeafTest {
     /// Anything or nothing.
     Any,
     /// No value.
@@ -55,7 +55,7 @@ impl ItemMatch {
     pub(super) fn ids(&self) -> Option<&IdSet> {
         match (self.leaves.as_slice(), self.any_of.as_slice()) {
             ([leaf], [wishes]) if &**leaf == "id" => wishes.iter().find_map(|wish| match wish {
-                Wish::In(ids) => Some(&**ids),
+                LeafTest::In(ids) => Some(&**ids),
                 _ => None,
             }),
             _ => None,
@@ -64,11 +64,11 @@ impl ItemMatch {
 
     /// Alternatives that a leaf's value, or its absence, allows.
     pub(super) fn allowed(&self, leaf: usize, value: Option<&[u8]>) -> u64 {
-        let fits = |wishes: &Vec<Wish>| match (wishes.get(leaf), value) {
-            (Some(Wish::Any), _) | (Some(Wish::Absent), None) => true,
-            (Some(Wish::Is(text)), Some(value)) => text.as_bytes() == value,
-            (Some(Wish::In(ids)), Some(value)) => ids.holds(value),
-            (Some(Wish::Like(text)), Some(value)) => bytes_same_but_for_case(text, value),
+        let fits = |wishes: &Vec<LeafTest>| match (wishes.get(leaf), value) {
+            (Some(LeafTest::Any), _) | (Some(LeafTest::Absent), None) => true,
+            (Some(LeafTest::Is(text)), Some(value)) => text.as_bytes() == value,
+            (Some(LeafTest::In(ids)), Some(value)) => ids.holds(value),
+            (Some(LeafTest::Like(text)), Some(value)) => bytes_same_but_for_case(text, value),
             _ => false,
         };
         let bits = self.any_of.iter().take(MOST).enumerate();
@@ -146,18 +146,18 @@ impl ItemMatch {
             if items.nulls.as_ref().is_some_and(|nulls| nulls.is_null(item)) {
                 continue;
             }
-            let fits = |wishes: &Vec<Wish>| {
+            let fits = |wishes: &Vec<LeafTest>| {
                 wishes.iter().zip(&columns).all(|(wish, column)| {
                     let texts = column.and_then(|column| column.as_string_opt::<i32>());
                     let value = texts
                         .filter(|texts| texts.is_valid(item))
                         .map(|texts| texts.value(item));
                     match wish {
-                        Wish::Any => true,
-                        Wish::Absent => value.is_none(),
-                        Wish::Is(text) => value == Some(text),
-                        Wish::In(ids) => value.is_some_and(|value| ids.contains(value)),
-                        Wish::Like(text) => value.is_some_and(|value| same_but_for_case(value, text)),
+                        LeafTest::Any => true,
+                        LeafTest::Absent => value.is_none(),
+                        LeafTest::Is(text) => value == Some(text),
+                        LeafTest::In(ids) => value.is_some_and(|value| ids.contains(value)),
+                        LeafTest::Like(text) => value.is_some_and(|value| same_but_for_case(value, text)),
                     }
                 })
             };

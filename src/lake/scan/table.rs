@@ -19,7 +19,7 @@ use super::rows::clip::Clip;
 use super::rows::provider::LakeProvider;
 use super::rows::request::ScanRequest;
 use super::visible::shared_rows::SharedRows;
-use super::visible::system_columns::{Directory, Shown};
+use super::visible::system_columns::{Shown, SystemColumns};
 use crate::columns::layout::system_fields;
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
@@ -322,7 +322,7 @@ impl ScopedTable {
         &self,
         file: &Arc<OpenFile>,
         group: usize,
-        ask: impl FnOnce(&Directory) -> T,
+        ask: impl FnOnce(&SystemColumns) -> T,
     ) -> Result<T, ScanError> {
         let before = file.weight();
         let answer = ask(file.directory(group)?);

@@ -5,8 +5,8 @@ use bytes::Bytes;
 use super::super::SearchError;
 use super::super::includes::included::Included;
 use super::super::paging::links::Links;
-use super::super::paging::page_token::Tag;
-use super::super::paging::position::Course;
+use super::super::paging::page_token::PageToken;
+use super::super::paging::position::Position;
 use super::super::parameters::query::Query;
 use super::page::{Entry, Page};
 use crate::fhir::TypeId;
@@ -35,7 +35,7 @@ pub(in crate::search) struct Occasion<'a> {
 pub(in crate::search) struct Answer<'a> {
     occasion: Occasion<'a>,
     /// Where in the search's pages this is.
-    pub(in crate::search) course: &'a Course,
+    pub(in crate::search) course: &'a Position,
     /// The types searched, in their order.
     types: &'a [TypeId],
     /// What was asked.
@@ -56,7 +56,7 @@ impl<'a> Answer<'a> {
     /// The answer of a search that was carried out nowhere yet.
     pub(in crate::search) fn new(
         occasion: Occasion<'a>,
-        course: &'a Course,
+        course: &'a Position,
         types: &'a [TypeId],
         query: &'a Query,
         snapshot: u64,
@@ -96,9 +96,9 @@ impl Answer<'_> {
             // The rest of what the matches bring along comes before further matches.
             more_included: included.is_full().then(|| query.included + included.len()),
             ends: end(matches.first()).zip(end(matches.last())).map(Into::into),
-            first: Tag {
+            first: PageToken {
                 total: self.total.or_else(|| self.course.total()),
-                ..Tag::first(self.snapshot, self.course.erasures, self.course.scope)
+                ..PageToken::first(self.snapshot, self.course.erasures, self.course.scope)
             },
             asked: query.tag.as_deref(),
         };

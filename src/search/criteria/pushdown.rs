@@ -15,7 +15,7 @@ use super::matcher::{Many, Matcher};
 use crate::fhir::storage::{END, REFERENCE_ID, REFERENCE_TYPE, START};
 use crate::fhir::{Kind, Primitive, TypeId, facts};
 use crate::fhirpath::{Origin, Selection};
-use crate::lake::scan::{Alternative, IdSet, ItemMatch, Necessary, Prune, Wish};
+use crate::lake::scan::{Alternative, IdSet, ItemMatch, LeafTest, Necessary, Prune};
 
 /// Alternatives beyond this many are evaluated row by row, where ids are looked up in a set.
 pub(in crate::search) const MOST_ALTERNATIVES: usize = 64;
@@ -97,7 +97,7 @@ fn item_match(
         }
     });
     let wishes = matchers.iter().map(|matcher| wishes(compiled, origin, matcher));
-    let any_of: Vec<Vec<Wish>> = wishes.collect::<Option<_>>()?;
+    let any_of: Vec<Vec<LeafTest>> = wishes.collect::<Option<_>>()?;
     (any_of.len() <= MOST_ALTERNATIVES).then(|| ItemMatch {
         leaves: leaves.collect(),
         any_of,
@@ -136,18 +136,18 @@ fn is_text(kind: Kind) -> bool {
 }
 
 /// What a matcher wishes of each of the leaves.
-fn wishes(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Option<Vec<Wish>> {
+fn wishes(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Option<Vec<LeafTest>> {
     let selection = compiled.program.selection();
-    let reference = |ty: Option<TypeId>, id: Wish| {
-        let of_type = pointed(selection, ty)?.map_or(Wish::Any, |ty| Wish::Is(facts().get(ty).name.into()));
+    let reference = |ty: Option<TypeId>, id: LeafTest| {
+        let of_type = pointed(selection, ty)?.map_or(LeafTest::Any, |ty| LeafTest::Is(facts().get(ty).name.into()));
         Some(vec![of_type, id])
     };
     match matcher {
         Matcher::Reference(ReferenceValue::Relative { ty, id }) => {
-            return reference(*ty, Wish::Is(id.as_str().into()));
+            return reference(*ty, LeafTest::Is(id.as_str().into()));
         }
-        Matcher::RefersTo(targets) => return reference(Some(targets.ty), Wish::In(targets.ids.clone())),
-        Matcher::PointsTo(ids) => return reference(None, Wish::In(ids.clone())),
+        Matcher::RefersTo(targets) => return reference(Some(targets.ty), LeafTest::In(targets.ids.clone())),
+        Matcher::PointsTo(ids) => return reference(None, LeafTest::In(ids.clone())),
         _ => {}
     }
     if selection != Selection::All {
@@ -158,9 +158,9 @@ fn wishes(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Option<
             Some(vec![token.code.as_deref().map(code)?])
         }
         Matcher::Token(token) => pair(token),
-        Matcher::Id(id) => Some(vec![Wish::In(Arc::new(IdSet::from_iter([id])))]),
-        Matcher::OneOf(ids) => Some(vec![Wish::In(ids.clone())]),
-        Matcher::Uri(text) | Matcher::Exact(text) => Some(vec![Wish::Is(text.as_str().into())]),
+        Matcher::Id(id) => Some(vec![LeafTest::In(Arc::new(IdSet::from_iter([id])))]),
+        Matcher::OneOf(ids) => Some(vec![LeafTest::In(ids.clone())]),
+        Matcher::Uri(text) | Matcher::Exact(text) => Some(vec![LeafTest::Is(text.as_str().into())]),
         _ => None,
     }
 }
@@ -175,25 +175,25 @@ fn pointed(selection: Selection, asked: Option<TypeId>) -> Option<Option<TypeId>
     }
 }
 
-fn pair(token: &TokenValue) -> Option<Vec<Wish>> {
+fn pair(token: &TokenValue) -> Option<Vec<LeafTest>> {
     let system = match token.system.as_deref() {
-        None => Wish::Any,
-        Some("") => Wish::Absent,
-        Some(system) => Wish::Is(system.into()),
+        None => LeafTest::Any,
+        Some("") => LeafTest::Absent,
+        Some(system) => LeafTest::Is(system.into()),
     };
-    let code = token.code.as_deref().map_or(Wish::Any, code);
+    let code = token.code.as_deref().map_or(LeafTest::Any, code);
     let says_something = [&system, &code]
         .into_iter()
-        .any(|wish| matches!(wish, Wish::Is(_) | Wish::Like(_)));
+        .any(|wish| matches!(wish, LeafTest::Is(_) | LeafTest::Like(_)));
     says_something.then(|| vec![system, code])
 }
 
 /// Codes compare whatever their case; where there are no letters, that is plain equality.
-fn code(code: &str) -> Wish {
+fn code(code: &str) -> LeafTest {
     if code.bytes().any(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii()) {
-        Wish::Like(code.into())
+        LeafTest::Like(code.into())
     } else {
-        Wish::Is(code.into())
+        LeafTest::Is(code.into())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The links of a page: ready-to-call GET addresses that say what was understood, in a canonical order.
 
 use super::super::parameters::query::INCLUDED;
-use super::page_token::{Place, Side, Tag};
+use super::page_token::{PageToken, Place, Side};
 use crate::lake::scan::Locator;
 
 /// What the links of one page are made of.
@@ -28,7 +28,7 @@ pub(in crate::search) struct Links<'a> {
     /// Where bringing along goes on, if this answer does not hold all of them.
     pub more_included: Option<usize>,
     /// The tag of the search's first page.
-    pub first: Tag,
+    pub first: PageToken,
     /// The tag that the request had.
     pub asked: Option<&'a str>,
 }
@@ -36,9 +36,9 @@ pub(in crate::search) struct Links<'a> {
 impl Links<'_> {
     /// Relation and address of each link: `self` and `first` always, `next` and `previous` where there is such a page.
     /// `write` gives the text of a tag.
-    pub(in crate::search) fn list(&self, write: impl Fn(&Tag) -> String) -> Vec<(&'static str, String)> {
+    pub(in crate::search) fn list(&self, write: impl Fn(&PageToken) -> String) -> Vec<(&'static str, String)> {
         let tag = |offset, place| {
-            write(&Tag {
+            write(&PageToken {
                 offset,
                 place,
                 ..self.first
@@ -110,13 +110,13 @@ mod tests {
             more: true,
             included: 0,
             more_included: None,
-            first: Tag::first(7, 0, 8),
+            first: PageToken::first(7, 0, 8),
             asked: None,
         }
     }
 
     /// A tag as a link of the tests shows it.
-    fn write(tag: &Tag) -> String {
+    fn write(tag: &PageToken) -> String {
         match tag.place {
             None => format!("{}", tag.offset),
             Some(place) => format!("{}-{:?}-{}", tag.offset, place.side, place.locator.row),

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::super::parameters::result::invalid;
-use super::super::{Pin, SearchError};
+use super::super::{SearchError, SnapshotToken};
 use crate::lake::scan::Locator;
 use crate::lake::{Lake, Scope};
 
@@ -69,7 +69,7 @@ pub(in crate::search) struct Place {
 
 /// What a tag says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::search) struct Tag {
+pub(in crate::search) struct PageToken {
     /// The snapshot that all pages of the search come from.
     pub(in crate::search) snapshot: u64,
     /// How many times erasures had changed what snapshots hold.
@@ -121,10 +121,10 @@ impl Identity {
     }
 }
 
-impl Tag {
+impl PageToken {
     /// A tag of the first page.
-    pub(in crate::search) fn first(snapshot: u64, erasures: u64, scope: u64) -> Tag {
-        Tag {
+    pub(in crate::search) fn first(snapshot: u64, erasures: u64, scope: u64) -> PageToken {
+        PageToken {
             snapshot,
             erasures,
             scope,
@@ -143,10 +143,10 @@ impl Tag {
     }
 
     /// Reads a tag that was given out for this search; anything else is an error.
-    pub(in crate::search) fn parse(text: &str, lake: &Lake, search: &Identity) -> Result<Tag, SearchError> {
+    pub(in crate::search) fn parse(text: &str, lake: &Lake, search: &Identity) -> Result<PageToken, SearchError> {
         let opened = || {
             let enclosed = URL_SAFE_NO_PAD.decode(text.strip_prefix("~~")?).ok()?;
-            Tag::of_bytes(&lake.disclose(&enclosed, &search.used())?)
+            PageToken::of_bytes(&lake.disclose(&enclosed, &search.used())?)
         };
         opened().ok_or_else(|| {
             invalid(
@@ -180,7 +180,7 @@ impl Tag {
         bytes
     }
 
-    fn of_bytes(bytes: &[u8]) -> Option<Tag> {
+    fn of_bytes(bytes: &[u8]) -> Option<PageToken> {
         let (&side, left) = bytes.strip_prefix(&[VERSION])?.split_first()?;
         let (numbers, row) = left.as_chunks::<8>();
         let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
@@ -197,7 +197,7 @@ impl Tag {
             }),
         };
         let total = Some(total).filter(|total| *total != NOT_COUNTED);
-        Some(Tag {
+        Some(PageToken {
             snapshot,
             erasures,
             scope,
@@ -215,7 +215,7 @@ pub(in crate::search) fn scope_seal(lake: &Lake, scope: &Scope) -> u64 {
 
 /// Whether a value of `_tag` is meant as the tag of a page link: no code or system begins like one.
 pub(in crate::search) fn is_meant(value: &str) -> bool {
-    Pin::is_meant(value)
+    SnapshotToken::is_meant(value)
 }
 
 #[cfg(test)]
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn tags() -> impl Strategy<Value = Tag> {
+    fn tags() -> impl Strategy<Value = PageToken> {
         let side = prop_oneof![Just(Side::After), Just(Side::At), Just(Side::Before)];
         let place = (any::<u16>(), any::<u64>(), any::<u32>(), side).prop_map(|(part, file, row, side)| Place {
             part: part.into(),
@@ -233,7 +233,7 @@ mod tests {
         let total = proptest::option::of(any::<u32>().prop_map(|total| total as usize));
         let numbers = (any::<u64>(), any::<u64>(), any::<u64>(), any::<u32>());
         (numbers, proptest::option::of(place), total).prop_map(|((snapshot, erasures, scope, offset), place, total)| {
-            Tag {
+            PageToken {
                 snapshot,
                 erasures,
                 scope,
@@ -247,15 +247,15 @@ mod tests {
     proptest! {
         #[test]
         fn a_tag_reads_back(tag in tags()) {
-            prop_assert_eq!(Tag::of_bytes(&tag.bytes()), Some(tag));
-            prop_assert_eq!(tag.bytes().len(), Tag::first(0, 0, 0).bytes().len());
+            prop_assert_eq!(PageToken::of_bytes(&tag.bytes()), Some(tag));
+            prop_assert_eq!(tag.bytes().len(), PageToken::first(0, 0, 0).bytes().len());
         }
 
         #[test]
         fn any_bytes_are_a_tag_or_none(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             let mut bytes = bytes;
             bytes.insert(0, VERSION);
-            let _ = Tag::of_bytes(&bytes);
+            let _ = PageToken::of_bytes(&bytes);
         }
     }
 
@@ -282,32 +282,32 @@ mod tests {
                 pair("_include", "*"),
             ],
         );
-        let tag = Tag {
+        let tag = PageToken {
             offset: 40,
-            ..Tag::first(7, 1, 8)
+            ..PageToken::first(7, 1, 8)
         };
         let text = tag.text(&lake, &search);
         assert!(is_meant(&text));
-        assert_eq!(Tag::parse(&text, &lake, &same).unwrap(), tag);
-        assert!(Tag::parse(&text, &other, &search).is_err());
+        assert_eq!(PageToken::parse(&text, &lake, &same).unwrap(), tag);
+        assert!(PageToken::parse(&text, &other, &search).is_err());
         for another in [
             Identity::of("Group", &search.parameters),
             Identity::of("Patient", &search.parameters[..1]),
             Identity::of("Patient", &[pair("gender", "female"), pair("_sort", "birthdate")]),
         ] {
-            assert!(Tag::parse(&text, &lake, &another).is_err());
+            assert!(PageToken::parse(&text, &lake, &another).is_err());
         }
-        let first = Tag::first(7, 1, 8).text(&lake, &search);
+        let first = PageToken::first(7, 1, 8).text(&lake, &search);
         assert_eq!(first.len(), text.len());
         for at in 2..text.len() {
             let mut damaged = text.clone().into_bytes();
             damaged[at] = if damaged[at] == b'A' { b'B' } else { b'A' };
             let damaged = String::from_utf8(damaged).unwrap();
-            let error = Tag::parse(&damaged, &lake, &search).unwrap_err();
+            let error = PageToken::parse(&damaged, &lake, &search).unwrap_err();
             assert!(error.is_input(), "{error}");
         }
         for text in ["~~", "~~AQ", "~~!", "~~7.9e", "7"] {
-            assert!(Tag::parse(text, &lake, &search).is_err(), "{text}");
+            assert!(PageToken::parse(text, &lake, &search).is_err(), "{text}");
         }
     }
 }

@@ -13,17 +13,17 @@ const USED: &[u8] = b"snapshot of a view's rows";
 /// FHIR has a search parameter of the same name; a pin is told from its values by a form that no token has: it begins
 /// with two tildes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pin {
+pub struct SnapshotToken {
     /// The snapshot.
     pub snapshot: u64,
     /// How many times erasures had changed what snapshots hold.
     pub erasures: u64,
 }
 
-impl Pin {
+impl SnapshotToken {
     /// Of a picture.
-    pub fn of(picture: &Picture) -> Pin {
-        Pin {
+    pub fn of(picture: &Picture) -> SnapshotToken {
+        SnapshotToken {
             snapshot: picture.snapshot,
             erasures: picture.erasures(),
         }
@@ -41,11 +41,11 @@ impl Pin {
     }
 
     /// Reads the `_tag` of a link that the lake gave out; anything else is none.
-    pub fn parse(value: &str, lake: &Lake) -> Option<Pin> {
+    pub fn parse(value: &str, lake: &Lake) -> Option<SnapshotToken> {
         let enclosed = URL_SAFE_NO_PAD.decode(value.strip_prefix("~~")?).ok()?;
         let numbers = lake.disclose(&enclosed, USED)?;
         let (snapshot, erasures) = numbers.split_first_chunk()?;
-        Some(Pin {
+        Some(SnapshotToken {
             snapshot: u64::from_le_bytes(*snapshot),
             erasures: u64::from_le_bytes(erasures.try_into().ok()?),
         })
@@ -60,13 +60,13 @@ mod tests {
     fn a_pin_reads_back_and_is_no_token() {
         let folder = tempfile::tempdir().unwrap();
         let lake = Lake::open_or_create(folder.path()).unwrap();
-        let pin = Pin {
+        let pin = SnapshotToken {
             snapshot: 4711,
             erasures: 12,
         };
         let text = pin.text(&lake);
-        assert!(Pin::is_meant(&text));
-        assert_eq!(Pin::parse(&text, &lake), Some(pin));
+        assert!(SnapshotToken::is_meant(&text));
+        assert_eq!(SnapshotToken::parse(&text, &lake), Some(pin));
         for other in [
             "http://example.org|a",
             "~~1.zz",
@@ -74,7 +74,7 @@ mod tests {
             "~~1-0.9e",
             &text[..text.len() - 1],
         ] {
-            assert_eq!(Pin::parse(other, &lake), None, "{other}");
+            assert_eq!(SnapshotToken::parse(other, &lake), None, "{other}");
         }
     }
 }

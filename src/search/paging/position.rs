@@ -4,23 +4,23 @@ use super::super::SearchError;
 use super::super::engine::Engine;
 use super::super::parameters::query::Query;
 use super::super::run::contained::Which;
-use super::page_token::{Identity, Tag, scope_seal};
+use super::page_token::{Identity, PageToken, scope_seal};
 use crate::lake::Scope;
 use crate::lake::scan::ScopedTable;
 
 /// A search as its links know it, and the tag that a link led here with.
 #[derive(Debug)]
-pub(in crate::search) struct Course {
+pub(in crate::search) struct Position {
     pub(in crate::search) search: Identity,
     /// What tags know the caller's scope by.
     pub(in crate::search) scope: u64,
     /// The request's tag, checked.
-    pub(in crate::search) tag: Option<Tag>,
+    pub(in crate::search) tag: Option<PageToken>,
     /// How many times erasures have changed what snapshots hold.
     pub(in crate::search) erasures: u64,
 }
 
-impl Course {
+impl Position {
     /// How many matches the search has, if an earlier page has counted them for the same scope.
     pub(in crate::search) fn total(&self) -> Option<usize> {
         self.own().filter(|_| !self.is_erased_since())?.total
@@ -51,7 +51,7 @@ impl Course {
         self.tag.as_ref().is_some_and(|tag| tag.erasures != self.erasures)
     }
 
-    fn own(&self) -> Option<&Tag> {
+    fn own(&self) -> Option<&PageToken> {
         self.tag.as_ref().filter(|tag| tag.scope == self.scope)
     }
 
@@ -75,11 +75,11 @@ impl Engine {
         address: &str,
         parameters: &[(String, String)],
         scope: &Scope,
-    ) -> Result<Course, SearchError> {
+    ) -> Result<Position, SearchError> {
         let search = Identity::of(address, parameters);
         let tag = query.tag.as_deref();
-        let tag = tag.map(|tag| Tag::parse(tag, self.lake(), &search)).transpose()?;
-        Ok(Course {
+        let tag = tag.map(|tag| PageToken::parse(tag, self.lake(), &search)).transpose()?;
+        Ok(Position {
             search,
             scope: scope_seal(self.lake(), scope),
             tag,

@@ -15,7 +15,7 @@ use super::super::engine::{Engine, Handling};
 use super::super::includes::referred::Ids;
 use super::super::joins::binding::Filed;
 use super::super::paging::page_token::Place as PageStart;
-use super::super::paging::position::Course;
+use super::super::paging::position::Position;
 use super::super::parameters::query::{Query, is_of_page};
 use super::super::parameters::raw::RawParameter;
 use super::super::parameters::result::{MAX_COUNT, Total};
@@ -152,7 +152,7 @@ impl Engine {
     }
 
     /// What is asked of the page, and where in a walk it stands.
-    fn lead(&self, request: &RecordRequest<'_>) -> Result<(Query, Course), SearchError> {
+    fn lead(&self, request: &RecordRequest<'_>) -> Result<(Query, Position), SearchError> {
         let Some(patient) = facts().lookup("Patient") else {
             return Err(SearchError::Unanswered);
         };
@@ -240,7 +240,7 @@ impl Engine {
     }
 
     /// How many members there are, if that is to be said.
-    async fn total(&self, lead: &Query, course: &Course, parts: &Parts) -> Result<Option<usize>, SearchError> {
+    async fn total(&self, lead: &Query, course: &Position, parts: &Parts) -> Result<Option<usize>, SearchError> {
         if lead.total != Total::Accurate && !lead.counts_only() {
             return Ok(None);
         }

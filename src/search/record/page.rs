@@ -12,8 +12,8 @@ use super::super::bundle::page;
 use super::super::bundle::page::Entry;
 use super::super::engine::MAX_PAGE_BYTES;
 use super::super::paging::links::Links;
-use super::super::paging::page_token::Tag;
-use super::super::paging::position::Course;
+use super::super::paging::page_token::PageToken;
+use super::super::paging::position::Position;
 use super::super::parameters::query::Query;
 use super::super::run::parts::Part;
 use super::members::{Extent, RecordRequest};
@@ -56,7 +56,7 @@ pub struct RecordPage {
     /// Whether it is all of the record.
     is_whole: bool,
     lead: Query,
-    course: Course,
+    course: Position,
     pub(in crate::search) snapshot: u64,
     total: Option<usize>,
     more: bool,
@@ -111,7 +111,7 @@ impl RecordPage {
     pub(in crate::search) fn new(
         lake: &Lake,
         request: &RecordRequest<'_>,
-        (lead, course): (Query, Course),
+        (lead, course): (Query, Position),
         (found, more): (usize, bool),
         total: Option<usize>,
     ) -> RecordPage {
@@ -318,9 +318,9 @@ impl RecordPage {
             included: 0,
             more_included: None,
             ends: self.ends,
-            first: Tag {
+            first: PageToken {
                 total: self.total.or_else(|| self.course.total()),
-                ..Tag::first(self.snapshot, self.course.erasures, self.course.scope)
+                ..PageToken::first(self.snapshot, self.course.erasures, self.course.scope)
             },
             asked: self.lead.tag.as_deref(),
         };

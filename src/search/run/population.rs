@@ -27,7 +27,7 @@ use super::sessions::Sessions;
 use super::sorted;
 use crate::fhir::facts;
 use crate::fhir::storage::LeafSet;
-use crate::lake::scan::{FILE, LakeProvider, Locator, Predicate, ROW, ScanRequest, ScopedTable, Stretch, expression};
+use crate::lake::scan::{FILE, LakeProvider, Locator, Predicate, ROW, ScanRequest, ScopedTable, Span, expression};
 use crate::plan::{Limit, On, OrderedLimitExec, Planner};
 
 /// The matches of a page, and whether there are more; `owners` narrows the scan where the query names people.
@@ -205,9 +205,9 @@ impl Scan {
         match query.place {
             Some(Place { locator, side, .. }) if query.sort.is_empty() => {
                 request.stretch = match side {
-                    Side::After => Stretch::after(locator),
-                    Side::At => Stretch::from(locator),
-                    Side::Before => Stretch::before(locator),
+                    Side::After => Span::after(locator),
+                    Side::At => Span::from(locator),
+                    Side::Before => Span::before(locator),
                 };
             }
             Some(Place { locator, side, .. }) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::source::{Trouble, internal};
 use super::spool::Spool;
-use crate::consent::{Endpoint, Errand, Store};
+use crate::consent::{BegunJob, Endpoint, Store};
 use crate::ingest::{self, Normalization, Options, Summary, Synced, SyncedAttachment, addresses};
 use crate::lake::{Lake, LakeError, LakeWriter};
 
@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) struct Commit {
     pub(super) lake: Lake,
     pub(super) store: Arc<Store>,
-    pub(super) errand: Errand,
+    pub(super) errand: BegunJob,
     pub(super) endpoint: Endpoint,
     pub(super) source_patient: String,
     pub(super) rules: Normalization,

@@ -16,5 +16,5 @@ mod source;
 mod spool;
 
 pub(super) use attach::{Json, of_json};
-pub(super) use run::{Means, Workshop, run};
+pub(super) use run::{JobContext, JobResources, run};
 pub(super) use spool::Spools;

@@ -13,7 +13,7 @@ use super::plan::{Known, plan};
 use super::said::Said;
 use super::source::{Gate, Source, Terms, Trouble, blocking, internal, remember};
 use super::spool::{Spool, Spools};
-use crate::consent::{Dialect, Endpoint, Errand, JobFailure, JobReport, JobSuccess, Store};
+use crate::consent::{BegunJob, Dialect, Endpoint, JobFailure, JobReport, JobSuccess, Store};
 use crate::fhir::facts;
 use crate::ingest::{Normalization, Summary};
 use crate::lake::Lake;
@@ -33,7 +33,7 @@ const STATEMENT_WAIT: Duration = Duration::from_secs(20);
 const SECONDS_OF_A_DAY: i64 = 86_400;
 
 /// What a worker is given.
-pub(in crate::sync) struct Means {
+pub(in crate::sync) struct JobResources {
     pub(in crate::sync) store: Arc<Store>,
     pub(in crate::sync) lake: Lake,
     pub(in crate::sync) client: Client,
@@ -43,7 +43,7 @@ pub(in crate::sync) struct Means {
 }
 
 /// What all jobs share.
-pub(in crate::sync) struct Workshop {
+pub(in crate::sync) struct JobContext {
     pub(in crate::sync) store: Arc<Store>,
     pub(in crate::sync) lake: Lake,
     pub(in crate::sync) client: Client,
@@ -55,16 +55,16 @@ pub(in crate::sync) struct Workshop {
     gates: Mutex<HashMap<String, Arc<Gate>>>,
 }
 
-impl Workshop {
-    pub(in crate::sync) fn new(means: Means, spools: Spools) -> Workshop {
-        let Means {
+impl JobContext {
+    pub(in crate::sync) fn new(means: JobResources, spools: Spools) -> JobContext {
+        let JobResources {
             store,
             lake,
             client,
             base_url,
             settings,
         } = means;
-        Workshop {
+        JobContext {
             store,
             lake,
             client,
@@ -97,7 +97,7 @@ impl Workshop {
 }
 
 /// Does a job, if its turn is not over, and notes what came of it.
-pub(in crate::sync) async fn run(shop: Arc<Workshop>, job: String) {
+pub(in crate::sync) async fn run(shop: Arc<JobContext>, job: String) {
     let (store, id) = (shop.store.clone(), job.clone());
     let errand = match blocking(move || store.begin_job(&id)).await {
         Ok(Ok(Some(errand))) => errand,
@@ -180,8 +180,8 @@ struct Done {
 
 /// Fetches and commits; says what was stored. What was fetched is left in `fetched`, whatever comes of it.
 async fn carry_out(
-    shop: &Arc<Workshop>,
-    errand: Errand,
+    shop: &Arc<JobContext>,
+    errand: BegunJob,
     last: bool,
     said: &Arc<Said>,
     fetched: &mut Fetched,
@@ -323,8 +323,8 @@ async fn carry_out(
 
 /// Whose attachments a job fetches, and which of them are here already.
 async fn whose_attachments(
-    shop: &Workshop,
-    errand: &Errand,
+    shop: &JobContext,
+    errand: &BegunJob,
     endpoint: &Endpoint,
     patient: &str,
 ) -> Result<attach::Whose, Trouble> {
@@ -359,7 +359,7 @@ fn make_patient(spool: Spool, patient: String) -> std::io::Result<(Spool, String
 
 /// What the source says of itself: as it was read last, or anew after a while. A source that does not say it is asked
 /// without.
-async fn statement(shop: &Workshop, endpoint: &Endpoint, dialect: &Dialect) -> Result<Option<Statement>, Trouble> {
+async fn statement(shop: &JobContext, endpoint: &Endpoint, dialect: &Dialect) -> Result<Option<Statement>, Trouble> {
     let kept = dialect
         .statement
         .as_deref()

@@ -18,7 +18,7 @@ use crate::consent::error::Error;
 use crate::consent::log::audit::Actor;
 use crate::consent::moves::ONE_TIME_SECONDS;
 use crate::consent::record::{Authorization, Consent, Job, Usage};
-use crate::consent::standing::Standing;
+use crate::consent::standing::ConsentWithSources;
 use crate::consent::states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState};
 use crate::consent::store::Client;
 
@@ -30,7 +30,7 @@ pub struct Granted {
     /// The refresh token with the seconds it lives; `None` where a link is for one time only.
     pub refresh: Option<(String, i64)>,
     /// How things stand with the consent after it.
-    pub standing: Standing,
+    pub standing: ConsentWithSources,
     /// Whether the family began with a public token, for which the link API has answers of its own.
     pub by_link: bool,
 }
@@ -39,7 +39,7 @@ pub struct Granted {
 pub(super) struct Drafted {
     pub(super) claims: Claims,
     pub(super) refresh: Option<(String, i64)>,
-    pub(super) standing: Standing,
+    pub(super) standing: ConsentWithSources,
     pub(super) surface: Surface,
 }
 
@@ -168,7 +168,7 @@ impl Tokens {
                 multiple |= authorization.usage == Usage::Multiple;
             }
         }
-        let standing = Standing::of(connection, consent)?;
+        let standing = ConsentWithSources::of(connection, consent)?;
         // A link that is for one time has no right to come back; a code's tokens can always be refreshed.
         let refresh = match surface == Surface::Oauth || multiple {
             true => Some(add_refresh_token(

@@ -8,7 +8,7 @@ use crate::consent::access::secret::Digest;
 use crate::consent::error::Error;
 use crate::consent::log::audit::{Actor, note};
 use crate::consent::record::Consent;
-use crate::consent::standing::Standing;
+use crate::consent::standing::ConsentWithSources;
 use crate::consent::store::Store;
 
 /// Which API began a family.
@@ -80,7 +80,7 @@ pub(super) fn add_refresh_token(
     connection: &Connection,
     now: i64,
     family: &str,
-    standing: &Standing,
+    standing: &ConsentWithSources,
     surface: Surface,
     public_client: Option<&str>,
 ) -> Result<(String, i64), Error> {

@@ -12,7 +12,7 @@ use crate::consent::error::Error;
 use crate::consent::log::audit::Actor;
 use crate::consent::moves::forget_outcomes;
 use crate::consent::record::{Authorization, Consent, Job, Usage};
-use crate::consent::standing::{Source, Standing};
+use crate::consent::standing::{ConsentWithSources, Source};
 use crate::consent::states::{AuthorizationEvent, AuthorizationState, ConsentState};
 
 /// Whether a refresh asks for fresh records.
@@ -63,7 +63,7 @@ impl Tokens {
             end_family(connection, now, &token.family, &consent, "a refresh token came again")?;
             return Ok(Outcome::Refused(GrantError::RefreshToken));
         }
-        let standing = Standing::of(connection, consent)?;
+        let standing = ConsentWithSources::of(connection, consent)?;
         let stands =
             standing.consent.state == ConsentState::Exchanged && standing.sources.iter().any(|one| one.may_refresh());
         if token.revoked_at.is_some() || token.expires_at <= now || !stands {
@@ -101,7 +101,7 @@ impl Tokens {
     }
 
     /// Whether every source of a consent failed at its first records and none can be asked again.
-    fn is_in_vain(&self, connection: &Connection, now: i64, standing: &Standing) -> Result<bool, GrantError> {
+    fn is_in_vain(&self, connection: &Connection, now: i64, standing: &ConsentWithSources) -> Result<bool, GrantError> {
         for source in standing.sources.iter().filter(|source| source.may_refresh()) {
             let errored = source.authorization.state == AuthorizationState::Errored;
             if !errored || self.may_retry(connection, now, source)? {

@@ -13,7 +13,7 @@ use super::super::page::texts::Texts;
 use super::meanwhile::meanwhile;
 use super::parameters::Parameters;
 use super::travel::{
-    Baggage, callback_of, identity_callback_of, patiently, provider_registration, registration, stepped, to_session,
+    SignInState, callback_of, identity_callback_of, patiently, provider_registration, registration, stepped, to_session,
 };
 use super::visit::{stored, visit};
 use super::{actions, cookie, places};
@@ -226,7 +226,7 @@ async fn exchanged(
     attempt: &Attempt,
     authorization: &Authorization,
 ) -> Result<Result<client::Grant, Trouble>, Error> {
-    let baggage: Baggage = serde_json::from_slice(&attempt.verifier).map_err(Error::internal)?;
+    let baggage: SignInState = serde_json::from_slice(&attempt.verifier).map_err(Error::internal)?;
     let note = |error: &dyn std::fmt::Display| {
         tracing::warn!(endpoint = endpoint.id, %error, "a source did not grant access");
     };
@@ -405,7 +405,7 @@ async fn identity(
     provider: &IdentityProvider,
     attempt: &Attempt,
 ) -> Result<Result<(String, client::Demographics), Trouble>, Error> {
-    let baggage: Baggage = serde_json::from_slice(&attempt.verifier).map_err(Error::internal)?;
+    let baggage: SignInState = serde_json::from_slice(&attempt.verifier).map_err(Error::internal)?;
     if let Some(error) = parameters.sole("error") {
         return Ok(Err(of_redirect(error)));
     }

@@ -24,7 +24,7 @@ const IDENTITY_SCOPE: &str = "openid profile address";
 
 /// What is kept, sealed, until a patient comes back.
 #[derive(Serialize, Deserialize)]
-pub(in crate::http::connect) struct Baggage {
+pub(in crate::http::connect) struct SignInState {
     pub(in crate::http::connect) configuration: Configuration,
     pub(in crate::http::connect) verifier: Verifier,
 }
@@ -197,7 +197,7 @@ pub(in crate::http::connect) async fn to_source(
             return Ok(left.await?.map(|()| to_session(service)));
         }
     };
-    let baggage = Baggage {
+    let baggage = SignInState {
         configuration,
         verifier: redirect.verifier,
     };
@@ -237,7 +237,7 @@ pub(in crate::http::connect) async fn to_provider(
             return Ok(gone.await?.map(|()| to_session(service)));
         }
     };
-    let baggage = Baggage {
+    let baggage = SignInState {
         configuration,
         verifier: redirect.verifier,
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::subject::Named;
 use crate::columns::json::Tape;
-use crate::consent::{self, Access, Authorization, AuthorizationType, Standing};
+use crate::consent::{self, Access, Authorization, AuthorizationType, ConsentWithSources};
 use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::lake::Scope;
@@ -69,7 +69,7 @@ pub(super) fn chosen(
     }
 }
 
-fn connected(service: &Service, standing: &Standing, source: &consent::Source) -> Chosen {
+fn connected(service: &Service, standing: &ConsentWithSources, source: &consent::Source) -> Chosen {
     let label = source.endpoint.label.first().unwrap_or(&source.endpoint.name);
     let scope = Arc::new(standing.scope(&service.lake, Some(source)));
     let kind = match source.authorization.ty {

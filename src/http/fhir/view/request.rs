@@ -25,7 +25,7 @@ use crate::fhir::reference::is_id;
 use crate::fhir::temporal::Temporal;
 use crate::http::error::Error;
 use crate::lake::Lake;
-use crate::search::{Handling, Pin};
+use crate::search::{Handling, SnapshotToken};
 use crate::views::Format;
 
 /// A checked request. The view itself is not looked into.
@@ -51,7 +51,7 @@ pub(in crate::http) struct RunRequest {
     /// Source resources before the page.
     pub(in crate::http) offset: usize,
     /// The snapshot that a link keeps to.
-    pub(in crate::http) pin: Option<Pin>,
+    pub(in crate::http) pin: Option<SnapshotToken>,
     /// Whether JSON's names of elements are refused.
     pub(in crate::http) handling: Handling,
     /// What else stood in the query and counts, for the link to the next page to repeat.
@@ -108,7 +108,7 @@ impl RunRequest {
                 return Err(Error::parameter(&name, IssueType::Invalid, problem));
             }
             if name == "_tag" {
-                let parsed = value.text(&[]).and_then(|text| Pin::parse(&text, sent.lake));
+                let parsed = value.text(&[]).and_then(|text| SnapshotToken::parse(&text, sent.lake));
                 value.once(&mut pin, "_tag", parsed, "what a link to the next page has there")?;
             } else if !of_query.take(&name, &value, sent.fhir_base)? {
                 unknown.push(name.into_owned());
@@ -499,7 +499,7 @@ mod tests {
             reason(&body, "_count=4"),
             "the parameter _count stands in the body and in the query, and differs"
         );
-        let pin = Pin {
+        let pin = SnapshotToken {
             snapshot: 7,
             erasures: 1,
         };

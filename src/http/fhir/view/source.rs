@@ -12,7 +12,7 @@ use crate::fhir::temporal::Temporal;
 use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::lake::Picture;
-use crate::search::{Handling, Pin, SearchError};
+use crate::search::{Handling, SearchError, SnapshotToken};
 use crate::views::{Finding, Page, Resources, Rows, Run, RunError, Stop, View};
 
 /// A view ready to run, with what the answer says beside the rows.
@@ -66,7 +66,7 @@ impl Work {
         };
         let left = total.saturating_sub(request.offset);
         let more = request.count.filter(|count| *count < left);
-        let link = |count: usize| next_link(service, request, path, count, Pin::of(&picture));
+        let link = |count: usize| next_link(service, request, path, count, SnapshotToken::of(&picture));
         Ok(Work {
             rows,
             stop,
@@ -193,7 +193,13 @@ fn is_within(period: &serde_json::Value, moment: i64) -> bool {
 
 /// The address to which the same body is posted for the next page. It repeats what stood in the query, and names the
 /// snapshot so that pages belong together whatever is imported between them.
-fn next_link(service: &Service, request: &RunRequest, path: &str, count: usize, pin: Pin) -> Result<String, Error> {
+fn next_link(
+    service: &Service,
+    request: &RunRequest,
+    path: &str,
+    count: usize,
+    pin: SnapshotToken,
+) -> Result<String, Error> {
     let mut query = form_urlencoded::Serializer::new(String::new());
     for (name, value) in &request.repeated {
         query.append_pair(name, value);

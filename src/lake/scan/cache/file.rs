@@ -22,7 +22,7 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use super::super::error::ScanError;
 use super::super::rows::clip::leaf_paths;
-use super::super::visible::system_columns::Directory;
+use super::super::visible::system_columns::SystemColumns;
 use super::handles::Handles;
 use super::id_index::IdIndex;
 use crate::lake::file::{Guard, Guarded, Tail};
@@ -57,7 +57,7 @@ pub(in crate::lake::scan) struct Group {
     pub(in crate::lake::scan) rows: u32,
     bloom: OnceLock<Option<Sbbf>>,
     ids: OnceLock<IdIndex>,
-    directory: OnceLock<Directory>,
+    directory: OnceLock<SystemColumns>,
 }
 
 impl OpenFile {
@@ -216,11 +216,11 @@ impl OpenFile {
     }
 
     /// The row group's system columns, run by run; built at first.
-    pub(in crate::lake::scan) fn directory(self: &Arc<Self>, group: usize) -> Result<&Directory, ScanError> {
+    pub(in crate::lake::scan) fn directory(self: &Arc<Self>, group: usize) -> Result<&SystemColumns, ScanError> {
         let slot = &self.groups[group].directory;
         if slot.get().is_none() {
-            let directory = Directory::build(self, group)?;
-            self.build(slot, directory, Directory::weight);
+            let directory = SystemColumns::build(self, group)?;
+            self.build(slot, directory, SystemColumns::weight);
         }
         slot.get().ok_or_else(|| self.missing("directory"))
     }

@@ -18,7 +18,7 @@ use datafusion::logical_expr::{Expr, Operator, TableProviderFilterPushDown};
 use datafusion::physical_expr::PhysicalExpr;
 
 use super::super::id_set::IdSet;
-use super::super::items::{ItemMatch, Wish};
+use super::super::items::{ItemMatch, LeafTest};
 use super::super::predicate::{Alternative, Necessary, Predicate, predicate};
 use super::super::prune::Prune;
 use super::super::table::ScopedTable;
@@ -207,8 +207,8 @@ fn texts<'e>(column: &Expr, values: impl IntoIterator<Item = &'e Expr>, columns:
         many => format!("{leaf} in {} texts", many.len()),
     };
     let wish = match any_of.as_slice() {
-        [only] if &*leaf != "id" => Wish::Is(only.clone()),
-        several => Wish::In(Arc::new(several.iter().collect::<IdSet>())),
+        [only] if &*leaf != "id" => LeafTest::Is(only.clone()),
+        several => LeafTest::In(Arc::new(several.iter().collect::<IdSet>())),
     };
     Some(Necessary {
         items: vec![ItemMatch {

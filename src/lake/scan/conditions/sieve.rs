@@ -17,12 +17,12 @@ use super::ranges::Ranges;
 
 /// Whether sieving a scan's row groups is worth it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::lake::scan) struct Sieve {
+pub(in crate::lake::scan) struct RowPruning {
     asked: usize,
     kept: usize,
 }
 
-impl Sieve {
+impl RowPruning {
     /// Where few rows are left, decoding them is cheaper than the codes of all; and what kept most so far keeps most of
     /// the next.
     pub(in crate::lake::scan) fn pays(&self, rows: usize, of: u32) -> bool {

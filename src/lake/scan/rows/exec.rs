@@ -33,7 +33,7 @@ use super::order::Sorted;
 use super::partition::{Rows, Step};
 use super::resolved::{Scan, Unsettled};
 use super::share::{Shares, processors};
-use super::span::Stretch;
+use super::span::Span;
 use super::top_k::{TopK, TopKFilter};
 
 /// Columns that a plan names at most.
@@ -128,7 +128,7 @@ impl DisplayAs for LakeScanExec {
         if !predicates.is_empty() {
             write!(f, ", predicates=[{}]", predicates.join("; "))?;
         }
-        if self.scan.stretch() != Stretch::default() {
+        if self.scan.stretch() != Span::default() {
             write!(f, ", part={}", self.scan.stretch())?;
         }
         if self.sorted.is_some() {

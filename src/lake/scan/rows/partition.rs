@@ -10,7 +10,7 @@ use arrow::array::RecordBatch;
 use super::super::cache::file::OpenFile;
 use super::super::conditions::pruning::prune;
 use super::super::conditions::ranges::Ranges;
-use super::super::conditions::sieve::Sieve;
+use super::super::conditions::sieve::RowPruning;
 use super::super::decode::columns;
 use super::super::error::ScanError;
 use super::super::report::account::Entries;
@@ -50,7 +50,7 @@ pub(in crate::lake::scan) struct Rows {
     open: Option<(Arc<DataFile>, Arc<OpenFile>, Vec<Part>)>,
     filtering: Option<Filtering>,
     portion: Portion,
-    sieve: Sieve,
+    sieve: RowPruning,
     current: Option<Group>,
     /// Rows still wanted.
     left: usize,
@@ -93,7 +93,7 @@ impl Rows {
             open: None,
             filtering: None,
             portion: Portion::default(),
-            sieve: Sieve::default(),
+            sieve: RowPruning::default(),
             current: None,
             left: limit.unwrap_or(usize::MAX),
             done: Entries::default(),

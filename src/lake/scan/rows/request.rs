@@ -1,7 +1,7 @@
 //! What a caller asks of a scan.
 
 use super::order::Order;
-use super::span::Stretch;
+use super::span::Span;
 use crate::fhir::storage::LeafSet;
 
 /// A scan of a table's rows. Conditions on them are the filters of the plan that it is part of.
@@ -17,7 +17,7 @@ pub struct ScanRequest {
     /// Only rows of these owners; `None` for all that the scope shows.
     pub owners: Option<Vec<i64>>,
     /// Only rows of this part of the table.
-    pub stretch: Stretch,
+    pub stretch: Span,
     /// Whether so much is computed of each row that even few of them are worth every processor.
     pub is_costly: bool,
 }

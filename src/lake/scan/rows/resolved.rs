@@ -18,7 +18,7 @@ use super::super::table::ScopedTable;
 use super::clip::Clip;
 use super::order::Order;
 use super::request::ScanRequest;
-use super::span::{Ends, Stretch};
+use super::span::{Ends, Span};
 use crate::fhir::storage::LeafSet;
 use crate::lake::picture::DataFile;
 
@@ -43,7 +43,7 @@ pub(in crate::lake::scan) struct Scan {
     pub(in crate::lake::scan) order: Option<Order>,
     pub(in crate::lake::scan) owners: Option<OwnerSet>,
     pub(in crate::lake::scan) either: Vec<Vec<Choice>>,
-    stretch: Stretch,
+    stretch: Span,
     pub(in crate::lake::scan) is_costly: bool,
     files: OnceLock<Vec<(Arc<DataFile>, u64)>>,
     pub(in crate::lake::scan) account: Arc<Account>,
@@ -151,7 +151,7 @@ impl Scan {
 
     /// Whether every live row of the table that the scope shows comes out.
     pub(in crate::lake::scan) fn is_total(&self) -> bool {
-        self.is_unconditional && self.owners.is_none() && self.stretch == Stretch::default()
+        self.is_unconditional && self.owners.is_none() && self.stretch == Span::default()
     }
 
     /// The files that may hold rows of it, in the table's order, each with how many rows those before it have.
@@ -180,7 +180,7 @@ impl Scan {
     }
 
     /// The part of the table that it is of.
-    pub(in crate::lake::scan) fn stretch(&self) -> Stretch {
+    pub(in crate::lake::scan) fn stretch(&self) -> Span {
         self.stretch
     }
 

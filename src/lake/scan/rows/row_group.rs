@@ -11,7 +11,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::super::cache::file::{OpenFile, ReadBytes};
 use super::super::conditions::ranges::Ranges;
-use super::super::conditions::sieve::Sieve;
+use super::super::conditions::sieve::RowPruning;
 use super::super::decode::adapt::{adapt, adapt_array};
 use super::super::decode::columns;
 use super::super::error::ScanError;
@@ -106,7 +106,7 @@ impl Filtering {
         file: &Arc<OpenFile>,
         group: usize,
         mut rows: Ranges,
-        sieve: &mut Sieve,
+        sieve: &mut RowPruning,
         report: &mut ScanReport,
     ) -> Result<Filtering, ScanError> {
         let read = ReadBytes::new(file);

@@ -10,34 +10,34 @@ use crate::lake::picture::DataFile;
 
 /// A stretch of a table's rows in the table's order; the whole table by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stretch {
+pub struct Span {
     /// The first row that belongs to it.
     pub from: Option<Locator>,
     /// The first row that does not.
     pub until: Option<Locator>,
 }
 
-impl Stretch {
+impl Span {
     /// What lies behind a row.
-    pub fn after(place: Locator) -> Stretch {
+    pub fn after(place: Locator) -> Span {
         let next = Locator {
             row: place.row.saturating_add(1),
             ..place
         };
-        Stretch::from(next)
+        Span::from(next)
     }
 
     /// A row and what lies behind it.
-    pub fn from(place: Locator) -> Stretch {
-        Stretch {
+    pub fn from(place: Locator) -> Span {
+        Span {
             from: Some(place),
             until: None,
         }
     }
 
     /// What lies before a row.
-    pub fn before(place: Locator) -> Stretch {
-        Stretch {
+    pub fn before(place: Locator) -> Span {
+        Span {
             from: None,
             until: Some(place),
         }
@@ -45,7 +45,7 @@ impl Stretch {
 }
 
 /// Which of its ends are rows. Where these lie is not told: their places say how many rows lie before them.
-impl fmt::Display for Stretch {
+impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (self.from, self.until) {
             (None, None) => "all",
@@ -69,7 +69,7 @@ pub(in crate::lake::scan) struct Ends {
 impl Ends {
     /// A row of a file that the table does not have lies behind everything as a start, and before everything as an end:
     /// nothing is read.
-    pub(in crate::lake::scan) fn of(stretch: &Stretch, table: &ScopedTable) -> Ends {
+    pub(in crate::lake::scan) fn of(stretch: &Span, table: &ScopedTable) -> Ends {
         let place = |locator: Locator| {
             let file = table.table.as_ref()?.file(locator.file)?;
             Some((place_of(file), locator.row))

@@ -15,7 +15,7 @@ use crate::lake::owners::owner::SHARED;
 use crate::lake::owners::scope::{PatientScope, Scope};
 
 /// The system columns of one row group.
-pub(in crate::lake::scan) struct Directory {
+pub(in crate::lake::scan) struct SystemColumns {
     rows: u32,
     runs: Vec<Run>,
     /// Whether owners ascend, as they do in every file that this program writes.
@@ -47,9 +47,9 @@ pub(in crate::lake::scan) enum Shown {
     IfReferred,
 }
 
-impl Directory {
+impl SystemColumns {
     /// Reads the columns of a row group.
-    pub(in crate::lake::scan) fn build(file: &Arc<OpenFile>, group: usize) -> Result<Directory, ScanError> {
+    pub(in crate::lake::scan) fn build(file: &Arc<OpenFile>, group: usize) -> Result<SystemColumns, ScanError> {
         let rows = file.groups()[group].rows;
         let owner = numbers(file, group, "owner")?;
         file.require("application")?;
@@ -57,7 +57,7 @@ impl Directory {
         // A file in which nothing has an authorization, or no row is in a compartment, may lack the column.
         let (authorizations, authorization) = names(file, group, "authorization")?;
         let (patients, patient) = names(file, group, "patient")?;
-        let mut directory = Directory {
+        let mut directory = SystemColumns {
             rows,
             runs: Vec::new(),
             sorted: owner.is_sorted(),
@@ -127,7 +127,7 @@ impl Directory {
                 .map(|names| names.weight())
                 .sum::<usize>()
             + (self.versions.0.len() + self.updated.0.len()) * size_of::<(u32, i64)>()
-            + size_of::<Directory>()
+            + size_of::<SystemColumns>()
     }
 
     /// Places of the runs that may be of one of the owners, ascending.

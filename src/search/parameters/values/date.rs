@@ -1,6 +1,6 @@
 //! Date values: a partial date or dateTime with a prefix, as the interval it stands for.
 
-use super::stretches::Stretches;
+use super::stretches::Spans;
 use super::{Interval, Prefix};
 use crate::fhir::temporal::Temporal;
 
@@ -52,8 +52,8 @@ impl DateValue {
 #[derive(Clone, Debug)]
 pub(crate) struct DateSet {
     values: Vec<DateValue>,
-    equal: Stretches<i64>,
-    approximate: Stretches<i64>,
+    equal: Spans<i64>,
+    approximate: Spans<i64>,
     /// Of the intervals that a target is not to be in: the latest start and the earliest end.
     unequal: Option<(i64, i64)>,
     /// `gt`, `ge`: the earliest end.
@@ -77,8 +77,8 @@ impl DateSet {
         let start = |prefixes: &[Prefix]| of(prefixes).iter().map(|of| of.start).max();
         let end = |prefixes: &[Prefix]| of(prefixes).iter().map(|of| of.end).min();
         DateSet {
-            equal: Stretches::of(pairs(of(&[Prefix::Eq, Prefix::Ge, Prefix::Le]))),
-            approximate: Stretches::of(pairs(of(&[Prefix::Ap]))),
+            equal: Spans::of(pairs(of(&[Prefix::Eq, Prefix::Ge, Prefix::Le]))),
+            approximate: Spans::of(pairs(of(&[Prefix::Ap]))),
             unequal: start(&[Prefix::Ne]).zip(end(&[Prefix::Ne])),
             ends_behind: end(&[Prefix::Gt, Prefix::Ge]),
             starts_before: start(&[Prefix::Lt, Prefix::Le]),

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::number::Numbers;
-use super::stretches::Stretches;
+use super::stretches::Spans;
 use super::{Extent, NumberValue, Prefix, QuantityValue, Stored};
 
 /// Many numbers.
@@ -12,8 +12,8 @@ pub(crate) struct NumberSet {
     all: Vec<NumberValue>,
     /// Those among them that are not exactly a number of the columns.
     beyond: Vec<NumberValue>,
-    equal: Stretches<i128>,
-    approximate: Stretches<i128>,
+    equal: Spans<i128>,
+    approximate: Spans<i128>,
     /// Of the ranges that a number is not to be in: the greatest lower bound and the least upper bound.
     unequal: Option<(i128, i128)>,
     /// For each prefix the easiest bound: the least to be above, the greatest to be below.
@@ -30,7 +30,7 @@ impl NumberSet {
     pub(crate) fn of(all: Vec<NumberValue>) -> NumberSet {
         let (exact, beyond): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|value| value.scaled.is_some());
         let of = |prefix: Prefix| exact.iter().filter(move |value| value.prefix == prefix);
-        let ranges = |prefix| Stretches::of(of(prefix).map(|value| value.range_scaled).collect());
+        let ranges = |prefix| Spans::of(of(prefix).map(|value| value.range_scaled).collect());
         let least = |prefix| of(prefix).filter_map(|value| value.scaled).min();
         let greatest = |prefix| of(prefix).filter_map(|value| value.scaled).max();
         let outside = of(Prefix::Ne).map(|value| value.range_scaled);

@@ -2,17 +2,17 @@
 
 /// Intervals, in the order of their starts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stretches<T> {
+pub(crate) struct Spans<T> {
     starts: Vec<T>,
     /// For each the greatest end of those up to it.
     ends: Vec<T>,
 }
 
-impl<T: Ord + Copy> Stretches<T> {
+impl<T: Ord + Copy> Spans<T> {
     /// These intervals, each by start and end.
-    pub(crate) fn of(mut intervals: Vec<(T, T)>) -> Stretches<T> {
+    pub(crate) fn of(mut intervals: Vec<(T, T)>) -> Spans<T> {
         intervals.sort_unstable();
-        let mut stretches = Stretches {
+        let mut stretches = Spans {
             starts: Vec::with_capacity(intervals.len()),
             ends: Vec::with_capacity(intervals.len()),
         };
