@@ -7,12 +7,12 @@ use std::sync::OnceLock;
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::sandbox::calendar::Text;
-use crate::sandbox::directory::District;
-use crate::sandbox::names::TOWNS;
-use crate::sandbox::population::Population;
-use crate::sandbox::profile::Profile;
-use crate::sandbox::records::Records;
+use crate::sandbox::output::records::Records;
+use crate::sandbox::people::calendar::Text;
+use crate::sandbox::people::directory::District;
+use crate::sandbox::people::names::TOWNS;
+use crate::sandbox::people::population::Population;
+use crate::sandbox::people::profile::Profile;
 
 /// The password of every test login.
 pub const PASSWORD: &str = "sandbox";

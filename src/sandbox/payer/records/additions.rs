@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::row::Row;
-use crate::sandbox::calendar::{PRESENT, Text};
+use crate::sandbox::people::calendar::{PRESENT, Text};
 
 /// Where a bumped resource says how often it was.
 const REVISION: &str = "https://sandbox.example.org/fhir/StructureDefinition/revision";

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::super::office::knobs::Knobs;
 use super::super::office::people::Person;
 use super::row::Row;
-use crate::sandbox::calendar::{PRESENT, Text};
+use crate::sandbox::people::calendar::{PRESENT, Text};
 
 /// What there can be. `large` has as many bytes as a knob says, `missing` is not there, and `forbidden` is refused.
 pub(in crate::sandbox::payer) const KINDS: &[&str] =

@@ -1,6 +1,6 @@
 //! One resource as an organization hands it out.
 
-use crate::sandbox::records::Record;
+use crate::sandbox::output::records::Record;
 
 /// A resource and what it is found by.
 #[derive(Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use super::row::Row;
-use crate::sandbox::population::Population;
+use crate::sandbox::people::population::Population;
 
 /// The shared resources.
 #[derive(Default)]

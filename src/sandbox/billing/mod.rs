@@ -1,0 +1,6 @@
+//! Who pays: coverage and claims.
+
+pub(super) mod adjudication;
+pub(super) mod claims;
+pub(super) mod coverage;
+pub(super) mod pharmacy;

@@ -1,0 +1,186 @@
+//! The FHIR data types that many resources share, written into an object or list.
+
+use std::fmt::Display;
+
+use uuid::Uuid;
+
+use super::super::clinical::codes::{Code, UCUM};
+use super::super::people::calendar::{Moment, Text, Zone};
+use super::json::{Decimal, List, Object, decimal};
+
+/// A unit of measure: as printed, and its UCUM code.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sandbox) struct Unit(pub(in crate::sandbox) &'static str, pub(in crate::sandbox) &'static str);
+
+/// A reference to a resource of the population.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sandbox) struct Link<'n> {
+    /// The resource type.
+    pub(in crate::sandbox) ty: &'static str,
+    /// Its id.
+    pub(in crate::sandbox) id: Uuid,
+    /// What a person may read in place of it; empty for nothing.
+    pub(in crate::sandbox) display: &'n str,
+}
+
+/// A reference without a display text.
+pub(in crate::sandbox) fn link(ty: &'static str, id: Uuid) -> Link<'static> {
+    Link { ty, id, display: "" }
+}
+
+impl Object<'_> {
+    /// The properties of a Coding.
+    pub(in crate::sandbox) fn coding(&mut self, code: &Code) -> &mut Self {
+        self.text("system", code.system)
+            .text("code", code.code)
+            .text("display", code.display)
+    }
+
+    /// A CodeableConcept of one coding.
+    pub(in crate::sandbox) fn concept(&mut self, name: &str, code: &Code) -> &mut Self {
+        self.concept_of(name, &[code], None)
+    }
+
+    /// A CodeableConcept of several codings and perhaps a text.
+    pub(in crate::sandbox) fn concept_of(&mut self, name: &str, codes: &[&Code], text: Option<&str>) -> &mut Self {
+        self.object(name, |o| {
+            o.codings(codes).maybe("text", text);
+        })
+    }
+
+    /// A list of one CodeableConcept.
+    pub(in crate::sandbox) fn concepts(&mut self, name: &str, code: &Code) -> &mut Self {
+        self.list(name, |l| {
+            l.concept(code);
+        })
+    }
+
+    /// The property `coding` of a CodeableConcept.
+    pub(in crate::sandbox) fn codings(&mut self, codes: &[&Code]) -> &mut Self {
+        self.list("coding", |l| {
+            for code in codes {
+                l.object(|o| {
+                    o.coding(code);
+                });
+            }
+        })
+    }
+
+    /// A Reference.
+    pub(in crate::sandbox) fn link(&mut self, name: &str, link: Link<'_>) -> &mut Self {
+        self.object(name, |o| {
+            o.target(link);
+        })
+    }
+
+    /// The properties of a Reference.
+    pub(in crate::sandbox) fn target(&mut self, link: Link<'_>) -> &mut Self {
+        self.text("reference", format_args!("{}/{}", link.ty, link.id));
+        if !link.display.is_empty() {
+            self.text("display", link.display);
+        }
+        self
+    }
+
+    /// A list of one Reference.
+    pub(in crate::sandbox) fn links(&mut self, name: &str, link: Link<'_>) -> &mut Self {
+        self.list(name, |l| {
+            l.link(link);
+        })
+    }
+
+    /// A Quantity.
+    pub(in crate::sandbox) fn quantity(&mut self, name: &str, value: Decimal, unit: Unit) -> &mut Self {
+        self.object(name, |o| {
+            o.bare("value", value)
+                .text("unit", unit.0)
+                .text("system", UCUM)
+                .text("code", unit.1);
+        })
+    }
+
+    /// A Money in US dollars, given in cents.
+    pub(in crate::sandbox) fn money(&mut self, name: &str, cents: i64) -> &mut Self {
+        self.object(name, |o| {
+            o.bare("value", decimal(cents, 2)).text("currency", "USD");
+        })
+    }
+
+    /// A Period with times of day.
+    pub(in crate::sandbox) fn period(
+        &mut self,
+        name: &str,
+        start: Moment,
+        end: Option<Moment>,
+        zone: Zone,
+    ) -> &mut Self {
+        self.object(name, |o| {
+            o.text("start", Text::Second(start, zone))
+                .maybe("end", end.map(|end| Text::Second(end, zone)));
+        })
+    }
+
+    /// A Period of days.
+    pub(in crate::sandbox) fn days(&mut self, name: &str, start: Moment, end: Option<Moment>) -> &mut Self {
+        self.object(name, |o| {
+            o.text("start", Text::Day(start)).maybe("end", end.map(Text::Day));
+        })
+    }
+
+    /// A `meta` that claims a profile.
+    pub(in crate::sandbox) fn profile(&mut self, url: impl Display) -> &mut Self {
+        self.object("meta", |o| {
+            o.list("profile", |l| {
+                l.text(url);
+            });
+        })
+    }
+
+    /// A `meta` that claims a profile of US Core.
+    pub(in crate::sandbox) fn us_core(&mut self, name: &str) -> &mut Self {
+        self.profile(format_args!(
+            "http://hl7.org/fhir/us/core/StructureDefinition/us-core-{name}"
+        ))
+    }
+
+    /// A list of one Identifier.
+    pub(in crate::sandbox) fn identifier(&mut self, system: &str, value: impl Display) -> &mut Self {
+        self.only("identifier", |o| {
+            o.text("system", system).text("value", value);
+        })
+    }
+
+    /// A `text` with a generated narrative. `words` must hold no markup.
+    pub(in crate::sandbox) fn narrative(&mut self, words: impl Display) -> &mut Self {
+        self.object("text", |o| {
+            o.text("status", "generated");
+            o.text(
+                "div",
+                format_args!("<div xmlns=\"http://www.w3.org/1999/xhtml\"><p>{words}</p></div>"),
+            );
+        })
+    }
+}
+
+impl List<'_> {
+    /// A CodeableConcept of one coding.
+    pub(in crate::sandbox) fn concept(&mut self, code: &Code) -> &mut Self {
+        self.object(|o| {
+            o.codings(&[code]);
+        })
+    }
+
+    /// A Reference.
+    pub(in crate::sandbox) fn link(&mut self, link: Link<'_>) -> &mut Self {
+        self.object(|o| {
+            o.target(link);
+        })
+    }
+
+    /// A ContactPoint.
+    pub(in crate::sandbox) fn contact(&mut self, system: &str, value: impl Display, usage: &str) -> &mut Self {
+        self.object(|o| {
+            o.text("system", system).text("value", value).text("use", usage);
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! Writes a population as NDJSON, one file per resource type, person by person: memory stays at one person's resources
+//! and one buffer per file.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use super::super::people::population::Population;
+use super::records::Records;
+
+/// Why a population could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// The folder holds something already.
+    #[error("the folder {} is not empty", .0.display())]
+    NotEmpty(PathBuf),
+    /// There is a file of that name.
+    #[error("{} is no folder", .0.display())]
+    NotAFolder(PathBuf),
+    /// The file system refused.
+    #[error("cannot write {}: {reason}", path.display())]
+    Io {
+        /// What was to be written.
+        path: PathBuf,
+        /// Why it was not.
+        #[source]
+        reason: std::io::Error,
+    },
+}
+
+/// How many resources of each type were written.
+pub type Written = BTreeMap<&'static str, u64>;
+
+/// Writes the population into `folder`, which must be absent or empty, and calls `progress` after each person.
+pub fn write_ndjson(
+    population: &Population,
+    folder: &Path,
+    mut progress: impl FnMut(),
+) -> Result<Written, FolderError> {
+    let failed = |reason| FolderError::Io {
+        path: folder.to_owned(),
+        reason,
+    };
+    if folder.exists() && !folder.is_dir() {
+        return Err(FolderError::NotAFolder(folder.to_owned()));
+    }
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    if std::fs::read_dir(folder).map_err(failed)?.next().is_some() {
+        return Err(FolderError::NotEmpty(folder.to_owned()));
+    }
+    let mut files = Files {
+        folder,
+        open: BTreeMap::new(),
+    };
+    for records in population.directory() {
+        files.write(&records)?;
+    }
+    for records in population.people() {
+        files.write(&records)?;
+        progress();
+    }
+    files.finish()
+}
+
+struct Files<'f> {
+    folder: &'f Path,
+    open: BTreeMap<&'static str, (BufWriter<File>, u64)>,
+}
+
+impl Files<'_> {
+    fn write(&mut self, records: &Records) -> Result<(), FolderError> {
+        for record in records.iter() {
+            let ty = record.resource_type;
+            let path = || self.folder.join(format!("{ty}.ndjson"));
+            if !self.open.contains_key(ty) {
+                let file = File::create(path()).map_err(|reason| FolderError::Io { path: path(), reason })?;
+                self.open.insert(ty, (BufWriter::with_capacity(1 << 16, file), 0));
+            }
+            if let Some((file, count)) = self.open.get_mut(ty) {
+                let line = file
+                    .write_all(record.json.as_bytes())
+                    .and_then(|()| file.write_all(b"\n"));
+                line.map_err(|reason| FolderError::Io {
+                    path: self.folder.join(format!("{ty}.ndjson")),
+                    reason,
+                })?;
+                *count += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Written, FolderError> {
+        let mut written = Written::new();
+        for (ty, (mut file, count)) in self.open {
+            file.flush().map_err(|reason| FolderError::Io {
+                path: self.folder.join(format!("{ty}.ndjson")),
+                reason,
+            })?;
+            written.insert(ty, count);
+        }
+        Ok(written)
+    }
+}

@@ -1,0 +1,244 @@
+//! Writes JSON text property by property. Numbers are written as the caller shows them, so `100.10` keeps its zero.
+//!
+//! Invariant: R4 has no empty objects and lists; one that nothing was put into is not written at all, nor its name.
+
+use std::fmt::{Display, Write};
+
+/// An object being written.
+pub(in crate::sandbox) struct Object<'t> {
+    text: &'t mut String,
+    empty: bool,
+}
+
+/// A list being written.
+pub(in crate::sandbox) struct List<'t> {
+    text: &'t mut String,
+    empty: bool,
+}
+
+/// Appends an object to `text`.
+pub(in crate::sandbox) fn object(text: &mut String, fill: impl FnOnce(&mut Object<'_>)) {
+    text.push('{');
+    let mut object = Object { text, empty: true };
+    fill(&mut object);
+    object.text.push('}');
+}
+
+impl Object<'_> {
+    /// A property that is a string.
+    pub(in crate::sandbox) fn text(&mut self, name: &str, value: impl Display) -> &mut Self {
+        self.name(name);
+        string(self.text, value);
+        self
+    }
+
+    /// A property that is a string where there is one.
+    pub(in crate::sandbox) fn maybe(&mut self, name: &str, value: Option<impl Display>) -> &mut Self {
+        if let Some(value) = value {
+            self.text(name, value);
+        }
+        self
+    }
+
+    /// A property that is a number or a boolean, written as it shows itself.
+    pub(in crate::sandbox) fn bare(&mut self, name: &str, value: impl Display) -> &mut Self {
+        self.name(name);
+        bare(self.text, value);
+        self
+    }
+
+    /// A property that is an object.
+    pub(in crate::sandbox) fn object(&mut self, name: &str, fill: impl FnOnce(&mut Object<'_>)) -> &mut Self {
+        let before = self.text.len();
+        let was_empty = self.empty;
+        self.name(name);
+        self.text.push('{');
+        let mut inner = Object {
+            text: self.text,
+            empty: true,
+        };
+        fill(&mut inner);
+        if inner.empty {
+            self.text.truncate(before);
+            self.empty = was_empty;
+        } else {
+            self.text.push('}');
+        }
+        self
+    }
+
+    /// A property that is a list.
+    pub(in crate::sandbox) fn list(&mut self, name: &str, fill: impl FnOnce(&mut List<'_>)) -> &mut Self {
+        let before = self.text.len();
+        let was_empty = self.empty;
+        self.name(name);
+        self.text.push('[');
+        let mut inner = List {
+            text: self.text,
+            empty: true,
+        };
+        fill(&mut inner);
+        if inner.empty {
+            self.text.truncate(before);
+            self.empty = was_empty;
+        } else {
+            self.text.push(']');
+        }
+        self
+    }
+
+    /// A property that is a list of one object.
+    pub(in crate::sandbox) fn only(&mut self, name: &str, fill: impl FnOnce(&mut Object<'_>)) -> &mut Self {
+        self.list(name, |list| {
+            list.object(fill);
+        })
+    }
+
+    fn name(&mut self, name: &str) {
+        if !self.empty {
+            self.text.push(',');
+        }
+        self.empty = false;
+        self.text.push('"');
+        self.text.push_str(name);
+        self.text.push_str("\":");
+    }
+}
+
+impl List<'_> {
+    /// An item that is a string.
+    pub(in crate::sandbox) fn text(&mut self, value: impl Display) -> &mut Self {
+        self.next();
+        string(self.text, value);
+        self
+    }
+
+    /// An item that is a number, a boolean or `null`, written as it shows itself.
+    pub(in crate::sandbox) fn bare(&mut self, value: impl Display) -> &mut Self {
+        self.next();
+        bare(self.text, value);
+        self
+    }
+
+    /// An item that is an object.
+    pub(in crate::sandbox) fn object(&mut self, fill: impl FnOnce(&mut Object<'_>)) -> &mut Self {
+        let before = self.text.len();
+        let was_empty = self.empty;
+        self.next();
+        self.text.push('{');
+        let mut inner = Object {
+            text: self.text,
+            empty: true,
+        };
+        fill(&mut inner);
+        if inner.empty {
+            self.text.truncate(before);
+            self.empty = was_empty;
+        } else {
+            self.text.push('}');
+        }
+        self
+    }
+
+    fn next(&mut self) {
+        if !self.empty {
+            self.text.push(',');
+        }
+        self.empty = false;
+    }
+}
+
+/// A decimal of fixed scale: 10010 at scale 2 is `100.10`.
+#[derive(Clone, Copy)]
+pub(in crate::sandbox) struct Decimal {
+    /// The value in units of the last place.
+    pub(in crate::sandbox) units: i64,
+    /// How many places follow the point.
+    pub(in crate::sandbox) scale: u32,
+}
+
+/// A decimal of fixed scale.
+pub(in crate::sandbox) const fn decimal(units: i64, scale: u32) -> Decimal {
+    Decimal { units, scale }
+}
+
+impl Display for Decimal {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.scale == 0 {
+            return self.units.fmt(out);
+        }
+        let one = 10_u64.pow(self.scale);
+        let sign = if self.units < 0 { "-" } else { "" };
+        let size = self.units.unsigned_abs();
+        write!(
+            out,
+            "{sign}{}.{:0width$}",
+            size / one,
+            size % one,
+            width = self.scale as usize
+        )
+    }
+}
+
+fn bare(text: &mut String, value: impl Display) {
+    // Writing to a String cannot fail; what a value fails to show is left out.
+    let _ = write!(text, "{value}");
+}
+
+fn string(text: &mut String, value: impl Display) {
+    text.push('"');
+    let _ = write!(Escaping(text), "{value}");
+    text.push('"');
+}
+
+/// Writes through to the text, escaping what JSON does not allow in a string.
+struct Escaping<'t>(&'t mut String);
+
+impl Write for Escaping<'_> {
+    fn write_str(&mut self, part: &str) -> std::fmt::Result {
+        let mut done = 0;
+        for (at, byte) in part.bytes().enumerate() {
+            if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+                continue;
+            }
+            self.0.push_str(&part[done..at]);
+            done = at + 1;
+            match byte {
+                b'"' => self.0.push_str("\\\""),
+                b'\\' => self.0.push_str("\\\\"),
+                b'\n' => self.0.push_str("\\n"),
+                _ => write!(self.0, "\\u{byte:04x}")?,
+            }
+        }
+        self.0.push_str(&part[done..]);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_what_a_json_reader_reads_back() {
+        let mut text = String::new();
+        object(&mut text, |o| {
+            o.text("a", "Zoë \"Z\"\n\u{1}\\")
+                .bare("b", Decimal { units: 10010, scale: 2 })
+                .bare("t", true);
+            o.list("none", |_| {}).object("nothing", |o| {
+                o.list("within", |_| {});
+            });
+            o.list("c", |l| {
+                l.text("x").bare("null").object(|_| {}).object(|o| {
+                    o.bare("d", Decimal { units: -5, scale: 3 });
+                });
+            });
+        });
+        assert_eq!(
+            text,
+            r#"{"a":"Zoë \"Z\"\n\u0001\\","b":100.10,"t":true,"c":["x",null,{"d":-0.005}]}"#
+        );
+        serde_json::from_str::<serde_json::Value>(&text).unwrap();
+    }
+}

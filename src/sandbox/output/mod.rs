@@ -1,0 +1,8 @@
+//! The population as FHIR resources in files.
+
+pub(super) mod datatypes;
+pub(super) mod folder;
+pub(super) mod json;
+pub(super) mod organizations;
+pub(super) mod patient;
+pub(super) mod records;

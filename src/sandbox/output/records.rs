@@ -1,0 +1,58 @@
+//! Resources as lines of JSON.
+
+use std::ops::Range;
+
+use uuid::Uuid;
+
+use super::json::{self, Object};
+
+/// Resources in the order they were written.
+#[derive(Debug, Default)]
+pub struct Records {
+    text: String,
+    marks: Vec<(&'static str, Range<usize>)>,
+}
+
+/// One resource.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'r> {
+    /// Its resource type.
+    pub resource_type: &'static str,
+    /// Its JSON on one line, without a line end.
+    pub json: &'r str,
+}
+
+impl Records {
+    /// The resources.
+    pub fn iter(&self) -> impl Iterator<Item = Record<'_>> {
+        self.marks.iter().map(|(resource_type, range)| Record {
+            resource_type,
+            json: &self.text[range.clone()],
+        })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.marks.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.marks.is_empty()
+    }
+
+    /// Writes a resource; `fill` adds what follows its type and id.
+    pub(in crate::sandbox) fn add(
+        &mut self,
+        resource_type: &'static str,
+        id: Uuid,
+        fill: impl FnOnce(&mut Object<'_>),
+    ) {
+        let start = self.text.len();
+        json::object(&mut self.text, |o| {
+            o.text("resourceType", resource_type).text("id", id);
+            fill(o);
+        });
+        self.marks.push((resource_type, start..self.text.len()));
+    }
+}

@@ -1,0 +1,91 @@
+//! A person's record while it is being written: who they are, who cares for them, and the resources so far.
+
+use uuid::Uuid;
+
+use super::super::billing::coverage::Insurance;
+use super::super::clinical::codes::Code;
+use super::super::output::datatypes::{Link, link};
+use super::super::output::records::Records;
+use super::calendar::{Moment, Zone};
+use super::dice::Dice;
+use super::directory::{District, Nation, Organization, Practitioner};
+use super::profile::Profile;
+
+/// A person's record while it is being written.
+pub(in crate::sandbox) struct Chart<'a> {
+    pub(in crate::sandbox) dice: Dice,
+    pub(in crate::sandbox) nation: &'a Nation,
+    pub(in crate::sandbox) profile: &'a Profile,
+    /// The home district first, then one the person is referred to.
+    pub(in crate::sandbox) care: &'a [District],
+    /// Place of the usual doctor among the home district's practitioners.
+    pub(in crate::sandbox) primary: usize,
+    pub(in crate::sandbox) zone: Zone,
+    pub(in crate::sandbox) name: String,
+    pub(in crate::sandbox) insurances: Vec<Insurance>,
+    pub(in crate::sandbox) records: Records,
+}
+
+/// What sort of visit it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sandbox) enum Kind {
+    Checkup,
+    Problem,
+    FollowUp,
+    Remote,
+    Emergency,
+    Inpatient,
+}
+
+/// A diagnosed condition, as what follows from it refers to it.
+#[derive(Clone, Copy)]
+pub(in crate::sandbox) struct Reason {
+    pub(in crate::sandbox) condition: Uuid,
+    pub(in crate::sandbox) icd: Code,
+    pub(in crate::sandbox) snomed: Code,
+}
+
+/// A visit.
+pub(in crate::sandbox) struct Visit {
+    pub(in crate::sandbox) id: Uuid,
+    pub(in crate::sandbox) kind: Kind,
+    pub(in crate::sandbox) start: Moment,
+    pub(in crate::sandbox) end: Moment,
+    /// Place in [`Chart::care`].
+    pub(in crate::sandbox) place: usize,
+    /// Place among that district's practitioners.
+    pub(in crate::sandbox) practitioner: usize,
+    /// Place among that district's sites.
+    pub(in crate::sandbox) site: usize,
+    pub(in crate::sandbox) reasons: Vec<Reason>,
+}
+
+impl Visit {
+    /// A reference to the Encounter.
+    pub(in crate::sandbox) fn link(&self) -> Link<'static> {
+        link("Encounter", self.id)
+    }
+}
+
+impl<'a> Chart<'a> {
+    /// A reference to the person.
+    pub(in crate::sandbox) fn patient(&self) -> Link<'static> {
+        link("Patient", self.profile.id)
+    }
+
+    /// Who sees the person at a visit.
+    pub(in crate::sandbox) fn practitioner(&self, visit: &Visit) -> &'a Practitioner {
+        &self.care[visit.place].practitioners[visit.practitioner]
+    }
+
+    /// Where the person is seen.
+    pub(in crate::sandbox) fn organization(&self, visit: &Visit) -> &'a Organization {
+        &self.care[visit.place].sites[visit.site].organization
+    }
+
+    /// The laboratory that the person's samples go to.
+    pub(in crate::sandbox) fn laboratory(&self) -> &'a Organization {
+        let laboratories = &self.nation.laboratories;
+        &laboratories[(self.profile.district % laboratories.len() as u64) as usize]
+    }
+}

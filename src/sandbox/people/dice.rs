@@ -1,0 +1,114 @@
+//! Chance that gives the same throws on every machine.
+//!
+//! Each thing in the population draws from a stream of its own, keyed by the seed, the sort of thing and its index, so
+//! that the hundredth person does not depend on the ninety-nine before. All drawing is integer arithmetic:
+//! floating-point functions differ between platforms in their last digits.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use uuid::Uuid;
+
+/// What a stream of throws is for.
+#[derive(Clone, Copy)]
+pub(in crate::sandbox) enum Stream {
+    /// What all districts share: payers, laboratories, pharmacies, drugs.
+    Nation = 1,
+    /// A district's providers.
+    District = 2,
+    /// Who a person is.
+    Profile = 3,
+    /// What happens to a person.
+    Story = 4,
+}
+
+/// A stream of throws.
+pub(in crate::sandbox) struct Dice(ChaCha8Rng);
+
+impl Dice {
+    /// The stream of the `index`th thing of a sort.
+    pub(in crate::sandbox) fn new(seed: u64, stream: Stream, index: u64) -> Dice {
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&seed.to_le_bytes());
+        key[8..16].copy_from_slice(&index.to_le_bytes());
+        key[16] = stream as u8;
+        key[24..].copy_from_slice(b"populace");
+        Dice(ChaCha8Rng::from_seed(key))
+    }
+
+    /// A number in `0..end`.
+    pub(in crate::sandbox) fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.0.next_u64()) * u128::from(end)) >> 64) as u64
+    }
+
+    /// A number from `low` to `high`, both included.
+    pub(in crate::sandbox) fn between(&mut self, low: i64, high: i64) -> i64 {
+        low + self.below((high - low + 1).max(1) as u64) as i64
+    }
+
+    /// A number near `middle`, bell-shaped, never farther than `reach`.
+    pub(in crate::sandbox) fn near(&mut self, middle: i64, reach: i64) -> i64 {
+        let sum: i64 = (0..3).map(|_| self.between(-reach, reach)).sum();
+        middle + sum / 3
+    }
+
+    /// True in so many of a thousand throws.
+    pub(in crate::sandbox) fn per_mille(&mut self, chance: u64) -> bool {
+        self.below(1000) < chance
+    }
+
+    /// True in so many of a hundred throws.
+    pub(in crate::sandbox) fn percent(&mut self, chance: u64) -> bool {
+        self.below(100) < chance
+    }
+
+    /// Where in a table of `length` entries the throw falls.
+    pub(in crate::sandbox) fn index(&mut self, length: usize) -> usize {
+        self.below(length as u64) as usize
+    }
+
+    /// One entry of a table that is not empty.
+    pub(in crate::sandbox) fn pick<'a, T>(&mut self, table: &'a [T]) -> &'a T {
+        &table[self.index(table.len())]
+    }
+
+    /// The place in `weights` that the throw falls on, each as likely as its weight.
+    pub(in crate::sandbox) fn weighted(&mut self, weights: &[u64]) -> usize {
+        let mut throw = self.below(weights.iter().sum());
+        for (at, weight) in weights.iter().enumerate() {
+            if throw < *weight {
+                return at;
+            }
+            throw -= weight;
+        }
+        weights.len() - 1
+    }
+
+    /// An id in the form of a random UUID.
+    pub(in crate::sandbox) fn id(&mut self) -> Uuid {
+        let mut bytes = [0; 16];
+        self.0.fill_bytes(&mut bytes);
+        uuid::Builder::from_random_bytes(bytes).into_uuid()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn throws_are_the_same_everywhere() {
+        let mut dice = Dice::new(1, Stream::Story, 0);
+        let throws: Vec<u64> = (0..6).map(|_| dice.below(1000)).collect();
+        expect_test::expect!["[873, 872, 945, 340, 16, 192] ded3b1bb-a5e2-4cc1-b525-94a0dc64972d"]
+            .assert_eq(&format!("{throws:?} {}", dice.id()));
+    }
+
+    #[test]
+    fn ranges_include_both_ends_and_nothing_beyond() {
+        let mut dice = Dice::new(7, Stream::Profile, 3);
+        let throws: std::collections::BTreeSet<i64> = (0..500).map(|_| dice.between(-2, 2)).collect();
+        assert_eq!(throws.into_iter().collect::<Vec<_>>(), [-2, -1, 0, 1, 2]);
+        assert!((0..500).all(|_| (40..=60).contains(&dice.near(50, 10))));
+        assert_eq!(dice.weighted(&[0, 5, 0]), 1);
+    }
+}

@@ -1,0 +1,10 @@
+//! Who lives in the population, and what happens to them.
+
+pub(super) mod calendar;
+pub(super) mod chart;
+pub(super) mod dice;
+pub(super) mod directory;
+pub(super) mod names;
+pub(super) mod population;
+pub(super) mod profile;
+pub(super) mod story;

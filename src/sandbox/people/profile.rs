@@ -1,0 +1,187 @@
+//! Who a person is: names, family, place, how ill and how often seen. What happens to them is told elsewhere (`story`).
+
+use uuid::Uuid;
+
+use super::super::clinical::diagnoses::{CHRONIC, Chronic};
+use super::calendar::{DAY, Moment, PRESENT, YEAR};
+use super::dice::{Dice, Stream};
+use super::directory::{District, Nation, PLANS, SENIOR};
+use super::names;
+
+/// Among ten people in a row, whose household each lives in. A head comes before the others, so that a population of
+/// any size holds the heads its people name.
+const HOUSEHOLDS: [u64; 10] = [0, 1, 1, 3, 4, 4, 4, 4, 8, 8];
+
+/// How often a person is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sandbox) enum Burden {
+    Light,
+    Regular,
+    Heavy,
+}
+
+/// A chronic condition and when it began.
+#[derive(Clone, Copy)]
+pub(in crate::sandbox) struct Illness {
+    pub(in crate::sandbox) what: &'static Chronic,
+    pub(in crate::sandbox) id: Uuid,
+    pub(in crate::sandbox) since: Moment,
+}
+
+/// Who a person is.
+pub(in crate::sandbox) struct Profile {
+    pub(in crate::sandbox) index: u64,
+    pub(in crate::sandbox) id: Uuid,
+    pub(in crate::sandbox) record_number: u64,
+    pub(in crate::sandbox) member_number: u64,
+    pub(in crate::sandbox) female: bool,
+    pub(in crate::sandbox) given: &'static str,
+    pub(in crate::sandbox) middle: Option<&'static str>,
+    pub(in crate::sandbox) family: &'static str,
+    /// The surname before marriage.
+    pub(in crate::sandbox) maiden: Option<&'static str>,
+    pub(in crate::sandbox) birth: Moment,
+    pub(in crate::sandbox) death: Option<Moment>,
+    pub(in crate::sandbox) district: u64,
+    pub(in crate::sandbox) line: String,
+    pub(in crate::sandbox) postal_code: String,
+    pub(in crate::sandbox) phone: String,
+    /// Places in the tables of `patient`.
+    pub(in crate::sandbox) race: usize,
+    pub(in crate::sandbox) language: usize,
+    pub(in crate::sandbox) hispanic: bool,
+    /// How many were born at once where it was more than one.
+    pub(in crate::sandbox) siblings_at_birth: Option<u64>,
+    pub(in crate::sandbox) payer: usize,
+    pub(in crate::sandbox) plan: usize,
+    pub(in crate::sandbox) burden: Burden,
+    /// Measures blood pressure and pulse at home.
+    pub(in crate::sandbox) monitors: bool,
+    pub(in crate::sandbox) illnesses: Vec<Illness>,
+    /// Height at full growth in millimetres.
+    pub(in crate::sandbox) height: i64,
+    /// Weight at full growth in tenths of a kilogram.
+    pub(in crate::sandbox) weight: i64,
+    pub(in crate::sandbox) systolic: i64,
+    /// Who insures the household, where it is somebody else.
+    pub(in crate::sandbox) head: Option<Box<Profile>>,
+}
+
+impl Profile {
+    /// The `index`th person of a seed.
+    pub(in crate::sandbox) fn of(seed: u64, index: u64) -> Profile {
+        let head_index = index - index % 10 + HOUSEHOLDS[(index % 10) as usize];
+        let head = (head_index != index).then(|| Box::new(Profile::of(seed, head_index)));
+        let dice = &mut Dice::new(seed, Stream::Profile, index);
+        let mut profile = Profile::basic(dice, index, head);
+        profile.health(dice);
+        profile
+    }
+
+    /// Age in whole years at a moment.
+    pub(in crate::sandbox) fn age(&self, at: Moment) -> i64 {
+        self.birth.years_until(at)
+    }
+
+    /// The last moment anything can happen to the person.
+    pub(in crate::sandbox) fn end(&self) -> Moment {
+        self.death.unwrap_or(PRESENT)
+    }
+
+    /// How the person is shown: `Zoë Müller`.
+    pub(in crate::sandbox) fn name(&self) -> String {
+        format!("{} {}", self.given, self.family)
+    }
+
+    fn basic(dice: &mut Dice, index: u64, head: Option<Box<Profile>>) -> Profile {
+        let id = dice.id();
+        let place = index % 10;
+        let spouse = matches!(place, 2 | 5 | 9);
+        let age = match &head {
+            Some(head) if spouse => (head.birth.years_until(PRESENT) + dice.near(0, 8)).max(20),
+            Some(_) => dice.between(0, 20),
+            // Heads of families are of an age to have them.
+            None if place == 4 => dice.between(28, 55),
+            None => dice.near(50, 45).clamp(19, 95),
+        };
+        let birth = PRESENT.after(-age * YEAR - dice.between(1, 364) * DAY).day();
+        let female = dice.percent(51);
+        let own_family = *dice.pick(names::FAMILY);
+        let family = head.as_ref().map_or(own_family, |head| head.family);
+        let given_names = if female { names::FEMALE } else { names::MALE };
+        let died = age > 40 && dice.percent(6);
+        let town = &names::TOWNS[(District::of(index) % names::TOWNS.len() as u64) as usize];
+        let (line, postal_code) = (
+            format!("{} {}", dice.between(1, 2400), dice.pick(names::STREETS)),
+            dice.below(100),
+        );
+        let payer = dice.index(Nation::PAYERS);
+        let plan = if age >= 65 { SENIOR } else { dice.index(PLANS.len() - 1) };
+        Profile {
+            index,
+            id,
+            record_number: dice.below(10_000_000),
+            member_number: dice.below(1_000_000_000),
+            female,
+            given: given_names[dice.index(given_names.len())],
+            middle: dice.percent(60).then(|| *dice.pick(given_names)),
+            family,
+            maiden: (spouse && own_family != family).then_some(own_family),
+            birth,
+            death: died.then(|| PRESENT.after(-dice.between(30, 3 * 365) * DAY + dice.between(0, DAY - 1))),
+            district: District::of(index),
+            line: head.as_ref().map_or(line, |head| head.line.clone()),
+            postal_code: head
+                .as_ref()
+                .map_or(format!("{}{postal_code:02}", town.2), |head| head.postal_code.clone()),
+            phone: super::directory::phone(dice),
+            race: dice.weighted(&[60, 14, 8, 2, 1, 15]),
+            language: dice.weighted(&[78, 12, 3, 2, 2, 3]),
+            hispanic: dice.percent(18),
+            siblings_at_birth: dice.percent(3).then(|| dice.between(2, 3) as u64),
+            payer: head.as_ref().map_or(payer, |head| head.payer),
+            plan,
+            burden: Burden::Light,
+            monitors: false,
+            illnesses: Vec::new(),
+            height: if female {
+                dice.near(1630, 180)
+            } else {
+                dice.near(1760, 190)
+            },
+            weight: if female {
+                dice.near(720, 300)
+            } else {
+                dice.near(850, 320)
+            },
+            systolic: dice.near(118, 18),
+            head,
+        }
+    }
+
+    fn health(&mut self, dice: &mut Dice) {
+        let age = self.age(PRESENT);
+        for what in CHRONIC {
+            let likely = what.per_mille * (age.clamp(what.from_age, 80) - what.from_age) as u64 / 40;
+            if age >= what.from_age && dice.per_mille(likely.min(700)) {
+                let since = PRESENT.after(-dice.between(1, (age - what.from_age).clamp(1, 20)) * YEAR);
+                let since = since.after(-dice.between(0, 300) * DAY).max(self.birth);
+                self.illnesses.push(Illness {
+                    what,
+                    id: dice.id(),
+                    since: since.min(self.end().after(-DAY)),
+                });
+            }
+        }
+        let ill = self.illnesses.len() as u64;
+        self.burden = match dice.weighted(&[40_u64.saturating_sub(ill * 8), 40, 5 + ill * 8]) {
+            0 => Burden::Light,
+            1 => Burden::Regular,
+            _ => Burden::Heavy,
+        };
+        if self.illnesses.iter().any(|illness| illness.what.raises_pressure) {
+            self.systolic += dice.between(8, 26);
+        }
+        self.monitors = age >= 30 && dice.percent(8 + 9 * ill.min(4));
+    }
+}
