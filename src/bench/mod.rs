@@ -5,37 +5,19 @@
 //! for one answer before it asks again) and what is said of it. It judges no answer beyond its status and the type of
 //! resource it begins with, and holds no server of its own but a child process of the same program.
 
-mod builtin;
-mod child;
-mod chunks;
-mod client;
-mod compare;
-mod connection;
-mod dice;
+mod ask;
+mod connect;
 mod error;
-mod html;
-mod machine;
-mod mix;
-mod people;
-mod plan;
-mod pool;
-mod report;
-mod request;
-mod row;
 mod run;
 mod soak;
-mod tally;
-mod target;
-mod template;
-mod tls;
-mod walk;
+mod tell;
 
-pub use child::Child;
-pub use compare::comparison;
+pub use ask::mix::Mix;
+pub use connect::child::Child;
+pub use connect::target::Target;
 pub use error::BenchError;
-pub use html::page;
-pub use mix::Mix;
-pub use report::{Report, heading};
 pub use run::{Asked, Bench, Settings};
 pub use soak::Copy;
-pub use target::Target;
+pub use tell::compare::comparison;
+pub use tell::html::page;
+pub use tell::report::{Report, heading};

@@ -8,22 +8,24 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use super::child::Child;
-use super::client::{self, Job, Line, Tokens};
-use super::dice::Dice;
+use super::ask::dice::Dice;
+use super::ask::mix::{Family, Kind, Mix, Query, Subject, Who};
+use super::ask::plan::{Drawn, Plan};
+use super::ask::request::get;
+use super::ask::walk;
+use super::connect::child::Child;
+use super::connect::client;
+use super::connect::client::{Job, Line, Tokens};
+use super::connect::target::Target;
+use super::connect::tls::Tls;
 use super::error::BenchError;
-use super::machine::{self, Memory};
-use super::mix::{Family, Kind, Mix, Query, Subject, Who};
-use super::plan::{Drawn, Plan};
-use super::report::{
+use super::soak::{self, Writer};
+use super::tell::machine;
+use super::tell::machine::Memory;
+use super::tell::report::{
     ErrorCount, FORMAT, LakeSize, Latency, LeftOut, Outcome, Pages, Program, Report, Server, Soak, mebibytes,
 };
-use super::request::get;
-use super::soak::{self, Writer};
-use super::tally::Tally;
-use super::target::Target;
-use super::tls::Tls;
-use super::walk;
+use super::tell::tally::Tally;
 use crate::consent::{Clock, Store};
 use crate::lake::{Lake, Mode, Scope};
 

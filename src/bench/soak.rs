@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::ask::plan::some_of;
+use super::ask::row::Field;
 use super::error::BenchError;
-use super::plan::some_of;
-use super::report::{ErrorCount, MemoryAt};
-use super::row::Field;
+use super::tell::report::{ErrorCount, MemoryAt};
 use crate::fhir::facts;
 use crate::lake::{Lake, Mode, Scope};
 use crate::sandbox::Population;

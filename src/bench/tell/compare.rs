@@ -126,7 +126,7 @@ fn shown(ratio: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::report::tests::report;
+    use crate::bench::tell::report::tests::report;
 
     #[test]
     fn ratios_are_over_one_where_the_first_is_better() {

@@ -7,14 +7,14 @@ use super::row::{Field, Row};
 use crate::fhir::{Kind, TypeId, facts};
 
 /// How many people `{patients}` names.
-pub(super) const MANY_PATIENTS: usize = 1_000;
+pub(in crate::bench) const MANY_PATIENTS: usize = 1_000;
 
 /// What may stand in a query's value as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A query's text, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Template(Vec<Part>);
+pub(in crate::bench) struct Template(Vec<Part>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
@@ -29,7 +29,7 @@ enum Part {
 }
 
 /// Where values come from.
-pub(super) trait Values {
+pub(in crate::bench) trait Values {
     /// The row that was drawn for this request.
     fn row(&self) -> &Row;
     /// A row of another type that has this field.
@@ -40,7 +40,7 @@ pub(super) trait Values {
 
 impl Template {
     /// Takes a text apart; what is wrong is said in a sentence's end.
-    pub(super) fn parse(text: &str) -> Result<Template, String> {
+    pub(in crate::bench) fn parse(text: &str) -> Result<Template, String> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some(open) = rest.find('{') {
@@ -66,7 +66,7 @@ impl Template {
     }
 
     /// The fields that the drawn row must have.
-    pub(super) fn own(&self) -> impl Iterator<Item = Field> {
+    pub(in crate::bench) fn own(&self) -> impl Iterator<Item = Field> {
         self.0.iter().filter_map(|part| match part {
             Part::Own(field) => Some(*field),
             _ => None,
@@ -74,7 +74,7 @@ impl Template {
     }
 
     /// The fields of other types.
-    pub(super) fn others(&self) -> impl Iterator<Item = (TypeId, Field)> {
+    pub(in crate::bench) fn others(&self) -> impl Iterator<Item = (TypeId, Field)> {
         self.0.iter().filter_map(|part| match part {
             Part::Of(ty, field) => Some((*ty, *field)),
             _ => None,
@@ -82,12 +82,12 @@ impl Template {
     }
 
     /// Whether it names many people.
-    pub(super) fn names_people(&self) -> bool {
+    pub(in crate::bench) fn names_people(&self) -> bool {
         self.0.contains(&Part::Patients)
     }
 
     /// The text it begins with.
-    pub(super) fn start(&self) -> &str {
+    pub(in crate::bench) fn start(&self) -> &str {
         match self.0.first() {
             Some(Part::Text(text)) => text,
             _ => "",
@@ -95,7 +95,7 @@ impl Template {
     }
 
     /// Appends the text with values in their places.
-    pub(super) fn render(&self, values: &impl Values, dice: &mut Dice, out: &mut Vec<u8>) {
+    pub(in crate::bench) fn render(&self, values: &impl Values, dice: &mut Dice, out: &mut Vec<u8>) {
         for part in &self.0 {
             match part {
                 Part::Text(text) => out.extend_from_slice(text.as_bytes()),
@@ -135,7 +135,7 @@ fn placeholder(name: &str) -> Result<Part, String> {
 }
 
 /// The R4 type of this name that resources can be of.
-pub(super) fn resource_type(name: &str) -> Option<TypeId> {
+pub(in crate::bench) fn resource_type(name: &str) -> Option<TypeId> {
     let of_resources = |ty: &TypeId| facts().get(*ty).kind == Kind::Resource && !facts().get(*ty).is_abstract;
     facts().lookup(name).filter(of_resources)
 }

@@ -8,18 +8,18 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
-use super::error::BenchError;
+use super::super::error::BenchError;
 
 /// Makes connections secure.
 #[derive(Clone)]
-pub(super) struct Tls {
+pub(in crate::bench) struct Tls {
     connector: TlsConnector,
     name: ServerName<'static>,
 }
 
 impl Tls {
     /// For a server of this name.
-    pub(super) fn new(host: &str) -> Result<Tls, BenchError> {
+    pub(in crate::bench) fn new(host: &str) -> Result<Tls, BenchError> {
         let refused = |error: &dyn std::fmt::Display| BenchError::Tls(error.to_string());
         let found = rustls_native_certs::load_native_certs();
         let mut roots = RootCertStore::empty();
@@ -42,7 +42,7 @@ impl Tls {
     }
 
     /// Shakes hands.
-    pub(super) async fn connect(&self, stream: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
+    pub(in crate::bench) async fn connect(&self, stream: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
         self.connector.connect(self.name.clone(), stream).await
     }
 }

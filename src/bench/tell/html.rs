@@ -3,7 +3,7 @@
 
 use askama::Template;
 
-use super::error::BenchError;
+use super::super::error::BenchError;
 use super::report::{ErrorCount, LeftOut, MemoryAt, Outcome, Report, mebibytes, milliseconds, rate};
 
 /// How long the longest bar of a rate is; where bars begin, the template says.
@@ -221,7 +221,7 @@ impl Scale {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::report::tests::report;
+    use crate::bench::tell::report::tests::report;
 
     #[test]
     fn the_page_needs_nothing_beside_it_and_escapes_what_it_shows() {

@@ -2,20 +2,20 @@
 
 use axum::http::Uri;
 
-use super::error::BenchError;
+use super::super::error::BenchError;
 
 /// Where requests go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The FHIR base address without a trailing slash.
-    pub(super) url: String,
-    pub(super) secure: bool,
-    pub(super) host: String,
-    pub(super) port: u16,
+    pub(in crate::bench) url: String,
+    pub(in crate::bench) secure: bool,
+    pub(in crate::bench) host: String,
+    pub(in crate::bench) port: u16,
     /// What `Host` says.
-    pub(super) authority: String,
+    pub(in crate::bench) authority: String,
     /// What paths begin with, without a trailing slash.
-    pub(super) path: String,
+    pub(in crate::bench) path: String,
 }
 
 impl Target {
@@ -45,7 +45,7 @@ impl Target {
     }
 
     /// The path and query of a link that the server gave, absolute or not.
-    pub(super) fn path_of(&self, link: &str) -> Option<String> {
+    pub(in crate::bench) fn path_of(&self, link: &str) -> Option<String> {
         if link.contains(|character: char| character.is_ascii_control() || character == ' ') {
             return None;
         }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::super::error::BenchError;
 use super::dice::{Dice, Reservoir};
-use super::error::BenchError;
 use super::mix::{Draw, Family, Kind, Query, Subject, Who};
 use super::people::People;
 use super::pool::{Code, PersonRows, Pool};
@@ -27,8 +27,8 @@ const HUNDRED_THOUSAND: u64 = 100_000;
 
 /// What was drawn from a lake.
 #[derive(Debug)]
-pub(super) struct Drawn {
-    pub(super) people: People,
+pub(in crate::bench) struct Drawn {
+    pub(in crate::bench) people: People,
     pools: BTreeMap<&'static str, Pool>,
     any: Vec<Arc<Row>>,
     seed: u64,
@@ -36,40 +36,45 @@ pub(super) struct Drawn {
 
 /// A family that can be asked.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) kind: Kind,
-    pub(super) queries: Vec<Ready>,
+pub(in crate::bench) struct Plan {
+    pub(in crate::bench) kind: Kind,
+    pub(in crate::bench) queries: Vec<Ready>,
     /// Rows of the searched table, where they are a figure.
-    pub(super) table_rows: Option<u64>,
+    pub(in crate::bench) table_rows: Option<u64>,
     /// Queries that are left out, and why.
-    pub(super) left_out: Vec<String>,
+    pub(in crate::bench) left_out: Vec<String>,
     total_weight: u64,
 }
 
 /// A query with the rows it may draw.
 #[derive(Debug)]
-pub(super) struct Ready {
-    pub(super) query: Query,
-    pub(super) expects: Option<&'static str>,
+pub(in crate::bench) struct Ready {
+    pub(in crate::bench) query: Query,
+    pub(in crate::bench) expects: Option<&'static str>,
     /// A group is drawn, then a row of it.
-    pub(super) groups: Vec<Vec<Arc<Row>>>,
-    pub(super) others: Vec<Others>,
-    pub(super) people: Arc<[Box<str>]>,
+    pub(in crate::bench) groups: Vec<Vec<Arc<Row>>>,
+    pub(in crate::bench) others: Vec<Others>,
+    pub(in crate::bench) people: Arc<[Box<str>]>,
     /// About how many resources match.
     matches: u64,
 }
 
 /// The rows of another type that have a field.
 #[derive(Debug)]
-pub(super) struct Others {
-    pub(super) ty: TypeId,
-    pub(super) field: Field,
-    pub(super) rows: Vec<Arc<Row>>,
+pub(in crate::bench) struct Others {
+    pub(in crate::bench) ty: TypeId,
+    pub(in crate::bench) field: Field,
+    pub(in crate::bench) rows: Vec<Arc<Row>>,
 }
 
 impl Drawn {
     /// Reads what these families ask for.
-    pub(super) fn read(lake: &Lake, scope: &Arc<Scope>, families: &[Family], seed: u64) -> Result<Drawn, BenchError> {
+    pub(in crate::bench) fn read(
+        lake: &Lake,
+        scope: &Arc<Scope>,
+        families: &[Family],
+        seed: u64,
+    ) -> Result<Drawn, BenchError> {
         let picture = lake.refresh()?;
         let table = |ty| lake.table(&picture, ty, scope);
         let queries: Vec<&Query> = families.iter().flat_map(|family| &family.queries).collect();
@@ -98,7 +103,7 @@ impl Drawn {
     }
 
     /// Makes a family ready; `Err` says why it cannot be asked.
-    pub(super) fn plan(&self, family: &Family) -> Result<Plan, String> {
+    pub(in crate::bench) fn plan(&self, family: &Family) -> Result<Plan, String> {
         let mut left_out = Vec::new();
         let mut queries = Vec::new();
         for query in &family.queries {
@@ -305,7 +310,12 @@ fn asks_for_people(queries: &[&Query]) -> bool {
 }
 
 /// Some of the resources that a scope shows, by type and id.
-pub(super) fn some_of(lake: &Lake, scope: &Arc<Scope>, seed: u64, count: usize) -> Result<Vec<Arc<Row>>, BenchError> {
+pub(in crate::bench) fn some_of(
+    lake: &Lake,
+    scope: &Arc<Scope>,
+    seed: u64,
+    count: usize,
+) -> Result<Vec<Arc<Row>>, BenchError> {
     let picture = lake.refresh()?;
     let types = picture.tables.keys().filter(|(mode, _)| *mode == scope.mode);
     let mut rows = any(types.map(|(_, ty)| lake.table(&picture, *ty, scope)), seed)?;
@@ -334,7 +344,7 @@ fn any(tables: impl Iterator<Item = ScopedTable>, seed: u64) -> Result<Vec<Arc<R
 
 impl Plan {
     /// Draws a query by weight.
-    pub(super) fn draw(&self, dice: &mut Dice) -> Option<&Ready> {
+    pub(in crate::bench) fn draw(&self, dice: &mut Dice) -> Option<&Ready> {
         if let [only] = self.queries.as_slice() {
             return Some(only);
         }
@@ -348,7 +358,7 @@ impl Plan {
     }
 
     /// The people who are asked about with tokens of their own.
-    pub(super) fn token_people(&self) -> BTreeSet<&str> {
+    pub(in crate::bench) fn token_people(&self) -> BTreeSet<&str> {
         let by_patient = self.queries.iter().filter(|ready| ready.query.token == Who::Patient);
         by_patient
             .flat_map(|ready| ready.groups.iter().flatten())
@@ -359,7 +369,7 @@ impl Plan {
 
 impl Ready {
     /// Draws a row.
-    pub(super) fn row(&self, dice: &mut Dice) -> Option<&Arc<Row>> {
+    pub(in crate::bench) fn row(&self, dice: &mut Dice) -> Option<&Arc<Row>> {
         dice.one_of(&self.groups).and_then(|group| dice.one_of(group))
     }
 }
@@ -367,8 +377,8 @@ impl Ready {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::mix::Mix;
-    use crate::bench::target::Target;
+    use crate::bench::ask::mix::Mix;
+    use crate::bench::connect::target::Target;
     use crate::ingest::{self, Session};
     use crate::lake::Mode;
 

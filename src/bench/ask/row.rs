@@ -7,7 +7,7 @@ const SPAN: Days = Days::new(90);
 
 /// A value that a query can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Field {
+pub(in crate::bench) enum Field {
     /// The resource's type.
     Type,
     /// Its id.
@@ -28,7 +28,7 @@ pub(super) enum Field {
 
 impl Field {
     /// All of them, in the order of a row's values.
-    pub(super) const ALL: [Field; 8] = [
+    pub(in crate::bench) const ALL: [Field; 8] = [
         Field::Type,
         Field::Id,
         Field::Patient,
@@ -40,7 +40,7 @@ impl Field {
     ];
 
     /// What a placeholder calls it.
-    pub(super) fn name(self) -> &'static str {
+    pub(in crate::bench) fn name(self) -> &'static str {
         match self {
             Field::Type => "type",
             Field::Id => "id",
@@ -54,28 +54,28 @@ impl Field {
     }
 
     /// The field of a placeholder.
-    pub(super) fn named(name: &str) -> Option<Field> {
+    pub(in crate::bench) fn named(name: &str) -> Option<Field> {
         Field::ALL.into_iter().find(|field| field.name() == name)
     }
 }
 
 /// The values of one resource, as they stand in a query before percent-encoding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Row([Option<Box<str>>; Field::ALL.len()]);
+pub(in crate::bench) struct Row([Option<Box<str>>; Field::ALL.len()]);
 
 impl Row {
     /// The value, if the resource has one.
-    pub(super) fn get(&self, field: Field) -> Option<&str> {
+    pub(in crate::bench) fn get(&self, field: Field) -> Option<&str> {
         self.0[field as usize].as_deref()
     }
 
     /// Sets a value.
-    pub(super) fn set(&mut self, field: Field, value: impl Into<Box<str>>) {
+    pub(in crate::bench) fn set(&mut self, field: Field, value: impl Into<Box<str>>) {
         self.0[field as usize] = Some(value.into());
     }
 
     /// Sets `date` and `until` from a FHIR date or dateTime; one that names no day is left out.
-    pub(super) fn set_date(&mut self, text: &str) {
+    pub(in crate::bench) fn set_date(&mut self, text: &str) {
         let Some(day) = text.get(..10).and_then(|day| day.parse::<NaiveDate>().ok()) else {
             return;
         };
@@ -86,13 +86,13 @@ impl Row {
     }
 
     /// Whether it has all of these.
-    pub(super) fn has(&self, fields: &[Field]) -> bool {
+    pub(in crate::bench) fn has(&self, fields: &[Field]) -> bool {
         fields.iter().all(|field| self.get(*field).is_some())
     }
 }
 
 /// Appends a token's `system|code` as a search value: what separates values is escaped.
-pub(super) fn token(system: Option<&str>, code: &str, out: &mut String) {
+pub(in crate::bench) fn token(system: Option<&str>, code: &str, out: &mut String) {
     if let Some(system) = system {
         escape(system, out);
         out.push('|');

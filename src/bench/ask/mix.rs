@@ -7,40 +7,40 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::super::error::BenchError;
 use super::builtin;
-use super::error::BenchError;
 use super::row::Field;
 use super::template::{Template, resource_type};
 use crate::fhir::{TypeId, facts};
 
 /// The most clients of a family.
-pub(super) const MOST_CLIENTS: usize = 10_000;
+pub(in crate::bench) const MOST_CLIENTS: usize = 10_000;
 
 /// Families of queries.
 #[derive(Clone, Debug)]
 pub struct Mix {
-    pub(super) name: String,
-    pub(super) families: Vec<Family>,
+    pub(in crate::bench) name: String,
+    pub(in crate::bench) families: Vec<Family>,
 }
 
 /// Queries that are timed together.
 #[derive(Clone, Debug)]
-pub(super) struct Family {
-    pub(super) name: String,
+pub(in crate::bench) struct Family {
+    pub(in crate::bench) name: String,
     /// Which of the program's own mixes it is of.
     mix: String,
-    pub(super) kind: Kind,
+    pub(in crate::bench) kind: Kind,
     /// Numbers of clients, if not those that the bench is told.
-    pub(super) clients: Option<Vec<usize>>,
+    pub(in crate::bench) clients: Option<Vec<usize>>,
     /// Whether the rows of the searched table are a figure.
-    pub(super) scans: bool,
-    pub(super) queries: Vec<Query>,
+    pub(in crate::bench) scans: bool,
+    pub(in crate::bench) queries: Vec<Query>,
 }
 
 /// How a family's queries follow each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Kind {
+pub(in crate::bench) enum Kind {
     /// Any of them, for a time.
     #[default]
     Timed,
@@ -55,7 +55,7 @@ pub(super) enum Kind {
 /// Which rows a query's values are taken from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Draw {
+pub(in crate::bench) enum Draw {
     /// All alike.
     #[default]
     Rows,
@@ -77,7 +77,7 @@ pub(super) enum Draw {
 /// Whose token a request carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Who {
+pub(in crate::bench) enum Who {
     /// The application's.
     #[default]
     Application,
@@ -87,19 +87,19 @@ pub(super) enum Who {
 
 /// One query.
 #[derive(Clone, Debug)]
-pub(super) struct Query {
+pub(in crate::bench) struct Query {
     /// As the mix has it.
-    pub(super) text: String,
-    pub(super) request: Request,
-    pub(super) subject: Subject,
-    pub(super) draw: Draw,
-    pub(super) token: Who,
-    pub(super) weight: u32,
+    pub(in crate::bench) text: String,
+    pub(in crate::bench) request: Request,
+    pub(in crate::bench) subject: Subject,
+    pub(in crate::bench) draw: Draw,
+    pub(in crate::bench) token: Who,
+    pub(in crate::bench) weight: u32,
 }
 
 /// What is sent.
 #[derive(Clone, Debug)]
-pub(super) enum Request {
+pub(in crate::bench) enum Request {
     /// `GET` of this.
     Get(Template),
     /// A form, posted to this.
@@ -110,7 +110,7 @@ pub(super) enum Request {
 
 /// What a query is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Subject {
+pub(in crate::bench) enum Subject {
     /// Resources of a type.
     Type(TypeId),
     /// Resources of any type.
@@ -406,7 +406,7 @@ impl Query {
     }
 
     /// The fields that a drawn row must have.
-    pub(super) fn own(&self) -> Vec<Field> {
+    pub(in crate::bench) fn own(&self) -> Vec<Field> {
         let mut fields: Vec<Field> = self.templates().into_iter().flat_map(Template::own).collect();
         if self.token == Who::Patient && !fields.contains(&Field::Patient) {
             fields.push(Field::Patient);
@@ -415,17 +415,17 @@ impl Query {
     }
 
     /// The fields of rows of other types.
-    pub(super) fn others(&self) -> Vec<(TypeId, Field)> {
+    pub(in crate::bench) fn others(&self) -> Vec<(TypeId, Field)> {
         self.templates().into_iter().flat_map(Template::others).collect()
     }
 
     /// Whether it names many people.
-    pub(super) fn names_people(&self) -> bool {
+    pub(in crate::bench) fn names_people(&self) -> bool {
         self.templates().into_iter().any(Template::names_people)
     }
 
     /// The type that a good answer is of, where it can be told.
-    pub(super) fn expects(&self) -> Option<&'static str> {
+    pub(in crate::bench) fn expects(&self) -> Option<&'static str> {
         match (&self.request, self.subject) {
             (Request::View(_), _) | (_, Subject::Lake) => None,
             (Request::Form(..), _) => Some("Bundle"),

@@ -8,28 +8,28 @@ use siphasher::sip::SipHasher13;
 
 /// A stream of throws.
 #[derive(Clone)]
-pub(super) struct Dice(ChaCha8Rng);
+pub(in crate::bench) struct Dice(ChaCha8Rng);
 
 impl Dice {
     /// The stream for a purpose, and for one of several that share it.
-    pub(super) fn new(seed: u64, purpose: &str, index: u64) -> Dice {
+    pub(in crate::bench) fn new(seed: u64, purpose: &str, index: u64) -> Dice {
         let mut hasher = SipHasher13::new_with_keys(seed, index);
         hasher.write(purpose.as_bytes());
         Dice(ChaCha8Rng::seed_from_u64(hasher.finish()))
     }
 
     /// A number in `0..end`; 0 where `end` is 0.
-    pub(super) fn below(&mut self, end: usize) -> usize {
+    pub(in crate::bench) fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.0.next_u64()) * end as u128) >> 64) as usize
     }
 
     /// One of these; `None` of nothing.
-    pub(super) fn one_of<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
+    pub(in crate::bench) fn one_of<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         items.get(self.below(items.len()))
     }
 
     /// Puts so many items, drawn without repetition, at the front.
-    pub(super) fn deal<T>(&mut self, items: &mut [T], many: usize) {
+    pub(in crate::bench) fn deal<T>(&mut self, items: &mut [T], many: usize) {
         for at in 0..many.min(items.len()) {
             let other = at + self.below(items.len() - at);
             items.swap(at, other);
@@ -39,7 +39,7 @@ impl Dice {
 
 /// A sample of a stream of unknown length, each item as likely as any other.
 #[derive(Clone, Debug)]
-pub(super) struct Reservoir<T> {
+pub(in crate::bench) struct Reservoir<T> {
     items: Vec<T>,
     seen: u64,
     most: usize,
@@ -47,7 +47,7 @@ pub(super) struct Reservoir<T> {
 
 impl<T> Reservoir<T> {
     /// An empty sample of so many items at most.
-    pub(super) fn new(most: usize) -> Reservoir<T> {
+    pub(in crate::bench) fn new(most: usize) -> Reservoir<T> {
         Reservoir {
             items: Vec::new(),
             seen: 0,
@@ -56,7 +56,7 @@ impl<T> Reservoir<T> {
     }
 
     /// Considers the next item, which is made only if it is taken.
-    pub(super) fn offer(&mut self, dice: &mut Dice, item: impl FnOnce() -> T) {
+    pub(in crate::bench) fn offer(&mut self, dice: &mut Dice, item: impl FnOnce() -> T) {
         self.seen += 1;
         if self.items.len() < self.most {
             self.items.push(item());
@@ -69,12 +69,12 @@ impl<T> Reservoir<T> {
     }
 
     /// How many items there were.
-    pub(super) fn seen(&self) -> u64 {
+    pub(in crate::bench) fn seen(&self) -> u64 {
         self.seen
     }
 
     /// The sample.
-    pub(super) fn items(&self) -> &[T] {
+    pub(in crate::bench) fn items(&self) -> &[T] {
         &self.items
     }
 }

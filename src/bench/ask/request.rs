@@ -1,10 +1,10 @@
 //! A request as bytes: a query with the values of a row in its places.
 
+use super::super::connect::target::Target;
 use super::dice::Dice;
 use super::mix::Request;
 use super::plan::{Others, Ready};
 use super::row::{Field, Row};
-use super::target::Target;
 use super::template::Values;
 use crate::fhir::TypeId;
 
@@ -32,7 +32,14 @@ impl Values for RowValues<'_> {
 
 impl Ready {
     /// Writes the request for a row, in place of what was in `out`.
-    pub(super) fn request(&self, row: &Row, target: &Target, token: Option<&str>, dice: &mut Dice, out: &mut Vec<u8>) {
+    pub(in crate::bench) fn request(
+        &self,
+        row: &Row,
+        target: &Target,
+        token: Option<&str>,
+        dice: &mut Dice,
+        out: &mut Vec<u8>,
+    ) {
         let values = RowValues { ready: self, row };
         out.clear();
         match &self.query.request {
@@ -61,7 +68,7 @@ impl Ready {
 }
 
 /// A `GET` of a path below the server's root.
-pub(super) fn get(path: &str, target: &Target, token: Option<&str>, out: &mut Vec<u8>) {
+pub(in crate::bench) fn get(path: &str, target: &Target, token: Option<&str>, out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(b"GET ");
     out.extend_from_slice(path.as_bytes());

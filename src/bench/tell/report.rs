@@ -6,164 +6,164 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::BenchError;
+use super::super::error::BenchError;
 
 /// The version of the JSON form.
-pub(super) const FORMAT: u32 = 1;
+pub(in crate::bench) const FORMAT: u32 = 1;
 
 /// A bench's outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The version of this form.
-    pub(super) tabularium_bench: u32,
+    pub(in crate::bench) tabularium_bench: u32,
     /// When it began.
-    pub(super) at: String,
-    pub(super) program: Program,
-    pub(super) machine: Machine,
-    pub(super) server: Server,
-    pub(super) lake: LakeSize,
-    pub(super) mix: String,
-    pub(super) seed: u64,
-    pub(super) seconds: f64,
-    pub(super) warm_up_seconds: f64,
+    pub(in crate::bench) at: String,
+    pub(in crate::bench) program: Program,
+    pub(in crate::bench) machine: Machine,
+    pub(in crate::bench) server: Server,
+    pub(in crate::bench) lake: LakeSize,
+    pub(in crate::bench) mix: String,
+    pub(in crate::bench) seed: u64,
+    pub(in crate::bench) seconds: f64,
+    pub(in crate::bench) warm_up_seconds: f64,
     /// Whether somebody pressed Ctrl-C before all was measured.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
-    pub(super) interrupted: bool,
+    pub(in crate::bench) interrupted: bool,
     /// Whether the server was gone, or took no token any more, before all was measured.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
-    pub(super) ended_early: bool,
-    pub(super) results: Vec<Outcome>,
-    pub(super) left_out: Vec<LeftOut>,
+    pub(in crate::bench) ended_early: bool,
+    pub(in crate::bench) results: Vec<Outcome>,
+    pub(in crate::bench) left_out: Vec<LeftOut>,
 }
 
 /// The program that asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Program {
-    pub(super) version: String,
+pub(in crate::bench) struct Program {
+    pub(in crate::bench) version: String,
     /// `release` or `debug`.
-    pub(super) build: String,
+    pub(in crate::bench) build: String,
 }
 
 /// The machine that it ran on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Machine {
-    pub(super) system: String,
-    pub(super) processor: Option<String>,
-    pub(super) cores: usize,
-    pub(super) memory_bytes: Option<u64>,
+pub(in crate::bench) struct Machine {
+    pub(in crate::bench) system: String,
+    pub(in crate::bench) processor: Option<String>,
+    pub(in crate::bench) cores: usize,
+    pub(in crate::bench) memory_bytes: Option<u64>,
 }
 
 /// The server that was asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Server {
+pub(in crate::bench) struct Server {
     /// Its address, if it was given; the bench started one otherwise.
-    pub(super) url: Option<String>,
+    pub(in crate::bench) url: Option<String>,
     /// What it calls itself.
-    pub(super) software: Option<String>,
-    pub(super) version: Option<String>,
+    pub(in crate::bench) software: Option<String>,
+    pub(in crate::bench) version: Option<String>,
     /// The most memory that it ever had in use, if the bench started it.
-    pub(super) peak_memory_bytes: Option<u64>,
+    pub(in crate::bench) peak_memory_bytes: Option<u64>,
 }
 
 /// What was drawn from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct LakeSize {
-    pub(super) snapshot: u64,
-    pub(super) resources: u64,
-    pub(super) bytes: u64,
-    pub(super) types: BTreeMap<String, u64>,
+pub(in crate::bench) struct LakeSize {
+    pub(in crate::bench) snapshot: u64,
+    pub(in crate::bench) resources: u64,
+    pub(in crate::bench) bytes: u64,
+    pub(in crate::bench) types: BTreeMap<String, u64>,
 }
 
 /// A family's figures at a number of clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Outcome {
-    pub(super) family: String,
-    pub(super) clients: usize,
+pub(in crate::bench) struct Outcome {
+    pub(in crate::bench) family: String,
+    pub(in crate::bench) clients: usize,
     /// How long it took.
-    pub(super) seconds: f64,
+    pub(in crate::bench) seconds: f64,
     /// Good answers, and how many a second.
-    pub(super) answers: u64,
-    pub(super) per_second: f64,
+    pub(in crate::bench) answers: u64,
+    pub(in crate::bench) per_second: f64,
     /// Of good answers.
-    pub(super) latency_ms: Latency,
+    pub(in crate::bench) latency_ms: Latency,
     /// Of the bodies of good answers.
-    pub(super) bytes: u64,
+    pub(in crate::bench) bytes: u64,
     /// Rows of the searched table that were gone through in a second.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub(super) rows_per_second: Option<f64>,
+    pub(in crate::bench) rows_per_second: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub(super) pages: Option<Pages>,
+    pub(in crate::bench) pages: Option<Pages>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub(super) soak: Option<Soak>,
-    pub(super) failed: u64,
-    pub(super) errors: Vec<ErrorCount>,
+    pub(in crate::bench) soak: Option<Soak>,
+    pub(in crate::bench) failed: u64,
+    pub(in crate::bench) errors: Vec<ErrorCount>,
     /// The most memory that the server had in use meanwhile, if the bench started it.
-    pub(super) server_memory_bytes: Option<u64>,
+    pub(in crate::bench) server_memory_bytes: Option<u64>,
     /// What was asked.
-    pub(super) queries: Vec<String>,
+    pub(in crate::bench) queries: Vec<String>,
 }
 
 /// Latencies in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Latency {
-    pub(super) mean: f64,
-    pub(super) p50: f64,
-    pub(super) p90: f64,
-    pub(super) p99: f64,
-    pub(super) p999: f64,
-    pub(super) max: f64,
+pub(in crate::bench) struct Latency {
+    pub(in crate::bench) mean: f64,
+    pub(in crate::bench) p50: f64,
+    pub(in crate::bench) p90: f64,
+    pub(in crate::bench) p99: f64,
+    pub(in crate::bench) p999: f64,
+    pub(in crate::bench) max: f64,
 }
 
 /// Walks over pages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Pages {
+pub(in crate::bench) struct Pages {
     /// Whole walks.
-    pub(super) walks: u64,
-    pub(super) resources: u64,
+    pub(in crate::bench) walks: u64,
+    pub(in crate::bench) resources: u64,
     /// Over the time of the requests.
-    pub(super) resources_per_second: f64,
+    pub(in crate::bench) resources_per_second: f64,
     /// Medians over the walks.
-    pub(super) first_page_ms: f64,
-    pub(super) last_page_ms: f64,
+    pub(in crate::bench) first_page_ms: f64,
+    pub(in crate::bench) last_page_ms: f64,
 }
 
 /// What a soak did besides asking, and the server's memory meanwhile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Soak {
-    pub(super) imports: u64,
-    pub(super) erasures: u64,
+pub(in crate::bench) struct Soak {
+    pub(in crate::bench) imports: u64,
+    pub(in crate::bench) erasures: u64,
     /// The highest of each of sixty stretches of time.
-    pub(super) memory: Vec<MemoryAt>,
+    pub(in crate::bench) memory: Vec<MemoryAt>,
     /// How many times as much memory is in use at the end as at a sixth of the time, the tenth minute of an hour.
-    pub(super) growth: Option<f64>,
+    pub(in crate::bench) growth: Option<f64>,
     /// What is in use some time after the last request.
-    pub(super) bytes_after: Option<u64>,
+    pub(in crate::bench) bytes_after: Option<u64>,
     /// How long after.
-    pub(super) seconds_after: f64,
+    pub(in crate::bench) seconds_after: f64,
 }
 
 /// The memory in use at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct MemoryAt {
-    pub(super) seconds: f64,
-    pub(super) bytes: u64,
+pub(in crate::bench) struct MemoryAt {
+    pub(in crate::bench) seconds: f64,
+    pub(in crate::bench) bytes: u64,
 }
 
 /// Errors of one sort.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct ErrorCount {
+pub(in crate::bench) struct ErrorCount {
     /// A status, `connection`, `timeout` or what else was wrong.
-    pub(super) status: String,
-    pub(super) count: u64,
+    pub(in crate::bench) status: String,
+    pub(in crate::bench) count: u64,
     /// What the first of them said.
-    pub(super) message: String,
+    pub(in crate::bench) message: String,
 }
 
 /// What was not asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct LeftOut {
-    pub(super) family: String,
-    pub(super) reason: String,
+pub(in crate::bench) struct LeftOut {
+    pub(in crate::bench) family: String,
+    pub(in crate::bench) reason: String,
 }
 
 /// The line above the figures.
@@ -243,7 +243,7 @@ impl Report {
     }
 
     /// The circumstances, by name.
-    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
+    pub(in crate::bench) fn facts(&self) -> Vec<(&'static str, String)> {
         let mut server = self.server.make();
         match &self.server.url {
             Some(url) => server.push_str(&format!(" at {url}")),
@@ -291,7 +291,7 @@ impl Report {
 
 impl Server {
     /// What it calls itself, with its version.
-    pub(super) fn make(&self) -> String {
+    pub(in crate::bench) fn make(&self) -> String {
         match (&self.software, &self.version) {
             (Some(software), Some(version)) => format!("{software} {version}"),
             (Some(software), None) => software.clone(),
@@ -302,7 +302,7 @@ impl Server {
 
 impl Outcome {
     /// Its line of the table.
-    pub(super) fn line(&self) -> String {
+    pub(in crate::bench) fn line(&self) -> String {
         let Latency {
             p50, p90, p99, p999, ..
         } = self.latency_ms;
@@ -324,7 +324,7 @@ impl Outcome {
     }
 
     /// A latency as it is shown: none where nothing was answered.
-    pub(super) fn latency(&self, milliseconds: f64) -> String {
+    pub(in crate::bench) fn latency(&self, milliseconds: f64) -> String {
         match self.answers {
             0 => "-".to_owned(),
             _ => self::milliseconds(milliseconds),
@@ -332,7 +332,7 @@ impl Outcome {
     }
 
     /// Megabytes of bodies in a second.
-    pub(super) fn megabytes_per_second(&self) -> f64 {
+    pub(in crate::bench) fn megabytes_per_second(&self) -> f64 {
         if self.seconds > 0.0 {
             self.bytes as f64 / 1e6 / self.seconds
         } else {
@@ -341,7 +341,7 @@ impl Outcome {
     }
 
     /// Figures that not every family has.
-    pub(super) fn besides(&self) -> Vec<String> {
+    pub(in crate::bench) fn besides(&self) -> Vec<String> {
         let mut besides = Vec::new();
         if let Some(rows) = self.rows_per_second {
             besides.push(format!("{} million rows/s", rate(rows / 1e6)));
@@ -375,7 +375,7 @@ impl Outcome {
 }
 
 /// A number with three digits or so.
-pub(super) fn rate(number: f64) -> String {
+pub(in crate::bench) fn rate(number: f64) -> String {
     match number {
         n if n >= 100.0 => format!("{n:.0}"),
         n if n >= 10.0 => format!("{n:.1}"),
@@ -384,7 +384,7 @@ pub(super) fn rate(number: f64) -> String {
 }
 
 /// Milliseconds, to the microsecond where they are few.
-pub(super) fn milliseconds(number: f64) -> String {
+pub(in crate::bench) fn milliseconds(number: f64) -> String {
     match number {
         n if n >= 1000.0 => format!("{n:.0}"),
         n if n >= 100.0 => format!("{n:.1}"),
@@ -393,12 +393,12 @@ pub(super) fn milliseconds(number: f64) -> String {
     }
 }
 
-pub(super) fn mebibytes(bytes: u64) -> String {
+pub(in crate::bench) fn mebibytes(bytes: u64) -> String {
     format!("{} MiB", bytes.div_ceil(1024 * 1024))
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::bench) mod tests {
     use super::*;
 
     /// A report of one family with the given rate.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::error::BenchError;
+use super::super::error::BenchError;
 
 /// How long a server may take to stop by itself.
 const GRACE: Duration = Duration::from_secs(10);

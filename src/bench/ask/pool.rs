@@ -10,8 +10,8 @@ use arrow::datatypes::DataType;
 use rustc_hash::FxHasher;
 use serde_json::{Value, json};
 
+use super::super::error::BenchError;
 use super::dice::{Dice, Reservoir};
-use super::error::BenchError;
 use super::people::People;
 use super::row::{Field, Row, token};
 use crate::fhir::{TypeId, facts};
@@ -31,33 +31,33 @@ type Map<K, V> = HashMap<K, V, BuildHasherDefault<FxHasher>>;
 
 /// A type's rows.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(in crate::bench) struct Pool {
     /// How many the scope shows.
-    pub(super) rows: u64,
+    pub(in crate::bench) rows: u64,
     /// Some of them.
-    pub(super) sample: Vec<Arc<Row>>,
+    pub(in crate::bench) sample: Vec<Arc<Row>>,
     /// The codes, by their text.
-    pub(super) codes: Vec<Code>,
+    pub(in crate::bench) codes: Vec<Code>,
     /// The rows of the people that were chosen, in the order of the people.
-    pub(super) people: Vec<PersonRows>,
+    pub(in crate::bench) people: Vec<PersonRows>,
 }
 
 /// The rows with a code.
 #[derive(Debug)]
-pub(super) struct Code {
+pub(in crate::bench) struct Code {
     /// `system|code`.
-    pub(super) text: Box<str>,
+    pub(in crate::bench) text: Box<str>,
     /// How many there are.
-    pub(super) rows: u64,
+    pub(in crate::bench) rows: u64,
     /// Some of them.
-    pub(super) sample: Vec<Arc<Row>>,
+    pub(in crate::bench) sample: Vec<Arc<Row>>,
 }
 
 /// The rows of a person.
 #[derive(Debug)]
-pub(super) struct PersonRows {
+pub(in crate::bench) struct PersonRows {
     /// Some of them, each with the number of the person's rows that have its code.
-    pub(super) sample: Vec<(Arc<Row>, u32)>,
+    pub(in crate::bench) sample: Vec<(Arc<Row>, u32)>,
 }
 
 /// A value of a row and the FHIRPath that may lead to it; of several, the first that the type has.
@@ -100,7 +100,7 @@ const DATES: &[&str] = &[
 
 impl Pool {
     /// Reads a type's rows, with all that can be asked for.
-    pub(super) fn read(table: &ScopedTable, people: &People, seed: u64) -> Result<Pool, BenchError> {
+    pub(in crate::bench) fn read(table: &ScopedTable, people: &People, seed: u64) -> Result<Pool, BenchError> {
         let name = facts().get(table.ty()).name;
         let mut filling = Filling::new(Dice::new(seed, name, 0), people, name == "Patient");
         let columns = columns(table.ty());
@@ -109,7 +109,7 @@ impl Pool {
     }
 
     /// Offers the ids of a type's rows; gives how many there are.
-    pub(super) fn ids(table: &ScopedTable, mut take: impl FnMut(&str)) -> Result<u64, BenchError> {
+    pub(in crate::bench) fn ids(table: &ScopedTable, mut take: impl FnMut(&str)) -> Result<u64, BenchError> {
         let mut many = 0;
         rows(table, &[("id".to_owned(), "getResourceKey()".to_owned())], |batch| {
             many += batch.num_rows() as u64;

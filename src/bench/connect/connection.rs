@@ -13,7 +13,7 @@ use super::target::Target;
 use super::tls::Tls;
 
 /// How long an answer may take.
-pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+pub(in crate::bench) const PATIENCE: Duration = Duration::from_secs(120);
 /// Bytes that an answer's head may have.
 const HEAD: usize = 64 * 1024;
 /// Bytes read at once.
@@ -24,7 +24,7 @@ const HEADERS: usize = 100;
 
 /// Why there was no answer.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ExchangeError {
+pub(in crate::bench) enum ExchangeError {
     /// No connection could be made.
     #[error("cannot connect: {0}")]
     Connect(std::io::Error),
@@ -47,12 +47,12 @@ pub(super) enum ExchangeError {
 
 /// What came back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
-    pub(super) status: u16,
+pub(in crate::bench) struct Answer {
+    pub(in crate::bench) status: u16,
     /// Bytes of the body.
-    pub(super) bytes: u64,
+    pub(in crate::bench) bytes: u64,
     /// Whether the connection is to be used no more.
-    pub(super) last: bool,
+    pub(in crate::bench) last: bool,
 }
 
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -60,7 +60,7 @@ trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 /// An open connection.
-pub(super) struct Connection {
+pub(in crate::bench) struct Connection {
     stream: Box<dyn Stream>,
     buffer: Vec<u8>,
     /// Whether an answer has come over it.
@@ -69,7 +69,7 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Connects.
-    pub(super) async fn open(target: &Target, tls: Option<&Tls>) -> Result<Connection, ExchangeError> {
+    pub(in crate::bench) async fn open(target: &Target, tls: Option<&Tls>) -> Result<Connection, ExchangeError> {
         let connect = async {
             let stream = TcpStream::connect((target.host.as_str(), target.port)).await?;
             stream.set_nodelay(true)?;
@@ -91,13 +91,13 @@ impl Connection {
     }
 
     /// Whether an answer has come over it: if so, a server may have closed it since.
-    pub(super) fn used(&self) -> bool {
+    pub(in crate::bench) fn used(&self) -> bool {
         self.used
     }
 
     /// Sends a request and waits for its answer; `kept` then holds the first `keep` bytes of its body, or more of an
     /// error's.
-    pub(super) async fn exchange(
+    pub(in crate::bench) async fn exchange(
         &mut self,
         request: &[u8],
         keep: usize,

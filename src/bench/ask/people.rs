@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use super::super::error::BenchError;
 use super::dice::{Dice, Reservoir};
-use super::error::BenchError;
 use super::pool::Pool;
 use crate::lake::scan::ScopedTable;
 
@@ -14,14 +14,14 @@ const CHOSEN: usize = 1_000;
 
 /// People's ids.
 #[derive(Debug, Default)]
-pub(super) struct People {
+pub(in crate::bench) struct People {
     all: Vec<Box<str>>,
     chosen: HashSet<Box<str>>,
 }
 
 impl People {
     /// Reads them from the table of Patients.
-    pub(super) fn read(patients: &ScopedTable, seed: u64) -> Result<People, BenchError> {
+    pub(in crate::bench) fn read(patients: &ScopedTable, seed: u64) -> Result<People, BenchError> {
         let mut dice = Dice::new(seed, "people", 0);
         let mut ids: Reservoir<Box<str>> = Reservoir::new(MOST);
         Pool::ids(patients, |id| ids.offer(&mut dice, || id.into()))?;
@@ -33,17 +33,17 @@ impl People {
     }
 
     /// All of them.
-    pub(super) fn all(&self) -> &[Box<str>] {
+    pub(in crate::bench) fn all(&self) -> &[Box<str>] {
         &self.all
     }
 
     /// Those asked about by themselves, in their order.
-    pub(super) fn chosen(&self) -> &[Box<str>] {
+    pub(in crate::bench) fn chosen(&self) -> &[Box<str>] {
         &self.all[..self.all.len().min(CHOSEN)]
     }
 
     /// Whether somebody is among them.
-    pub(super) fn is_chosen(&self, id: &str) -> bool {
+    pub(in crate::bench) fn is_chosen(&self, id: &str) -> bool {
         self.chosen.contains(id)
     }
 }

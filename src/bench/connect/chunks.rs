@@ -2,7 +2,7 @@
 
 /// How far into a chunked body one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Chunks {
+pub(in crate::bench) enum Chunks {
     /// In a chunk's size.
     Size { size: u64, digits: u32 },
     /// Behind the size, before the line's end.
@@ -19,16 +19,16 @@ pub(super) enum Chunks {
 
 /// Bytes that are no chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Malformed;
+pub(in crate::bench) struct Malformed;
 
 impl Chunks {
     /// Before the first byte.
-    pub(super) fn new() -> Chunks {
+    pub(in crate::bench) fn new() -> Chunks {
         Chunks::Size { size: 0, digits: 0 }
     }
 
     /// Takes bytes and gives how many of them were the body's; the rest came behind its end.
-    pub(super) fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> Result<usize, Malformed> {
+    pub(in crate::bench) fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> Result<usize, Malformed> {
         let mut at = 0;
         while at < bytes.len() {
             let byte = bytes[at];

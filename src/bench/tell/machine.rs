@@ -9,7 +9,7 @@ use super::report::{Machine, MemoryAt};
 const SAMPLE: Duration = Duration::from_millis(100);
 
 /// The machine that the bench runs on.
-pub(super) fn machine() -> Machine {
+pub(in crate::bench) fn machine() -> Machine {
     let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     Machine {
@@ -21,12 +21,12 @@ pub(super) fn machine() -> Machine {
 }
 
 /// The memory that a process has in use.
-pub(super) fn memory(process: u32) -> Option<u64> {
+pub(in crate::bench) fn memory(process: u32) -> Option<u64> {
     status(process, "VmRSS")
 }
 
 /// The most memory that a process ever had in use.
-pub(super) fn peak_memory(process: u32) -> Option<u64> {
+pub(in crate::bench) fn peak_memory(process: u32) -> Option<u64> {
     status(process, "VmHWM")
 }
 
@@ -49,13 +49,13 @@ fn kibibytes(text: &str) -> Option<u64> {
 }
 
 /// Looks at a process's memory until it is dropped.
-pub(super) struct Memory {
+pub(in crate::bench) struct Memory {
     seen: Arc<Mutex<Vec<MemoryAt>>>,
     task: Option<tokio::task::JoinHandle<()>>,
 }
 
 impl Memory {
-    pub(super) fn watch(process: Option<u32>) -> Memory {
+    pub(in crate::bench) fn watch(process: Option<u32>) -> Memory {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let task = process.map(|process| {
             let (seen, begun) = (seen.clone(), Instant::now());
@@ -73,17 +73,17 @@ impl Memory {
     }
 
     /// All that was seen.
-    pub(super) fn samples(&self) -> Vec<MemoryAt> {
+    pub(in crate::bench) fn samples(&self) -> Vec<MemoryAt> {
         lock(&self.seen).clone()
     }
 
     /// The most seen, where something was.
-    pub(super) fn most(&self) -> Option<u64> {
+    pub(in crate::bench) fn most(&self) -> Option<u64> {
         lock(&self.seen).iter().map(|sample| sample.bytes).max()
     }
 
     /// What was seen last.
-    pub(super) fn last(&self) -> Option<u64> {
+    pub(in crate::bench) fn last(&self) -> Option<u64> {
         lock(&self.seen).last().map(|sample| sample.bytes)
     }
 }

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::client::{Job, Line, failed, judge, message, tally};
+use super::super::connect::client::{Job, Line, failed, judge, message, tally};
+use super::super::error::BenchError;
+use super::super::tell::tally::Tally;
 use super::dice::Dice;
-use super::error::BenchError;
 use super::plan::Ready;
 use super::request::get;
-use super::tally::Tally;
 
 /// How many times the time of a run the first walk may take, since a walk that is not whole says little.
 const LONGEST: u32 = 20;
@@ -32,7 +32,7 @@ struct Link {
 }
 
 /// Walks again and again until the time is over; a walk that has begun is finished.
-pub(super) async fn walks(job: Arc<Job>, mut dice: Dice, time: Duration) -> Result<Tally, BenchError> {
+pub(in crate::bench) async fn walks(job: Arc<Job>, mut dice: Dice, time: Duration) -> Result<Tally, BenchError> {
     let mut tally = tally()?;
     let begun = Instant::now();
     let (until, latest) = (begun + time, begun + time * LONGEST);

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::super::ask::dice::Dice;
+use super::super::ask::mix::Who;
+use super::super::ask::plan::{Plan, Ready};
+use super::super::ask::row::{Field, Row};
+use super::super::error::BenchError;
+use super::super::tell::tally::Tally;
 use super::connection::{Answer, Connection, ExchangeError};
-use super::dice::Dice;
-use super::error::BenchError;
-use super::mix::Who;
-use super::plan::{Plan, Ready};
-use super::row::{Field, Row};
-use super::tally::Tally;
 use super::target::Target;
 use super::tls::Tls;
 
@@ -24,25 +24,25 @@ const PAUSE: Duration = Duration::from_millis(50);
 const MESSAGE: usize = 300;
 
 /// What all clients of a run share.
-pub(super) struct Job {
-    pub(super) target: Target,
-    pub(super) tls: Option<Tls>,
-    pub(super) plan: Plan,
-    pub(super) tokens: Tokens,
+pub(in crate::bench) struct Job {
+    pub(in crate::bench) target: Target,
+    pub(in crate::bench) tls: Option<Tls>,
+    pub(in crate::bench) plan: Plan,
+    pub(in crate::bench) tokens: Tokens,
 }
 
 /// The tokens that requests carry.
 #[derive(Clone, Default)]
-pub(super) struct Tokens {
+pub(in crate::bench) struct Tokens {
     /// The application's; none for a server that wants none.
-    pub(super) application: Option<Arc<str>>,
+    pub(in crate::bench) application: Option<Arc<str>>,
     /// Those of Patients, by id. Whoever has none is asked about with the application's.
-    pub(super) patients: Arc<HashMap<Box<str>, Arc<str>>>,
+    pub(in crate::bench) patients: Arc<HashMap<Box<str>, Arc<str>>>,
 }
 
 impl Tokens {
     /// The token for a query about a row.
-    pub(super) fn of(&self, who: Who, row: &Row) -> Option<&str> {
+    pub(in crate::bench) fn of(&self, who: Who, row: &Row) -> Option<&str> {
         let own = match who {
             Who::Application => None,
             Who::Patient => row.get(Field::Patient).and_then(|patient| self.patients.get(patient)),
@@ -52,16 +52,16 @@ impl Tokens {
 }
 
 /// A client's way to the server.
-pub(super) struct Line<'a> {
+pub(in crate::bench) struct Line<'a> {
     target: &'a Target,
     tls: Option<&'a Tls>,
     connection: Option<Connection>,
     /// The beginning of the last answer's body.
-    pub(super) kept: Vec<u8>,
+    pub(in crate::bench) kept: Vec<u8>,
 }
 
 impl<'a> Line<'a> {
-    pub(super) fn new(target: &'a Target, tls: Option<&'a Tls>) -> Line<'a> {
+    pub(in crate::bench) fn new(target: &'a Target, tls: Option<&'a Tls>) -> Line<'a> {
         Line {
             target,
             tls,
@@ -71,7 +71,11 @@ impl<'a> Line<'a> {
     }
 
     /// Sends a request; gives the answer and how long it took. Connecting, where that is needed, is not counted.
-    pub(super) async fn send(&mut self, request: &[u8], keep: usize) -> Result<(Answer, Duration), ExchangeError> {
+    pub(in crate::bench) async fn send(
+        &mut self,
+        request: &[u8],
+        keep: usize,
+    ) -> Result<(Answer, Duration), ExchangeError> {
         loop {
             let mut connection = match self.connection.take() {
                 Some(connection) => connection,
@@ -95,7 +99,7 @@ impl<'a> Line<'a> {
 }
 
 /// Asks until the time is over, once at least.
-pub(super) async fn timed(job: Arc<Job>, mut dice: Dice, until: Instant) -> Result<Tally, BenchError> {
+pub(in crate::bench) async fn timed(job: Arc<Job>, mut dice: Dice, until: Instant) -> Result<Tally, BenchError> {
     let mut tally = tally()?;
     let mut line = Line::new(&job.target, job.tls.as_ref());
     let mut request = Vec::new();
@@ -113,7 +117,7 @@ pub(super) async fn timed(job: Arc<Job>, mut dice: Dice, until: Instant) -> Resu
 }
 
 /// Asks about each group of rows once, until the time is over.
-pub(super) async fn once(job: Arc<Job>, mut dice: Dice, until: Instant) -> Result<Tally, BenchError> {
+pub(in crate::bench) async fn once(job: Arc<Job>, mut dice: Dice, until: Instant) -> Result<Tally, BenchError> {
     let mut tally = tally()?;
     let mut line = Line::new(&job.target, job.tls.as_ref());
     let mut request = Vec::new();
@@ -130,7 +134,7 @@ pub(super) async fn once(job: Arc<Job>, mut dice: Dice, until: Instant) -> Resul
 }
 
 /// An empty tally.
-pub(super) fn tally() -> Result<Tally, BenchError> {
+pub(in crate::bench) fn tally() -> Result<Tally, BenchError> {
     Tally::new().map_err(|error| BenchError::Io(std::io::Error::other(error)))
 }
 
@@ -155,7 +159,7 @@ async fn ask(
 }
 
 /// Notes that there was no answer.
-pub(super) async fn failed(error: ExchangeError, tally: &mut Tally) {
+pub(in crate::bench) async fn failed(error: ExchangeError, tally: &mut Tally) {
     let sort = match &error {
         ExchangeError::Late => "timeout",
         _ => "connection",
@@ -167,7 +171,7 @@ pub(super) async fn failed(error: ExchangeError, tally: &mut Tally) {
 }
 
 /// Whether an answer is good; if not, what sort of error it is.
-pub(super) fn judge(answer: &Answer, kept: &[u8], expects: Option<&str>) -> Result<(), String> {
+pub(in crate::bench) fn judge(answer: &Answer, kept: &[u8], expects: Option<&str>) -> Result<(), String> {
     if !(200..300).contains(&answer.status) {
         return Err(answer.status.to_string());
     }
@@ -188,7 +192,7 @@ fn resource_type(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// What an OperationOutcome says; nothing of other bodies, which may be records.
-pub(super) fn message(body: &[u8]) -> String {
+pub(in crate::bench) fn message(body: &[u8]) -> String {
     let Ok(outcome) = serde_json::from_slice::<Value>(body) else {
         return String::new();
     };

@@ -13,35 +13,35 @@ const DIGITS: u8 = 3;
 
 /// What came of some requests.
 #[derive(Clone, Debug)]
-pub(super) struct Tally {
+pub(in crate::bench) struct Tally {
     /// Latencies of good answers, in nanoseconds.
     latencies: Histogram<u64>,
-    pub(super) bytes: u64,
-    pub(super) errors: BTreeMap<String, Failures>,
-    pub(super) walks: Walks,
+    pub(in crate::bench) bytes: u64,
+    pub(in crate::bench) errors: BTreeMap<String, Failures>,
+    pub(in crate::bench) walks: Walks,
 }
 
 /// Errors of one sort.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Failures {
-    pub(super) count: u64,
+pub(in crate::bench) struct Failures {
+    pub(in crate::bench) count: u64,
     /// What the first of them said.
-    pub(super) message: String,
+    pub(in crate::bench) message: String,
 }
 
 /// What came of walks over pages.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Walks {
+pub(in crate::bench) struct Walks {
     /// Of each whole walk, how long its first and last page took.
-    pub(super) ends: Vec<(Duration, Duration)>,
-    pub(super) resources: u64,
+    pub(in crate::bench) ends: Vec<(Duration, Duration)>,
+    pub(in crate::bench) resources: u64,
     /// Resources in a second, over the time of the requests, of all clients together.
-    pub(super) rate: f64,
+    pub(in crate::bench) rate: f64,
 }
 
 impl Tally {
     /// Nothing yet.
-    pub(super) fn new() -> Result<Tally, hdrhistogram::CreationError> {
+    pub(in crate::bench) fn new() -> Result<Tally, hdrhistogram::CreationError> {
         Ok(Tally {
             latencies: Histogram::new_with_bounds(SHORTEST, LONGEST, DIGITS)?,
             bytes: 0,
@@ -51,14 +51,14 @@ impl Tally {
     }
 
     /// A good answer.
-    pub(super) fn good(&mut self, took: Duration, bytes: u64) {
+    pub(in crate::bench) fn good(&mut self, took: Duration, bytes: u64) {
         self.latencies
             .saturating_record(u64::try_from(took.as_nanos()).unwrap_or(LONGEST));
         self.bytes += bytes;
     }
 
     /// Anything else.
-    pub(super) fn bad(&mut self, sort: String, message: impl FnOnce() -> String) {
+    pub(in crate::bench) fn bad(&mut self, sort: String, message: impl FnOnce() -> String) {
         let failures = self.errors.entry(sort).or_insert_with(|| Failures {
             count: 0,
             message: message(),
@@ -67,7 +67,7 @@ impl Tally {
     }
 
     /// Adds what came of others.
-    pub(super) fn add(&mut self, other: Tally) {
+    pub(in crate::bench) fn add(&mut self, other: Tally) {
         self.latencies += other.latencies;
         self.bytes += other.bytes;
         for (sort, failures) in other.errors {
@@ -83,22 +83,22 @@ impl Tally {
     }
 
     /// Good answers.
-    pub(super) fn answers(&self) -> u64 {
+    pub(in crate::bench) fn answers(&self) -> u64 {
         self.latencies.len()
     }
 
     /// Whether the server took no request for want of a token that it accepts: it will take none.
-    pub(super) fn is_shut_out(&self) -> bool {
+    pub(in crate::bench) fn is_shut_out(&self) -> bool {
         self.answers() == 0 && self.errors.contains_key("401")
     }
 
     /// Requests that had no good answer.
-    pub(super) fn failed(&self) -> u64 {
+    pub(in crate::bench) fn failed(&self) -> u64 {
         self.errors.values().map(|failures| failures.count).sum()
     }
 
     /// The latency that this part of the answers did not exceed, in milliseconds; 0 without answers.
-    pub(super) fn quantile(&self, part: f64) -> f64 {
+    pub(in crate::bench) fn quantile(&self, part: f64) -> f64 {
         if self.latencies.is_empty() {
             return 0.0;
         }
@@ -106,7 +106,7 @@ impl Tally {
     }
 
     /// The mean latency in milliseconds; 0 without answers.
-    pub(super) fn mean(&self) -> f64 {
+    pub(in crate::bench) fn mean(&self) -> f64 {
         if self.latencies.is_empty() {
             0.0
         } else {
@@ -117,7 +117,7 @@ impl Tally {
 
 impl Walks {
     /// The medians of the first and of the last pages, in milliseconds.
-    pub(super) fn medians(&self) -> Option<(f64, f64)> {
+    pub(in crate::bench) fn medians(&self) -> Option<(f64, f64)> {
         let median = |of: fn(&(Duration, Duration)) -> Duration| {
             let mut times: Vec<Duration> = self.ends.iter().map(of).collect();
             times.sort_unstable();

@@ -1,0 +1,8 @@
+//! The server that is asked, and the connections to it.
+
+pub(super) mod child;
+pub(super) mod chunks;
+pub(super) mod client;
+pub(super) mod connection;
+pub(super) mod target;
+pub(super) mod tls;

@@ -1,0 +1,7 @@
+//! What was measured, for people and programs.
+
+pub(super) mod compare;
+pub(super) mod html;
+pub(super) mod machine;
+pub(super) mod report;
+pub(super) mod tally;
