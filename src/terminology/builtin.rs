@@ -5,9 +5,9 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use rustc_hash::FxHashMap;
 
-use super::builder::Builder;
-use super::code_system::{CodeSystem, Head};
 use super::error::TerminologyError;
+use super::system::builder::Builder;
+use super::system::code_system::{CodeSystem, Head};
 
 /// One system of the table: its lines, and the system once somebody has asked for it.
 struct Entry {

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::error::TerminologyError;
-use super::raw::{self, Resource};
+use super::sets::raw;
+use super::sets::raw::Resource;
 use crate::published::{MAX_DEPTH, PublishedError};
 
 /// Hands over the resources of a file, or of all files in a folder.

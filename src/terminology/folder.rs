@@ -8,14 +8,15 @@ use chrono::{SecondsFormat, Utc};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
-use super::code_system::{CodeSystem, Contents};
 use super::error::TerminologyError;
 use super::load::{Loaded, LoadedSystem};
-use super::stored_sets;
-use super::{raw, table};
+use super::sets::raw;
+use super::sets::stored_sets;
+use super::system::code_system::{CodeSystem, Contents};
+use super::system::table;
 use crate::published::{Locked, PublishedError, ReadOnce, Shrink, TableFolder, shrinks};
 
-pub(super) use super::stored_sets::StoredSets;
+pub(super) use super::sets::stored_sets::StoredSets;
 
 /// The layout of the folder. A change that an older program would misread raises it.
 const LAYOUT: u32 = 1;

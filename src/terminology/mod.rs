@@ -6,33 +6,21 @@
 //! leave open stays open: every answer is yes, no or not known. A code system that is not given, or only in part, is no
 //! reason to say no. Nothing is fetched.
 
-mod builder;
 mod builtin;
-mod code_system;
-mod drugs;
+pub mod codes;
 mod error;
 mod files;
-mod filter;
 mod folder;
-mod links;
 pub mod load;
-mod ndc;
-mod properties;
-mod raw;
+mod sets;
 mod snapshot;
-mod stored_sets;
-pub mod systems;
-mod table;
+mod system;
 #[expect(clippy::module_inception, reason = "the room is named after what it holds")]
 mod terminology;
-mod texts;
-mod truth;
-mod value_set;
-mod version;
 
-pub use code_system::{CodeSystem, Contents};
+pub use codes::ndc::eleven_digits;
 pub use error::TerminologyError;
 pub use folder::{Folder, List, SetsEntry, TableEntry};
-pub use ndc::eleven_digits;
+pub use sets::value_set::{Lacking, ValueSet};
+pub use system::code_system::{CodeSystem, Contents};
 pub use terminology::Terminology;
-pub use value_set::{Lacking, ValueSet};

@@ -3,12 +3,15 @@
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
 
-use super::code_system::CodeSystem;
+use super::builtin;
+use super::codes::systems;
+use super::codes::version::{newest, split};
 use super::error::TerminologyError;
 use super::folder::{StoredSets, Table};
-use super::value_set::{self, ValueSet};
-use super::version::{newest, split};
-use super::{builtin, raw, systems};
+use super::sets::raw;
+use super::sets::value_set;
+use super::sets::value_set::ValueSet;
+use super::system::code_system::CodeSystem;
 
 /// Code systems and value sets by canonical URL.
 #[derive(Debug, Default)]

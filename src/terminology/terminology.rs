@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::code_system::CodeSystem;
+use super::codes::systems;
 use super::error::TerminologyError;
 use super::files;
 use super::folder::{Folder, Stored};
-use super::raw;
+use super::sets::raw;
+use super::sets::value_set::ValueSet;
 use super::snapshot::Snapshot;
-use super::systems;
-use super::value_set::ValueSet;
+use super::system::code_system::CodeSystem;
 use crate::published::Watched;
 
 /// Code systems and value sets. What lies beside the lake is looked at again each second, so that what another process

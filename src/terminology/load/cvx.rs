@@ -5,10 +5,10 @@ use std::io::BufRead;
 
 use super::xml;
 use crate::published::{Lines, PublishedError};
-use crate::terminology::builder::Builder;
-use crate::terminology::code_system::{CodeSystem, Head};
+use crate::terminology::codes::systems;
 use crate::terminology::error::TerminologyError;
-use crate::terminology::systems;
+use crate::terminology::system::builder::Builder;
+use crate::terminology::system::code_system::{CodeSystem, Head};
 
 /// One row of either table.
 #[derive(Default)]

@@ -9,7 +9,8 @@ use super::layout::Layout;
 use super::part::Part;
 use crate::published::PublishedError;
 use crate::terminology::error::TerminologyError;
-use crate::terminology::raw::{self, Resource};
+use crate::terminology::sets::raw;
+use crate::terminology::sets::raw::Resource;
 
 /// The largest file of a package that is read.
 const MAX_ENTRY: u64 = 1 << 30;

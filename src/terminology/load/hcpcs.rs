@@ -3,10 +3,10 @@
 
 use super::layout::is_hcpcs;
 use crate::published::{Lines, columns};
-use crate::terminology::builder::Builder;
-use crate::terminology::code_system::{CodeSystem, Head};
+use crate::terminology::codes::systems;
 use crate::terminology::error::TerminologyError;
-use crate::terminology::systems;
+use crate::terminology::system::builder::Builder;
+use crate::terminology::system::code_system::{CodeSystem, Head};
 
 pub(super) fn read(lines: &mut Lines<'_>, version: Option<String>) -> Result<CodeSystem, TerminologyError> {
     let mut builder = Builder::new(Head::complete(systems::HCPCS, version));

@@ -3,10 +3,11 @@
 
 use super::layout::is_order;
 use crate::published::{Lines, columns};
-use crate::terminology::builder::Builder;
-use crate::terminology::code_system::{CodeSystem, Head};
+use crate::terminology::codes::systems;
+use crate::terminology::codes::systems::dotted;
 use crate::terminology::error::TerminologyError;
-use crate::terminology::systems::{self, dotted};
+use crate::terminology::system::builder::Builder;
+use crate::terminology::system::code_system::{CodeSystem, Head};
 
 /// ICD-10-CM. A code is below the longest code that it begins with.
 pub(super) fn diagnoses(lines: &mut Lines<'_>, version: Option<String>) -> Result<CodeSystem, TerminologyError> {

@@ -3,10 +3,10 @@
 
 use super::part::Part;
 use crate::published::Lines;
-use crate::terminology::builder::Builder;
-use crate::terminology::code_system::{CodeSystem, Head};
+use crate::terminology::codes::{ndc, systems};
 use crate::terminology::error::TerminologyError;
-use crate::terminology::{ndc, systems};
+use crate::terminology::system::builder::Builder;
+use crate::terminology::system::code_system::{CodeSystem, Head};
 
 /// Reads products, and packages if they are given. A package is below its product, whose display is the package's too.
 pub(super) fn read(

@@ -3,10 +3,10 @@
 use std::io::BufRead;
 
 use crate::published::CsvTable;
-use crate::terminology::builder::Builder;
-use crate::terminology::code_system::{CodeSystem, Head};
+use crate::terminology::codes::systems;
 use crate::terminology::error::TerminologyError;
-use crate::terminology::systems;
+use crate::terminology::system::builder::Builder;
+use crate::terminology::system::code_system::{CodeSystem, Head};
 
 pub(super) fn read(
     reader: &mut dyn BufRead,

@@ -3,10 +3,10 @@
 use std::io::BufRead;
 
 use crate::published::{CsvTable, PublishedError, decode};
-use crate::terminology::builder::Builder;
-use crate::terminology::code_system::{CodeSystem, Head};
+use crate::terminology::codes::systems;
 use crate::terminology::error::TerminologyError;
-use crate::terminology::systems;
+use crate::terminology::system::builder::Builder;
+use crate::terminology::system::code_system::{CodeSystem, Head};
 
 const CODE: &str = "PLACE OF SERVICE CODE";
 const NAME: &str = "PLACE OF SERVICE NAME";

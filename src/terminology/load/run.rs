@@ -6,10 +6,11 @@ use super::layout::Layout;
 use super::part::{self, Part};
 use super::{cvx, fhir, hcpcs, icd10, loinc, national_drugs, nucc, place_of_service, rxnorm, snomed};
 use crate::published::{Lines, name};
-use crate::terminology::code_system::CodeSystem;
+use crate::terminology::codes::systems;
 use crate::terminology::error::TerminologyError;
-use crate::terminology::raw::{self, Resource};
-use crate::terminology::systems;
+use crate::terminology::sets::raw;
+use crate::terminology::sets::raw::Resource;
+use crate::terminology::system::code_system::CodeSystem;
 
 /// A code system that was read.
 #[derive(Debug)]

@@ -5,12 +5,12 @@ use rustc_hash::FxHashSet;
 
 use super::part::Part;
 use crate::published::Lines;
-use crate::terminology::builder::Builder;
-use crate::terminology::code_system::{CodeSystem, Head};
-use crate::terminology::drugs::INGREDIENT;
+use crate::terminology::codes::drugs::INGREDIENT;
+use crate::terminology::codes::{ndc, systems};
 use crate::terminology::error::TerminologyError;
-use crate::terminology::links::Links;
-use crate::terminology::{ndc, systems};
+use crate::terminology::system::builder::Builder;
+use crate::terminology::system::code_system::{CodeSystem, Head};
+use crate::terminology::system::links::Links;
 
 const OWN: &str = "RXNORM";
 

@@ -2,10 +2,10 @@
 
 use super::part::Part;
 use crate::published::Lines;
-use crate::terminology::builder::Builder;
-use crate::terminology::code_system::{CodeSystem, Head};
+use crate::terminology::codes::systems;
 use crate::terminology::error::TerminologyError;
-use crate::terminology::systems;
+use crate::terminology::system::builder::Builder;
+use crate::terminology::system::code_system::{CodeSystem, Head};
 
 const ROOT: &str = "138875005";
 const IS_A: &str = "116680003";

@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::failure;
 use crate::cli::terminal::failure::Failure;
-use crate::terminology::{Terminology, systems};
+use crate::terminology::Terminology;
+use crate::terminology::codes::systems;
 
 /// Say what is known of a code: display, codes above it, properties, and of an NDC its RxNorm concept
 ///

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::code_system::CodeSystem;
-use super::filter::Passing;
+use super::super::codes::truth::{all, any};
+use super::super::snapshot::Snapshot;
+use super::super::system::code_system::CodeSystem;
+use super::super::system::filter::Passing;
 use super::raw;
-use super::snapshot::Snapshot;
-use super::truth::{all, any};
 
 /// A value set worked out as far as the given files allow.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ struct Resolving<'t> {
 }
 
 /// Works a value set out. One that refers to itself is open there.
-pub(super) fn resolve(terminology: &Snapshot, canonical: &str) -> Option<Arc<ValueSet>> {
+pub(in crate::terminology) fn resolve(terminology: &Snapshot, canonical: &str) -> Option<Arc<ValueSet>> {
     let mut resolving = Resolving {
         terminology,
         within: Vec::new(),

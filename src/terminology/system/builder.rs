@@ -1,9 +1,9 @@
 //! Puts a code system together, concept by concept, in whatever order a file has them.
 
+use super::super::codes::ndc::Ndcs;
+use super::super::error::TerminologyError;
 use super::code_system::{CodeIndex, CodeSystem, Head};
-use super::error::TerminologyError;
 use super::links::Links;
-use super::ndc::Ndcs;
 use super::properties::PropertiesBuilder;
 use super::texts::Texts;
 
@@ -12,7 +12,7 @@ const NONE: u32 = u32::MAX;
 
 /// A code system in the making.
 #[derive(Debug)]
-pub(super) struct Builder {
+pub(in crate::terminology) struct Builder {
     head: Head,
     index: CodeIndex,
     codes: Texts,
@@ -26,7 +26,7 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    pub(super) fn new(head: Head) -> Builder {
+    pub(in crate::terminology) fn new(head: Head) -> Builder {
         Builder {
             head,
             index: CodeIndex::default(),
@@ -39,17 +39,17 @@ impl Builder {
         }
     }
 
-    pub(super) fn set_version(&mut self, version: Option<String>) {
+    pub(in crate::terminology) fn set_version(&mut self, version: Option<String>) {
         self.head.version = version;
     }
 
     /// Says that a code that is not here is not in the system.
-    pub(super) fn set_complete(&mut self) {
+    pub(in crate::terminology) fn set_complete(&mut self) {
         self.head.complete = true;
     }
 
     /// Says that a code that is not here may be in the system.
-    pub(super) fn set_partial(&mut self) {
+    pub(in crate::terminology) fn set_partial(&mut self) {
         self.head.complete = false;
     }
 
@@ -60,7 +60,7 @@ impl Builder {
     }
 
     /// The place of a code; it is added if it is not there. Says whether it was added.
-    pub(super) fn concept(&mut self, code: &str) -> Result<(u32, bool), TerminologyError> {
+    pub(in crate::terminology) fn concept(&mut self, code: &str) -> Result<(u32, bool), TerminologyError> {
         if let Some(place) = self.place(code) {
             return Ok((place, false));
         }
@@ -71,25 +71,25 @@ impl Builder {
     }
 
     /// The place of a code that was added.
-    pub(super) fn place(&self, code: &str) -> Option<u32> {
+    pub(in crate::terminology) fn place(&self, code: &str) -> Option<u32> {
         self.index.find(&self.codes, self.head.case_sensitive, code)
     }
 
     /// The code at a place.
-    pub(super) fn code(&self, place: u32) -> &str {
+    pub(in crate::terminology) fn code(&self, place: u32) -> &str {
         self.codes.get(place)
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::terminology) fn len(&self) -> usize {
         self.codes.len()
     }
 
-    pub(super) fn has_display(&self, place: u32) -> bool {
+    pub(in crate::terminology) fn has_display(&self, place: u32) -> bool {
         self.display_of[place as usize] != NONE
     }
 
     /// Gives a concept its display; an empty one is none.
-    pub(super) fn display(&mut self, place: u32, display: &str) -> Result<(), TerminologyError> {
+    pub(in crate::terminology) fn display(&mut self, place: u32, display: &str) -> Result<(), TerminologyError> {
         if !display.is_empty() {
             self.display_of[place as usize] = self.displays.push(display).ok_or_else(|| self.full())?;
         }
@@ -97,29 +97,34 @@ impl Builder {
     }
 
     /// Puts a concept below another.
-    pub(super) fn join(&mut self, parent: u32, child: u32) {
+    pub(in crate::terminology) fn join(&mut self, parent: u32, child: u32) {
         if parent != child {
             self.parents.push((child, parent));
         }
     }
 
     /// Gives a concept a property.
-    pub(super) fn property(&mut self, place: u32, name: &str, value: &str) -> Result<(), TerminologyError> {
+    pub(in crate::terminology) fn property(
+        &mut self,
+        place: u32,
+        name: &str,
+        value: &str,
+    ) -> Result<(), TerminologyError> {
         self.properties.add(place, name, value).ok_or_else(|| self.full())
     }
 
     /// Says that an NDC, as a number of 11 digits, belongs to a concept.
-    pub(super) fn ndc(&mut self, ndc: u64, place: u32) {
+    pub(in crate::terminology) fn ndc(&mut self, ndc: u64, place: u32) {
         self.ndcs.push((ndc, place));
     }
 
     /// The properties that were given, by name: place and value.
-    pub(super) fn given(&self, name: &str) -> Vec<(u32, String)> {
+    pub(in crate::terminology) fn given(&self, name: &str) -> Vec<(u32, String)> {
         self.properties.named(name)
     }
 
     /// The system, its concepts in order of their codes.
-    pub(super) fn finish(mut self) -> Result<CodeSystem, TerminologyError> {
+    pub(in crate::terminology) fn finish(mut self) -> Result<CodeSystem, TerminologyError> {
         let count = self.codes.len();
         let mut order: Vec<u32> = (0..count as u32).collect();
         order.sort_unstable_by(|one, other| self.codes.get(*one).cmp(self.codes.get(*other)));

@@ -1,7 +1,7 @@
 //! Yes, no and not known.
 
 /// Yes if any says so, no if all do.
-pub(super) fn any(answers: impl IntoIterator<Item = Option<bool>>) -> Option<bool> {
+pub(in crate::terminology) fn any(answers: impl IntoIterator<Item = Option<bool>>) -> Option<bool> {
     let mut found = Some(false);
     for answer in answers {
         match answer {
@@ -14,6 +14,6 @@ pub(super) fn any(answers: impl IntoIterator<Item = Option<bool>>) -> Option<boo
 }
 
 /// No if any says so, yes if all do.
-pub(super) fn all(answers: impl IntoIterator<Item = Option<bool>>) -> Option<bool> {
+pub(in crate::terminology) fn all(answers: impl IntoIterator<Item = Option<bool>>) -> Option<bool> {
     any(answers.into_iter().map(|answer| answer.map(|answer| !answer))).map(|found| !found)
 }

@@ -2,7 +2,7 @@
 
 /// Lists of places, one for each place, in one allocation.
 #[derive(Debug, Default)]
-pub(super) struct Links {
+pub(in crate::terminology) struct Links {
     /// Where the list of each place ends; empty if there is no link at all.
     ends: Vec<u32>,
     targets: Vec<u32>,
@@ -10,7 +10,7 @@ pub(super) struct Links {
 
 impl Links {
     /// Makes the lists of `count` places out of pairs of a place and what it is linked to. Equal pairs count once.
-    pub(super) fn new(count: usize, mut pairs: Vec<(u32, u32)>) -> Links {
+    pub(in crate::terminology) fn new(count: usize, mut pairs: Vec<(u32, u32)>) -> Links {
         if pairs.is_empty() {
             return Links::default();
         }
@@ -32,13 +32,13 @@ impl Links {
     }
 
     /// The same links from the other side.
-    pub(super) fn turned(&self, count: usize) -> Links {
+    pub(in crate::terminology) fn turned(&self, count: usize) -> Links {
         let pairs =
             (0..self.ends.len() as u32).flat_map(|place| self.of(place).iter().map(move |target| (*target, place)));
         Links::new(count, pairs.collect())
     }
 
-    pub(super) fn of(&self, place: u32) -> &[u32] {
+    pub(in crate::terminology) fn of(&self, place: u32) -> &[u32] {
         let Some(end) = self.ends.get(place as usize) else {
             return &[];
         };
@@ -49,16 +49,16 @@ impl Links {
         &self.targets[start as usize..*end as usize]
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::terminology) fn len(&self) -> usize {
         self.targets.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::terminology) fn is_empty(&self) -> bool {
         self.targets.is_empty()
     }
 
     /// Bytes in memory.
-    pub(super) fn size(&self) -> usize {
+    pub(in crate::terminology) fn size(&self) -> usize {
         (self.ends.capacity() + self.targets.capacity()) * size_of::<u32>()
     }
 }

@@ -11,13 +11,13 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
 use rustc_hash::FxHashSet;
 
+use super::super::system::table::properties;
+use super::super::system::texts::Texts;
 use super::raw;
-use super::table::properties;
-use super::texts::Texts;
 
 /// The value sets of one file. A version that is empty is none.
 #[derive(Debug)]
-pub(super) struct StoredSets {
+pub(in crate::terminology) struct StoredSets {
     file: String,
     urls: Texts,
     versions: Texts,
@@ -25,7 +25,7 @@ pub(super) struct StoredSets {
 }
 
 impl StoredSets {
-    pub(super) fn read(content: Bytes, file: &str) -> Result<StoredSets, ParquetError> {
+    pub(in crate::terminology) fn read(content: Bytes, file: &str) -> Result<StoredSets, ParquetError> {
         let mut sets = StoredSets {
             file: file.to_string(),
             urls: Texts::default(),
@@ -56,29 +56,32 @@ impl StoredSets {
         Some(())
     }
 
-    pub(super) fn file(&self) -> &str {
+    pub(in crate::terminology) fn file(&self) -> &str {
         &self.file
     }
 
-    pub(super) fn len(&self) -> u32 {
+    pub(in crate::terminology) fn len(&self) -> u32 {
         self.urls.len() as u32
     }
 
-    pub(super) fn url(&self, number: u32) -> &str {
+    pub(in crate::terminology) fn url(&self, number: u32) -> &str {
         self.urls.get(number)
     }
 
-    pub(super) fn version(&self, number: u32) -> Option<&str> {
+    pub(in crate::terminology) fn version(&self, number: u32) -> Option<&str> {
         Some(self.versions.get(number)).filter(|version| !version.is_empty())
     }
 
-    pub(super) fn get(&self, number: u32) -> Option<Arc<raw::ValueSet>> {
+    pub(in crate::terminology) fn get(&self, number: u32) -> Option<Arc<raw::ValueSet>> {
         serde_json::from_str(self.resources.get(number)).ok().map(Arc::new)
     }
 }
 
 /// The file's content and how many value sets it has: these, and those before that they do not replace.
-pub(super) fn write(before: Option<&StoredSets>, sets: &[raw::ValueSet]) -> Result<(Vec<u8>, u64), ParquetError> {
+pub(in crate::terminology) fn write(
+    before: Option<&StoredSets>,
+    sets: &[raw::ValueSet],
+) -> Result<(Vec<u8>, u64), ParquetError> {
     let replaced: FxHashSet<&str> = sets.iter().map(|set| set.url.as_str()).collect();
     let mut rows: Vec<(String, Option<String>, String)> = Vec::new();
     for (before, number) in before

@@ -3,23 +3,23 @@
 use regex::RegexBuilder;
 use rustc_hash::FxHashSet;
 
+use super::super::codes::truth::all;
+use super::super::sets::raw;
 use super::code_system::CodeSystem;
-use super::raw;
-use super::truth::all;
 
 /// Greatest size of a compiled pattern in bytes.
 const SIZE_LIMIT: usize = 1 << 20;
 
 /// Which concepts of a system pass all filters: two bits for each concept.
 #[derive(Debug)]
-pub(super) struct Passing {
+pub(in crate::terminology) struct Passing {
     yes: Bits,
     /// Those that the system does not tell of.
     open: Bits,
 }
 
 impl Passing {
-    pub(super) fn new(system: &CodeSystem, filters: &[raw::Filter]) -> Passing {
+    pub(in crate::terminology) fn new(system: &CodeSystem, filters: &[raw::Filter]) -> Passing {
         let filters: Vec<Test<'_>> = filters.iter().map(|filter| Test::new(system, filter)).collect();
         let (mut yes, mut open) = (Bits::new(system.len()), Bits::new(system.len()));
         for place in 0..system.len() as u32 {
@@ -32,7 +32,7 @@ impl Passing {
         Passing { yes, open }
     }
 
-    pub(super) fn passes(&self, place: u32) -> Option<bool> {
+    pub(in crate::terminology) fn passes(&self, place: u32) -> Option<bool> {
         match self.yes.get(place) {
             true => Some(true),
             false => (!self.open.get(place)).then_some(false),

@@ -15,7 +15,7 @@ pub fn eleven_digits(code: &str) -> Option<String> {
 }
 
 /// The 9 digits of a product: labeler and product of an NDC, in two hyphenated parts.
-pub(super) fn product_digits(code: &str) -> Option<String> {
+pub(in crate::terminology) fn product_digits(code: &str) -> Option<String> {
     let (labeler, product) = code.trim().split_once('-')?;
     nine_digits(labeler, product)
 }
@@ -31,7 +31,7 @@ fn is_digits(text: &str) -> bool {
 
 /// The concept of each NDC. One costs 12 bytes.
 #[derive(Debug, Default)]
-pub(super) struct Ndcs {
+pub(in crate::terminology) struct Ndcs {
     codes: Vec<u64>,
     places: Vec<u32>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Ndcs {
 impl Ndcs {
     /// Takes pairs of an NDC as a number and the place of its concept. Of several concepts of one NDC the first in
     /// order counts.
-    pub(super) fn new(mut pairs: Vec<(u64, u32)>) -> Ndcs {
+    pub(in crate::terminology) fn new(mut pairs: Vec<(u64, u32)>) -> Ndcs {
         pairs.sort_unstable();
         pairs.dedup_by_key(|(code, _)| *code);
         Ndcs {
@@ -49,37 +49,37 @@ impl Ndcs {
     }
 
     /// The place of an NDC's concept.
-    pub(super) fn place(&self, ndc: &str) -> Option<u32> {
+    pub(in crate::terminology) fn place(&self, ndc: &str) -> Option<u32> {
         let number = number(ndc)?;
         let at = self.codes.binary_search(&number).ok()?;
         Some(self.places[at])
     }
 
     /// Each NDC with the place of its concept.
-    pub(super) fn pairs(&self) -> impl Iterator<Item = (u64, u32)> {
+    pub(in crate::terminology) fn pairs(&self) -> impl Iterator<Item = (u64, u32)> {
         self.codes.iter().copied().zip(self.places.iter().copied())
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::terminology) fn len(&self) -> usize {
         self.codes.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::terminology) fn is_empty(&self) -> bool {
         self.codes.is_empty()
     }
 
-    pub(super) fn size(&self) -> usize {
+    pub(in crate::terminology) fn size(&self) -> usize {
         self.codes.capacity() * 8 + self.places.capacity() * 4
     }
 }
 
 /// An NDC of 11 digits as a number.
-pub(super) fn number(ndc: &str) -> Option<u64> {
+pub(in crate::terminology) fn number(ndc: &str) -> Option<u64> {
     ndc.parse().ok().filter(|_| ndc.len() == 11 && is_digits(ndc))
 }
 
 /// A number as an NDC of 11 digits.
-pub(super) fn text(number: u64) -> String {
+pub(in crate::terminology) fn text(number: u64) -> String {
     format!("{number:011}")
 }
 

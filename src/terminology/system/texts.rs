@@ -2,14 +2,14 @@
 
 /// Texts by number. Each costs its bytes and 4 more.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
+pub(in crate::terminology) struct Texts {
     text: String,
     ends: Vec<u32>,
 }
 
 impl Texts {
     /// Adds a text and gives its number. `None` if 4 GiB are full.
-    pub(super) fn push(&mut self, text: &str) -> Option<u32> {
+    pub(in crate::terminology) fn push(&mut self, text: &str) -> Option<u32> {
         let end = u32::try_from(self.text.len() + text.len()).ok()?;
         let number = u32::try_from(self.ends.len()).ok()?;
         self.text.push_str(text);
@@ -18,7 +18,7 @@ impl Texts {
     }
 
     /// The text of this number.
-    pub(super) fn get(&self, number: u32) -> &str {
+    pub(in crate::terminology) fn get(&self, number: u32) -> &str {
         let start = match number {
             0 => 0,
             _ => self.ends[number as usize - 1],
@@ -26,22 +26,22 @@ impl Texts {
         &self.text[start as usize..self.ends[number as usize] as usize]
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::terminology) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+    pub(in crate::terminology) fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len() as u32).map(|number| self.get(number))
     }
 
     /// Gives back what was allocated and is not used.
-    pub(super) fn shrink(&mut self) {
+    pub(in crate::terminology) fn shrink(&mut self) {
         self.text.shrink_to_fit();
         self.ends.shrink_to_fit();
     }
 
     /// Bytes in memory.
-    pub(super) fn size(&self) -> usize {
+    pub(in crate::terminology) fn size(&self) -> usize {
         self.text.capacity() + self.ends.capacity() * size_of::<u32>()
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 /// A canonical's URL and version.
-pub(super) fn split(canonical: &str) -> (&str, Option<&str>) {
+pub(in crate::terminology) fn split(canonical: &str) -> (&str, Option<&str>) {
     let canonical = canonical.split('#').next().unwrap_or(canonical);
     match canonical.split_once('|') {
         Some((url, version)) => (url, Some(version)),
@@ -12,7 +12,11 @@ pub(super) fn split(canonical: &str) -> (&str, Option<&str>) {
 }
 
 /// The one of this version, or the one of the greatest.
-pub(super) fn newest<'a, T>(all: &'a [T], version: Option<&str>, of: impl Fn(&T) -> Option<&str>) -> Option<&'a T> {
+pub(in crate::terminology) fn newest<'a, T>(
+    all: &'a [T],
+    version: Option<&str>,
+    of: impl Fn(&T) -> Option<&str>,
+) -> Option<&'a T> {
     match version {
         Some(_) => all.iter().find(|one| of(one) == version),
         None => all.iter().max_by(|one, other| by_version(of(one), of(other))),

@@ -4,46 +4,46 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// A resource of the kinds that are used.
-pub(super) enum Resource {
+pub(in crate::terminology) enum Resource {
     CodeSystem(CodeSystem),
     ValueSet(ValueSet),
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct CodeSystem {
+pub(in crate::terminology) struct CodeSystem {
     #[serde(default)]
-    pub(super) url: String,
-    pub(super) version: Option<String>,
-    pub(super) case_sensitive: Option<bool>,
-    pub(super) content: Option<String>,
-    pub(super) hierarchy_meaning: Option<String>,
+    pub(in crate::terminology) url: String,
+    pub(in crate::terminology) version: Option<String>,
+    pub(in crate::terminology) case_sensitive: Option<bool>,
+    pub(in crate::terminology) content: Option<String>,
+    pub(in crate::terminology) hierarchy_meaning: Option<String>,
     #[serde(default)]
-    pub(super) property: Vec<PropertyKind>,
+    pub(in crate::terminology) property: Vec<PropertyKind>,
     #[serde(default)]
-    pub(super) concept: Vec<Concept>,
+    pub(in crate::terminology) concept: Vec<Concept>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct PropertyKind {
-    pub(super) code: String,
-    pub(super) uri: Option<String>,
+pub(in crate::terminology) struct PropertyKind {
+    pub(in crate::terminology) code: String,
+    pub(in crate::terminology) uri: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Concept {
-    pub(super) code: String,
-    pub(super) display: Option<String>,
+pub(in crate::terminology) struct Concept {
+    pub(in crate::terminology) code: String,
+    pub(in crate::terminology) display: Option<String>,
     #[serde(default)]
-    pub(super) property: Vec<Property>,
+    pub(in crate::terminology) property: Vec<Property>,
     #[serde(default)]
-    pub(super) concept: Vec<Concept>,
+    pub(in crate::terminology) concept: Vec<Concept>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Property {
-    pub(super) code: String,
+pub(in crate::terminology) struct Property {
+    pub(in crate::terminology) code: String,
     value_code: Option<String>,
     value_coding: Option<Coding>,
     value_string: Option<String>,
@@ -60,7 +60,7 @@ struct Coding {
 
 impl Property {
     /// The value as text, as filters compare it.
-    pub(super) fn value(&self) -> Option<String> {
+    pub(in crate::terminology) fn value(&self) -> Option<String> {
         let texts = [&self.value_code, &self.value_string, &self.value_date_time];
         if let Some(text) = texts.into_iter().flatten().next() {
             return Some(text.clone());
@@ -74,71 +74,71 @@ impl Property {
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct ValueSet {
+pub(in crate::terminology) struct ValueSet {
     #[serde(default)]
-    pub(super) url: String,
-    pub(super) version: Option<String>,
-    pub(super) compose: Option<Compose>,
-    pub(super) expansion: Option<Expansion>,
+    pub(in crate::terminology) url: String,
+    pub(in crate::terminology) version: Option<String>,
+    pub(in crate::terminology) compose: Option<Compose>,
+    pub(in crate::terminology) expansion: Option<Expansion>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Compose {
+pub(in crate::terminology) struct Compose {
     #[serde(default)]
-    pub(super) include: Vec<Clause>,
+    pub(in crate::terminology) include: Vec<Clause>,
     #[serde(default)]
-    pub(super) exclude: Vec<Clause>,
+    pub(in crate::terminology) exclude: Vec<Clause>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Clause {
-    pub(super) system: Option<String>,
-    pub(super) version: Option<String>,
+pub(in crate::terminology) struct Clause {
+    pub(in crate::terminology) system: Option<String>,
+    pub(in crate::terminology) version: Option<String>,
     #[serde(default)]
-    pub(super) concept: Vec<Listed>,
+    pub(in crate::terminology) concept: Vec<Listed>,
     #[serde(default)]
-    pub(super) filter: Vec<Filter>,
+    pub(in crate::terminology) filter: Vec<Filter>,
     #[serde(default)]
-    pub(super) value_set: Vec<String>,
+    pub(in crate::terminology) value_set: Vec<String>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Listed {
-    pub(super) code: String,
+pub(in crate::terminology) struct Listed {
+    pub(in crate::terminology) code: String,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Filter {
-    pub(super) property: String,
-    pub(super) op: String,
+pub(in crate::terminology) struct Filter {
+    pub(in crate::terminology) property: String,
+    pub(in crate::terminology) op: String,
     #[serde(default)]
-    pub(super) value: String,
+    pub(in crate::terminology) value: String,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Expansion {
-    pub(super) total: Option<u64>,
-    pub(super) offset: Option<u64>,
+pub(in crate::terminology) struct Expansion {
+    pub(in crate::terminology) total: Option<u64>,
+    pub(in crate::terminology) offset: Option<u64>,
     #[serde(default)]
-    pub(super) extension: Vec<Extension>,
+    pub(in crate::terminology) extension: Vec<Extension>,
     #[serde(default)]
-    pub(super) contains: Vec<Contains>,
+    pub(in crate::terminology) contains: Vec<Contains>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Extension {
-    pub(super) url: String,
+pub(in crate::terminology) struct Extension {
+    pub(in crate::terminology) url: String,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Contains {
-    pub(super) system: Option<String>,
-    pub(super) code: Option<String>,
+pub(in crate::terminology) struct Contains {
+    pub(in crate::terminology) system: Option<String>,
+    pub(in crate::terminology) code: Option<String>,
     #[serde(rename = "abstract")]
-    pub(super) is_abstract: Option<bool>,
+    pub(in crate::terminology) is_abstract: Option<bool>,
     #[serde(default)]
-    pub(super) contains: Vec<Contains>,
+    pub(in crate::terminology) contains: Vec<Contains>,
 }
 
 #[derive(Deserialize)]
@@ -163,7 +163,10 @@ struct Entry<'a> {
 const MAX_BUNDLES: usize = 8;
 
 /// Hands over a resource's JSON, or the resources in a Bundle, where they are of a kind that is used and have a URL.
-pub(super) fn each_resource(json: &str, each: &mut dyn FnMut(Resource)) -> Result<(), serde_json::Error> {
+pub(in crate::terminology) fn each_resource(
+    json: &str,
+    each: &mut dyn FnMut(Resource),
+) -> Result<(), serde_json::Error> {
     each_within(json, MAX_BUNDLES, each)
 }
 

@@ -12,7 +12,7 @@ type Entry = (u32, u16, u32);
 
 /// Properties by place. Each costs 6 bytes; a value is kept once, however many concepts have it.
 #[derive(Debug, Default)]
-pub(super) struct Properties {
+pub(in crate::terminology) struct Properties {
     names: Vec<String>,
     values: Texts,
     /// Where those of each place end; empty if there are none at all.
@@ -32,7 +32,7 @@ impl Properties {
     }
 
     /// Name and value of each property of a place.
-    pub(super) fn of(&self, place: u32) -> impl Iterator<Item = (&str, &str)> {
+    pub(in crate::terminology) fn of(&self, place: u32) -> impl Iterator<Item = (&str, &str)> {
         self.range(place).map(|entry| {
             let name = &self.names[self.entry_names[entry] as usize];
             (name.as_str(), self.values.get(self.entry_values[entry]))
@@ -40,23 +40,27 @@ impl Properties {
     }
 
     /// The values of one property of a place.
-    pub(super) fn values<'a>(&'a self, place: u32, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+    pub(in crate::terminology) fn values<'a>(
+        &'a self,
+        place: u32,
+        name: &str,
+    ) -> impl Iterator<Item = &'a str> + use<'a> {
         let name = self.names.iter().position(|known| known == name);
         let entries = self.range(place);
         let entries = entries.filter(move |entry| name.is_some_and(|name| self.entry_names[*entry] as usize == name));
         entries.map(|entry| self.values.get(self.entry_values[entry]))
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::terminology) fn len(&self) -> usize {
         self.entry_values.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::terminology) fn is_empty(&self) -> bool {
         self.entry_names.is_empty()
     }
 
     /// Bytes in memory.
-    pub(super) fn size(&self) -> usize {
+    pub(in crate::terminology) fn size(&self) -> usize {
         self.values.size()
             + self.ends.capacity() * 4
             + self.entry_names.capacity() * 2
@@ -66,7 +70,7 @@ impl Properties {
 
 /// Properties in the making.
 #[derive(Debug, Default)]
-pub(super) struct PropertiesBuilder {
+pub(in crate::terminology) struct PropertiesBuilder {
     names: Vec<String>,
     name_numbers: FxHashMap<String, u16>,
     values: Texts,
@@ -76,7 +80,7 @@ pub(super) struct PropertiesBuilder {
 
 impl PropertiesBuilder {
     /// Gives a place a property. `None` if there is no room for more names or values.
-    pub(super) fn add(&mut self, place: u32, name: &str, value: &str) -> Option<()> {
+    pub(in crate::terminology) fn add(&mut self, place: u32, name: &str, value: &str) -> Option<()> {
         let name = match self.name_numbers.get(name) {
             Some(number) => *number,
             None => {
@@ -105,7 +109,7 @@ impl PropertiesBuilder {
     }
 
     /// Place and value of each property of this name.
-    pub(super) fn named(&self, name: &str) -> Vec<(u32, String)> {
+    pub(in crate::terminology) fn named(&self, name: &str) -> Vec<(u32, String)> {
         let Some(name) = self.name_numbers.get(name) else {
             return Vec::new();
         };
@@ -116,7 +120,7 @@ impl PropertiesBuilder {
     }
 
     /// The properties of `count` places, each place moved. Those of one place keep their order.
-    pub(super) fn finish(mut self, count: usize, moved: impl Fn(u32) -> u32) -> Properties {
+    pub(in crate::terminology) fn finish(mut self, count: usize, moved: impl Fn(u32) -> u32) -> Properties {
         if self.entries.is_empty() {
             return Properties::default();
         }

@@ -7,29 +7,29 @@ use hashbrown::HashTable;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 use serde::{Deserialize, Serialize};
 
+use super::super::codes::ndc::Ndcs;
+use super::super::error::TerminologyError;
+use super::super::sets::raw;
 use super::builder::Builder;
-use super::error::TerminologyError;
 use super::links::Links;
-use super::ndc::Ndcs;
 use super::properties::Properties;
-use super::raw;
 use super::texts::Texts;
 
 /// What is said of a code system as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Head {
-    pub(super) url: String,
-    pub(super) version: Option<String>,
-    pub(super) case_sensitive: bool,
+pub(in crate::terminology) struct Head {
+    pub(in crate::terminology) url: String,
+    pub(in crate::terminology) version: Option<String>,
+    pub(in crate::terminology) case_sensitive: bool,
     /// Whether a code that is not here is not in the system.
-    pub(super) complete: bool,
+    pub(in crate::terminology) complete: bool,
     /// Whether the hierarchy says that a concept is a kind of those above it.
-    pub(super) subsuming: bool,
+    pub(in crate::terminology) subsuming: bool,
 }
 
 impl Head {
     /// A system whose codes are all given and are told apart by case.
-    pub(super) fn complete(url: &str, version: Option<String>) -> Head {
+    pub(in crate::terminology) fn complete(url: &str, version: Option<String>) -> Head {
         Head {
             url: url.to_string(),
             version,
@@ -40,7 +40,7 @@ impl Head {
     }
 
     /// A system of which some codes are given.
-    pub(super) fn partial(url: &str, version: Option<String>) -> Head {
+    pub(in crate::terminology) fn partial(url: &str, version: Option<String>) -> Head {
         Head {
             complete: false,
             ..Head::complete(url, version)
@@ -81,7 +81,7 @@ const PARENT_URI: &str = "http://hl7.org/fhir/concept-properties#parent";
 const CHILD_URI: &str = "http://hl7.org/fhir/concept-properties#child";
 
 impl CodeSystem {
-    pub(super) fn new(
+    pub(in crate::terminology) fn new(
         head: Head,
         codes: Texts,
         displays: Texts,
@@ -102,7 +102,7 @@ impl CodeSystem {
     }
 
     /// The same system with this hierarchy.
-    pub(super) fn with_parents(self, parents: Links) -> CodeSystem {
+    pub(in crate::terminology) fn with_parents(self, parents: Links) -> CodeSystem {
         CodeSystem {
             children: parents.turned(self.codes.len()),
             parents,
@@ -111,7 +111,7 @@ impl CodeSystem {
     }
 
     /// Takes a CodeSystem resource.
-    pub(super) fn from_raw(raw: raw::CodeSystem) -> Result<CodeSystem, TerminologyError> {
+    pub(in crate::terminology) fn from_raw(raw: raw::CodeSystem) -> Result<CodeSystem, TerminologyError> {
         let named = |uri: &str, names: &[&str]| -> FxHashSet<String> {
             let by_uri = raw.property.iter().filter(|kind| kind.uri.as_deref() == Some(uri));
             let by_uri = by_uri.map(|kind| kind.code.clone());
@@ -225,48 +225,48 @@ impl CodeSystem {
         }
     }
 
-    pub(super) fn head(&self) -> &Head {
+    pub(in crate::terminology) fn head(&self) -> &Head {
         &self.head
     }
 
-    pub(super) fn same(&self, one: &str, other: &str) -> bool {
+    pub(in crate::terminology) fn same(&self, one: &str, other: &str) -> bool {
         same(self.head.case_sensitive, one, other)
     }
 
-    pub(super) fn is_complete(&self) -> bool {
+    pub(in crate::terminology) fn is_complete(&self) -> bool {
         self.head.complete
     }
 
-    pub(super) fn place(&self, code: &str) -> Option<u32> {
+    pub(in crate::terminology) fn place(&self, code: &str) -> Option<u32> {
         self.index.find(&self.codes, self.head.case_sensitive, code)
     }
 
-    pub(super) fn code(&self, place: u32) -> &str {
+    pub(in crate::terminology) fn code(&self, place: u32) -> &str {
         self.codes.get(place)
     }
 
-    pub(super) fn display_at(&self, place: u32) -> Option<&str> {
+    pub(in crate::terminology) fn display_at(&self, place: u32) -> Option<&str> {
         Some(self.displays.get(place)).filter(|display| !display.is_empty())
     }
 
-    pub(super) fn parents_of(&self, place: u32) -> &[u32] {
+    pub(in crate::terminology) fn parents_of(&self, place: u32) -> &[u32] {
         self.parents.of(place)
     }
 
-    pub(super) fn children_of(&self, place: u32) -> &[u32] {
+    pub(in crate::terminology) fn children_of(&self, place: u32) -> &[u32] {
         self.children.of(place)
     }
 
-    pub(super) fn values(&self, place: u32, property: &str) -> Vec<&str> {
+    pub(in crate::terminology) fn values(&self, place: u32, property: &str) -> Vec<&str> {
         self.properties.values(place, property).collect()
     }
 
-    pub(super) fn columns(&self) -> (&Links, &Properties, &Ndcs) {
+    pub(in crate::terminology) fn columns(&self) -> (&Links, &Properties, &Ndcs) {
         (&self.parents, &self.properties, &self.ndcs)
     }
 
     /// A concept and all that are reached from it.
-    pub(super) fn closure<'a>(&self, from: u32, next: impl Fn(u32) -> &'a [u32]) -> FxHashSet<u32> {
+    pub(in crate::terminology) fn closure<'a>(&self, from: u32, next: impl Fn(u32) -> &'a [u32]) -> FxHashSet<u32> {
         let mut reached = FxHashSet::from_iter([from]);
         let mut waiting = vec![from];
         while let Some(place) = waiting.pop() {
@@ -303,7 +303,7 @@ fn gather(builder: &mut Builder, concepts: Vec<raw::Concept>) -> Result<(), Term
 
 /// Places by code.
 #[derive(Debug, Default)]
-pub(super) struct CodeIndex(HashTable<u32>);
+pub(in crate::terminology) struct CodeIndex(HashTable<u32>);
 
 impl CodeIndex {
     fn new(codes: &Texts, case_sensitive: bool) -> CodeIndex {
@@ -314,12 +314,12 @@ impl CodeIndex {
         index
     }
 
-    pub(super) fn insert(&mut self, codes: &Texts, case_sensitive: bool, place: u32) {
+    pub(in crate::terminology) fn insert(&mut self, codes: &Texts, case_sensitive: bool, place: u32) {
         let hash = |place: &u32| hash(case_sensitive, codes.get(*place));
         self.0.insert_unique(hash(&place), place, hash);
     }
 
-    pub(super) fn find(&self, codes: &Texts, case_sensitive: bool, code: &str) -> Option<u32> {
+    pub(in crate::terminology) fn find(&self, codes: &Texts, case_sensitive: bool, code: &str) -> Option<u32> {
         let hash = hash(case_sensitive, code);
         let found = self.0.find(hash, |place| same(case_sensitive, codes.get(*place), code));
         found.copied()

@@ -1,10 +1,10 @@
 //! What RxNorm and FDA's directory say of National Drug Codes.
 
-use super::terminology::Terminology;
+use super::super::terminology::Terminology;
 use super::{ndc, systems};
 
 /// The property of RxNorm's concepts that names their ingredients.
-pub(super) const INGREDIENT: &str = "ingredient";
+pub(in crate::terminology) const INGREDIENT: &str = "ingredient";
 
 impl Terminology {
     /// The RxNorm concept of an NDC of 11 digits: its code and its display.

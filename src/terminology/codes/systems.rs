@@ -58,7 +58,7 @@ const NAMES: [(&str, &str); 13] = [
 ];
 
 /// The URL by which a system is kept here that is asked for by another of its URLs.
-pub(super) fn alias(url: &str) -> Option<&'static str> {
+pub(in crate::terminology) fn alias(url: &str) -> Option<&'static str> {
     ALIASES.iter().find(|(other, _)| *other == url).map(|(_, url)| *url)
 }
 
@@ -79,7 +79,7 @@ pub fn form<'a>(url: &str, code: &'a str) -> Cow<'a, str> {
 }
 
 /// An ICD-10-CM code with its dot.
-pub(super) fn dotted(code: &str) -> Cow<'_, str> {
+pub(in crate::terminology) fn dotted(code: &str) -> Cow<'_, str> {
     match code.len() > 3 && code.is_ascii() && !code.contains('.') {
         true => Cow::Owned(format!("{}.{}", &code[..3], &code[3..])),
         false => Cow::Borrowed(code),

@@ -22,9 +22,10 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
+use super::super::codes::ndc;
+use super::super::codes::ndc::Ndcs;
 use super::code_system::{CodeSystem, Head};
 use super::links::Links;
-use super::ndc::{self, Ndcs};
 use super::properties::PropertiesBuilder;
 use super::texts::Texts;
 
@@ -35,7 +36,7 @@ const BATCH: usize = 16 << 10;
 const ROW_GROUP: usize = 128 << 10;
 
 /// The file's content.
-pub(super) fn write(system: &CodeSystem) -> Result<Vec<u8>, ParquetError> {
+pub(in crate::terminology) fn write(system: &CodeSystem) -> Result<Vec<u8>, ParquetError> {
     let schema = schema(system);
     let head = serde_json::to_string(system.head()).map_err(|error| ParquetError::External(error.into()))?;
     let mut file = Vec::new();
@@ -57,7 +58,7 @@ pub(super) fn write(system: &CodeSystem) -> Result<Vec<u8>, ParquetError> {
 }
 
 /// How tables of terminology are written.
-pub(super) fn properties(keys: Vec<KeyValue>) -> Result<WriterProperties, ParquetError> {
+pub(in crate::terminology) fn properties(keys: Vec<KeyValue>) -> Result<WriterProperties, ParquetError> {
     Ok(WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
         .set_max_row_group_row_count(Some(ROW_GROUP))
@@ -165,7 +166,7 @@ fn batch(
 }
 
 /// The system in a file.
-pub(super) fn read(file: Bytes) -> Result<CodeSystem, ParquetError> {
+pub(in crate::terminology) fn read(file: Bytes) -> Result<CodeSystem, ParquetError> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
     let keys = builder.metadata().file_metadata().key_value_metadata();
     let head = keys.and_then(|keys| keys.iter().find(|key| key.key == KEY)?.value.as_deref());
@@ -260,7 +261,7 @@ impl Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminology::builder::Builder;
+    use crate::terminology::system::builder::Builder;
 
     fn sample() -> CodeSystem {
         let mut builder = Builder::new(Head::complete("http://example.org/cs", Some("2".to_string())));

@@ -1,0 +1,9 @@
+//! A code system's concepts, in columns.
+
+pub(super) mod builder;
+pub(super) mod code_system;
+pub(super) mod filter;
+pub(super) mod links;
+pub(super) mod properties;
+pub(super) mod table;
+pub(super) mod texts;
