@@ -1,48 +1,34 @@
 //! The functions, one file per family. Each family is a table of [`Function`]s; `lookup` searches them all. To add a
 //! function, write its row and its `run` in the family's file.
 
-mod boundaries;
-mod clock;
-mod combining;
-mod control;
-mod conversion;
-mod dates;
-mod existence;
-mod filtering;
-mod math;
-mod narrative;
-mod nodes;
-mod references;
-mod regex;
-mod resolve;
+mod collections;
+mod fhir;
 mod signature;
-mod strings;
-mod subsetting;
-mod terminology;
+mod values;
 
-pub(super) use control::{COALESCE, DEFINE_VARIABLE, DESCENDANTS};
-pub(super) use nodes::{CHECK_MODIFIERS, RESOURCE_TYPE};
-pub(super) use references::{RESOLVE_ALONE, is_reference};
+pub(super) use collections::control::{COALESCE, DEFINE_VARIABLE, DESCENDANTS};
+pub(super) use collections::nodes::{CHECK_MODIFIERS, RESOURCE_TYPE};
+pub(super) use collections::subsetting::SINGLE_OF_AS;
+pub(super) use fhir::references::{RESOLVE_ALONE, is_reference};
+pub(super) use fhir::terminology::{CONFORMS_TO, MEMBER_OF, SUBSUMED_BY, SUBSUMES, base_type, has_codes, is_coded};
 pub(super) use signature::{Function, Need, Parameter, Signature};
-pub(super) use subsetting::SINGLE_OF_AS;
-pub(super) use terminology::{CONFORMS_TO, MEMBER_OF, SUBSUMED_BY, SUBSUMES, base_type, has_codes, is_coded};
 
 const FAMILIES: &[&[Function]] = &[
-    existence::FUNCTIONS,
-    filtering::FUNCTIONS,
-    subsetting::FUNCTIONS,
-    combining::FUNCTIONS,
-    strings::FUNCTIONS,
-    regex::FUNCTIONS,
-    math::FUNCTIONS,
-    conversion::FUNCTIONS,
-    dates::FUNCTIONS,
-    control::FUNCTIONS,
-    nodes::FUNCTIONS,
-    references::FUNCTIONS,
-    boundaries::FUNCTIONS,
-    narrative::FUNCTIONS,
-    clock::FUNCTIONS,
+    collections::existence::FUNCTIONS,
+    collections::filtering::FUNCTIONS,
+    collections::subsetting::FUNCTIONS,
+    collections::combining::FUNCTIONS,
+    values::strings::FUNCTIONS,
+    values::regex::FUNCTIONS,
+    values::math::FUNCTIONS,
+    values::conversion::FUNCTIONS,
+    values::dates::FUNCTIONS,
+    collections::control::FUNCTIONS,
+    collections::nodes::FUNCTIONS,
+    fhir::references::FUNCTIONS,
+    values::boundaries::FUNCTIONS,
+    fhir::narrative::FUNCTIONS,
+    values::clock::FUNCTIONS,
 ];
 
 /// The name that `[...]` goes by in the table.

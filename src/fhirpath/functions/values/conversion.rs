@@ -1,6 +1,6 @@
 //! Conversions: `toX()` and `convertsToX()` from one table of rules.
 
-use super::signature::{Function, Need, Parameter, Signature};
+use super::super::signature::{Function, Need, Parameter, Signature};
 use crate::fhirpath::compile::node::Shape;
 use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::FhirPathError;
@@ -13,7 +13,7 @@ use crate::fhirpath::values::quantity::{Quantity, calendar_unit, is_calendar_uni
 use crate::fhirpath::values::scalar::Scalar;
 use crate::fhirpath::values::temporal;
 
-pub(super) const FUNCTIONS: &[Function] = &[
+pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     converting("toBoolean", System::Boolean, |call| to(call, System::Boolean)),
     converting("toInteger", System::Integer, |call| to(call, System::Integer)),
     converting("toLong", System::Long, |call| to(call, System::Long)),
@@ -90,7 +90,7 @@ fn one(system: System) -> Shape {
 
 impl Function {
     const fn judging(mut self) -> Function {
-        self.shape = super::signature::boolean;
+        self.shape = super::super::signature::boolean;
         self
     }
 

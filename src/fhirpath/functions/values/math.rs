@@ -1,6 +1,7 @@
 //! Numbers.
 
-use super::signature::{self, Function, Need, Parameter, Signature};
+use super::super::signature;
+use super::super::signature::{Function, Need, Parameter, Signature};
 use crate::fhirpath::compile::node::Shape;
 use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::FhirPathError;
@@ -12,7 +13,7 @@ use crate::fhirpath::values::scalar::Scalar;
 
 type Run = fn(&Invocation<'_>) -> Result<Output, FhirPathError>;
 
-pub(super) const FUNCTIONS: &[Function] = &[
+pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     function("abs", &[], 0, same, abs),
     function("ceiling", &[], 0, signature::integer, |call| {
         whole(call, |number| -number.negate().floor())

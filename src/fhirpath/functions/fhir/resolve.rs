@@ -22,14 +22,14 @@ use crate::fhirpath::values::columns::Values;
 use crate::fhirpath::values::items::Items;
 
 /// What the references say of their targets.
-pub(super) fn targets(input: &Collection) -> Collection {
+pub(in crate::fhirpath::functions) fn targets(input: &Collection) -> Collection {
     flat_map(input, |items: &Items| match is_reference(items.ty()) {
         true => Collection::each(items.with_type(ItemType::System(System::Target))),
         false => Collection::empty(items.len()),
     })
 }
 
-pub(super) fn resolve(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+pub(in crate::fhirpath::functions) fn resolve(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let mut around = Around::default();
     let wanted: Vec<Wanted<'_>> = (0..call.input.len())
         .map(|item| {

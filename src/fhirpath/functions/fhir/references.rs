@@ -4,8 +4,8 @@
 
 use arrow::array::{Array, AsArray};
 
+use super::super::signature::{Function, Need, Parameter, Signature};
 use super::resolve;
-use super::signature::{Function, Need, Parameter, Signature};
 use crate::fhir::reference::Reference;
 use crate::fhir::storage::{REFERENCE_ID, Storage};
 use crate::fhir::{Kind, facts};
@@ -21,7 +21,7 @@ use crate::fhirpath::values::collection::Collection;
 use crate::fhirpath::values::columns::Values;
 use crate::fhirpath::values::items::Items;
 
-pub(super) const FUNCTIONS: &[Function] = &[
+pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     Function {
         name: "resolve",
         parameters: &[],

@@ -1,6 +1,6 @@
 //! The present: `now`, `today`, `timeOfDay`, in UTC, one moment for a whole evaluation.
 
-use super::signature::{Function, Need, Signature};
+use super::super::signature::{Function, Need, Signature};
 use crate::fhirpath::compile::node::Shape;
 use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::FhirPathError;
@@ -10,7 +10,7 @@ use crate::fhirpath::values::builder::{Builder, Computed};
 use crate::fhirpath::values::collection::Collection;
 use crate::fhirpath::values::items::{Index, Items};
 
-pub(super) const FUNCTIONS: &[Function] = &[
+pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     Function {
         name: "now",
         parameters: &[],

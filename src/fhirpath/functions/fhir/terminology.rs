@@ -8,7 +8,8 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, ListArray, StringArray, StructArray};
 use rustc_hash::FxHashMap;
 
-use super::signature::{self, Function, Need};
+use super::super::signature;
+use super::super::signature::{Function, Need};
 use crate::fhir::facts;
 use crate::fhirpath::compile::node::Argument;
 use crate::fhirpath::compile::types::{ItemType, TypeTest};
@@ -287,7 +288,7 @@ pub(in crate::fhirpath) fn base_type(canonical: &str) -> Option<TypeTest> {
 /// R4: empty but for a single item. What the type says is all that is known of a profile.
 fn conforms_to(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let single = call.input.rows();
-    let input = super::subsetting::part(&call.input, |_, range| match range.len() {
+    let input = super::super::collections::subsetting::part(&call.input, |_, range| match range.len() {
         1 => range,
         _ => range.start..range.start,
     });

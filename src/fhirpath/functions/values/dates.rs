@@ -1,7 +1,8 @@
 //! Parts of dates and times, as FHIRPath 3.0 (ballot) has them: `yearOf` to `timezoneOffsetOf`, `dateOf`, `timeOf`. A
 //! value that lacks the part, or is of a type that never has it, has no result.
 
-use super::signature::{self, Function, Need, Signature};
+use super::super::signature;
+use super::super::signature::{Function, Need, Signature};
 use crate::fhirpath::compile::node::Shape;
 use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::FhirPathError;
@@ -11,7 +12,7 @@ use crate::fhirpath::values::builder::Computed;
 use crate::fhirpath::values::number::Number;
 use crate::fhirpath::values::scalar::Scalar;
 
-pub(super) const FUNCTIONS: &[Function] = &[
+pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     whole("yearOf", |call| integers(call, |parts| parts.date.get(..4))),
     whole("monthOf", |call| integers(call, |parts| parts.date.get(5..7))),
     whole("dayOf", |call| integers(call, |parts| parts.date.get(8..10))),

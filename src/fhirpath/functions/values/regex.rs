@@ -5,7 +5,8 @@ use regex::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-use super::signature::{self, Function, Need, Parameter};
+use super::super::signature;
+use super::super::signature::{Function, Need, Parameter};
 use super::strings::{text_of, within_limit};
 use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::evaluate::interpreter::Output;
@@ -22,7 +23,7 @@ const COMPILING: usize = 1_024;
 const COMPILING_BYTE: usize = 16;
 const COMPILING_RANGE: usize = 100;
 
-pub(super) const FUNCTIONS: &[Function] = &[
+pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     Function {
         name: "matches",
         parameters: &[Parameter::Value, Parameter::Value],

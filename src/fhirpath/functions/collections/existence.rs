@@ -2,8 +2,9 @@
 
 use arrow::buffer::BooleanBuffer;
 
+use super::super::signature;
+use super::super::signature::{Function, Need, Parameter};
 use super::filtering::filter;
-use super::signature::{self, Function, Need, Parameter};
 use crate::fhirpath::compile::types::System;
 use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::evaluate::interpreter::{Output, integers};
@@ -11,7 +12,7 @@ use crate::fhirpath::evaluate::invocation::Invocation;
 use crate::fhirpath::values::collection::{Collection, Offsets};
 use crate::fhirpath::values::truth::Truth;
 
-pub(super) const FUNCTIONS: &[Function] = &[
+pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     Function {
         name: "exists",
         parameters: &[Parameter::Each],
@@ -95,7 +96,7 @@ fn exists(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
 }
 
 /// Which rows have an item.
-pub(super) fn any(collection: &Collection) -> Truth {
+pub(in crate::fhirpath::functions) fn any(collection: &Collection) -> Truth {
     let rows = collection.rows();
     Truth::known(match collection.offsets() {
         Offsets::Each(_) => BooleanBuffer::new_set(rows),

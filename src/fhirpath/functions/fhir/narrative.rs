@@ -1,11 +1,12 @@
 //! `htmlChecks`: whether the XHTML of a narrative keeps R4's rules.
 
-use super::signature::{self, Function, Need};
+use super::super::signature;
+use super::super::signature::{Function, Need};
 use crate::fhir::narrative::check;
 use crate::fhirpath::evaluate::interpreter::Output;
 use crate::fhirpath::values::truth::Truth;
 
-pub(super) const FUNCTIONS: &[Function] = &[Function {
+pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[Function {
     name: "htmlChecks",
     parameters: &[],
     required: 0,

@@ -2,7 +2,8 @@
 
 use arrow::buffer::BooleanBuffer;
 
-use super::signature::{self, Function, Need, Parameter, Signature};
+use super::super::signature;
+use super::super::signature::{Function, Need, Parameter, Signature};
 use crate::fhirpath::compile::node::Shape;
 use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::evaluate::combine::side_by_side;
@@ -12,7 +13,7 @@ use crate::fhirpath::operators::sets::{distinct, held, union};
 use crate::fhirpath::values::collection::{Collection, Offsets};
 use crate::fhirpath::values::truth::Truth;
 
-pub(super) const FUNCTIONS: &[Function] = &[
+pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     Function {
         name: "distinct",
         parameters: &[],
@@ -109,7 +110,7 @@ fn rows(call: &Invocation<'_>, of: impl FnMut(usize) -> bool) -> Result<Output, 
 }
 
 /// The items that `wanted` holds for.
-pub(super) fn keep(input: &Collection, wanted: impl Fn(usize, usize) -> bool) -> Collection {
+pub(in crate::fhirpath::functions) fn keep(input: &Collection, wanted: impl Fn(usize, usize) -> bool) -> Collection {
     let mut offsets = Vec::with_capacity(input.rows() + 1);
     let mut places = Vec::new();
     offsets.push(0);

@@ -1,6 +1,6 @@
 //! `lowBoundary` and `highBoundary`: the least and greatest value that a partial value may stand for.
 
-use super::signature::{Function, Need, Parameter, Signature};
+use super::super::signature::{Function, Need, Parameter, Signature};
 use crate::fhirpath::compile::node::Shape;
 use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::FhirPathError;
@@ -11,7 +11,7 @@ use crate::fhirpath::values::number::Number;
 use crate::fhirpath::values::scalar::Scalar;
 use crate::fhirpath::values::temporal::is_valid;
 
-pub(super) const FUNCTIONS: &[Function] = &[
+pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     Function {
         name: "lowBoundary",
         parameters: &[Parameter::Value],
@@ -107,7 +107,7 @@ fn of_number(number: Number, precision: Option<i32>, high: bool) -> Option<Numbe
 }
 
 /// How many digits of a date or time are given, its zone not counted.
-pub(super) fn digits(text: &str) -> usize {
+pub(in crate::fhirpath::functions) fn digits(text: &str) -> usize {
     let (date, clock) = split(text);
     date.bytes().chain(clock.bytes()).filter(u8::is_ascii_digit).count()
 }

@@ -1,6 +1,7 @@
 //! Filtering and projection: `where`, `select`.
 
-use super::signature::{self, Function, Need, Parameter, Signature};
+use super::super::signature;
+use super::super::signature::{Function, Need, Parameter, Signature};
 use crate::fhirpath::compile::node::Shape;
 use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::evaluate::interpreter::Output;
@@ -8,7 +9,7 @@ use crate::fhirpath::evaluate::invocation::Invocation;
 use crate::fhirpath::values::collection::{Collection, Offsets};
 use crate::fhirpath::values::truth::Truth;
 
-pub(super) const FUNCTIONS: &[Function] = &[
+pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     Function {
         name: "where",
         parameters: &[Parameter::Each],
@@ -40,7 +41,7 @@ fn select(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
 }
 
 /// The items for which the criterion holds.
-pub(super) fn filter(input: &Collection, criterion: &Truth) -> Collection {
+pub(in crate::fhirpath::functions) fn filter(input: &Collection, criterion: &Truth) -> Collection {
     let kept = criterion.yes.count_set_bits();
     if kept == input.len() {
         return input.clone();

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, StringArray, StructArray};
 use arrow::datatypes::{DataType, Field, Fields};
 
-use super::signature::{self, Function, Need, Parameter, Signature};
+use super::super::signature;
+use super::super::signature::{Function, Need, Parameter, Signature};
 use crate::fhir::{Kind, facts};
 use crate::fhirpath::compile::node::Shape;
 use crate::fhirpath::compile::types::{ItemType, System};
@@ -23,7 +24,7 @@ use crate::fhirpath::values::items::Items;
 use crate::fhirpath::values::scalar::Scalar;
 use crate::fhirpath::values::truth::Truth;
 
-pub(super) const FUNCTIONS: &[Function] = &[
+pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     Function {
         name: "hasValue",
         parameters: &[],
@@ -160,7 +161,9 @@ fn precision(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
         Scalar::Long(value) => Ok(Some(Computed::Integer(value.unsigned_abs().to_string().len() as i32))),
         Scalar::Decimal(number) => Ok(Some(Computed::Integer(number.scale as i32))),
         Scalar::Beyond(..) => Ok(None),
-        Scalar::Temporal(_, text) => Ok(Some(Computed::Integer(super::boundaries::digits(text) as i32))),
+        Scalar::Temporal(_, text) => Ok(Some(Computed::Integer(
+            super::super::values::boundaries::digits(text) as i32
+        ))),
         other => Err(format!("expects a number, date or time, not a {}", other.kind())),
     })
 }

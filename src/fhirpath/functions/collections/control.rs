@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
+use super::super::signature;
+use super::super::signature::{Function, Need, Parameter, Signature};
 use super::combining::keep;
-use super::signature::{self, Function, Need, Parameter, Signature};
 use crate::fhirpath::compile::node::{Argument, Shape};
 use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::evaluate::combine::side_by_side;
@@ -13,7 +14,7 @@ use crate::fhirpath::operators::comparison::order;
 use crate::fhirpath::operators::sets::distinct;
 use crate::fhirpath::values::collection::{Collection, Offsets};
 
-pub(super) const FUNCTIONS: &[Function] = &[
+pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     Function {
         name: "iif",
         parameters: &[Parameter::Each, Parameter::EachItems, Parameter::EachItems],

@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
-use super::signature::{self, Function, Need, Parameter};
+use super::super::signature;
+use super::super::signature::{Function, Need, Parameter};
 use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::evaluate::interpreter::Output;
 use crate::fhirpath::evaluate::invocation::Invocation;
 use crate::fhirpath::values::collection::{Collection, Offsets};
 
-pub(super) const FUNCTIONS: &[Function] = &[
+pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     Function {
         name: "first",
         parameters: &[],
@@ -94,7 +95,10 @@ pub(in crate::fhirpath) const SINGLE_OF_AS: Function = Function {
 };
 
 /// For each row the items of a part of its range.
-pub(super) fn part(input: &Collection, of: impl Fn(usize, Range<usize>) -> Range<usize>) -> Collection {
+pub(in crate::fhirpath::functions) fn part(
+    input: &Collection,
+    of: impl Fn(usize, Range<usize>) -> Range<usize>,
+) -> Collection {
     let mut offsets = Vec::with_capacity(input.rows() + 1);
     let mut places = Vec::new();
     offsets.push(0);
@@ -106,7 +110,7 @@ pub(super) fn part(input: &Collection, of: impl Fn(usize, Range<usize>) -> Range
 }
 
 /// The first item of each row.
-pub(super) fn first(input: &Collection) -> Collection {
+pub(in crate::fhirpath::functions) fn first(input: &Collection) -> Collection {
     match input.offsets() {
         Offsets::Each(_) => input.clone(),
         Offsets::List(_) => part(input, |_, range| range.start..range.end.min(range.start + 1)),

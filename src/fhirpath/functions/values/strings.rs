@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
-use super::signature::{self, Function, Need, Parameter, Signature};
+use super::super::signature;
+use super::super::signature::{Function, Need, Parameter, Signature};
 use crate::fhirpath::compile::node::Shape;
 use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::FhirPathError;
@@ -17,7 +18,7 @@ use crate::fhirpath::values::scalar::Scalar;
 
 type Run = fn(&Invocation<'_>) -> Result<Output, FhirPathError>;
 
-pub(super) const FUNCTIONS: &[Function] = &[
+pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     judging("startsWith", |call| judge(call, |text, part| text.starts_with(part))),
     judging("endsWith", |call| judge(call, |text, part| text.ends_with(part))),
     judging("contains", |call| judge(call, |text, part| text.contains(part))),
@@ -120,7 +121,7 @@ fn strings(_: &Signature<'_>) -> Shape {
 /// Greatest length of a computed text in bytes.
 const MAX_TEXT: usize = 1 << 20;
 
-pub(super) fn within_limit(bytes: usize) -> Result<(), String> {
+pub(in crate::fhirpath::functions) fn within_limit(bytes: usize) -> Result<(), String> {
     match bytes <= MAX_TEXT {
         true => Ok(()),
         false => Err(format!("a text of more than {MAX_TEXT} bytes")),
@@ -128,7 +129,7 @@ pub(super) fn within_limit(bytes: usize) -> Result<(), String> {
 }
 
 /// Dates count as their text.
-pub(super) fn text_of(value: Scalar<'_>) -> Result<&str, String> {
+pub(in crate::fhirpath::functions) fn text_of(value: Scalar<'_>) -> Result<&str, String> {
     match value {
         Scalar::Text(text) | Scalar::Temporal(_, text) => Ok(text),
         other => Err(format!("expects a String, not a {}", other.kind())),
