@@ -329,9 +329,9 @@ impl Analysis<'_> {
             leaves.push(leaf.path);
             let combined = any_of.iter().flat_map(|before| {
                 values.iter().map(|value| {
-                    let mut wishes = before.clone();
-                    wishes.push(LeafTest::Is(value.as_str().into()));
-                    wishes
+                    let mut tests = before.clone();
+                    tests.push(LeafTest::Is(value.as_str().into()));
+                    tests
                 })
             });
             any_of = combined.collect();
@@ -451,12 +451,12 @@ fn label(leaves: &[Arc<str>], any_of: &[Vec<LeafTest>]) -> String {
     if any_of.len() > 4 {
         return format!("item [{} in {} ways]", leaves.join(", "), any_of.len());
     }
-    let combination = |wishes: &Vec<LeafTest>| {
-        let wishes = leaves.iter().zip(wishes).map(|(leaf, wish)| match wish {
+    let combination = |tests: &Vec<LeafTest>| {
+        let tests = leaves.iter().zip(tests).map(|(leaf, test)| match test {
             LeafTest::Is(text) => format!("{leaf} = '{text}'"),
             _ => leaf.to_string(),
         });
-        wishes.collect::<Vec<_>>().join(" and ")
+        tests.collect::<Vec<_>>().join(" and ")
     };
     let combinations: Vec<String> = any_of.iter().map(combination).collect();
     format!("item [{}]", combinations.join(" or "))

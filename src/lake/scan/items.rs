@@ -20,8 +20,8 @@ use crate::fhir::storage::LeafSet;
 pub struct ItemMatch {
     /// Dotted paths of text leaves of one and the same struct, or of the table's root.
     pub leaves: Vec<Arc<str>>,
-    /// Combinations, each with one wish for each leaf. At least one wish of each is [`LeafTest::Is`], [`LeafTest::Like`] or
-    /// [`LeafTest::In`].
+    /// Combinations, each with one test for each leaf. At least one test of each is [`LeafTest::Is`],
+    /// [`LeafTest::Like`] or [`LeafTest::In`].
     pub any_of: Vec<Vec<LeafTest>>,
     /// How `explain` shows it.
     pub label: Arc<str>,
@@ -43,7 +43,7 @@ pub enum LeafTest {
 }
 
 /// Alternatives that are decided on codes: they are bits of a word.
-pub(super) const MOST: usize = 64;
+pub(super) const MAX_ALTERNATIVES: usize = 64;
 
 impl ItemMatch {
     /// The leaves it reads.
@@ -54,7 +54,7 @@ impl ItemMatch {
     /// The ids that rows must have, where that is all that is asked.
     pub(super) fn ids(&self) -> Option<&IdSet> {
         match (self.leaves.as_slice(), self.any_of.as_slice()) {
-            ([leaf], [wishes]) if &**leaf == "id" => wishes.iter().find_map(|wish| match wish {
+            ([leaf], [tests]) if &**leaf == "id" => tests.iter().find_map(|test| match test {
                 LeafTest::In(ids) => Some(&**ids),
                 _ => None,
             }),
@@ -64,15 +64,15 @@ impl ItemMatch {
 
     /// Alternatives that a leaf's value, or its absence, allows.
     pub(super) fn allowed(&self, leaf: usize, value: Option<&[u8]>) -> u64 {
-        let fits = |wishes: &Vec<LeafTest>| match (wishes.get(leaf), value) {
+        let fits = |tests: &Vec<LeafTest>| match (tests.get(leaf), value) {
             (Some(LeafTest::Any), _) | (Some(LeafTest::Absent), None) => true,
             (Some(LeafTest::Is(text)), Some(value)) => text.as_bytes() == value,
             (Some(LeafTest::In(ids)), Some(value)) => ids.holds(value),
             (Some(LeafTest::Like(text)), Some(value)) => bytes_same_but_for_case(text, value),
             _ => false,
         };
-        let bits = self.any_of.iter().take(MOST).enumerate();
-        bits.fold(0, |allowed, (at, wishes)| allowed | (u64::from(fits(wishes)) << at))
+        let bits = self.any_of.iter().take(MAX_ALTERNATIVES).enumerate();
+        bits.fold(0, |allowed, (at, tests)| allowed | (u64::from(fits(tests)) << at))
     }
 
     /// The rows among `rows` that match.
@@ -95,7 +95,7 @@ impl ItemMatch {
         // A few rows are cheaper to decode than the codes of all.
         let most = rows.count() * 4 >= file.groups()[group].rows as usize;
         if most
-            && self.any_of.len() <= MOST
+            && self.any_of.len() <= MAX_ALTERNATIVES
             && let Some(found) = codes::matching(self, file, group, read).map_err(file.parquet())?
         {
             return Ok(rows.intersect(&found));
@@ -146,13 +146,13 @@ impl ItemMatch {
             if items.nulls.as_ref().is_some_and(|nulls| nulls.is_null(item)) {
                 continue;
             }
-            let fits = |wishes: &Vec<LeafTest>| {
-                wishes.iter().zip(&columns).all(|(wish, column)| {
+            let fits = |tests: &Vec<LeafTest>| {
+                tests.iter().zip(&columns).all(|(test, column)| {
                     let texts = column.and_then(|column| column.as_string_opt::<i32>());
                     let value = texts
                         .filter(|texts| texts.is_valid(item))
                         .map(|texts| texts.value(item));
-                    match wish {
+                    match test {
                         LeafTest::Any => true,
                         LeafTest::Absent => value.is_none(),
                         LeafTest::Is(text) => value == Some(text),

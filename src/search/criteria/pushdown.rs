@@ -96,8 +96,8 @@ fn item_match(
             format!("{path}.{name}").into()
         }
     });
-    let wishes = matchers.iter().map(|matcher| wishes(compiled, origin, matcher));
-    let any_of: Vec<Vec<LeafTest>> = wishes.collect::<Option<_>>()?;
+    let tests = matchers.iter().map(|matcher| leaf_tests(compiled, origin, matcher));
+    let any_of: Vec<Vec<LeafTest>> = tests.collect::<Option<_>>()?;
     (any_of.len() <= MOST_ALTERNATIVES).then(|| ItemMatch {
         leaves: leaves.collect(),
         any_of,
@@ -135,8 +135,8 @@ fn is_text(kind: Kind) -> bool {
     )
 }
 
-/// What a matcher wishes of each of the leaves.
-fn wishes(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Option<Vec<LeafTest>> {
+/// What a matcher asks of each of the leaves.
+fn leaf_tests(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Option<Vec<LeafTest>> {
     let selection = compiled.program.selection();
     let reference = |ty: Option<TypeId>, id: LeafTest| {
         let of_type = pointed(selection, ty)?.map_or(LeafTest::Any, |ty| LeafTest::Is(facts().get(ty).name.into()));
@@ -184,7 +184,7 @@ fn pair(token: &TokenValue) -> Option<Vec<LeafTest>> {
     let code = token.code.as_deref().map_or(LeafTest::Any, code);
     let says_something = [&system, &code]
         .into_iter()
-        .any(|wish| matches!(wish, LeafTest::Is(_) | LeafTest::Like(_)));
+        .any(|test| matches!(test, LeafTest::Is(_) | LeafTest::Like(_)));
     says_something.then(|| vec![system, code])
 }
 

@@ -206,14 +206,14 @@ fn texts<'e>(column: &Expr, values: impl IntoIterator<Item = &'e Expr>, columns:
         few if few.len() <= TEXTS_SHOWN => format!("{leaf} in ('{}')", few.join("', '")),
         many => format!("{leaf} in {} texts", many.len()),
     };
-    let wish = match any_of.as_slice() {
+    let test = match any_of.as_slice() {
         [only] if &*leaf != "id" => LeafTest::Is(only.clone()),
         several => LeafTest::In(Arc::new(several.iter().collect::<IdSet>())),
     };
     Some(Necessary {
         items: vec![ItemMatch {
             leaves: vec![leaf.clone()],
-            any_of: vec![vec![wish]],
+            any_of: vec![vec![test]],
             label: label.into(),
         }],
         prune: Prune::Text { leaf, any_of },
