@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::super::lake::wait::Wait;
 use super::super::tables::plans;
 use super::super::terminal::failure::Failure;
+use super::console;
 use super::logging::{self, LogFormat};
 use super::playground::{self, Playground};
 use super::rates::RateArgs;
@@ -88,6 +89,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         playground: playground::open(&store, &base_url, sandbox, &sandbox_url, people)?,
     };
     println!("{guide}");
+    println!("Console (once, within ten minutes): {}", console::sign_in_address(&store, &base_url)?);
     let terminology: Arc<Terminology> = Arc::default();
     logging::start(LogFormat::Text);
     serve(
@@ -103,6 +105,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
                 ..Limits::default()
             },
             explain: false,
+            console: true,
             // The sandbox's organizations lie on this machine.
             sources: sources(true)?,
         },

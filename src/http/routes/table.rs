@@ -7,7 +7,7 @@ use super::document;
 use super::route::Route;
 
 use crate::http::fhir::{binary, capability, patient, read, search, view};
-use crate::http::{connect, directory, discovery, health_link, home, link, oauth, receipts, rest};
+use crate::http::{connect, console, directory, discovery, health_link, home, link, oauth, receipts, rest};
 
 /// Routes that belong together.
 pub(super) struct Family {
@@ -84,5 +84,6 @@ pub(super) fn table() -> Vec<Family> {
             "This service, described",
             [document::routes(), home::routes()].into_iter().flatten().collect(),
         ),
+        family("Console", "What operators see in a browser, where it is on", console::routes()),
     ]
 }
