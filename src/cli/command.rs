@@ -10,7 +10,7 @@ use super::lake::{backup, check, compact, erase, generate, import, info, restore
 use super::query::sql;
 use super::query::{everything, fhirpath, pdf, run as run_view, search, summary, validate_view};
 use super::service::bench;
-use super::service::{app, audit, console, consents, demo, endpoint, keys, receipt, sandbox, serve, sync, token};
+use super::service::{app, audit, consents, console, demo, endpoint, keys, receipt, sandbox, serve, sync, token};
 use super::tables::{normalize, plans, terminology};
 use super::terminal::failure::Failure;
 

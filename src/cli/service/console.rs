@@ -60,7 +60,10 @@ fn token(data: &Path, name: Option<&str>) -> Result<(), Failure> {
 /// An address that signs in to the console of a server by one click, once and within ten minutes.
 pub(in crate::cli) fn sign_in_address(store: &Store, base_url: &str) -> Result<String, Failure> {
     let token = store.make_console_token(&operator(None)).map_err(refused)?;
-    Ok(format!("{}/console/sign-in?token={token}", base_url.trim_end_matches('/')))
+    Ok(format!(
+        "{}/console/sign-in?token={token}",
+        base_url.trim_end_matches('/')
+    ))
 }
 
 /// The operator's name.

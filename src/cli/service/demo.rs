@@ -88,8 +88,11 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         person: &person,
         playground: playground::open(&store, &base_url, sandbox, &sandbox_url, people)?,
     };
+    println!(
+        "Console (once, within ten minutes): {}",
+        console::sign_in_address(&store, &base_url)?
+    );
     println!("{guide}");
-    println!("Console (once, within ten minutes): {}", console::sign_in_address(&store, &base_url)?);
     let terminology: Arc<Terminology> = Arc::default();
     logging::start(LogFormat::Text);
     serve(

@@ -59,9 +59,19 @@ impl Store {
         self.write(|transaction| {
             forget_over(transaction, now)?;
             let sql = "INSERT INTO console_token (digest, name, until) VALUES (?1, ?2, ?3)";
-            transaction.execute(sql, params![&secret::digest(&token)[..], name, now + CONSOLE_TOKEN_SECONDS])?;
+            transaction.execute(
+                sql,
+                params![&secret::digest(&token)[..], name, now + CONSOLE_TOKEN_SECONDS],
+            )?;
             let about = About::default();
-            note(transaction, now, Actor::Operator, "console.token", about, &format!("for {name}"))
+            note(
+                transaction,
+                now,
+                Actor::Operator,
+                "console.token",
+                about,
+                &format!("for {name}"),
+            )
         })?;
         Ok(token)
     }
@@ -90,7 +100,14 @@ impl Store {
             let sql = "INSERT INTO console_session (digest, name, began_at, touched_at) VALUES (?1, ?2, ?3, ?3)";
             transaction.execute(sql, params![&secret::digest(&cookie)[..], name, now])?;
             let about = About::default();
-            note(transaction, now, Actor::Operator, "console.sign_in", about, &format!("by {name}"))?;
+            note(
+                transaction,
+                now,
+                Actor::Operator,
+                "console.sign_in",
+                about,
+                &format!("by {name}"),
+            )?;
             Ok(true)
         })?;
         Ok(begun.then_some(cookie))
@@ -132,14 +149,19 @@ impl Store {
         let now = self.clock().now();
         self.write(|transaction| {
             let sql = "DELETE FROM console_session WHERE digest = ?1 RETURNING name";
-            let name: Option<String> = transaction
-                .query_row(sql, [&digest[..]], |row| row.get(0))
-                .optional()?;
+            let name: Option<String> = transaction.query_row(sql, [&digest[..]], |row| row.get(0)).optional()?;
             match name {
                 None => Ok(()),
                 Some(name) => {
                     let about = About::default();
-                    note(transaction, now, Actor::Operator, "console.sign_out", about, &format!("by {name}"))
+                    note(
+                        transaction,
+                        now,
+                        Actor::Operator,
+                        "console.sign_out",
+                        about,
+                        &format!("by {name}"),
+                    )
                 }
             }
         })
@@ -148,13 +170,28 @@ impl Store {
     /// Writes down that an operator is shown records, before they are.
     pub fn note_console_look(&self, session: &ConsoleSession, look: &ConsoleLook<'_>) -> Result<(), Error> {
         let now = self.clock().now();
-        let detail = format!("{} by {}: {} {}", look.page, session.name, look.mode.schema(), look.detail);
+        let detail = format!(
+            "{} by {}: {} {}",
+            look.page,
+            session.name,
+            look.mode.schema(),
+            look.detail
+        );
         let about = About {
             application: Some(look.application),
             consent: look.consent,
             authorization: None,
         };
-        self.write(|transaction| note(transaction, now, Actor::Operator, "console.look", about, detail.trim_end()))
+        self.write(|transaction| {
+            note(
+                transaction,
+                now,
+                Actor::Operator,
+                "console.look",
+                about,
+                detail.trim_end(),
+            )
+        })
     }
 }
 

@@ -71,7 +71,13 @@ mod tests {
     fn the_slowest_come_first_and_the_oldest_go() {
         let kept = SlowRequests::default();
         let note = |millis, id: &str| {
-            kept.note(&Method::GET, "/fhir/{type}", StatusCode::OK, Duration::from_millis(millis), id);
+            kept.note(
+                &Method::GET,
+                "/fhir/{type}",
+                StatusCode::OK,
+                Duration::from_millis(millis),
+                id,
+            );
         };
         note(199, "fast");
         note(900, "first");

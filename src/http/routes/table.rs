@@ -84,6 +84,10 @@ pub(super) fn table() -> Vec<Family> {
             "This service, described",
             [document::routes(), home::routes()].into_iter().flatten().collect(),
         ),
-        family("Console", "What operators see in a browser, where it is on", console::routes()),
+        family(
+            "Console",
+            "What operators see in a browser, where it is on",
+            console::routes(),
+        ),
     ]
 }

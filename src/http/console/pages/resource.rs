@@ -76,13 +76,20 @@ pub(in crate::http::console) async fn show(
         let since = fields.filled("since").and_then(|text| text.parse::<i64>().ok());
         let versions = versions(&service, &place, ty, &id).await?;
         let Some(at) = chosen(&versions, wanted) else {
-            return Err(Error::NotFound { ty: name.clone(), id: id.clone() });
+            return Err(Error::NotFound {
+                ty: name.clone(),
+                id: id.clone(),
+            });
         };
         let resource: Value = serde_json::from_slice(&versions[at].resource).map_err(Error::internal)?;
         let patient = patient_of(&name, &id, &resource);
         match &patient {
             Some(patient) => operator.looks_at(&service, "resource", &place, patient).await?,
-            None => operator.looks(&service, "resource", &place, (None, name.clone())).await?,
+            None => {
+                operator
+                    .looks(&service, "resource", &place, (None, name.clone()))
+                    .await?
+            }
         }
         let label = Label::of(&resource);
         let since = since.and_then(|since| versions.iter().position(|one| one.version == since));
@@ -152,7 +159,11 @@ async fn versions(service: &Arc<Service>, place: &Place, ty: TypeId, id: &str) -
                 Err(LakeError::SnapshotGone(_)) => continue,
                 found => found.map_err(Error::internal)?,
             };
-            let row = service.lake.table(&picture, ty, &scope).read(&id).map_err(Error::internal)?;
+            let row = service
+                .lake
+                .table(&picture, ty, &scope)
+                .read(&id)
+                .map_err(Error::internal)?;
             if let Some(row) = row
                 && versions.iter().all(|known| known.version != row.version)
             {

@@ -131,7 +131,11 @@ fn rendered(
 }
 
 fn place(mode: &str, application: &str) -> Place {
-    let mode = if mode == Mode::Test.schema() { Mode::Test } else { Mode::Live };
+    let mode = if mode == Mode::Test.schema() {
+        Mode::Test
+    } else {
+        Mode::Live
+    };
     Place::of(mode, application)
 }
 

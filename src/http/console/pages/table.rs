@@ -75,7 +75,12 @@ pub(in crate::http::console) async fn show(
         let place = place?;
         let ty = resource_type(&name)?;
         let fields = Fields::of_query(sent.as_deref());
-        let query = fields.get("q").unwrap_or(FIRST).trim().trim_start_matches('?').to_owned();
+        let query = fields
+            .get("q")
+            .unwrap_or(FIRST)
+            .trim()
+            .trim_start_matches('?')
+            .to_owned();
         operator.looks(&service, "table", &place, (None, name.clone())).await?;
         let found = match search(&service, &place, ty, &query).await {
             // What is wrong with a search is said beside it, where it can be put right.
@@ -120,7 +125,10 @@ fn rendered(
         refusal,
         total: found.as_ref().and_then(|found| found.total).map(words::number),
         is_count: query.contains("_summary=count"),
-        took: found.as_ref().map(|found| words::millis(found.took)).unwrap_or_default(),
+        took: found
+            .as_ref()
+            .map(|found| words::millis(found.took))
+            .unwrap_or_default(),
         links: found.as_ref().map(|found| found.links.clone()).unwrap_or_default(),
         rows: found.map(|found| found.rows).unwrap_or_default(),
         parameters,
@@ -164,11 +172,18 @@ async fn search(service: &Arc<Service>, place: &Place, ty: TypeId, query: &str) 
         let query = of_relation.next()?["url"].as_str()?.split_once('?')?.1;
         Some((text, encoded(query)))
     };
-    let links = [("first", "First page"), ("previous", "Previous page"), ("next", "Next page")];
+    let links = [
+        ("first", "First page"),
+        ("previous", "Previous page"),
+        ("next", "Next page"),
+    ];
     Ok(Found {
         rows: entries.filter_map(row).collect(),
         total: bundle["total"].as_u64(),
-        links: links.into_iter().filter_map(|(relation, text)| link(relation, text)).collect(),
+        links: links
+            .into_iter()
+            .filter_map(|(relation, text)| link(relation, text))
+            .collect(),
         took,
     })
 }
@@ -180,7 +195,12 @@ fn row(entry: &Value) -> Option<Row> {
         resource_type: resource["resourceType"].as_str().unwrap_or_default().to_owned(),
         id: resource["id"].as_str().unwrap_or_default().to_owned(),
         label: Label::of(resource),
-        updated: resource["meta"]["lastUpdated"].as_str().unwrap_or_default().chars().take(19).collect(),
+        updated: resource["meta"]["lastUpdated"]
+            .as_str()
+            .unwrap_or_default()
+            .chars()
+            .take(19)
+            .collect(),
         is_included: mode == "include",
     })
 }

@@ -26,7 +26,12 @@ pub(in crate::http::console) fn read(service: &Service, headers: &HeaderMap) -> 
 pub(in crate::http::console) fn set(service: &Service, value: &str) -> Option<HeaderValue> {
     let encrypted = service.is_encrypted();
     let secure = encrypted || !is_loopback(&service.base_url);
-    written(name(encrypted), value, secure, Duration::seconds(CONSOLE_SESSION_SECONDS))
+    written(
+        name(encrypted),
+        value,
+        secure,
+        Duration::seconds(CONSOLE_SESSION_SECONDS),
+    )
 }
 
 /// Takes it away.
@@ -80,7 +85,10 @@ mod tests {
             text(true),
             "__Host-console_session=abc; HttpOnly; SameSite=Strict; Secure; Path=/; Max-Age=43200"
         );
-        assert_eq!(text(false), "console_session=abc; HttpOnly; SameSite=Strict; Path=/; Max-Age=43200");
+        assert_eq!(
+            text(false),
+            "console_session=abc; HttpOnly; SameSite=Strict; Path=/; Max-Age=43200"
+        );
         assert!(is_loopback("http://127.0.0.1:1") && !is_loopback("http://127.0.0.1.example"));
     }
 }

@@ -12,7 +12,10 @@ const LENGTH: usize = 32;
 pub(in crate::http::console) fn token(cookie: &str) -> Option<String> {
     let mut mask = [0u8; LENGTH];
     aws_lc_rs::rand::fill(&mut mask).ok()?;
-    let masked = derived(cookie).into_iter().zip(mask).map(|(secret, mask)| secret ^ mask);
+    let masked = derived(cookie)
+        .into_iter()
+        .zip(mask)
+        .map(|(secret, mask)| secret ^ mask);
     Some(URL_SAFE_NO_PAD.encode(mask.into_iter().chain(masked).collect::<Vec<u8>>()))
 }
 

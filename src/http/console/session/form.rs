@@ -48,7 +48,9 @@ impl Fields {
         let fields = Fields::of_body(service, headers, sent).await?;
         match operator.sent(fields.get("csrf")) {
             true => Ok(fields),
-            false => Err(Error::Forbidden("the form was not sent from a page of this session; open the page again")),
+            false => Err(Error::Forbidden(
+                "the form was not sent from a page of this session; open the page again",
+            )),
         }
     }
 

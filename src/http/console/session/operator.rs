@@ -65,7 +65,12 @@ impl Operator {
     }
 
     /// What surrounds a page of the session.
-    pub(in crate::http::console) fn frame(&self, service: &Service, here: &'static str, place: Option<&Place>) -> Frame {
+    pub(in crate::http::console) fn frame(
+        &self,
+        service: &Service,
+        here: &'static str,
+        place: Option<&Place>,
+    ) -> Frame {
         Frame {
             csrf: csrf::token(&self.cookie).unwrap_or_default(),
             name: self.session.name.clone(),

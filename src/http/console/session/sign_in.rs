@@ -29,7 +29,11 @@ struct SignIn<'a> {
 }
 
 fn form(service: &Service, token: &str, is_refused: bool, is_over: bool) -> Response {
-    let status = if is_refused { StatusCode::UNAUTHORIZED } else { StatusCode::OK };
+    let status = if is_refused {
+        StatusCode::UNAUTHORIZED
+    } else {
+        StatusCode::OK
+    };
     let page = SignIn {
         frame: &Frame::outside(service),
         token,
@@ -54,7 +58,12 @@ pub(in crate::http::console) async fn show(
     is_on(&service)?;
     let fields = Fields::of_query(query.as_deref());
     let is_over = fields.get("over").is_some();
-    Ok(form(&service, fields.filled("token").unwrap_or_default(), false, is_over))
+    Ok(form(
+        &service,
+        fields.filled("token").unwrap_or_default(),
+        false,
+        is_over,
+    ))
 }
 
 /// Uses a token up and begins a session.

@@ -17,8 +17,14 @@ pub(in crate::http::console) async fn asset(
 ) -> Result<Response, Response> {
     is_on(&service)?;
     let (media, body) = match name.as_str() {
-        "console.css" => ("text/css; charset=utf-8", include_str!("../../../../templates/console/console.css")),
-        "mark.svg" => ("image/svg+xml", include_str!("../../../../templates/connect/assets/mark.svg")),
+        "console.css" => (
+            "text/css; charset=utf-8",
+            include_str!("../../../../templates/console/console.css"),
+        ),
+        "mark.svg" => (
+            "image/svg+xml",
+            include_str!("../../../../templates/connect/assets/mark.svg"),
+        ),
         _ => return Ok((StatusCode::NOT_FOUND, "there is no such file").into_response()),
     };
     Ok(([(CONTENT_TYPE, media), (CACHE_CONTROL, "public, max-age=300")], body).into_response())

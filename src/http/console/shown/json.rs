@@ -63,12 +63,19 @@ mod tests {
 
     #[test]
     fn references_lead_on_and_nothing_becomes_markup() {
-        let json = br#"{"a":"<script>","subject":{"reference":"Patient/p1"},"b":{"reference":"http://x/fhir/Practitioner/d/_history/2"},
+        let json = br#"{"a":"<script>","subject":{"reference":"Patient/p1"},
+            "b":{"reference":"http://x/fhir/Practitioner/d/_history/2"},
             "c":{"reference":"Nonsense/1"},"d":{"reference":"Patient/<b>"},"n":1.10}"#;
         let html = linked(json, "/console", &Place::default(), "http://x/fhir/");
         assert!(html.contains("&lt;script&gt;") && !html.contains("<script>"));
-        assert!(html.contains("<a href=\"/console/data/live/local/Patient/p1\">Patient/p1</a>&quot;"), "{html}");
-        assert!(html.contains("/Practitioner/d\">Practitioner/d</a>/_history/2&quot;"), "{html}");
+        assert!(
+            html.contains("<a href=\"/console/data/live/local/Patient/p1\">Patient/p1</a>&quot;"),
+            "{html}"
+        );
+        assert!(
+            html.contains("/Practitioner/d\">Practitioner/d</a>/_history/2&quot;"),
+            "{html}"
+        );
         assert_eq!(html.matches("<a ").count(), 2);
         assert!(html.contains("1.10"));
     }

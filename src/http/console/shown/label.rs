@@ -109,7 +109,10 @@ fn person(name: &Value) -> Option<String> {
 }
 
 fn when(value: &Value) -> Option<String> {
-    let text = value.as_str().or_else(|| value["start"].as_str()).or_else(|| value["end"].as_str());
+    let text = value
+        .as_str()
+        .or_else(|| value["start"].as_str())
+        .or_else(|| value["end"].as_str());
     text.map(shortened)
 }
 
@@ -124,7 +127,10 @@ fn value(resource: &Value) -> String {
     let quantity = &resource["valueQuantity"];
     let text = match quantity["value"].as_number() {
         Some(number) => {
-            let unit = quantity["unit"].as_str().or_else(|| quantity["code"].as_str()).unwrap_or_default();
+            let unit = quantity["unit"]
+                .as_str()
+                .or_else(|| quantity["code"].as_str())
+                .unwrap_or_default();
             Some(format!("{number} {unit}").trim_end().to_owned())
         }
         None => words(&resource["valueCodeableConcept"]).or_else(|| words(&resource["valueString"])),
@@ -151,11 +157,19 @@ mod tests {
             "code": {"coding": [{"code": "8480-6", "display": "Systolic"}]}, "subject": {"reference": "Patient/p"},
             "effectivePeriod": {"start": "2024-01-02"}, "valueQuantity": {"value": 120, "unit": "mmHg"}}));
         assert_eq!((label.what.as_str(), label.when.as_str()), ("Systolic", "2024-01-02"));
-        assert_eq!((label.status.as_str(), label.whose.as_deref()), ("final", Some("Patient/p")));
+        assert_eq!(
+            (label.status.as_str(), label.whose.as_deref()),
+            ("final", Some("Patient/p"))
+        );
         assert_eq!(label.value, "120 mmHg");
-        let label = Label::of(&json!({"resourceType": "Patient", "gender": "female", "birthDate": "1970",
-            "name": [{"family": "Hill", "given": ["Ann", "B"]}]}));
-        assert_eq!((label.what.as_str(), label.when.as_str(), label.status.as_str()), ("Ann B Hill", "1970", "female"));
+        let label = Label::of(
+            &json!({"resourceType": "Patient", "gender": "female", "birthDate": "1970",
+            "name": [{"family": "Hill", "given": ["Ann", "B"]}]}),
+        );
+        assert_eq!(
+            (label.what.as_str(), label.when.as_str(), label.status.as_str()),
+            ("Ann B Hill", "1970", "female")
+        );
         assert_eq!(Label::of(&json!({"code": 7, "status": []})), Label::default());
     }
 }

@@ -45,7 +45,11 @@ impl Frame {
 
     /// `aria-current` of an entry of the menu.
     pub(in crate::http::console) fn at(&self, entry: &str) -> &'static str {
-        if self.here == entry { r#" aria-current="page""# } else { "" }
+        if self.here == entry {
+            r#" aria-current="page""#
+        } else {
+            ""
+        }
     }
 }
 

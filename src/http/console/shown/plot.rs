@@ -75,7 +75,9 @@ impl Plot<'_> {
         let mut label = String::new();
         escape(&format!("{} by {}", self.y, self.x), &mut label);
         let head = format!("<svg class=\"plot\" role=\"img\" aria-label=\"{label}\"");
-        Ok(text[start..].replacen("<svg", &head, 1).replace(INK_TEXT, "currentColor"))
+        Ok(text[start..]
+            .replacen("<svg", &head, 1)
+            .replace(INK_TEXT, "currentColor"))
     }
 
     /// Bars need a line each.
@@ -219,9 +221,11 @@ fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
 
 /// Bins of a round width with how many values each has: from, to and number.
 fn binned(values: &[f64]) -> Option<Vec<(f64, f64, usize)>> {
-    let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-        (low.min(*value), high.max(*value))
-    });
+    let (low, high) = values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+            (low.min(*value), high.max(*value))
+        });
     if !low.is_finite() {
         return None;
     }
@@ -284,7 +288,11 @@ mod tests {
     use super::*;
 
     fn svg(points: Points) -> String {
-        let plot = Plot { x: "a<b", y: "rows", points };
+        let plot = Plot {
+            x: "a<b",
+            y: "rows",
+            points,
+        };
         plot.svg().unwrap()
     }
 
@@ -301,7 +309,10 @@ mod tests {
             Points::Histogram(vec![7.0]),
         ] {
             let text = svg(points);
-            assert!(text.starts_with("<svg class=\"plot\" role=\"img\" aria-label=\"rows by a&lt;b\""), "{text}");
+            assert!(
+                text.starts_with("<svg class=\"plot\" role=\"img\" aria-label=\"rows by a&lt;b\""),
+                "{text}"
+            );
             assert!(text.contains("#2F80C9") && text.contains("currentColor"), "{text}");
             for refused in ["<script", "style=", "a<b", "#010203"] {
                 assert!(!text.contains(refused), "{refused}: {text}");
@@ -326,7 +337,10 @@ mod tests {
         let bins = binned(&[0.0, 3.0, 99.0, 100.0]).unwrap();
         assert_eq!((bins[0].0, bins[0].1, bins[0].2), (0.0, 5.0, 2));
         assert_eq!(bins.iter().map(|bin| bin.2).sum::<usize>(), 4);
-        assert_eq!(["12 k", "0.25", "1.5 M"], [12_000.0, 0.25, 1_500_000.0].map(plain).each_ref().map(String::as_str));
+        assert_eq!(
+            ["12 k", "0.25", "1.5 M"],
+            [12_000.0, 0.25, 1_500_000.0].map(plain).each_ref().map(String::as_str)
+        );
         assert_eq!(day(&19_723.0), "2024-01-01");
     }
 }

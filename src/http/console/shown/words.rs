@@ -61,7 +61,10 @@ mod tests {
 
     #[test]
     fn numbers_can_be_read() {
-        assert_eq!(["0", "999", "1,000", "1,234,567"], [0, 999, 1_000, 1_234_567].map(number).each_ref().map(String::as_str));
+        assert_eq!(
+            ["0", "999", "1,000", "1,234,567"],
+            [0, 999, 1_000, 1_234_567].map(number).each_ref().map(String::as_str)
+        );
         assert_eq!(bytes(5_000_000), "4.77 MiB");
         assert_eq!(millis(Duration::from_micros(4_250)), "4.2 ms");
         assert_eq!(time(0), "1970-01-01T00:00:00Z");
