@@ -82,12 +82,11 @@ pub(super) fn table() -> Vec<Family> {
         family(
             "Description",
             "This service, described",
-            [document::routes(), home::routes()].into_iter().flatten().collect(),
-        ),
-        family(
-            "Console",
-            "What operators see in a browser, where it is on",
-            console::routes(),
+            // The console's pages are for browsers, and not described.
+            [document::routes(), home::routes(), console::routes()]
+                .into_iter()
+                .flatten()
+                .collect(),
         ),
     ]
 }
