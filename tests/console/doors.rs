@@ -200,7 +200,8 @@ fn the_console_is_off_unless_it_is_asked_for_and_the_command_lets_one_in() {
         .into();
     let sent = agent
         .post(format!("{}/console/sign-in", on.base_url()))
-        .send_form([("token", token.trim())]);
+        .header("content-type", "application/x-www-form-urlencoded")
+        .send(form(&[("token", token.trim())]));
     assert_eq!(sent.unwrap().status().as_u16(), 303);
     let refused = command::run(&["console", "token", "--data", data, "--name", " "]);
     assert_eq!(refused.status.code(), Some(2));

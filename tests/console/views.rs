@@ -103,7 +103,7 @@ fn what_is_wrong_with_a_view_is_said_with_its_place() {
         "{messages}"
     );
     assert!(page.contains("code.txet"), "the editor keeps what was written");
-    let several = VIEW.replace("code.text", "code.coding.code | code.text");
+    let several = VIEW.replace("code.text", "subject.reference | performer.reference");
     let page = visitor.send(EDITOR, &[("view", &several)]).text;
     assert!(
         page.contains("role=\"alert\"") && page.contains("has 2 values"),
