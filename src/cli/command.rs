@@ -10,7 +10,7 @@ use super::lake::{backup, check, compact, erase, generate, import, info, restore
 use super::query::sql;
 use super::query::{everything, fhirpath, pdf, run as run_view, search, summary, validate_view};
 use super::service::bench;
-use super::service::{app, audit, consents, demo, endpoint, keys, receipt, sandbox, serve, sync, token};
+use super::service::{app, audit, consents, console, demo, endpoint, keys, receipt, sandbox, serve, sync, token};
 use super::tables::{normalize, plans, terminology};
 use super::terminal::failure::Failure;
 
@@ -57,6 +57,7 @@ enum Command {
     Endpoint(endpoint::Args),
     Keys(keys::Args),
     Consents(consents::Args),
+    Console(console::Args),
     Summary(summary::Args),
     Sync(sync::Args),
     Audit(audit::Args),
@@ -105,6 +106,7 @@ fn carry_out(command: Command) -> Result<(), Failure> {
         Command::Endpoint(arguments) => endpoint::run(arguments),
         Command::Keys(arguments) => keys::run(arguments),
         Command::Consents(arguments) => consents::run(arguments),
+        Command::Console(arguments) => console::run(arguments),
         Command::Summary(arguments) => summary::run(arguments),
         Command::Sync(arguments) => sync::run(arguments),
         Command::Audit(arguments) => audit::run(arguments),

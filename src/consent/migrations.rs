@@ -75,6 +75,7 @@ const STEPS: &[&str] = &[
     HEALTH_LINKS,
     ERASURE_JOBS,
     ATTACHMENT_COUNTS,
+    CONSOLE,
 ];
 
 /// Consents that patients give, what they are given for, and what comes of them. Times are seconds since the Unix
@@ -627,6 +628,25 @@ const HEALTH_LINKS: &str = "
     CREATE TABLE health_link_gone (id INTEGER PRIMARY KEY) STRICT;
     CREATE TRIGGER health_link_file_goes AFTER DELETE ON health_link_file
         BEGIN INSERT INTO health_link_gone (id) VALUES (NULL); END;
+";
+
+/// Who may look around in the console. Secrets are SHA-256 digests, times seconds since the Unix epoch.
+const CONSOLE: &str = "
+    -- Made on the command line, used up by signing in.
+    CREATE TABLE console_token (
+        digest BLOB PRIMARY KEY,
+        -- Whose it is, as the audit log names them.
+        name TEXT NOT NULL,
+        until INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    -- What a browser's cookie stands for.
+    CREATE TABLE console_session (
+        digest BLOB PRIMARY KEY,
+        name TEXT NOT NULL,
+        began_at INTEGER NOT NULL,
+        touched_at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
 ";
 
 /// Brings the store to the newest version, in one transaction that a second process waits for.

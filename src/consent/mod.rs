@@ -23,6 +23,9 @@ mod unbegun;
 
 pub use crate::ingest::LOCAL_APPLICATION;
 pub use access::cards::{Card, CardKey, NoCard, RevocationList};
+pub use access::console::{
+    CONSOLE_IDLE_SECONDS, CONSOLE_SESSION_SECONDS, CONSOLE_TOKEN_SECONDS, ConsoleLook, ConsoleSession,
+};
 pub use access::credential::Credential;
 pub use access::es256::{KeyPurpose, PublicKey};
 pub use access::grant::{Caller, GrantError, Granted, NewCode, REFRESH_SECONDS, Resync, Revoked};

@@ -6,6 +6,7 @@
 mod auth;
 mod body;
 mod connect;
+mod console;
 mod described;
 mod directory;
 mod discovery;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashSet;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::console::SlowRequests;
 use super::error::Error;
 use super::fhir::capability::Capability;
 use super::limits::Limits;
@@ -44,6 +45,8 @@ pub struct Options {
     pub limits: Limits,
     /// Whether searches of application tokens are explained to them on request.
     pub explain: bool,
+    /// Whether operators can look around in a browser.
+    pub console: bool,
     /// Calls sources, identity providers and record locators.
     pub sources: Client,
 }
@@ -64,6 +67,9 @@ pub struct Service {
     pub(super) fhir_base: String,
     pub(super) limits: Limits,
     pub(super) explain: bool,
+    pub(super) console: bool,
+    /// Requests that took long, for the console.
+    pub(super) slow: SlowRequests,
     pub(super) sources: Client,
     pub(super) admission: Arc<Admission>,
     pub(super) throttle: Throttle,
@@ -100,6 +106,7 @@ impl Service {
             base_url,
             limits,
             explain,
+            console,
             sources,
         } = options;
         let service = Service {
@@ -125,6 +132,8 @@ impl Service {
             spools: Spools::new(limits.spools, LARGEST_DOCUMENT),
             limits,
             explain,
+            console,
+            slow: SlowRequests::default(),
             sources,
             lake,
         };

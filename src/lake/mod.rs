@@ -21,7 +21,7 @@ pub mod store;
 pub use attachment::{
     Attached, AttachmentContent, AttachmentWriter, CONTENT_TAG, KeptAttachment, Range as AttachmentRange, Sums,
 };
-pub use catalog::Expired;
+pub use catalog::{Expired, SnapshotSize};
 pub use commit::transaction::{NewAttachment, Transaction};
 pub use commit::writer::LakeWriter;
 pub use commit::written::{WrittenColumn, WrittenFile};

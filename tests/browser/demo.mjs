@@ -46,6 +46,11 @@ export async function startDemo(program) {
       if (!found) throw new Error(`nobody of number ${number}: ${page}`);
       return found[1];
     },
+    // What lets an operator into the console, once.
+    async consoleToken() {
+      const { stdout } = await promisify(execFile)(program, ['console', 'token', '--data', join(folder, 'lake')]);
+      return stdout.trim();
+    },
     // Rows of test mode in the lake, by type.
     async rows() {
       const { stdout } = await promisify(execFile)(program, ['info', '--data', join(folder, 'lake'), '--json']);

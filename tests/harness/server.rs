@@ -206,6 +206,7 @@ impl Server {
             base_url,
             limits,
             explain,
+            console: true,
             sources: Client::new(Guard::Private, HttpLimits::default()).unwrap(),
         })
         .unwrap();

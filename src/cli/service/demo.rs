@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::super::lake::wait::Wait;
 use super::super::tables::plans;
 use super::super::terminal::failure::Failure;
+use super::console;
 use super::logging::{self, LogFormat};
 use super::playground::{self, Playground};
 use super::rates::RateArgs;
@@ -87,6 +88,10 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         person: &person,
         playground: playground::open(&store, &base_url, sandbox, &sandbox_url, people)?,
     };
+    println!(
+        "Console (once, within ten minutes): {}",
+        console::sign_in_address(&store, &base_url)?
+    );
     println!("{guide}");
     let terminology: Arc<Terminology> = Arc::default();
     logging::start(LogFormat::Text);
@@ -103,6 +108,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
                 ..Limits::default()
             },
             explain: false,
+            console: true,
             // The sandbox's organizations lie on this machine.
             sources: sources(true)?,
         },

@@ -5,6 +5,7 @@ pub(super) mod audit;
 pub(super) mod base_url;
 pub(super) mod bench;
 pub(super) mod consents;
+pub(super) mod console;
 pub(super) mod data_store;
 pub(super) mod demo;
 pub(super) mod endpoint;

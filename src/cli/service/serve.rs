@@ -51,6 +51,9 @@ pub(in crate::cli) struct Args {
     /// lake holds
     #[arg(long)]
     allow_explain: bool,
+    /// Let operators look around in a browser, at /console; `tabularium console token` lets one in
+    #[arg(long)]
+    console: bool,
     /// Let sources of records lie at private and loopback addresses, and be reached without TLS
     #[arg(long)]
     allow_private_sources: bool,
@@ -108,6 +111,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
                 ..Limits::default()
             },
             explain: args.allow_explain,
+            console: args.console,
             sources: sources(args.allow_private_sources)?.with_signed_documents(signed.iter().map(String::as_str)),
         },
         Settings {

@@ -1,6 +1,7 @@
 //! What opens something: tokens and the keys that sign them, codes, sealed secrets, health cards and links.
 
 pub(super) mod cards;
+pub(super) mod console;
 pub(super) mod credential;
 pub(super) mod es256;
 pub(super) mod given_out;

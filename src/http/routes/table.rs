@@ -7,7 +7,7 @@ use super::document;
 use super::route::Route;
 
 use crate::http::fhir::{binary, capability, patient, read, search, view};
-use crate::http::{connect, directory, discovery, health_link, home, link, oauth, receipts, rest};
+use crate::http::{connect, console, directory, discovery, health_link, home, link, oauth, receipts, rest};
 
 /// Routes that belong together.
 pub(super) struct Family {
@@ -82,7 +82,11 @@ pub(super) fn table() -> Vec<Family> {
         family(
             "Description",
             "This service, described",
-            [document::routes(), home::routes()].into_iter().flatten().collect(),
+            // The console's pages are for browsers, and not described.
+            [document::routes(), home::routes(), console::routes()]
+                .into_iter()
+                .flatten()
+                .collect(),
         ),
     ]
 }

@@ -58,6 +58,13 @@ pub(in crate::http) async fn frame(State(service): State<Arc<Service>>, mut requ
     if let Ok(value) = HeaderValue::from_str(id) {
         response.headers_mut().insert(X_REQUEST_ID, value);
     }
+    service.slow.note(
+        &method,
+        route.as_ref().map_or("", MatchedPath::as_str),
+        response.status(),
+        started.elapsed(),
+        id,
+    );
     log(
         &method,
         route.as_ref().map_or("", MatchedPath::as_str),

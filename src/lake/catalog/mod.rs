@@ -15,6 +15,7 @@ mod create;
 mod erasure;
 mod evidence;
 mod expire;
+mod growth;
 mod insert;
 mod keys;
 mod kind;
@@ -39,6 +40,8 @@ pub(super) use erasure::{
 pub(super) use evidence::{KeptEvidence, all_entries, entries, forget_entries, put_entries, search};
 pub use expire::Expired;
 pub(super) use expire::{expire, forget_scheduled, has_scheduled, scheduled};
+pub use growth::SnapshotSize;
+pub(super) use growth::growth;
 pub(super) use insert::{Commit, NewDeleteFile, NewFile, TableCommit, insert};
 pub(super) use keys::{
     expired_keys, has_keys_to_destroy, have_keys_destroyed, keys_are_destroyed, list_expired_keys, named_keys,

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::super::catalog;
+use super::super::catalog::SnapshotSize;
 use super::super::error::LakeError;
 use super::open::Lake;
 use crate::fhir::facts;
@@ -50,6 +51,11 @@ pub struct TableInfo {
 }
 
 impl Lake {
+    /// What the snapshots held that can still be read, newest first; at most so many.
+    pub fn growth(&self, limit: u32) -> Result<Vec<SnapshotSize>, LakeError> {
+        self.with_reader(|reader| catalog::growth(reader, limit))
+    }
+
     /// Counts what the newest snapshot holds.
     pub fn info(&self) -> Result<LakeInfo, LakeError> {
         let picture = self.refresh()?;

@@ -63,7 +63,7 @@ fn described(id: &'static str) -> Operation {
 }
 
 /// Parameters in the URL.
-async fn by_get(
+pub(in crate::http) async fn by_get(
     State(service): State<Arc<Service>>,
     caller: Caller,
     Path(id): Path<String>,

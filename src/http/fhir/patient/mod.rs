@@ -3,14 +3,14 @@
 
 mod away;
 pub(in crate::http) mod card;
-mod everything;
+pub(in crate::http) mod everything;
 mod expunge;
-mod pdf;
+pub(in crate::http) mod pdf;
 mod sent;
 mod sources;
 mod streamed;
 mod subject;
-mod summary;
+pub(in crate::http) mod summary;
 
 pub(in crate::http) use summary::summary_of;
 

@@ -129,7 +129,7 @@ impl Read {
     }
 }
 
-async fn answer(
+pub(in crate::http) async fn answer(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
     Path(id): Path<String>,

@@ -76,7 +76,7 @@ fn posted(operation: Operation) -> Operation {
 }
 
 /// Parameters in the URL.
-async fn by_get(
+pub(in crate::http) async fn by_get(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
     Path(id): Path<String>,

@@ -1,0 +1,75 @@
+//! `tabularium console`: letting an operator into the console of a server.
+
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+
+use super::super::terminal::failure::Failure;
+use super::data_store::{open, refused};
+use super::token::DEFAULT_BASE_URL;
+use crate::consent::{CONSOLE_TOKEN_SECONDS, Store};
+
+/// Let an operator look around in a browser, at the console of a server that was started with --console
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Token(TokenArgs),
+}
+
+/// Print a token that signs in to the console once, within ten minutes
+///
+/// The token alone goes to standard output, where to use it to standard error. Who has it sees all records.
+///
+/// Exit codes: 0 printed; 2 a name that cannot be; 1 another failure.
+#[derive(Debug, clap::Args)]
+struct TokenArgs {
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Whose it is, as the audit log names them [default: the user of this system, or operator]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+}
+
+/// Carries the subcommand out.
+pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
+    match arguments.command {
+        Command::Token(arguments) => token(&arguments.data, arguments.name.as_deref()),
+    }
+}
+
+fn token(data: &Path, name: Option<&str>) -> Result<(), Failure> {
+    let store = open(data)?;
+    let token = store.make_console_token(&operator(name)).map_err(refused)?;
+    let base_url = store.base_url().map_err(Failure::other)?;
+    let base_url = base_url.unwrap_or_else(|| DEFAULT_BASE_URL.to_owned());
+    eprintln!(
+        "Sign in with it at {}/console/sign-in, once and within {} minutes:",
+        base_url.trim_end_matches('/'),
+        CONSOLE_TOKEN_SECONDS / 60
+    );
+    println!("{token}");
+    Ok(())
+}
+
+/// An address that signs in to the console of a server by one click, once and within ten minutes.
+pub(in crate::cli) fn sign_in_address(store: &Store, base_url: &str) -> Result<String, Failure> {
+    let token = store.make_console_token(&operator(None)).map_err(refused)?;
+    Ok(format!(
+        "{}/console/sign-in?token={token}",
+        base_url.trim_end_matches('/')
+    ))
+}
+
+/// The operator's name.
+fn operator(given: Option<&str>) -> String {
+    let system = || std::env::var("USER").or_else(|_| std::env::var("USERNAME")).ok();
+    let name = given.map(str::to_owned).or_else(system);
+    name.filter(|name| given.is_some() || !name.trim().is_empty())
+        .unwrap_or_else(|| "operator".to_owned())
+}

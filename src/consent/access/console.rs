@@ -1,0 +1,293 @@
+//! The operator's way into the console: a token that the command line makes, good for minutes and for one use, and the
+//! session that it opens in one browser. The store keeps digests of both.
+//!
+//! Neither is a token of the API: they stand in tables of their own, which no bearer token is looked up in.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::super::error::Error;
+use super::super::log::audit::{About, Actor, note};
+use super::super::store::Store;
+use super::secret;
+use crate::lake::Mode;
+
+/// How long a token for the console is good.
+pub const CONSOLE_TOKEN_SECONDS: i64 = 600;
+/// How long a session lasts that nobody uses.
+pub const CONSOLE_IDLE_SECONDS: i64 = 1_800;
+/// How long a session lasts at most.
+pub const CONSOLE_SESSION_SECONDS: i64 = 43_200;
+
+/// The last use of a session is written down so often at most.
+const TOUCHED_EVERY: i64 = 30;
+/// Characters of an operator's name.
+const LONGEST_NAME: usize = 60;
+const TOKEN_PREFIX: &str = "console_";
+
+/// A session of the console.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsoleSession {
+    /// Whose it is, as the audit log names them.
+    pub name: String,
+    /// When it began, in seconds since the Unix epoch.
+    pub began_at: i64,
+    /// When it ends however much it is used.
+    pub ends_at: i64,
+}
+
+/// What an operator looked at, for the audit log. It names no person.
+#[derive(Clone, Copy, Debug)]
+pub struct ConsoleLook<'a> {
+    /// What was opened: `table`, `resource`, `patient` and so on.
+    pub page: &'a str,
+    /// Live or test records.
+    pub mode: Mode,
+    /// Whose records they are.
+    pub application: &'a str,
+    /// The consent that the records belong to, where the page is about one person's.
+    pub consent: Option<&'a str>,
+    /// What else there is to know, without contents and ids of records.
+    pub detail: &'a str,
+}
+
+impl Store {
+    /// A token that opens the console once, within ten minutes.
+    pub fn make_console_token(&self, name: &str) -> Result<String, Error> {
+        let name = checked(name)?;
+        let token = secret::random(TOKEN_PREFIX)?;
+        let now = self.clock().now();
+        self.write(|transaction| {
+            forget_over(transaction, now)?;
+            let sql = "INSERT INTO console_token (digest, name, until) VALUES (?1, ?2, ?3)";
+            transaction.execute(
+                sql,
+                params![&secret::digest(&token)[..], name, now + CONSOLE_TOKEN_SECONDS],
+            )?;
+            let about = About::default();
+            note(
+                transaction,
+                now,
+                Actor::Operator,
+                "console.token",
+                about,
+                &format!("for {name}"),
+            )
+        })?;
+        Ok(token)
+    }
+
+    /// Uses a token up and begins a session; the value of its cookie. `None` if the token is unknown, used or too old.
+    pub fn begin_console_session(&self, token: &str) -> Result<Option<String>, Error> {
+        let digest = secret::digest(token);
+        let now = self.clock().now();
+        // Guesses take no lock for writing.
+        let is_known = self.read(|connection| {
+            let sql = "SELECT 1 FROM console_token WHERE digest = ?1 AND until > ?2";
+            let mut statement = connection.prepare_cached(sql)?;
+            Ok(statement.exists(params![&digest[..], now])?)
+        })?;
+        if !is_known {
+            return Ok(None);
+        }
+        let cookie = secret::random("")?;
+        let begun = self.write(|transaction| {
+            let sql = "DELETE FROM console_token WHERE digest = ?1 AND until > ?2 RETURNING name";
+            let name: Option<String> = transaction
+                .query_row(sql, params![&digest[..], now], |row| row.get(0))
+                .optional()?;
+            let Some(name) = name else { return Ok(false) };
+            forget_over(transaction, now)?;
+            let sql = "INSERT INTO console_session (digest, name, began_at, touched_at) VALUES (?1, ?2, ?3, ?3)";
+            transaction.execute(sql, params![&secret::digest(&cookie)[..], name, now])?;
+            let about = About::default();
+            note(
+                transaction,
+                now,
+                Actor::Operator,
+                "console.sign_in",
+                about,
+                &format!("by {name}"),
+            )?;
+            Ok(true)
+        })?;
+        Ok(begun.then_some(cookie))
+    }
+
+    /// The session of a cookie, used now; `None` if it is over or never was.
+    pub fn console_session(&self, cookie: &str) -> Result<Option<ConsoleSession>, Error> {
+        let digest = secret::digest(cookie);
+        let now = self.clock().now();
+        let found = self.read(|connection| {
+            let sql = "SELECT name, began_at, touched_at FROM console_session WHERE digest = ?1";
+            let mut statement = connection.prepare_cached(sql)?;
+            let row = statement.query_row([&digest[..]], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+            Ok(row.optional()?)
+        })?;
+        let Some((name, began_at, touched_at)): Option<(String, i64, i64)> = found else {
+            return Ok(None);
+        };
+        let ends_at = began_at + CONSOLE_SESSION_SECONDS;
+        if now >= ends_at || now >= touched_at + CONSOLE_IDLE_SECONDS {
+            return Ok(None);
+        }
+        if now >= touched_at + TOUCHED_EVERY {
+            self.write(|transaction| {
+                let sql = "UPDATE console_session SET touched_at = ?2 WHERE digest = ?1";
+                Ok(transaction.execute(sql, params![&digest[..], now])?)
+            })?;
+        }
+        Ok(Some(ConsoleSession {
+            name,
+            began_at,
+            ends_at,
+        }))
+    }
+
+    /// Ends the session of a cookie.
+    pub fn end_console_session(&self, cookie: &str) -> Result<(), Error> {
+        let digest = secret::digest(cookie);
+        let now = self.clock().now();
+        self.write(|transaction| {
+            let sql = "DELETE FROM console_session WHERE digest = ?1 RETURNING name";
+            let name: Option<String> = transaction.query_row(sql, [&digest[..]], |row| row.get(0)).optional()?;
+            match name {
+                None => Ok(()),
+                Some(name) => {
+                    let about = About::default();
+                    note(
+                        transaction,
+                        now,
+                        Actor::Operator,
+                        "console.sign_out",
+                        about,
+                        &format!("by {name}"),
+                    )
+                }
+            }
+        })
+    }
+
+    /// Writes down that an operator is shown records, before they are.
+    pub fn note_console_look(&self, session: &ConsoleSession, look: &ConsoleLook<'_>) -> Result<(), Error> {
+        let now = self.clock().now();
+        let detail = format!(
+            "{} by {}: {} {}",
+            look.page,
+            session.name,
+            look.mode.schema(),
+            look.detail
+        );
+        let about = About {
+            application: Some(look.application),
+            consent: look.consent,
+            authorization: None,
+        };
+        self.write(|transaction| {
+            note(
+                transaction,
+                now,
+                Actor::Operator,
+                "console.look",
+                about,
+                detail.trim_end(),
+            )
+        })
+    }
+}
+
+/// An operator's name: some characters on one line.
+fn checked(name: &str) -> Result<&str, Error> {
+    let name = name.trim();
+    let problem = match name.chars().count() {
+        0 => "is empty",
+        length if length > LONGEST_NAME => "is longer than 60 characters",
+        _ if name.chars().any(char::is_control) => "has a control character",
+        _ => return Ok(name),
+    };
+    Err(Error::Invalid {
+        what: "the operator's name".to_owned(),
+        problem,
+    })
+}
+
+/// Forgets tokens and sessions that are over.
+fn forget_over(connection: &Connection, now: i64) -> Result<(), Error> {
+    connection.execute("DELETE FROM console_token WHERE until <= ?1", [now])?;
+    let sql = "DELETE FROM console_session WHERE began_at <= ?1 OR touched_at <= ?2";
+    connection.execute(sql, [now - CONSOLE_SESSION_SECONDS, now - CONSOLE_IDLE_SECONDS])?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::clock::Clock;
+    use super::*;
+
+    fn store() -> (tempfile::TempDir, Clock, Store) {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Clock::at(1_000_000);
+        let store = Store::open(folder.path(), clock.clone()).unwrap();
+        (folder, clock, store)
+    }
+
+    #[test]
+    fn a_token_opens_one_session_and_only_in_time() {
+        let (_folder, clock, store) = store();
+        let token = store.make_console_token("ada").unwrap();
+        assert_eq!(store.begin_console_session("console_guess").unwrap(), None);
+        let cookie = store.begin_console_session(&token).unwrap().unwrap();
+        assert_eq!(store.begin_console_session(&token).unwrap(), None);
+        assert_eq!(store.console_session(&cookie).unwrap().unwrap().name, "ada");
+        assert_eq!(store.console_session(&token).unwrap(), None);
+        let late = store.make_console_token("ada").unwrap();
+        clock.advance(CONSOLE_TOKEN_SECONDS);
+        assert_eq!(store.begin_console_session(&late).unwrap(), None);
+    }
+
+    #[test]
+    fn a_session_ends_idle_at_its_limit_and_when_signed_out() {
+        let (_folder, clock, store) = store();
+        let begin = || {
+            let token = store.make_console_token("ada").unwrap();
+            store.begin_console_session(&token).unwrap().unwrap()
+        };
+        let idle = begin();
+        clock.advance(CONSOLE_IDLE_SECONDS - 1);
+        assert!(store.console_session(&idle).unwrap().is_some());
+        clock.advance(CONSOLE_IDLE_SECONDS);
+        assert!(store.console_session(&idle).unwrap().is_none());
+        let busy = begin();
+        let mut used = 0;
+        while store.console_session(&busy).unwrap().is_some() {
+            clock.advance(CONSOLE_IDLE_SECONDS / 2);
+            used += CONSOLE_IDLE_SECONDS / 2;
+        }
+        assert_eq!(used, CONSOLE_SESSION_SECONDS);
+        let left = begin();
+        store.end_console_session(&left).unwrap();
+        assert!(store.console_session(&left).unwrap().is_none());
+    }
+
+    #[test]
+    fn neither_token_nor_cookie_lies_in_the_store() {
+        let (folder, _clock, store) = store();
+        let token = store.make_console_token("ada").unwrap();
+        let other = store.make_console_token("ada").unwrap();
+        let cookie = store.begin_console_session(&token).unwrap().unwrap();
+        store.empty_log().unwrap();
+        let bytes = std::fs::read(folder.path().join(super::super::super::store::STORE_FILE)).unwrap();
+        let is_in = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+        assert!(is_in("console.sign_in"));
+        for secret in [&token, &other, &cookie] {
+            assert!(!is_in(secret));
+        }
+    }
+
+    #[test]
+    fn names_are_short_and_on_one_line() {
+        let (_folder, _clock, store) = store();
+        for name in ["", "  ", "a\nb", &"x".repeat(61)] {
+            assert!(store.make_console_token(name).is_err(), "{name:?}");
+        }
+    }
+}

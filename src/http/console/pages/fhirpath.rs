@@ -1,0 +1,220 @@
+//! An expression tried over the first resources of a type: what each part of it is, what it reads, and what it yields.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow::array::{Array, AsArray};
+use askama::Template;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use datafusion::catalog::TableProvider;
+use datafusion::execution::context::SessionConfig;
+use datafusion::execution::session_state::SessionStateBuilder;
+
+use super::super::session::form::Fields;
+use super::super::session::operator::Operator;
+use super::super::shown::json::escape;
+use super::super::shown::page::{Frame, html, shown};
+use super::super::shown::place::Place;
+use super::super::shown::words;
+use crate::fhir::storage::{EVERYTHING, TEXT};
+use crate::fhir::{Kind, TypeId, facts};
+use crate::fhirpath::{Collection, CompileOptions, Focus, Part, Program, Work, WorkBudget, typed};
+use crate::http::error::Error;
+use crate::http::fhir::resource_type::resource_type;
+use crate::http::service::Service;
+use crate::lake::scan::{FILE, ROW, ScanRequest};
+
+/// Resources that an expression is tried on.
+const TRIED: usize = 25;
+/// A trial that takes longer is given up.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+#[derive(Template)]
+#[template(path = "console/fhirpath.html")]
+struct Page<'a> {
+    frame: &'a Frame,
+    name: &'a str,
+    expression: &'a str,
+    refusal: Option<String>,
+    trial: Option<Trial>,
+}
+
+/// What came of a trial.
+struct Trial {
+    tree: String,
+    leaves: Vec<String>,
+    rows: Vec<Row>,
+    took: String,
+}
+
+struct Row {
+    id: String,
+    items: Vec<(String, String)>,
+    fault: Option<String>,
+}
+
+pub(in crate::http::console) async fn show(
+    State(service): State<Arc<Service>>,
+    operator: Operator,
+    Path((mode, application)): Path<(String, String)>,
+    RawQuery(sent): RawQuery,
+) -> Response {
+    let place = Place::parse(&mode, &application);
+    let frame = operator.frame(&service, "fhirpath", place.as_ref().ok());
+    let work = async {
+        let place = place?;
+        let fields = Fields::of_query(sent.as_deref());
+        let name = fields.filled("type").unwrap_or_default();
+        let expression = fields.filled("expression").unwrap_or_default();
+        let (mut trial, mut refusal) = (None, None);
+        if !name.is_empty() && !expression.is_empty() {
+            operator
+                .looks(&service, "fhirpath", &place, (None, name.to_owned()))
+                .await?;
+            match tried(&service, &place, name, expression).await {
+                Ok(found) => trial = Some(found),
+                Err(error) if error.status().is_client_error() => refusal = Some(error.to_string()),
+                Err(error) => return Err(error),
+            }
+        }
+        let page = Page {
+            frame: &frame,
+            name,
+            expression,
+            refusal,
+            trial,
+        };
+        Ok(html(StatusCode::OK, &page))
+    };
+    shown(&frame, work).await
+}
+
+async fn tried(service: &Arc<Service>, place: &Place, name: &str, expression: &str) -> Result<Trial, Error> {
+    let ty = resource_type(name)?;
+    let (program, part) = compiled(service, ty, expression)?;
+    let leaves: Vec<String> = program.leaves().iter().cloned().collect();
+    let turn = service.view_turn("console").await?;
+    let started = Instant::now();
+    let scope = place.scope();
+    let working = service.blocking(move |service| {
+        let _turn = turn;
+        let mut request = ScanRequest {
+            leaves: program.leaves().clone(),
+            ..ScanRequest::default()
+        };
+        if request.leaves.contains(EVERYTHING) {
+            request.leaves.insert(TEXT.to_owned());
+        }
+        request.leaves.insert("id".to_owned());
+        let provider = service
+            .lake
+            .table(&service.lake.picture(), ty, &scope)
+            .provider(request);
+        evaluated(&provider, &program, ty)
+    });
+    let rows = tokio::time::timeout(PATIENCE, working).await;
+    let rows = rows.map_err(|_| Error::TooCostly("the trial took longer than 15 s".to_owned()))???;
+    let mut tree = String::from("<ul>");
+    branch(&part, &mut tree);
+    tree.push_str("</ul>");
+    Ok(Trial {
+        tree,
+        leaves,
+        rows,
+        took: words::millis(started.elapsed()),
+    })
+}
+
+fn compiled(service: &Service, ty: TypeId, expression: &str) -> Result<(Program, Part), Error> {
+    let options = CompileOptions {
+        terminology: Some(service.terminology.clone()),
+        extra: Some(&whole),
+        ..CompileOptions::default()
+    };
+    typed(expression, ty, &options).map_err(|error| Error::Invalid(error.to_string()))
+}
+
+/// Everything below a complex item, since all of it is shown.
+fn whole(ty: TypeId) -> Option<Vec<&'static str>> {
+    (!matches!(facts().get(ty).kind, Kind::Primitive(_))).then(|| vec!["*"])
+}
+
+/// What the expression yields over the first rows.
+fn evaluated(
+    provider: &Arc<crate::lake::scan::LakeProvider>,
+    program: &Program,
+    ty: TypeId,
+) -> Result<Vec<Row>, Error> {
+    let schema = provider.schema();
+    let columns: Vec<usize> = (0..schema.fields().len())
+        .filter(|at| !matches!(schema.field(*at).name().as_str(), FILE | ROW))
+        .collect();
+    let config = SessionConfig::new().with_target_partitions(1);
+    let state = SessionStateBuilder::new().with_config(config).build();
+    let plan = futures::executor::block_on(provider.scan(&state, Some(&columns), &[], Some(TRIED)));
+    let batches = plan
+        .and_then(|plan| plan.execute(0, state.task_ctx()))
+        .map_err(Error::internal)?;
+    let budget = WorkBudget::default();
+    let mut rows = Vec::new();
+    for batch in futures::executor::block_on_stream(batches) {
+        let batch = batch.map_err(Error::internal)?;
+        let batch = batch.slice(0, batch.num_rows().min(TRIED - rows.len()));
+        let work = Work::over(&batch, program.parts(), &budget);
+        let evaluation = program.evaluate_on(&Focus::root(&batch, ty).within(&work));
+        let evaluation = evaluation.map_err(|error| Error::Invalid(error.to_string()))?;
+        let ids = batch
+            .column_by_name("id")
+            .and_then(|ids| ids.as_string_opt::<i32>().cloned());
+        for row in 0..batch.num_rows() {
+            let id = ids
+                .as_ref()
+                .filter(|ids| ids.is_valid(row))
+                .map(|ids| ids.value(row).to_owned());
+            let fault = evaluation.faults.iter().find(|fault| fault.row as usize == row);
+            rows.push(Row {
+                id: id.unwrap_or_default(),
+                items: items(&evaluation.collection, row),
+                fault: fault.map(|fault| fault.error.to_string()),
+            });
+        }
+        if rows.len() == TRIED {
+            break;
+        }
+    }
+    Ok(rows)
+}
+
+/// The items of a row, each with its type.
+fn items(collection: &Collection, row: usize) -> Vec<(String, String)> {
+    let item = |at| {
+        let (items, item) = collection.item(at);
+        let mut text = String::new();
+        items.write_json(item, &mut text);
+        (items.type_name().to_string(), text)
+    };
+    collection.range(row).map(item).collect()
+}
+
+/// A part of an expression with what it is made of.
+fn branch(part: &Part, html: &mut String) {
+    html.push_str("<li><b>");
+    escape(&part.name, html);
+    html.push_str("</b>");
+    if let Some(types) = &part.types {
+        let names: Vec<&str> = types.iter().map(|ty| ty.name()).collect();
+        html.push(' ');
+        escape(&names.join(" or "), html);
+        if part.many {
+            html.push_str(", several");
+        }
+    }
+    if !part.parts.is_empty() {
+        html.push_str("<ul>");
+        part.parts.iter().for_each(|part| branch(part, html));
+        html.push_str("</ul>");
+    }
+    html.push_str("</li>");
+}

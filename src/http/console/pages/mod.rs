@@ -1,0 +1,10 @@
+//! The pages, one file each.
+
+pub(super) mod explain;
+pub(super) mod fhirpath;
+pub(super) mod kept;
+pub(super) mod patient;
+pub(super) mod resource;
+pub(super) mod stored;
+pub(super) mod table;
+pub(super) mod views;

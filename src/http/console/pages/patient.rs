@@ -1,0 +1,195 @@
+//! A patient: who they are, how many resources of each type they have, what happened when, and the documents that the
+//! engine makes of their records.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::header::CONTENT_DISPOSITION;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+use serde_json::Value;
+
+use super::super::session::operator::{Operator, mark};
+use super::super::shown::label::Label;
+use super::super::shown::page::{Frame, html, private, shown};
+use super::super::shown::place::Place;
+use super::super::shown::words;
+use crate::fhir::facts;
+use crate::fhir::reference::is_id;
+use crate::http::auth::Caller;
+use crate::http::error::Error;
+use crate::http::fhir::patient::{everything, pdf, summary};
+use crate::http::server::request_id::RequestId;
+use crate::http::service::Service;
+use crate::patient::{Record, record};
+
+/// Entries of the timeline, the newest of all.
+const SHOWN: usize = 300;
+
+#[derive(Template)]
+#[template(path = "console/patient.html")]
+struct Page<'a> {
+    frame: &'a Frame,
+    id: &'a str,
+    name: String,
+    born: String,
+    gender: String,
+    mark: String,
+    total: String,
+    types: Vec<Type>,
+    timeline: Vec<Event>,
+    /// Events that are not shown.
+    left: usize,
+}
+
+struct Type {
+    name: &'static str,
+    count: String,
+    /// The search that finds them.
+    query: Option<String>,
+}
+
+struct Event {
+    when: String,
+    resource_type: &'static str,
+    id: String,
+    label: Label,
+}
+
+pub(in crate::http::console) async fn show(
+    State(service): State<Arc<Service>>,
+    operator: Operator,
+    Path((mode, application, id)): Path<(String, String, String)>,
+) -> Response {
+    let place = Place::parse(&mode, &application);
+    let frame = operator.frame(&service, "stored", place.as_ref().ok());
+    let work = async {
+        let place = place?;
+        checked(&id)?;
+        operator.looks_at(&service, "patient", &place, &id).await?;
+        let turn = service.record_turn("console").await?;
+        let reading = {
+            let (service, scope, patients) = (service.clone(), place.scope(), vec![id.clone()]);
+            async move {
+                let _turn = turn;
+                let now = service.store.clock().now() * 1_000_000;
+                let record = record(&service.engine, &scope, &patients, &[], now).await?;
+                Ok::<_, Error>(gathered(&service, &record, &patients[0]))
+            }
+        };
+        let (patient, types, mut timeline) = service.workers.run(reading).await??;
+        let left = timeline.len().saturating_sub(SHOWN);
+        timeline.truncate(SHOWN);
+        let label = Label::of(&patient);
+        let page = Page {
+            frame: &frame,
+            id: &id,
+            name: label.what,
+            born: patient["birthDate"].as_str().unwrap_or_default().to_owned(),
+            gender: patient["gender"].as_str().unwrap_or_default().to_owned(),
+            mark: mark(&service, &place, &id),
+            total: words::number(types.iter().map(|(_, count)| *count as u64).sum()),
+            types: types.into_iter().map(|(shown, _)| shown).collect(),
+            timeline,
+            left,
+        };
+        Ok(html(StatusCode::OK, &page))
+    };
+    shown(&frame, work).await
+}
+
+fn checked(id: &str) -> Result<(), Error> {
+    match is_id(id) {
+        true => Ok(()),
+        false => Err(Error::NotFound {
+            ty: "Patient".to_owned(),
+            id: id.to_owned(),
+        }),
+    }
+}
+
+/// The Patient, the types with their counts, and what happened, newest first.
+fn gathered(service: &Service, record: &Record, id: &str) -> (Value, Vec<(Type, usize)>, Vec<Event>) {
+    let (mut patient, mut types, mut timeline) = (Value::Null, Vec::new(), Vec::new());
+    for of_type in &record.types {
+        if of_type.rows.is_empty() {
+            continue;
+        }
+        let name = facts().get(of_type.ty).name;
+        let codes: Vec<String> = service
+            .engine
+            .supported(of_type.ty)
+            .map(|one| one.code.to_string())
+            .collect();
+        let parameter = match name {
+            "Patient" => Some("_id"),
+            _ => ["patient", "subject"]
+                .into_iter()
+                .find(|name| codes.iter().any(|code| code == name)),
+        };
+        let shown = Type {
+            name,
+            count: words::number(of_type.rows.len() as u64),
+            query: parameter.map(|parameter| super::table::encoded(&format!("{parameter}={id}&_count=50"))),
+        };
+        types.push((shown, of_type.rows.len()));
+        for row in &of_type.rows {
+            let Ok(resource) = serde_json::from_slice::<Value>(&row.resource) else {
+                continue;
+            };
+            let label = Label::of(&resource);
+            if !label.when.is_empty() && name != "Patient" {
+                timeline.push(Event {
+                    when: label.when.chars().take(10).collect(),
+                    resource_type: name,
+                    id: row.id.clone(),
+                    label,
+                });
+            }
+            if name == "Patient" && row.id == id {
+                patient = resource;
+            }
+        }
+    }
+    timeline.sort_by(|one, other| other.label.when.cmp(&one.label.when));
+    (patient, types, timeline)
+}
+
+/// What the engine makes of a patient's records: `everything`, `summary` or `pdf`, as applications get it.
+pub(in crate::http::console) async fn document(
+    State(service): State<Arc<Service>>,
+    operator: Operator,
+    Path((mode, application, id, name)): Path<(String, String, String, String)>,
+    request: RequestId,
+) -> Response {
+    let place = Place::parse(&mode, &application);
+    let frame = operator.frame(&service, "stored", place.as_ref().ok());
+    let work = async {
+        let place = place?;
+        checked(&id)?;
+        let page = match name.as_str() {
+            "everything" => "everything",
+            "summary" => "summary",
+            "pdf" => "pdf",
+            _ => return Err(Error::Unknown("there is no such document".to_owned())),
+        };
+        operator.looks_at(&service, page, &place, &id).await?;
+        let caller = Caller(place.access(operator.session.ends_at));
+        let (state, path, none) = (State(service.clone()), Path(id.clone()), HeaderMap::new());
+        let query = RawQuery(Some("_pretty=true".to_owned()));
+        let mut response = match page {
+            "everything" => everything::by_get(state, caller, path, query, request, none).await?,
+            "summary" => summary::by_get(state, caller, path, query, none).await?,
+            _ => pdf::answer(state, caller, path, RawQuery(None)).await?,
+        };
+        if page != "pdf"
+            && let Ok(value) = HeaderValue::try_from(format!("attachment; filename=\"{id}-{page}.json\""))
+        {
+            response.headers_mut().insert(CONTENT_DISPOSITION, value);
+        }
+        private(&mut response);
+        Ok(response)
+    };
+    shown(&frame, work).await
+}

@@ -1,0 +1,180 @@
+//! One resource: its JSON with references that lead on, the versions that snapshots still have, and how they differ.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::super::session::form::Fields;
+use super::super::session::operator::Operator;
+use super::super::shown::difference::{self, Line};
+use super::super::shown::json::{linked, local};
+use super::super::shown::label::Label;
+use super::super::shown::page::{Frame, html, shown};
+use super::super::shown::place::Place;
+use super::super::shown::words;
+use crate::fhir::TypeId;
+use crate::fhir::reference::is_id;
+use crate::http::error::Error;
+use crate::http::fhir::resource_type::resource_type;
+use crate::http::service::Service;
+use crate::lake::LakeError;
+
+/// Snapshots that are asked for versions.
+const SNAPSHOTS: u32 = 40;
+
+#[derive(Template)]
+#[template(path = "console/resource.html")]
+struct Page<'a> {
+    frame: &'a Frame,
+    name: &'a str,
+    id: &'a str,
+    label: Label,
+    /// The patient whose page it leads to.
+    patient: Option<String>,
+    json: String,
+    version: i64,
+    versions: Vec<Shown>,
+    bytes: String,
+    /// The earlier version that the difference begins at.
+    since: Option<i64>,
+    difference: Vec<Line>,
+}
+
+struct Shown {
+    version: i64,
+    updated: String,
+    is_this: bool,
+    /// The version before it, where that is there.
+    before: Option<i64>,
+}
+
+/// A version that a snapshot has.
+struct Version {
+    version: i64,
+    updated: i64,
+    resource: Bytes,
+}
+
+pub(in crate::http::console) async fn show(
+    State(service): State<Arc<Service>>,
+    operator: Operator,
+    Path((mode, application, name, id)): Path<(String, String, String, String)>,
+    RawQuery(sent): RawQuery,
+) -> Response {
+    let place = Place::parse(&mode, &application);
+    let frame = operator.frame(&service, "stored", place.as_ref().ok());
+    let work = async {
+        let place = place?;
+        let ty = resource_type(&name)?;
+        let fields = Fields::of_query(sent.as_deref());
+        let wanted = fields.filled("version").and_then(|text| text.parse::<i64>().ok());
+        let since = fields.filled("since").and_then(|text| text.parse::<i64>().ok());
+        let versions = versions(&service, &place, ty, &id).await?;
+        let Some(at) = chosen(&versions, wanted) else {
+            return Err(Error::NotFound {
+                ty: name.clone(),
+                id: id.clone(),
+            });
+        };
+        let resource: Value = serde_json::from_slice(&versions[at].resource).map_err(Error::internal)?;
+        let patient = patient_of(&name, &id, &resource);
+        match &patient {
+            Some(patient) => operator.looks_at(&service, "resource", &place, patient).await?,
+            None => {
+                operator
+                    .looks(&service, "resource", &place, (None, name.clone()))
+                    .await?
+            }
+        }
+        let label = Label::of(&resource);
+        let since = since.and_then(|since| versions.iter().position(|one| one.version == since));
+        let this = &versions[at];
+        let page = Page {
+            frame: &frame,
+            name: &name,
+            id: &id,
+            label,
+            patient,
+            json: linked(&this.resource, &frame.root, &place, &service.fhir_base),
+            version: this.version,
+            bytes: words::bytes(this.resource.len() as u64),
+            since: since.map(|since| versions[since].version),
+            difference: since.map_or_else(Vec::new, |since| {
+                difference::lines(&versions[since].resource, &this.resource)
+            }),
+            versions: listed(&versions, at),
+        };
+        Ok(html(StatusCode::OK, &page))
+    };
+    shown(&frame, work).await
+}
+
+/// The version asked for, or else the newest.
+fn chosen(versions: &[Version], wanted: Option<i64>) -> Option<usize> {
+    match wanted {
+        None => (!versions.is_empty()).then_some(0),
+        Some(wanted) => versions.iter().position(|one| one.version == wanted),
+    }
+}
+
+fn listed(versions: &[Version], this: usize) -> Vec<Shown> {
+    let each = versions.iter().enumerate();
+    each.map(|(at, one)| Shown {
+        version: one.version,
+        updated: words::time(one.updated.div_euclid(1_000_000)),
+        is_this: at == this,
+        before: versions.get(at + 1).map(|before| before.version),
+    })
+    .collect()
+}
+
+/// Whose records a resource belongs to, by what it says.
+fn patient_of(name: &str, id: &str, resource: &Value) -> Option<String> {
+    if name == "Patient" {
+        return Some(id.to_owned());
+    }
+    let whose = Label::of(resource).whose?;
+    local(&whose)?.strip_prefix("Patient/").map(str::to_owned)
+}
+
+/// The versions that snapshots which can be read still have, newest first.
+async fn versions(service: &Arc<Service>, place: &Place, ty: TypeId, id: &str) -> Result<Vec<Version>, Error> {
+    if !is_id(id) {
+        return Ok(Vec::new());
+    }
+    let (scope, id) = (place.scope(), id.to_owned());
+    let turn = service.turn().await?;
+    let reading = service.blocking(move |service| {
+        let _turn = turn;
+        let mut versions: Vec<Version> = Vec::new();
+        let snapshots = service.lake.growth(SNAPSHOTS).map_err(Error::internal)?;
+        for snapshot in snapshots {
+            let picture = match service.lake.picture_at(snapshot.snapshot) {
+                // Let go between the two calls.
+                Err(LakeError::SnapshotGone(_)) => continue,
+                found => found.map_err(Error::internal)?,
+            };
+            let row = service
+                .lake
+                .table(&picture, ty, &scope)
+                .read(&id)
+                .map_err(Error::internal)?;
+            if let Some(row) = row
+                && versions.iter().all(|known| known.version != row.version)
+            {
+                versions.push(Version {
+                    version: row.version,
+                    updated: row.last_updated,
+                    resource: row.resource,
+                });
+            }
+        }
+        Ok::<_, Error>(versions)
+    });
+    reading.await?
+}

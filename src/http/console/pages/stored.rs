@@ -1,0 +1,196 @@
+//! What is stored: types with exact counts and bytes, snapshots, and how the lake grew over those that can be read.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::super::session::form::Fields;
+use super::super::session::operator::Operator;
+use super::super::shown::page::{Frame, html, shown};
+use super::super::shown::place::Place;
+use super::super::shown::plot::{Plot, Points};
+use super::super::shown::words;
+use crate::consent::{Application, LOCAL_APPLICATION};
+use crate::http::error::Error;
+use crate::http::service::Service;
+use crate::lake::{LakeInfo, Mode, SnapshotSize};
+
+/// Snapshots that are shown.
+const SNAPSHOTS: u32 = 50;
+
+#[derive(Template)]
+#[template(path = "console/stored.html")]
+struct Stored<'a> {
+    frame: &'a Frame,
+    applications: Vec<Choice>,
+    tables: Vec<Table>,
+    rows: String,
+    files: String,
+    bytes: String,
+    catalog: String,
+    replaced: String,
+    snapshot: u64,
+    committed: &'a str,
+    snapshots: u64,
+    sealed: bool,
+    growth: Vec<Snapshot>,
+    plot: Option<String>,
+}
+
+struct Choice {
+    id: String,
+    is_chosen: bool,
+}
+
+struct Table {
+    mode: &'static str,
+    name: &'static str,
+    /// Where its rows are shown.
+    path: String,
+    rows: String,
+    deleted: String,
+    files: String,
+    bytes: String,
+    columns: String,
+}
+
+struct Snapshot {
+    id: u64,
+    committed: String,
+    rows: String,
+    added: String,
+    files: String,
+    bytes: String,
+}
+
+pub(in crate::http::console) async fn show(
+    State(service): State<Arc<Service>>,
+    operator: Operator,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let fields = Fields::of_query(query.as_deref());
+    let application = fields.filled("application").unwrap_or(LOCAL_APPLICATION).to_owned();
+    let place = Place::of(Mode::Live, &application);
+    let frame = operator.frame(&service, "stored", Some(&place));
+    let work = async {
+        // Numbers of all, nobody's records: there is nothing for the audit log.
+        let reading = service.blocking(|service| {
+            let info = service.lake.info().map_err(Error::internal)?;
+            let growth = service.lake.growth(SNAPSHOTS).map_err(Error::internal)?;
+            let applications = service.store.applications().map_err(Error::internal)?;
+            let sealed = service.lake.kind() == crate::lake::Kind::Sealed;
+            Ok::<_, Error>((info, growth, applications, sealed))
+        });
+        let (info, growth, applications, sealed) = reading.await??;
+        Ok(rendered(&frame, &application, &info, &growth, (&applications, sealed)))
+    };
+    shown(&frame, work).await
+}
+
+fn rendered(
+    frame: &Frame,
+    application: &str,
+    info: &LakeInfo,
+    growth: &[SnapshotSize],
+    (applications, sealed): (&[Application], bool),
+) -> Response {
+    let choice = |one: &Application| Choice {
+        id: one.id.clone(),
+        is_chosen: one.id == application,
+    };
+    let table = |table: &crate::lake::TableInfo| Table {
+        mode: table.mode,
+        name: table.table,
+        path: place(table.mode, application).path,
+        rows: words::number(table.rows),
+        deleted: words::number(table.deleted),
+        files: words::number(table.files),
+        bytes: words::bytes(table.bytes),
+        columns: words::number(table.columns),
+    };
+    let page = Stored {
+        frame,
+        applications: applications.iter().map(choice).collect(),
+        tables: info.tables.iter().map(table).collect(),
+        rows: words::number(info.rows),
+        files: words::number(info.files),
+        bytes: words::bytes(info.bytes),
+        catalog: words::bytes(info.catalog_bytes),
+        replaced: words::bytes(info.replaced_bytes),
+        snapshot: info.snapshot,
+        committed: &info.committed,
+        snapshots: info.snapshots,
+        sealed,
+        growth: snapshots(growth),
+        plot: plot(growth),
+    };
+    html(StatusCode::OK, &page)
+}
+
+fn place(mode: &str, application: &str) -> Place {
+    let mode = if mode == Mode::Test.schema() {
+        Mode::Test
+    } else {
+        Mode::Live
+    };
+    Place::of(mode, application)
+}
+
+/// Newest first, each with what it added to the one before.
+fn snapshots(growth: &[SnapshotSize]) -> Vec<Snapshot> {
+    let earlier = growth.iter().skip(1).map(Some).chain([None]);
+    let each = growth.iter().zip(earlier);
+    each.map(|(one, before)| Snapshot {
+        id: one.snapshot,
+        committed: words::time(one.committed.div_euclid(1_000_000)),
+        rows: words::number(one.rows),
+        added: before.map_or_else(String::new, |before| change(before.rows, one.rows)),
+        files: words::number(one.files),
+        bytes: words::bytes(one.bytes),
+    })
+    .collect()
+}
+
+fn change(before: u64, after: u64) -> String {
+    match after.checked_sub(before) {
+        Some(0) => "0".to_owned(),
+        Some(more) => format!("+{}", words::number(more)),
+        None => format!("−{}", words::number(before - after)),
+    }
+}
+
+/// Rows by snapshot, where there are several.
+fn plot(growth: &[SnapshotSize]) -> Option<String> {
+    if growth.len() < 2 {
+        return None;
+    }
+    let points = growth.iter().rev().map(|one| (one.snapshot as f64, one.rows as f64));
+    let plot = Plot {
+        x: "snapshot",
+        y: "rows",
+        points: Points::Line(points.collect()),
+    };
+    plot.svg().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn snapshots_say_what_they_added() {
+        let size = |snapshot, rows| SnapshotSize {
+            snapshot,
+            committed: 0,
+            rows,
+            files: 1,
+            bytes: 10,
+        };
+        let shown = snapshots(&[size(3, 90), size(2, 1_100), size(1, 0)]);
+        let added: Vec<&str> = shown.iter().map(|one| one.added.as_str()).collect();
+        assert_eq!(added, ["−1,010", "+1,100", ""]);
+    }
+}

@@ -1,0 +1,206 @@
+//! The resources of a type that a search finds: the search is shown and can be changed, and the engine's own links lead
+//! from page to page.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::Value;
+
+use super::super::session::form::Fields;
+use super::super::session::operator::Operator;
+use super::super::shown::label::Label;
+use super::super::shown::page::{Frame, html, shown};
+use super::super::shown::place::Place;
+use super::super::shown::words;
+use crate::fhir::TypeId;
+use crate::http::error::Error;
+use crate::http::fhir::resource_type::resource_type;
+use crate::http::service::Service;
+use crate::search::parameters::raw;
+use crate::search::{Handling, Request};
+
+/// What a table shows at first.
+const FIRST: &str = "_count=50";
+
+#[derive(Template)]
+#[template(path = "console/table.html")]
+struct Table<'a> {
+    frame: &'a Frame,
+    name: &'a str,
+    query: &'a str,
+    encoded: String,
+    refusal: Option<String>,
+    rows: Vec<Row>,
+    total: Option<String>,
+    is_count: bool,
+    took: String,
+    links: Vec<(&'static str, String)>,
+    parameters: Vec<Parameter>,
+}
+
+struct Row {
+    resource_type: String,
+    id: String,
+    label: Label,
+    updated: String,
+    /// Brought along by a match.
+    is_included: bool,
+}
+
+struct Parameter {
+    code: String,
+    ty: String,
+}
+
+/// What a search came to.
+struct Found {
+    rows: Vec<Row>,
+    total: Option<u64>,
+    links: Vec<(&'static str, String)>,
+    took: std::time::Duration,
+}
+
+pub(in crate::http::console) async fn show(
+    State(service): State<Arc<Service>>,
+    operator: Operator,
+    Path((mode, application, name)): Path<(String, String, String)>,
+    RawQuery(sent): RawQuery,
+) -> Response {
+    let place = Place::parse(&mode, &application);
+    let frame = operator.frame(&service, "stored", place.as_ref().ok());
+    let work = async {
+        let place = place?;
+        let ty = resource_type(&name)?;
+        let fields = Fields::of_query(sent.as_deref());
+        let query = fields
+            .get("q")
+            .unwrap_or(FIRST)
+            .trim()
+            .trim_start_matches('?')
+            .to_owned();
+        operator.looks(&service, "table", &place, (None, name.clone())).await?;
+        let found = match search(&service, &place, ty, &query).await {
+            // What is wrong with a search is said beside it, where it can be put right.
+            Err(error) if error.status().is_client_error() => Err(error.to_string()),
+            Err(error) => return Err(error),
+            Ok(found) => Ok(found),
+        };
+        Ok(rendered(&service, &frame, (ty, &name), &query, found))
+    };
+    shown(&frame, work).await
+}
+
+fn rendered(
+    service: &Service,
+    frame: &Frame,
+    (ty, name): (TypeId, &str),
+    query: &str,
+    found: Result<Found, String>,
+) -> Response {
+    let (found, refusal) = match found {
+        Ok(found) => (Some(found), None),
+        Err(refusal) => (None, Some(refusal)),
+    };
+    let status = match refusal {
+        Some(_) => StatusCode::BAD_REQUEST,
+        None => StatusCode::OK,
+    };
+    let mut parameters: Vec<Parameter> = service
+        .engine
+        .supported(ty)
+        .map(|parameter| Parameter {
+            code: parameter.code.to_string(),
+            ty: format!("{:?}", parameter.ty).to_lowercase(),
+        })
+        .collect();
+    parameters.sort_by(|one, other| one.code.cmp(&other.code));
+    let page = Table {
+        frame,
+        name,
+        query,
+        encoded: encoded(query),
+        refusal,
+        total: found.as_ref().and_then(|found| found.total).map(words::number),
+        is_count: query.contains("_summary=count"),
+        took: found
+            .as_ref()
+            .map(|found| words::millis(found.took))
+            .unwrap_or_default(),
+        links: found.as_ref().map(|found| found.links.clone()).unwrap_or_default(),
+        rows: found.map(|found| found.rows).unwrap_or_default(),
+        parameters,
+    };
+    html(status, &page)
+}
+
+/// A value of a query.
+pub(in crate::http::console) fn encoded(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+async fn search(service: &Arc<Service>, place: &Place, ty: TypeId, query: &str) -> Result<Found, Error> {
+    let parameters = raw::parse_checked(query)?;
+    let turn = service.turn().await?;
+    let scope = place.scope();
+    let started = std::time::Instant::now();
+    let searching = {
+        let service = service.clone();
+        async move {
+            let _turn = turn;
+            let request = Request {
+                scope: &scope,
+                ty,
+                compartment: None,
+                parameters: &parameters,
+                handling: Handling::Strict,
+                now: service.store.clock().now() * 1_000_000,
+                base: &service.fhir_base,
+            };
+            service.engine.search(&request).await
+        }
+    };
+    let bundle = service.workers.run(searching).await??;
+    let took = started.elapsed();
+    let bundle: Value = serde_json::from_slice(&bundle).map_err(Error::internal)?;
+    let entries = bundle["entry"].as_array().into_iter().flatten();
+    let link = |relation: &'static str, text: &'static str| {
+        let links = bundle["link"].as_array().into_iter().flatten();
+        let mut of_relation = links.filter(|link| link["relation"] == relation);
+        let query = of_relation.next()?["url"].as_str()?.split_once('?')?.1;
+        Some((text, encoded(query)))
+    };
+    let links = [
+        ("first", "First page"),
+        ("previous", "Previous page"),
+        ("next", "Next page"),
+    ];
+    Ok(Found {
+        rows: entries.filter_map(row).collect(),
+        total: bundle["total"].as_u64(),
+        links: links
+            .into_iter()
+            .filter_map(|(relation, text)| link(relation, text))
+            .collect(),
+        took,
+    })
+}
+
+fn row(entry: &Value) -> Option<Row> {
+    let mode = entry["search"]["mode"].as_str().unwrap_or("match");
+    let resource = &entry["resource"];
+    (mode != "outcome").then(|| Row {
+        resource_type: resource["resourceType"].as_str().unwrap_or_default().to_owned(),
+        id: resource["id"].as_str().unwrap_or_default().to_owned(),
+        label: Label::of(resource),
+        updated: resource["meta"]["lastUpdated"]
+            .as_str()
+            .unwrap_or_default()
+            .chars()
+            .take(19)
+            .collect(),
+        is_included: mode == "include",
+    })
+}

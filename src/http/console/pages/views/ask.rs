@@ -1,0 +1,144 @@
+//! What is asked of a view, in a form or in a link. A link holds the definition compressed, so that it is short enough
+//! for an address.
+
+use std::io::{Read, Write};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+
+use crate::http::console::pages::table::encoded;
+use crate::http::console::session::form::Fields;
+use crate::http::error::Error;
+
+/// The most bytes of a definition that a link may hold.
+const LONGEST: u64 = 256 << 10;
+
+/// What an empty editor shows.
+const EXAMPLE: &str = r#"{
+  "resourceType": "ViewDefinition",
+  "name": "patients",
+  "status": "active",
+  "resource": "Patient",
+  "select": [
+    {
+      "column": [
+        { "name": "id", "path": "getResourceKey()" },
+        { "name": "born", "path": "birthDate" },
+        { "name": "gender", "path": "gender" }
+      ]
+    }
+  ]
+}"#;
+
+/// Which plot is wanted, of which columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Wanted {
+    /// `bar`, `line` or `histogram`; empty for none.
+    pub(super) kind: String,
+    pub(super) x: String,
+    pub(super) y: String,
+}
+
+/// A definition, and the plot of its rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ask {
+    pub(super) definition: String,
+    pub(super) plot: Wanted,
+}
+
+impl Ask {
+    /// What a form says.
+    pub(super) fn of_form(fields: &Fields) -> Ask {
+        let text = |name| fields.filled(name).unwrap_or_default().to_owned();
+        Ask {
+            definition: fields.get("view").unwrap_or_default().to_owned(),
+            plot: Wanted {
+                kind: text("kind"),
+                x: text("x"),
+                y: text("y"),
+            },
+        }
+    }
+
+    /// What a link says; `None` where it brings no definition.
+    pub(super) fn of_link(fields: &Fields) -> Result<Option<Ask>, Error> {
+        let Some(packed) = fields.filled("d") else {
+            return Ok(None);
+        };
+        Ok(Some(Ask {
+            definition: unpacked(packed)?,
+            ..Ask::of_form(fields)
+        }))
+    }
+
+    /// What an empty editor shows.
+    pub(super) fn example() -> Ask {
+        Ask {
+            definition: EXAMPLE.to_owned(),
+            plot: Wanted::default(),
+        }
+    }
+
+    /// The query of a link that asks the same.
+    pub(super) fn query(&self) -> String {
+        let mut query = format!("d={}", packed(&self.definition));
+        let Wanted { kind, x, y } = &self.plot;
+        for (name, value) in [("kind", kind), ("x", x), ("y", y)] {
+            if !value.is_empty() {
+                query.push_str(&format!("&{name}={}", encoded(value)));
+            }
+        }
+        query
+    }
+}
+
+fn packed(definition: &str) -> String {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    // Writing to memory does not fail.
+    let written = encoder.write_all(definition.as_bytes()).and_then(|()| encoder.finish());
+    URL_SAFE_NO_PAD.encode(written.unwrap_or_default())
+}
+
+fn unpacked(packed: &str) -> Result<String, Error> {
+    let broken = || Error::Invalid("the link is broken: it holds no definition".to_owned());
+    let bytes = URL_SAFE_NO_PAD.decode(packed).map_err(|_| broken())?;
+    let mut definition = String::new();
+    let mut decoder = ZlibDecoder::new(bytes.as_slice()).take(LONGEST + 1);
+    decoder.read_to_string(&mut definition).map_err(|_| broken())?;
+    match definition.len() as u64 > LONGEST {
+        true => Err(Error::LongBody(LONGEST as usize)),
+        false => Ok(definition),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_asks_what_the_form_asked() {
+        let ask = Ask {
+            plot: Wanted {
+                kind: "bar".to_owned(),
+                x: "a & b".to_owned(),
+                y: String::new(),
+            },
+            ..Ask::example()
+        };
+        let fields = Fields::of_query(Some(&ask.query()));
+        assert_eq!(Ask::of_link(&fields).unwrap(), Some(ask));
+        assert_eq!(Ask::of_link(&Fields::default()).unwrap(), None);
+    }
+
+    #[test]
+    fn broken_and_swollen_links_are_refused() {
+        let swollen = packed(&" ".repeat(LONGEST as usize + 1));
+        for bad in ["!", "AAAA", &swollen] {
+            let fields = Fields::of_query(Some(&format!("d={bad}")));
+            assert!(Ask::of_link(&fields).is_err(), "{bad:.20}");
+        }
+    }
+}

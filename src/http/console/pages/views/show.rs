@@ -1,0 +1,260 @@
+//! The page of a view, and its rows as files.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+
+use super::ask::{Ask, Wanted};
+use super::chart::chart;
+use super::preview::{Preview, Rows, planned, preview};
+use crate::fhir::facts;
+use crate::http::console::session::form::Fields;
+use crate::http::console::session::operator::Operator;
+use crate::http::console::shown::page::{Frame, html, private, shown};
+use crate::http::console::shown::place::Place;
+use crate::http::console::shown::words;
+use crate::http::error::Error;
+use crate::http::fhir::view::body as rows_body;
+use crate::http::server::request_id::RequestId;
+use crate::http::service::Service;
+use crate::views::{Checked, Column, Finding, Format, View};
+
+/// Rows of a preview.
+const SHOWN: usize = 50;
+/// Rows that a plot is drawn of.
+const DRAWN: usize = 20_000;
+
+#[derive(Template)]
+#[template(path = "console/views.html")]
+struct Page<'a> {
+    frame: &'a Frame,
+    definition: &'a str,
+    wanted: &'a Wanted,
+    link: String,
+    /// Whether the link is too long to be followed.
+    is_long: bool,
+    findings: Vec<Said>,
+    columns: Vec<Shown>,
+    problem: Option<String>,
+    result: Option<Outcome>,
+}
+
+/// A finding.
+struct Said {
+    kind: &'static str,
+    at: String,
+    place: Option<String>,
+    problem: String,
+}
+
+struct Shown {
+    name: String,
+    ty: String,
+    sql: String,
+    is_collection: bool,
+}
+
+/// What a run came to.
+struct Outcome {
+    rows: Rows,
+    count: usize,
+    more: bool,
+    took: String,
+    files: String,
+    read: String,
+    leaves: Vec<(String, String)>,
+    plan: String,
+    plot: Option<Result<String, String>>,
+}
+
+/// The editor; where the address brings a definition, with what it gives.
+pub(in crate::http::console) async fn open(
+    State(service): State<Arc<Service>>,
+    operator: Operator,
+    Path((mode, application)): Path<(String, String)>,
+    RawQuery(sent): RawQuery,
+) -> Response {
+    let place = Place::parse(&mode, &application);
+    let frame = operator.frame(&service, "views", place.as_ref().ok());
+    let work = async {
+        let place = place?;
+        match Ask::of_link(&Fields::of_query(sent.as_deref()))? {
+            Some(ask) => answered(&service, &operator, &frame, &place, &ask).await,
+            None => {
+                let ask = Ask::example();
+                let checked = View::check_with(ask.definition.as_bytes(), Some(service.terminology.clone()));
+                Ok(page(&service, &frame, &place, &ask, (&checked, None, None)))
+            }
+        }
+    };
+    shown(&frame, work).await
+}
+
+/// What the editor sent.
+pub(in crate::http::console) async fn run(
+    State(service): State<Arc<Service>>,
+    operator: Operator,
+    Path((mode, application)): Path<(String, String)>,
+    headers: HeaderMap,
+    sent: Body,
+) -> Response {
+    let place = Place::parse(&mode, &application);
+    let frame = operator.frame(&service, "views", place.as_ref().ok());
+    let work = async {
+        let place = place?;
+        let fields = Fields::sent_by(&operator, &service, &headers, sent).await?;
+        answered(&service, &operator, &frame, &place, &Ask::of_form(&fields)).await
+    };
+    shown(&frame, work).await
+}
+
+async fn answered(
+    service: &Arc<Service>,
+    operator: &Operator,
+    frame: &Frame,
+    place: &Place,
+    ask: &Ask,
+) -> Result<Response, Error> {
+    let checked = View::check_with(ask.definition.as_bytes(), Some(service.terminology.clone()));
+    let Some(view) = checked.view().cloned() else {
+        return Ok(page(service, frame, place, ask, (&checked, None, None)));
+    };
+    let about = facts().get(view.resource()).name.to_owned();
+    operator.looks(service, "view", place, (None, about)).await?;
+    let limit = if ask.plot.kind.is_empty() { SHOWN } else { DRAWN };
+    match preview(service, place, Arc::new(view), limit).await {
+        Ok(preview) => {
+            let result = result(preview, &ask.plot, limit);
+            Ok(page(service, frame, place, ask, (&checked, Some(result), None)))
+        }
+        // That the view and the data do not go together is said beside the view.
+        Err(error) if error.status().is_client_error() => {
+            let problem = error.to_string();
+            Ok(page(service, frame, place, ask, (&checked, None, Some(problem))))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn result(preview: Preview, wanted: &Wanted, limit: usize) -> Outcome {
+    let Preview {
+        mut rows,
+        report,
+        plan,
+        took,
+    } = preview;
+    let plot = (!wanted.kind.is_empty()).then(|| chart(wanted, &rows));
+    let count = rows.cells.len();
+    rows.cells.truncate(SHOWN);
+    let mut leaves: Vec<(&String, &u64)> = report.bytes_by_leaf.iter().collect();
+    leaves.sort_by(|one, other| other.1.cmp(one.1));
+    Outcome {
+        count,
+        more: count == limit,
+        took: words::millis(took),
+        files: format!("{} of {}", report.files - report.files_pruned, report.files),
+        read: words::bytes(report.bytes()),
+        leaves: leaves
+            .into_iter()
+            .map(|(leaf, bytes)| (leaf.clone(), words::bytes(*bytes)))
+            .collect(),
+        plan,
+        plot,
+        rows,
+    }
+}
+
+fn page(
+    service: &Service,
+    frame: &Frame,
+    place: &Place,
+    ask: &Ask,
+    (checked, result, problem): (&Checked, Option<Outcome>, Option<String>),
+) -> Response {
+    let link = ask.query();
+    let address = format!("{}/views/{}?{link}", frame.root, place.path);
+    let page = Page {
+        frame,
+        definition: &ask.definition,
+        wanted: &ask.plot,
+        is_long: address.len() + "&format=parquet/rows".len() > service.limits.url,
+        link,
+        findings: checked.findings().iter().map(said).collect(),
+        columns: checked.columns().iter().map(column).collect(),
+        problem,
+        result,
+    };
+    html(StatusCode::OK, &page)
+}
+
+fn said(finding: &Finding) -> Said {
+    Said {
+        kind: if finding.is_error() { "error" } else { "warning" },
+        at: finding.at.clone(),
+        place: finding.position.as_ref().map(ToString::to_string),
+        problem: match &finding.column {
+            Some(column) => format!("column '{column}': {}", finding.problem),
+            None => finding.problem.clone(),
+        },
+    }
+}
+
+fn column(column: &Column) -> Shown {
+    Shown {
+        name: column.name.clone(),
+        ty: column.ty.clone().unwrap_or_default(),
+        sql: column.sql_type(),
+        is_collection: column.collection,
+    }
+}
+
+/// All rows of a view, as CSV or Parquet.
+pub(in crate::http::console) async fn rows(
+    State(service): State<Arc<Service>>,
+    operator: Operator,
+    Path((mode, application)): Path<(String, String)>,
+    RawQuery(sent): RawQuery,
+    id: RequestId,
+) -> Response {
+    let place = Place::parse(&mode, &application);
+    let frame = operator.frame(&service, "views", place.as_ref().ok());
+    let work = async {
+        let place = place?;
+        let fields = Fields::of_query(sent.as_deref());
+        let (format, ending) = match fields.filled("format") {
+            Some("parquet") => (Format::Parquet, "parquet"),
+            Some("csv") | None => (Format::Csv { header: true }, "csv"),
+            Some(_) => return Err(Error::Invalid("rows come as csv or parquet".to_owned())),
+        };
+        let ask = Ask::of_link(&fields)?.ok_or_else(|| Error::Invalid("the link brings no definition".to_owned()))?;
+        let checked = View::check_with(ask.definition.as_bytes(), Some(service.terminology.clone()));
+        let view = checked.into_view().map_err(Error::Faulty)?;
+        let about = facts().get(view.resource()).name.to_owned();
+        operator.looks(&service, "rows", &place, (None, about)).await?;
+        let name = view.name().unwrap_or("view").to_owned();
+        let turn = service.view_turn("console").await?;
+        let run = planned(&service, &place, Arc::new(view), None).await?;
+        let (rows, stop) = (run.rows(), run.stop());
+        let around = (Vec::new(), Vec::new());
+        let body = rows_body::stream(rows, stop, format, around, (turn, id)).await?;
+        let mut response = Response::new(body);
+        private(&mut response);
+        let head = response.headers_mut();
+        head.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
+        // A view's name has letters, digits and underscores.
+        let name: String = name
+            .chars()
+            .filter(|one| one.is_ascii_alphanumeric() || *one == '_')
+            .collect();
+        if let Ok(value) = HeaderValue::try_from(format!("attachment; filename=\"{name}.{ending}\"")) {
+            head.insert(CONTENT_DISPOSITION, value);
+        }
+        Ok(response)
+    };
+    shown(&frame, work).await
+}

@@ -1,0 +1,94 @@
+//! The cookie of a session. Scripts cannot read it, and a browser sends it from pages of the console alone.
+
+use axum::http::header::COOKIE;
+use axum::http::{HeaderMap, HeaderValue};
+use cookie::time::Duration;
+use cookie::{Cookie, SameSite};
+use url::{Host, Url};
+
+use crate::consent::CONSOLE_SESSION_SECONDS;
+use crate::http::service::Service;
+
+const NAME: &str = "console_session";
+
+/// The value that a browser sent.
+pub(in crate::http::console) fn read(service: &Service, headers: &HeaderMap) -> Option<String> {
+    let name = name(service.is_encrypted());
+    let texts = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut cookies = texts
+        .flat_map(|text| text.split(';'))
+        .filter_map(|one| Cookie::parse(one.trim()).ok());
+    let found = cookies.find(|cookie| cookie.name() == name)?;
+    Some(found.value().to_owned()).filter(|value| !value.is_empty())
+}
+
+/// Sets it.
+pub(in crate::http::console) fn set(service: &Service, value: &str) -> Option<HeaderValue> {
+    let encrypted = service.is_encrypted();
+    let secure = encrypted || !is_loopback(&service.base_url);
+    written(
+        name(encrypted),
+        value,
+        secure,
+        Duration::seconds(CONSOLE_SESSION_SECONDS),
+    )
+}
+
+/// Takes it away.
+pub(in crate::http::console) fn cleared(service: &Service) -> Option<HeaderValue> {
+    let encrypted = service.is_encrypted();
+    written(name(encrypted), "", encrypted, Duration::ZERO)
+}
+
+/// Over TLS browsers keep a name with this prefix for this very host: no neighbour in its domain can put another
+/// session in its place.
+fn name(encrypted: bool) -> String {
+    match encrypted {
+        true => format!("__Host-{NAME}"),
+        false => NAME.to_owned(),
+    }
+}
+
+/// Whether what is sent to an address leaves the machine by no wire.
+fn is_loopback(base_url: &str) -> bool {
+    let url = Url::parse(base_url).ok();
+    match url.as_ref().and_then(Url::host) {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
+}
+
+fn written(name: String, value: &str, secure: bool, age: Duration) -> Option<HeaderValue> {
+    let cookie = Cookie::build((name, value))
+        .path("/")
+        .http_only(true)
+        .secure(secure)
+        .max_age(age)
+        .same_site(SameSite::Strict)
+        .build();
+    HeaderValue::from_str(&cookie.to_string()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cookie_has_the_attributes_that_keep_it() {
+        let text = |encrypted| {
+            let value = written(name(encrypted), "abc", encrypted, Duration::hours(12)).unwrap();
+            value.to_str().unwrap().to_owned()
+        };
+        assert_eq!(
+            text(true),
+            "__Host-console_session=abc; HttpOnly; SameSite=Strict; Secure; Path=/; Max-Age=43200"
+        );
+        assert_eq!(
+            text(false),
+            "console_session=abc; HttpOnly; SameSite=Strict; Path=/; Max-Age=43200"
+        );
+        assert!(is_loopback("http://127.0.0.1:1") && !is_loopback("http://127.0.0.1.example"));
+    }
+}

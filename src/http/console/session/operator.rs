@@ -1,0 +1,140 @@
+//! The operator of a request, as an extractor: a handler that takes one is reached by a browser with a session only.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+
+use super::super::shown::page::{self, Frame, see_other};
+use super::super::shown::place::Place;
+use super::{cookie, csrf};
+use crate::consent::{ConsoleLook, ConsoleSession};
+use crate::http::error::Error;
+use crate::http::service::Service;
+
+/// Who looks around.
+pub(in crate::http::console) struct Operator {
+    pub(in crate::http::console) session: ConsoleSession,
+    cookie: String,
+}
+
+impl FromRequestParts<Arc<Service>> for Operator {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Operator, Response> {
+        is_on(service)?;
+        match Operator::of(service, &parts.headers).await {
+            Ok(Some(operator)) => Ok(operator),
+            Ok(None) if parts.method == Method::GET => Err(see_other(&page::address(service, "/sign-in"))),
+            Ok(None) => Err(page::problem(
+                &Frame::outside(service),
+                StatusCode::UNAUTHORIZED,
+                "The session is over. Sign in again with a new token.",
+            )),
+            Err(error) => Err(error.into_response()),
+        }
+    }
+}
+
+/// Where the console is off, nothing is at its paths.
+pub(in crate::http::console) fn is_on(service: &Service) -> Result<(), Response> {
+    match service.console {
+        true => Ok(()),
+        false => {
+            let nothing = "there is nothing here; the FHIR API is under /fhir";
+            Err(Error::Unknown(nothing.to_owned()).into_response())
+        }
+    }
+}
+
+impl Operator {
+    /// Who a browser's cookie stands for.
+    pub(in crate::http::console) async fn of(
+        service: &Arc<Service>,
+        headers: &HeaderMap,
+    ) -> Result<Option<Operator>, Error> {
+        let Some(cookie) = cookie::read(service, headers) else {
+            return Ok(None);
+        };
+        let looked_up = cookie.clone();
+        let session = service.blocking(move |service| service.store.console_session(&looked_up));
+        let session = session.await?.map_err(Error::internal)?;
+        Ok(session.map(|session| Operator { session, cookie }))
+    }
+
+    /// What surrounds a page of the session.
+    pub(in crate::http::console) fn frame(
+        &self,
+        service: &Service,
+        here: &'static str,
+        place: Option<&Place>,
+    ) -> Frame {
+        Frame {
+            csrf: csrf::token(&self.cookie).unwrap_or_default(),
+            name: self.session.name.clone(),
+            place: place.cloned().unwrap_or_default(),
+            here,
+            ..Frame::outside(service)
+        }
+    }
+
+    /// Whether a form was sent from a page of the session.
+    pub(super) fn sent(&self, token: Option<&str>) -> bool {
+        token.is_some_and(|token| csrf::is_valid(&self.cookie, token))
+    }
+
+    /// Ends the session.
+    pub(super) async fn leave(self, service: &Arc<Service>) -> Result<(), Error> {
+        let ending = service.blocking(move |service| service.store.end_console_session(&self.cookie));
+        ending.await?.map_err(Error::internal)
+    }
+
+    /// Writes down that records are looked at. Nothing is shown before this is done.
+    pub(in crate::http::console) async fn looks(
+        &self,
+        service: &Arc<Service>,
+        page: &'static str,
+        place: &Place,
+        (consent, detail): (Option<String>, String),
+    ) -> Result<(), Error> {
+        let (session, place) = (self.session.clone(), place.clone());
+        let noting = service.blocking(move |service| {
+            let look = ConsoleLook {
+                page,
+                mode: place.mode,
+                application: &place.application,
+                consent: consent.as_deref(),
+                detail: &detail,
+            };
+            service.store.note_console_look(&session, &look)
+        });
+        noting.await?.map_err(Error::internal)
+    }
+
+    /// The same of one person's records. The log names their consent, where there is one, and else a mark that the
+    /// lake makes of the id: who knows the id finds the line, and the line does not give the id away.
+    pub(in crate::http::console) async fn looks_at(
+        &self,
+        service: &Arc<Service>,
+        page: &'static str,
+        place: &Place,
+        patient: &str,
+    ) -> Result<(), Error> {
+        let (asked, id) = (place.clone(), patient.to_owned());
+        let finding = service.blocking(move |service| {
+            let standing = service.store.standing_of_patient(&asked.application, asked.mode, &id)?;
+            let mark = mark(service, &asked, &id);
+            Ok::<_, crate::consent::Error>((standing.map(|standing| standing.consent.id), format!("person {mark}")))
+        });
+        let about = finding.await?.map_err(Error::internal)?;
+        self.looks(service, page, place, about).await
+    }
+}
+
+/// What the audit log calls a person.
+pub(in crate::http::console) fn mark(service: &Service, place: &Place, patient: &str) -> String {
+    let sealed = ("console", place.mode.schema(), &*place.application, patient);
+    format!("{:016x}", service.lake.seal(&sealed))
+}

@@ -1,0 +1,116 @@
+//! Signing in and out.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::http::header::{REFERRER_POLICY, SET_COOKIE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+
+use super::super::shown::page::{self, Frame, failed, html, see_other};
+use super::cookie;
+use super::form::Fields;
+use super::operator::{Operator, is_on};
+use crate::consent::{CONSOLE_IDLE_SECONDS, CONSOLE_TOKEN_SECONDS};
+use crate::http::error::Error;
+use crate::http::service::Service;
+
+#[derive(Template)]
+#[template(path = "console/sign-in.html")]
+struct SignIn<'a> {
+    frame: &'a Frame,
+    token: &'a str,
+    is_refused: bool,
+    is_over: bool,
+    token_minutes: i64,
+    idle_minutes: i64,
+}
+
+fn form(service: &Service, token: &str, is_refused: bool, is_over: bool) -> Response {
+    let status = if is_refused {
+        StatusCode::UNAUTHORIZED
+    } else {
+        StatusCode::OK
+    };
+    let page = SignIn {
+        frame: &Frame::outside(service),
+        token,
+        is_refused,
+        is_over,
+        token_minutes: CONSOLE_TOKEN_SECONDS / 60,
+        idle_minutes: CONSOLE_IDLE_SECONDS / 60,
+    };
+    let mut response = html(status, &page);
+    // The token may stand in the address.
+    let nothing = HeaderValue::from_static("no-referrer");
+    response.headers_mut().insert(REFERRER_POLICY, nothing);
+    response
+}
+
+/// The form. A token may stand in the address; it is used when the form is sent, so that nobody who only looks whether
+/// a link works uses it up.
+pub(in crate::http::console) async fn show(
+    State(service): State<Arc<Service>>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Response> {
+    is_on(&service)?;
+    let fields = Fields::of_query(query.as_deref());
+    let is_over = fields.get("over").is_some();
+    Ok(form(
+        &service,
+        fields.filled("token").unwrap_or_default(),
+        false,
+        is_over,
+    ))
+}
+
+/// Uses a token up and begins a session.
+pub(in crate::http::console) async fn enter(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+    sent: Body,
+) -> Result<Response, Response> {
+    is_on(&service)?;
+    let begun = async {
+        let fields = Fields::of_body(&service, &headers, sent).await?;
+        let token = fields.filled("token").unwrap_or_default().to_owned();
+        let beginning = service.blocking(move |service| service.store.begin_console_session(&token));
+        beginning.await?.map_err(Error::internal)
+    };
+    match begun.await {
+        Ok(Some(value)) => {
+            let mut response = see_other(&page::address(&service, ""));
+            let cookie = cookie::set(&service, &value).ok_or_else(|| Error::internal("no cookie").into_response())?;
+            response.headers_mut().append(SET_COOKIE, cookie);
+            Ok(response)
+        }
+        Ok(None) => Ok(form(&service, "", true, false)),
+        Err(error) => Ok(failed(&Frame::outside(&service), error)),
+    }
+}
+
+/// Ends the session.
+pub(in crate::http::console) async fn leave(
+    State(service): State<Arc<Service>>,
+    operator: Operator,
+    headers: HeaderMap,
+    sent: Body,
+) -> Response {
+    let frame = operator.frame(&service, "", None);
+    let left = async {
+        Fields::sent_by(&operator, &service, &headers, sent).await?;
+        operator.leave(&service).await
+    };
+    match left.await {
+        Ok(()) => {
+            let mut response = see_other(&page::address(&service, "/sign-in?over"));
+            if let Some(cookie) = cookie::cleared(&service) {
+                response.headers_mut().append(SET_COOKIE, cookie);
+            }
+            response
+        }
+        Err(error) => failed(&frame, error),
+    }
+}

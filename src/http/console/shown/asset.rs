@@ -1,0 +1,31 @@
+//! The style sheet and the mark: part of the program, the same for everybody.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+
+use crate::http::console::session::operator::is_on;
+use crate::http::service::Service;
+
+/// `GET /console/assets/{name}`
+pub(in crate::http::console) async fn asset(
+    State(service): State<Arc<Service>>,
+    Path(name): Path<String>,
+) -> Result<Response, Response> {
+    is_on(&service)?;
+    let (media, body) = match name.as_str() {
+        "console.css" => (
+            "text/css; charset=utf-8",
+            include_str!("../../../../templates/console/console.css"),
+        ),
+        "mark.svg" => (
+            "image/svg+xml",
+            include_str!("../../../../templates/connect/assets/mark.svg"),
+        ),
+        _ => return Ok((StatusCode::NOT_FOUND, "there is no such file").into_response()),
+    };
+    Ok(([(CONTENT_TYPE, media), (CACHE_CONTROL, "public, max-age=300")], body).into_response())
+}

@@ -1,0 +1,175 @@
+//! A resource on one line: what it is about, when, how it stands and whose it is, by the elements that R4's types have
+//! for these.
+
+use serde_json::Value;
+
+use super::json::local;
+
+/// Elements that say what a resource is about, the telling ones first.
+const WHAT: [&str; 14] = [
+    "code",
+    "medicationCodeableConcept",
+    "vaccineCode",
+    "name",
+    "title",
+    "description",
+    "type",
+    "serviceType",
+    "category",
+    "class",
+    "summary",
+    "specialty",
+    "kind",
+    "use",
+];
+/// Elements that say when it was, the clinical time before the administrative one.
+const WHEN: [&str; 22] = [
+    "effectiveDateTime",
+    "effectivePeriod",
+    "effectiveInstant",
+    "performedDateTime",
+    "performedPeriod",
+    "occurrenceDateTime",
+    "occurrencePeriod",
+    "onsetDateTime",
+    "onsetPeriod",
+    "period",
+    "start",
+    "billablePeriod",
+    "authoredOn",
+    "whenHandedOver",
+    "recordedDate",
+    "date",
+    "dateTime",
+    "created",
+    "issued",
+    "recorded",
+    "birthDate",
+    "sent",
+];
+const WHOSE: [&str; 3] = ["subject", "patient", "beneficiary"];
+const LONGEST: usize = 120;
+
+/// A resource on one line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::http::console) struct Label {
+    pub(in crate::http::console) what: String,
+    /// As FHIR writes it; text order is time order within a day.
+    pub(in crate::http::console) when: String,
+    pub(in crate::http::console) status: String,
+    /// `Patient/id`, where it names one.
+    pub(in crate::http::console) whose: Option<String>,
+    /// A value, of an Observation.
+    pub(in crate::http::console) value: String,
+}
+
+impl Label {
+    /// Of a resource.
+    pub(in crate::http::console) fn of(resource: &Value) -> Label {
+        let what = WHAT.iter().find_map(|name| words(&resource[*name]));
+        let whose = WHOSE.iter().find_map(|name| resource[*name]["reference"].as_str());
+        let whose = whose.and_then(local).filter(|target| target.starts_with("Patient/"));
+        Label {
+            what: what.unwrap_or_default(),
+            when: WHEN.iter().find_map(|name| when(&resource[*name])).unwrap_or_default(),
+            status: status(resource),
+            whose: whose.map(str::to_owned),
+            value: value(resource),
+        }
+    }
+}
+
+/// The text of an element, whatever type it has.
+fn words(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(all) => all.iter().find_map(words),
+        Value::Object(_) => concept(value).or_else(|| person(value)),
+        _ => None,
+    };
+    text.filter(|text| !text.trim().is_empty()).map(|text| shortened(&text))
+}
+
+fn concept(value: &Value) -> Option<String> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let coding = value["coding"].as_array().and_then(|codings| {
+        let display = codings.iter().find_map(|coding| text(&coding["display"]));
+        display.or_else(|| codings.iter().find_map(|coding| text(&coding["code"])))
+    });
+    text(&value["text"])
+        .or(coding)
+        .or_else(|| text(&value["display"]))
+        .or_else(|| text(&value["code"]))
+}
+
+fn person(name: &Value) -> Option<String> {
+    let given = name["given"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let parts: Vec<&str> = given.chain(name["family"].as_str()).collect();
+    (!parts.is_empty()).then(|| parts.join(" "))
+}
+
+fn when(value: &Value) -> Option<String> {
+    let text = value
+        .as_str()
+        .or_else(|| value["start"].as_str())
+        .or_else(|| value["end"].as_str());
+    text.map(shortened)
+}
+
+fn status(resource: &Value) -> String {
+    let coded = words(&resource["clinicalStatus"]).or_else(|| resource["status"].as_str().map(str::to_owned));
+    let gender = || resource["gender"].as_str().map(str::to_owned);
+    coded.or_else(gender).map(|text| shortened(&text)).unwrap_or_default()
+}
+
+/// The value of an Observation.
+fn value(resource: &Value) -> String {
+    let quantity = &resource["valueQuantity"];
+    let text = match quantity["value"].as_number() {
+        Some(number) => {
+            let unit = quantity["unit"]
+                .as_str()
+                .or_else(|| quantity["code"].as_str())
+                .unwrap_or_default();
+            Some(format!("{number} {unit}").trim_end().to_owned())
+        }
+        None => words(&resource["valueCodeableConcept"]).or_else(|| words(&resource["valueString"])),
+    };
+    text.map(|text| shortened(&text)).unwrap_or_default()
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        None => text.to_owned(),
+        Some((at, _)) => format!("{}…", &text[..at]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn resources_say_what_when_and_whose() {
+        let label = Label::of(&json!({"resourceType": "Observation", "status": "final",
+            "code": {"coding": [{"code": "8480-6", "display": "Systolic"}]}, "subject": {"reference": "Patient/p"},
+            "effectivePeriod": {"start": "2024-01-02"}, "valueQuantity": {"value": 120, "unit": "mmHg"}}));
+        assert_eq!((label.what.as_str(), label.when.as_str()), ("Systolic", "2024-01-02"));
+        assert_eq!(
+            (label.status.as_str(), label.whose.as_deref()),
+            ("final", Some("Patient/p"))
+        );
+        assert_eq!(label.value, "120 mmHg");
+        let label = Label::of(
+            &json!({"resourceType": "Patient", "gender": "female", "birthDate": "1970",
+            "name": [{"family": "Hill", "given": ["Ann", "B"]}]}),
+        );
+        assert_eq!(
+            (label.what.as_str(), label.when.as_str(), label.status.as_str()),
+            ("Ann B Hill", "1970", "female")
+        );
+        assert_eq!(Label::of(&json!({"code": 7, "status": []})), Label::default());
+    }
+}

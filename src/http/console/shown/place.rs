@@ -1,0 +1,97 @@
+//! Whose records a page shows: those of an application, live or test ones. It stands in every address, so that a link
+//! shows the same to whoever follows it.
+
+use std::sync::Arc;
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::consent::{Access, LOCAL_APPLICATION};
+use crate::http::error::Error;
+use crate::lake::{Mode, Scope};
+
+/// What the operator's own requests are counted by, where turns are shared.
+const SUBJECT: &str = "console";
+/// Characters of an application's id.
+const LONGEST: usize = 200;
+
+/// Whose records are shown.
+#[derive(Clone, Debug)]
+pub(in crate::http::console) struct Place {
+    /// Live or test records.
+    pub(in crate::http::console) mode: Mode,
+    /// Whose they are.
+    pub(in crate::http::console) application: Arc<str>,
+    /// As it stands in addresses.
+    pub(in crate::http::console) path: String,
+}
+
+impl Default for Place {
+    fn default() -> Place {
+        Place::of(Mode::Live, LOCAL_APPLICATION)
+    }
+}
+
+impl Place {
+    /// The records of an application.
+    pub(in crate::http::console) fn of(mode: Mode, application: &str) -> Place {
+        let encoded = utf8_percent_encode(application, NON_ALPHANUMERIC);
+        Place {
+            path: format!("{}/{encoded}", mode.schema()),
+            mode,
+            application: application.into(),
+        }
+    }
+
+    /// As a path names it.
+    pub(in crate::http::console) fn parse(mode: &str, application: &str) -> Result<Place, Error> {
+        let mode = match mode {
+            "live" => Mode::Live,
+            "test" => Mode::Test,
+            _ => return Err(Error::Unknown("records are live or test".to_owned())),
+        };
+        if application.is_empty() || application.len() > LONGEST {
+            return Err(Error::Unknown("no application has such an id".to_owned()));
+        }
+        Ok(Place::of(mode, application))
+    }
+
+    /// In words.
+    pub(in crate::http::console) fn words(&self) -> String {
+        format!("{} records of {}", self.mode.schema(), self.application)
+    }
+
+    /// What an operator may see here: what the application may.
+    pub(in crate::http::console) fn scope(&self) -> Arc<Scope> {
+        Arc::new(Scope {
+            mode: self.mode,
+            application: self.application.clone(),
+            patient: None,
+        })
+    }
+
+    /// The same for what the API does for applications. It never was a token, and is good for this request alone.
+    pub(in crate::http::console) fn access(&self, ends_at: i64) -> Arc<Access> {
+        Arc::new(Access {
+            jti: SUBJECT.into(),
+            subject: SUBJECT.into(),
+            client: SUBJECT.into(),
+            expires_at: ends_at,
+            scope: self.scope(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_what_its_path_names() {
+        let place = Place::parse("test", "my/app x").unwrap();
+        assert_eq!(place.path, "test/my%2Fapp%20x");
+        assert_eq!((place.mode, &*place.scope().application), (Mode::Test, "my/app x"));
+        assert!(place.scope().patient.is_none());
+        assert!(Place::parse("all", "local").is_err());
+        assert!(Place::parse("live", "").is_err());
+    }
+}

@@ -1,0 +1,346 @@
+//! A plot as SVG that stands in a page: ink in the colour of the page's text, so that it is read in light and dark; no
+//! style and no script, which the page's policy would refuse.
+
+use chrono::{Days, NaiveDate};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+use super::json::escape;
+
+/// Stands for the colour of the page's text.
+const INK: RGBColor = RGBColor(1, 2, 3);
+const INK_TEXT: &str = "#010203";
+/// Has a contrast of over 3 to 1 on white and on the page's dark ground.
+const MARK: RGBColor = RGBColor(0x2f, 0x80, 0xc9);
+const WIDTH: u32 = 760;
+const HEIGHT: u32 = 380;
+/// Bars of a histogram, about.
+const BINS: f64 = 20.0;
+/// Characters of a bar's name.
+const LONGEST: usize = 28;
+
+/// What is drawn.
+#[derive(Clone, Debug)]
+pub(in crate::http::console) enum Points {
+    /// A bar for each name.
+    Bars(Vec<(String, f64)>),
+    /// One line through points.
+    Line(Vec<(f64, f64)>),
+    /// The same over days since 1970.
+    Days(Vec<(f64, f64)>),
+    /// How many values lie where.
+    Histogram(Vec<f64>),
+}
+
+/// A plot.
+#[derive(Clone, Debug)]
+pub(in crate::http::console) struct Plot<'a> {
+    pub(in crate::http::console) x: &'a str,
+    pub(in crate::http::console) y: &'a str,
+    pub(in crate::http::console) points: Points,
+}
+
+/// Why there is no plot.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::http::console) enum PlotError {
+    /// No row has a value to draw.
+    #[error("no row has a value that could be drawn")]
+    Nothing,
+    /// The plot could not be drawn.
+    #[error("the plot could not be drawn: {0}")]
+    Drawing(String),
+}
+
+type Area<'b> = DrawingArea<SVGBackend<'b>, Shift>;
+
+fn drawing<E: std::fmt::Display>(error: E) -> PlotError {
+    PlotError::Drawing(error.to_string())
+}
+
+impl Plot<'_> {
+    /// Draws it.
+    pub(in crate::http::console) fn svg(&self) -> Result<String, PlotError> {
+        let mut text = String::new();
+        {
+            let area = SVGBackend::with_string(&mut text, (WIDTH, self.height())).into_drawing_area();
+            match &self.points {
+                Points::Bars(bars) => self.bars(&area, bars),
+                Points::Line(points) => self.line(&area, points, &|value| plain(*value)),
+                Points::Days(points) => self.line(&area, points, &day),
+                Points::Histogram(values) => self.histogram(&area, values),
+            }?;
+            area.present().map_err(drawing)?;
+        }
+        let start = text.find("<svg").unwrap_or(0);
+        let mut label = String::new();
+        escape(&format!("{} by {}", self.y, self.x), &mut label);
+        let head = format!("<svg class=\"plot\" role=\"img\" aria-label=\"{label}\"");
+        Ok(text[start..]
+            .replacen("<svg", &head, 1)
+            .replace(INK_TEXT, "currentColor"))
+    }
+
+    /// Bars need a line each.
+    fn height(&self) -> u32 {
+        match &self.points {
+            Points::Bars(bars) => 80 + 24 * bars.len().max(2) as u32,
+            _ => HEIGHT,
+        }
+    }
+
+    /// Bars that lie, so that their names can be read.
+    fn bars(&self, area: &Area<'_>, bars: &[(String, f64)]) -> Result<(), PlotError> {
+        if bars.is_empty() {
+            return Err(PlotError::Nothing);
+        }
+        let mut names: Vec<String> = bars.iter().rev().map(|(name, _)| shortened(name)).collect();
+        names.resize(names.len().max(2), String::new());
+        let (low, high) = bounds(bars.iter().map(|(_, value)| *value).chain([0.0]));
+        let last = names.len() - 1;
+        let mut chart = ChartBuilder::on(area)
+            .margin(8)
+            .x_label_area_size(44)
+            .y_label_area_size(210)
+            .build_cartesian_2d(low..high, (0..last).into_segmented())
+            .map_err(drawing)?;
+        let name = |at: &SegmentValue<usize>| match at {
+            SegmentValue::CenterOf(at) => names.get(*at).cloned().unwrap_or_default(),
+            _ => String::new(),
+        };
+        chart
+            .configure_mesh()
+            .disable_y_mesh()
+            .x_desc(self.y)
+            .x_labels(6)
+            .y_labels(names.len())
+            .x_label_formatter(&|value| plain(*value))
+            .y_label_formatter(&name)
+            .label_style(("sans-serif", 13, &INK))
+            .axis_desc_style(("sans-serif", 14, &INK))
+            .axis_style(INK)
+            .bold_line_style(INK.mix(0.15))
+            .light_line_style(INK.mix(0.0))
+            .draw()
+            .map_err(drawing)?;
+        let drawn = bars.iter().rev().enumerate().map(|(at, (_, value))| {
+            let ends = [(0.0, SegmentValue::Exact(at)), (*value, SegmentValue::Exact(at + 1))];
+            let mut bar = Rectangle::new(ends, MARK.filled());
+            bar.set_margin(3, 3, 0, 0);
+            bar
+        });
+        chart.draw_series(drawn).map_err(drawing)?;
+        Ok(())
+    }
+
+    fn line(&self, area: &Area<'_>, points: &[(f64, f64)], label: &dyn Fn(&f64) -> String) -> Result<(), PlotError> {
+        let mut points: Vec<(f64, f64)> = points.to_vec();
+        points.retain(|(x, y)| x.is_finite() && y.is_finite());
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        if points.is_empty() {
+            return Err(PlotError::Nothing);
+        }
+        let (left, right) = bounds(points.iter().map(|point| point.0));
+        let (low, high) = bounds(points.iter().map(|point| point.1));
+        let mut chart = ChartBuilder::on(area)
+            .margin(10)
+            .x_label_area_size(48)
+            .y_label_area_size(76)
+            .build_cartesian_2d(left..right, low..high)
+            .map_err(drawing)?;
+        self.mesh(&mut chart, label)?;
+        let line = LineSeries::new(points.iter().copied(), MARK.stroke_width(2));
+        chart.draw_series(line).map_err(drawing)?;
+        // A line through few points is told from one through many.
+        if points.len() <= 100 {
+            let dots = points.iter().map(|point| Circle::new(*point, 3, MARK.filled()));
+            chart.draw_series(dots).map_err(drawing)?;
+        }
+        Ok(())
+    }
+
+    fn histogram(&self, area: &Area<'_>, values: &[f64]) -> Result<(), PlotError> {
+        let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+        let bins = binned(&values).ok_or(PlotError::Nothing)?;
+        let highest = bins.iter().map(|bin| bin.2).max().unwrap_or_default();
+        let (left, right) = (bins[0].0, bins[bins.len() - 1].1);
+        let mut chart = ChartBuilder::on(area)
+            .margin(10)
+            .x_label_area_size(48)
+            .y_label_area_size(76)
+            .build_cartesian_2d(left..right, 0.0..highest as f64 * 1.05)
+            .map_err(drawing)?;
+        self.mesh(&mut chart, &|value| plain(*value))?;
+        let bars = bins.iter().map(|(from, to, count)| {
+            let mut bar = Rectangle::new([(*from, 0.0), (*to, *count as f64)], MARK.filled());
+            bar.set_margin(0, 0, 1, 1);
+            bar
+        });
+        chart.draw_series(bars).map_err(drawing)?;
+        Ok(())
+    }
+
+    fn mesh<'a>(
+        &self,
+        chart: &mut ChartContext<
+            'a,
+            SVGBackend<'a>,
+            Cartesian2d<plotters::coord::types::RangedCoordf64, plotters::coord::types::RangedCoordf64>,
+        >,
+        label: &dyn Fn(&f64) -> String,
+    ) -> Result<(), PlotError> {
+        chart
+            .configure_mesh()
+            .x_desc(self.x)
+            .y_desc(self.y)
+            .x_labels(8)
+            .y_labels(6)
+            .x_label_formatter(&label)
+            .y_label_formatter(&|value| plain(*value))
+            .label_style(("sans-serif", 13, &INK))
+            .axis_desc_style(("sans-serif", 14, &INK))
+            .axis_style(INK)
+            .bold_line_style(INK.mix(0.15))
+            .light_line_style(INK.mix(0.0))
+            .draw()
+            .map_err(drawing)
+    }
+}
+
+/// The bounds of values with some room, never equal.
+fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let finite = values.filter(|value| value.is_finite());
+    let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+        (low.min(value), high.max(value))
+    });
+    match (low.is_finite(), high > low) {
+        (false, _) => (0.0, 1.0),
+        (true, true) => (low, high + (high - low) * 0.03),
+        (true, false) => (low - 0.5, low + 0.5),
+    }
+}
+
+/// Bins of a round width with how many values each has: from, to and number.
+fn binned(values: &[f64]) -> Option<Vec<(f64, f64, usize)>> {
+    let (low, high) = values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+            (low.min(*value), high.max(*value))
+        });
+    if !low.is_finite() {
+        return None;
+    }
+    let width = round_width((high - low) / BINS);
+    let first = (low / width).floor();
+    let count = ((high / width).floor() - first) as usize + 1;
+    let mut bins: Vec<(f64, f64, usize)> = (0..count)
+        .map(|at| ((first + at as f64) * width, (first + at as f64 + 1.0) * width, 0))
+        .collect();
+    for value in values {
+        let at = ((value / width).floor() - first) as usize;
+        bins[at.min(count - 1)].2 += 1;
+    }
+    Some(bins)
+}
+
+/// The next of 1, 2 and 5 times a power of ten.
+fn round_width(width: f64) -> f64 {
+    if !width.is_normal() || width <= 0.0 {
+        return 1.0;
+    }
+    let power = 10f64.powf(width.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power >= width);
+    step.unwrap_or(10.0) * power
+}
+
+/// A number on an axis.
+fn plain(value: f64) -> String {
+    let size = value.abs();
+    let (value, unit) = match size {
+        size if size >= 1e9 => (value / 1e9, " G"),
+        size if size >= 1e6 => (value / 1e6, " M"),
+        size if size >= 1e4 => (value / 1e3, " k"),
+        _ => (value, ""),
+    };
+    let text = format!("{value:.3}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    format!("{text}{unit}")
+}
+
+/// A day on an axis.
+fn day(days: &f64) -> String {
+    let first = NaiveDate::default();
+    let date = match *days < 0.0 {
+        true => first.checked_sub_days(Days::new(-days as u64)),
+        false => first.checked_add_days(Days::new(*days as u64)),
+    };
+    date.map_or_else(String::new, |date| date.to_string())
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        None => text.to_owned(),
+        Some((at, _)) => format!("{}…", &text[..at]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn svg(points: Points) -> String {
+        let plot = Plot {
+            x: "a<b",
+            y: "rows",
+            points,
+        };
+        plot.svg().unwrap()
+    }
+
+    #[test]
+    fn each_kind_is_drawn_without_style_script_or_markup_of_the_data() {
+        let bars = vec![("<script>alert(1)</script>".to_owned(), 3.0), ("b & c".to_owned(), 1.0)];
+        for points in [
+            Points::Bars(bars),
+            Points::Bars(vec![("one".to_owned(), 2.0)]),
+            Points::Line(vec![(1.0, 2.0), (0.0, 1.0)]),
+            Points::Line(vec![(1.0, 2.0)]),
+            Points::Days(vec![(19_000.0, 2.0), (-20.0, 1.0)]),
+            Points::Histogram(vec![1.0, 1.0, 40.0]),
+            Points::Histogram(vec![7.0]),
+        ] {
+            let text = svg(points);
+            assert!(
+                text.starts_with("<svg class=\"plot\" role=\"img\" aria-label=\"rows by a&lt;b\""),
+                "{text}"
+            );
+            assert!(text.contains("#2F80C9") && text.contains("currentColor"), "{text}");
+            for refused in ["<script", "style=", "a<b", "#010203"] {
+                assert!(!text.contains(refused), "{refused}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_to_draw_is_said() {
+        for points in [
+            Points::Bars(Vec::new()),
+            Points::Line(vec![(f64::NAN, 1.0)]),
+            Points::Histogram(vec![f64::INFINITY]),
+        ] {
+            let plot = Plot { x: "x", y: "y", points };
+            assert!(matches!(plot.svg(), Err(PlotError::Nothing)));
+        }
+    }
+
+    #[test]
+    fn bins_are_round_and_hold_every_value() {
+        let bins = binned(&[0.0, 3.0, 99.0, 100.0]).unwrap();
+        assert_eq!((bins[0].0, bins[0].1, bins[0].2), (0.0, 5.0, 2));
+        assert_eq!(bins.iter().map(|bin| bin.2).sum::<usize>(), 4);
+        assert_eq!(
+            ["12 k", "0.25", "1.5 M"],
+            [12_000.0, 0.25, 1_500_000.0].map(plain).each_ref().map(String::as_str)
+        );
+        assert_eq!(day(&19_723.0), "2024-01-01");
+    }
+}

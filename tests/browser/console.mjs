@@ -1,0 +1,115 @@
+// The console in a browser, at the sizes of a phone and a desktop, light and dark: node console.mjs PROGRAM [FOLDER FOR
+// SCREENSHOTS]. It signs in, opens every page by its links and forms, and looks at each.
+import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+
+import { chromium } from 'playwright-core';
+
+import { startDemo } from './demo.mjs';
+import { CHROMIUM, SIZES, looker } from './look.mjs';
+
+const [program, shots] = process.argv.slice(2);
+assert.ok(program, 'node console.mjs PROGRAM [SHOTS]');
+if (shots) await mkdir(shots, { recursive: true });
+
+const VIEW = JSON.stringify({
+  resourceType: 'ViewDefinition', name: 'pressure', status: 'active', resource: 'Observation',
+  where: [{ path: "code.coding.exists(code = '85354-9')" }],
+  select: [
+    { column: [{ name: 'id', path: 'id' }, { name: 'taken', path: 'effective.ofType(dateTime)' }] },
+    { forEach: 'component', column: [{ name: 'what', path: 'code.coding.first().display' }, { name: 'value', path: 'value.ofType(Quantity).value' }] },
+  ],
+}, null, 2);
+
+const demo = await startDemo(program);
+const browser = await chromium.launch(CHROMIUM);
+let failed;
+try {
+  for (const [name, size] of Object.entries(SIZES)) {
+    for (const scheme of ['light', 'dark']) await visit(`${name}-${scheme}`, { ...size, colorScheme: scheme });
+  }
+} catch (error) {
+  failed = error;
+} finally {
+  await browser.close();
+  await demo.stop();
+}
+if (failed) throw failed;
+console.log('the console: every page, without a script, on a phone and a desktop, light and dark');
+
+async function visit(size, options) {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  const asked = [];
+  page.on('request', (request) => asked.push(new URL(request.url()).origin));
+  // What the browser says of a page, but that a refused search is a 400.
+  const said = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !message.text().includes('status of 400')) said.push(message.text());
+  });
+  const look = looker(shots, () => size);
+  const see = async (what) => {
+    assert.equal(await page.locator('script').count(), 0, `${what} has a script`);
+    await look(page, what);
+  };
+
+  await page.goto(`${demo.base}/console`);
+  await see('sign-in');
+  const token = await demo.consoleToken();
+  await page.getByLabel('Token').fill(token);
+  // By keyboard alone.
+  await page.getByLabel('Token').press('Enter');
+  await page.getByRole('heading', { name: 'What is stored' }).waitFor();
+  await see('stored');
+  await page.getByRole('link', { name: 'Observation', exact: true }).click();
+  await see('table');
+  await page.getByRole('link', { name: 'Next page' }).click();
+  await page.getByLabel(/^Search/).fill('code=85354-9&_sort=-date&_count=20');
+  await page.getByRole('button', { name: 'Search' }).click();
+  await see('search');
+  await page.getByRole('link', { name: 'Explain' }).last().click();
+  await see('explain');
+  await page.goBack();
+  await page.getByLabel(/^Search/).fill('colour=red');
+  await page.getByRole('button', { name: 'Search' }).click();
+  await see('refused');
+  await page.goBack();
+  await page.locator('tbody th a').first().click();
+  await see('resource');
+  await page.getByRole('link', { name: "The patient's records" }).click();
+  await see('patient');
+
+  await page.getByRole('link', { name: 'Views', exact: true }).click();
+  await see('editor');
+  for (const [kind, x, y] of [['histogram', 'value', ''], ['bar', 'what', ''], ['line', 'taken', 'value']]) {
+    await page.getByLabel('ViewDefinition').fill(VIEW);
+    await page.getByLabel('Kind').selectOption(kind);
+    await page.getByLabel('Column across').fill(x);
+    await page.getByLabel(/^Column of values/).fill(y);
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await page.locator('svg.plot').waitFor();
+    await see(`view-${kind}`);
+  }
+  await page.getByRole('link', { name: 'Link to this view' }).click();
+  await page.locator('svg.plot').waitFor();
+  await page.getByLabel('ViewDefinition').fill(VIEW.replace('effective', 'efective'));
+  await page.getByRole('button', { name: 'Preview' }).click();
+  await see('view-messages');
+
+  await page.getByRole('link', { name: 'FHIRPath', exact: true }).click();
+  await page.getByLabel('Resource type').fill('Patient');
+  await page.getByLabel('Expression').fill('name.given | name.family');
+  await page.getByRole('button', { name: 'Try' }).click();
+  await see('fhirpath');
+
+  await page.getByRole('link', { name: 'Service', exact: true }).click();
+  for (const list of ['Syncs', 'Endpoints', 'Applications', 'Consents', 'Erasures', 'Audit log', 'Slow requests']) {
+    await page.getByRole('navigation', { name: 'Lists' }).getByRole('link', { name: list }).click();
+    await see(list.toLowerCase().replace(' ', '-'));
+  }
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByText('You are signed out.').waitFor();
+  assert.deepEqual([...new Set(asked)], [demo.base], 'nobody else is asked');
+  assert.deepEqual(said, [], size);
+  await context.close();
+}

@@ -1,0 +1,208 @@
+//! No page without an operator's session; no token of an application or a patient opens one; a session opens nothing
+//! else.
+
+use crate::harness::command;
+use crate::harness::process::Process;
+use crate::harness::server::{START, Server};
+use tabularium::consent::Clock;
+
+use super::world::{PAGES, Visitor, ask, form, records, sign_in};
+
+/// Forms of the console.
+const FORMS: [&str; 2] = ["/console/views/live/local", "/console/sign-out"];
+
+#[test]
+fn no_page_is_shown_without_a_session() {
+    let server = Server::imported(&records());
+    let (application, patient) = (server.application_token(), server.patient_token("ann"));
+    let bearers = [format!("Bearer {application}"), format!("Bearer {patient}")];
+    let made = server.store.make_console_token("ada").unwrap();
+    let unused = format!("Bearer {made}");
+    let guesses = [
+        "console_session=x".to_owned(),
+        format!("console_session={application}"),
+        format!("console_session={patient}"),
+        format!("console_session={made}"),
+    ];
+    let mut attempts: Vec<(&str, &str)> = vec![("accept", "*/*"), ("authorization", &unused)];
+    attempts.extend(bearers.iter().map(|bearer| ("authorization", bearer.as_str())));
+    attempts.extend(guesses.iter().map(|cookie| ("cookie", cookie.as_str())));
+    for header in attempts {
+        for path in PAGES {
+            let answer = ask(&server, "GET", path, &[header], "");
+            let came = (answer.status, answer.header("location"), answer.text.as_str());
+            assert_eq!(came, (303, "/console/sign-in", ""), "{path} {header:?}");
+        }
+        for path in FORMS {
+            let answer = ask(&server, "POST", path, &[header], "view=x");
+            assert_eq!(answer.status, 401, "{path} {header:?}");
+            assert!(!answer.text.contains("Hill"));
+        }
+    }
+    // None of this used the token up.
+    assert_eq!(sign_in(&server, &made).status, 303);
+}
+
+#[test]
+fn a_session_opens_nothing_but_the_console() {
+    let server = Server::imported(&records());
+    let visitor = Visitor::enter(&server);
+    let value = visitor.cookie.split_once('=').unwrap().1;
+    let token = server.store.make_console_token("ada").unwrap();
+    let (bearer, made) = (format!("Bearer {value}"), format!("Bearer {token}"));
+    for path in [
+        "/fhir/Patient",
+        "/fhir/Patient/ann",
+        "/fhir/Patient/ann/$everything",
+        "/fhir/Patient/ann/$pdf",
+        "/rest/consents",
+    ] {
+        for header in [
+            ("cookie", visitor.cookie.as_str()),
+            ("authorization", bearer.as_str()),
+            ("authorization", made.as_str()),
+        ] {
+            let answer = ask(&server, "GET", path, &[header], "");
+            assert!(
+                [401, 404].contains(&answer.status),
+                "{path} {header:?}: {}",
+                answer.status
+            );
+            assert!(!answer.text.contains("Hill"), "{path}");
+        }
+    }
+    assert_eq!(
+        ask(&server, "GET", "/fhir/Patient/ann", &[("cookie", &visitor.cookie)], "").status,
+        401
+    );
+}
+
+#[test]
+fn a_token_signs_in_once_and_in_time() {
+    let clock = Clock::at(START);
+    let server = Server::imported_at(&records(), clock.clone());
+    let token = server.store.make_console_token("ada").unwrap();
+    // Whoever only looks at the address does not use the token up.
+    let shown = ask(&server, "GET", &format!("/console/sign-in?token={token}"), &[], "");
+    assert!(shown.status == 200 && shown.text.contains(&token));
+    assert_eq!(shown.header("referrer-policy"), "no-referrer");
+    let answer = sign_in(&server, &token);
+    assert_eq!(answer.status, 303);
+    let cookie = answer.header("set-cookie");
+    for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
+        assert!(cookie.contains(part), "{cookie}");
+    }
+    for refused in [token.as_str(), "console_guess", ""] {
+        let answer = sign_in(&server, refused);
+        assert_eq!((answer.status, answer.header("set-cookie")), (401, ""));
+    }
+    let late = server.store.make_console_token("ada").unwrap();
+    clock.advance(600);
+    assert_eq!(sign_in(&server, &late).status, 401);
+}
+
+#[test]
+fn a_session_ends_when_it_is_left_or_not_used() {
+    let clock = Clock::at(START);
+    let server = Server::imported_at(&records(), clock.clone());
+    let left = Visitor::enter(&server);
+    let gone = left.send("/console/sign-out", &[]);
+    assert_eq!(gone.status, 303);
+    assert!(gone.header("set-cookie").contains("Max-Age=0"));
+    assert_eq!(left.get("/console").status, 303);
+    let idle = Visitor::enter(&server);
+    clock.advance(1_799);
+    idle.page("/console");
+    clock.advance(1_800);
+    assert_eq!(idle.get("/console").status, 303);
+}
+
+#[test]
+fn a_form_of_another_page_does_nothing() {
+    let server = Server::imported(&records());
+    let (own, other) = (Visitor::enter(&server), Visitor::enter(&server));
+    let foreign = other.csrf();
+    for fields in [&[][..], &[("csrf", "x")], &[("csrf", foreign.as_str())]] {
+        for path in FORMS {
+            assert_eq!(own.post(path, fields).status, 403, "{path}");
+        }
+    }
+    own.page("/console");
+    let csrf = own.csrf();
+    let headers = [
+        ("cookie", own.cookie.as_str()),
+        ("content-type", "application/x-www-form-urlencoded"),
+        ("sec-fetch-site", "cross-site"),
+    ];
+    let answer = ask(
+        &server,
+        "POST",
+        "/console/sign-out",
+        &headers,
+        &form(&[("csrf", &csrf)]),
+    );
+    assert_eq!(answer.status, 403);
+    own.page("/console");
+}
+
+#[test]
+fn a_place_shows_the_records_of_its_application_alone() {
+    let server = Server::imported(&records());
+    let visitor = Visitor::enter(&server);
+    for place in ["live/other", "test/local"] {
+        let page = visitor.page(&format!("/console/data/{place}/Patient"));
+        assert!(page.contains("0 on this page") && !page.contains("Hill"), "{page}");
+        for path in [
+            format!("/console/data/{place}/Patient/ann"),
+            format!("/console/patient/{place}/ann"),
+            format!("/console/patient/{place}/ann/everything"),
+            format!("/console/patient/{place}/ann/summary"),
+            format!("/console/patient/{place}/ann/pdf"),
+        ] {
+            let answer = visitor.get(&path);
+            assert_eq!(answer.status, 404, "{path}");
+            assert!(!answer.text.contains("Hill"));
+        }
+    }
+    assert_eq!(visitor.get("/console/data/all/local/Patient").status, 404);
+}
+
+#[test]
+fn the_console_is_off_unless_it_is_asked_for_and_the_command_lets_one_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("lake");
+    let lines: Vec<String> = records().iter().map(ToString::to_string).collect();
+    command::imported(&data, &lines.join("\n"));
+    let data = data.to_str().unwrap();
+    let serve = ["serve", "--data", data, "--listen", "127.0.0.1:0"];
+    let status = |base: &str, path: &str| {
+        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        agent.get(format!("{base}{path}")).call().unwrap().status().as_u16()
+    };
+    let off = Process::start(&serve);
+    for path in [
+        "/console",
+        "/console/sign-in",
+        "/console/assets/console.css",
+        "/console/kept/audit",
+    ] {
+        assert_eq!(status(&off.base_url(), path), 404, "{path}");
+    }
+    drop(off);
+    let on = Process::start(&[&serve[..], &["--console"]].concat());
+    assert_eq!(status(&on.base_url(), "/console/assets/console.css"), 200);
+    let token = command::done(&["console", "token", "--data", data, "--name", "ada"]);
+    let token = String::from_utf8(token).unwrap();
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .build()
+        .into();
+    let sent = agent
+        .post(format!("{}/console/sign-in", on.base_url()))
+        .header("content-type", "application/x-www-form-urlencoded")
+        .send(form(&[("token", token.trim())]));
+    assert_eq!(sent.unwrap().status().as_u16(), 303);
+    let refused = command::run(&["console", "token", "--data", data, "--name", " "]);
+    assert_eq!(refused.status.code(), Some(2));
+}

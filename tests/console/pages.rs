@@ -1,0 +1,186 @@
+//! What the pages about records show.
+
+use serde_json::json;
+use tabularium::ingest::{self, Session};
+
+use crate::harness::server::Server;
+
+use super::world::{PAGES, Visitor, between, links, records};
+
+#[test]
+fn every_page_is_bounded_and_none_takes_records_for_markup() {
+    let server = Server::imported(&records());
+    let visitor = Visitor::enter(&server);
+    for path in PAGES.iter().chain(&[
+        "/console/patient/live/local/ben",
+        "/console/data/live/local/Patient/ben",
+    ]) {
+        let answer = visitor.get(path);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text);
+        assert_eq!(answer.header("cache-control"), "no-store", "{path}");
+        assert!(!answer.text.contains("<script"), "{path}");
+        if answer.header("content-type").starts_with("text/html") {
+            let policy = answer.header("content-security-policy");
+            assert!(
+                policy.starts_with("default-src 'none'; style-src 'self'; img-src 'self'"),
+                "{path}: {policy}"
+            );
+            for part in [
+                "<html lang=\"en\">",
+                "<main",
+                "<nav aria-label",
+                "class=\"skip\"",
+                "<h1>",
+            ] {
+                assert!(answer.text.contains(part), "{path} has no {part}");
+            }
+            assert!(
+                !answer.text.contains(" style=") && !answer.text.contains("<style"),
+                "{path}"
+            );
+            assert!(
+                !answer.text.contains("src=\"http") && !answer.text.contains("href=\"http"),
+                "{path}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_stored_is_counted() {
+    let server = Server::imported(&records());
+    let page = Visitor::enter(&server).page("/console");
+    let row = between(&page, "/console/data/live/local/Observation\">", "</tr>");
+    assert!(row.contains("<td class=\"number\">7</td>"), "{row}");
+    assert!(page.contains("<dt>Resources</dt><dd>10</dd>"), "{page}");
+    assert!(page.contains("+10"), "the growth of the import: {page}");
+}
+
+#[test]
+fn a_table_is_walked_by_the_engines_links() {
+    let server = Server::imported(&records());
+    let visitor = Visitor::enter(&server);
+    let table = "/console/data/live/local/Observation";
+    let (mut found, mut next) = (Vec::new(), Some(format!("{table}?q=_count%3D3%26_sort%3Ddate")));
+    while let Some(path) = next.take() {
+        let page = visitor.page(&path);
+        found.extend(links(&page, &format!("{table}/")));
+        let nav = between(&page, "aria-label=\"Pages of the search\"", "</nav>");
+        next = nav
+            .split("<a ")
+            .find(|link| link.contains("Next page"))
+            .map(|link| links(link, table).remove(0));
+    }
+    let expected: Vec<String> = (0..7).map(|at| format!("{table}/o{at}")).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_table_says_which_search_it_stands_for_and_what_is_wrong_with_it() {
+    let server = Server::imported(&records());
+    let visitor = Visitor::enter(&server);
+    let page = visitor.page("/console/data/live/local/Observation?q=value-quantity%3Dgt114%26_total%3Daccurate");
+    assert!(
+        page.contains("value=\"value-quantity=gt114&#38;_total=accurate\""),
+        "{page}"
+    );
+    assert!(
+        page.contains("2 in all") && page.contains("116 mmHg") && !page.contains("112 mmHg"),
+        "{page}"
+    );
+    assert!(page.contains("<code>value-quantity</code>"), "its parameters are named");
+    let wrong = visitor.get("/console/data/live/local/Observation?q=colour%3Dred");
+    assert_eq!(wrong.status, 400);
+    assert!(
+        wrong.text.contains("colour") && wrong.text.contains("role=\"alert\""),
+        "{}",
+        wrong.text
+    );
+    assert_eq!(visitor.get("/console/data/live/local/Nonsense").status, 404);
+}
+
+#[test]
+fn a_resource_leads_on_and_shows_what_changed() {
+    let server = Server::imported(&records());
+    let visitor = Visitor::enter(&server);
+    let path = "/console/data/live/local/Observation/o0";
+    let page = visitor.page(path);
+    for link in ["Patient/ann", "Practitioner/doc"] {
+        assert!(
+            page.contains(&format!("<a href=\"/console/data/live/local/{link}\">{link}</a>")),
+            "{page}"
+        );
+    }
+    let mut changed = records().remove(3);
+    assert_eq!(changed["id"], "o0");
+    changed["status"] = json!("amended");
+    let mut writer = server.lake.writer().unwrap();
+    let mut session = Session::begin(&mut writer, ingest::Options::default()).unwrap();
+    session.add_document(changed.to_string().as_bytes()).unwrap();
+    assert_eq!(session.finish().unwrap().refused, 0);
+    drop(writer);
+    let page = visitor.page(&format!("{path}?version=2&since=1"));
+    let changes = between(&page, "class=\"difference\"", "</pre>");
+    assert!(
+        changes.contains("class=\"removed\">-   &#34;status&#34;: &#34;final&#34;"),
+        "{changes}"
+    );
+    assert!(
+        changes.contains("class=\"added\">+   &#34;status&#34;: &#34;amended&#34;"),
+        "{changes}"
+    );
+    let earlier = visitor.page(&format!("{path}?version=1"));
+    assert!(between(&earlier, "class=\"json\"", "</pre>").contains("final"));
+    assert_eq!(visitor.get(&format!("{path}?version=9")).status, 404);
+    assert_eq!(visitor.get("/console/data/live/local/Observation/nobody").status, 404);
+}
+
+#[test]
+fn a_patient_has_a_timeline_and_documents() {
+    let server = Server::imported(&records());
+    let visitor = Visitor::enter(&server);
+    let page = visitor.page("/console/patient/live/local/ann");
+    assert!(
+        page.contains("<h1>Ann Hill</h1>") && page.contains("1970-02-03"),
+        "{page}"
+    );
+    let days: Vec<&str> = page.split("<li><div>").skip(1).map(|rest| &rest[..10]).collect();
+    let expected: Vec<String> = (1..=7).rev().map(|day| format!("2024-01-0{day}")).collect();
+    assert_eq!(days, expected);
+    let documents = links(&page, "/console/patient/live/local/ann/");
+    assert_eq!(documents.len(), 3);
+    assert!(visitor.page(&documents[0]).starts_with("%PDF-"));
+    let summary: serde_json::Value = serde_json::from_str(&visitor.page(&documents[1])).unwrap();
+    assert_eq!(summary["type"], "document");
+    let everything: serde_json::Value = serde_json::from_str(&visitor.page(&documents[2])).unwrap();
+    assert_eq!(everything["entry"].as_array().unwrap().len(), 9);
+    assert_eq!(visitor.get("/console/patient/live/local/nobody").status, 404);
+    assert_eq!(visitor.get("/console/patient/live/local/ann/nothing").status, 404);
+}
+
+#[test]
+fn an_expression_is_tried_and_a_search_explained() {
+    let server = Server::imported(&records());
+    let visitor = Visitor::enter(&server);
+    let page = visitor.page("/console/fhirpath/live/local?type=Patient&expression=name.family");
+    assert!(
+        page.contains("&#34;Hill&#34;") && page.contains("<code>name.family</code>"),
+        "{page}"
+    );
+    assert!(page.contains("<b>family</b>"), "the parts of the expression: {page}");
+    let page = visitor.page("/console/fhirpath/live/local?type=Patient&expression=name.fmily");
+    assert!(page.contains("role=\"alert\"") && page.contains("fmily"), "{page}");
+    let page = visitor.page("/console/explain/live/local?type=Observation&q=code%3D8480-6");
+    let tree = between(&page, "class=\"tree\"", "</div>");
+    for part in [
+        "<b>steps</b>",
+        "<b>match</b>",
+        "<b>fetch</b>",
+        "code.coding.code",
+        " ms</li>",
+    ] {
+        assert!(tree.contains(part), "{part}: {tree}");
+    }
+    let page = visitor.page("/console/explain/live/local?type=Observation&q=colour%3Dred");
+    assert!(page.contains("role=\"alert\""));
+}

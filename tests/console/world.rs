@@ -1,0 +1,162 @@
+//! An operator's browser over a lake of two people.
+
+use serde_json::{Value, json};
+
+use crate::harness::server::{Answer, Server};
+
+/// Two people with a few records each; one has a name that would be markup.
+pub(super) fn records() -> Vec<Value> {
+    let mut all = vec![
+        json!({"resourceType": "Patient", "id": "ann", "gender": "female", "birthDate": "1970-02-03",
+               "name": [{"family": "Hill", "given": ["Ann"]}]}),
+        json!({"resourceType": "Patient", "id": "ben", "gender": "male", "birthDate": "1980",
+               "name": [{"family": "<script>alert(1)</script>"}]}),
+        json!({"resourceType": "Practitioner", "id": "doc", "name": [{"family": "Shared"}]}),
+    ];
+    for at in 0..7 {
+        all.push(
+            json!({"resourceType": "Observation", "id": format!("o{at}"), "status": "final",
+            "code": {"coding": [{"system": "http://loinc.org", "code": "8480-6"}], "text": "Systolic"},
+            "subject": {"reference": "Patient/ann"}, "performer": [{"reference": "Practitioner/doc"}],
+            "effectiveDateTime": format!("2024-01-0{}", at + 1),
+            "valueQuantity": {"value": 110 + at, "unit": "mmHg"}}),
+        );
+    }
+    all
+}
+
+/// Pages of the console that an operator can open, over these records.
+pub(super) const PAGES: [&str; 17] = [
+    "/console",
+    "/console/data/live/local/Patient",
+    "/console/data/live/local/Patient/ann",
+    "/console/patient/live/local/ann",
+    "/console/patient/live/local/ann/everything",
+    "/console/patient/live/local/ann/summary",
+    "/console/patient/live/local/ann/pdf",
+    "/console/views/live/local",
+    "/console/fhirpath/live/local?type=Patient&expression=name.family",
+    "/console/explain/live/local?type=Observation&q=code%3D8480-6",
+    "/console/kept/syncs",
+    "/console/kept/endpoints",
+    "/console/kept/applications",
+    "/console/kept/consents",
+    "/console/kept/erasures",
+    "/console/kept/audit",
+    "/console/kept/slow",
+];
+
+/// A browser that is signed in, or was.
+pub(super) struct Visitor<'s> {
+    server: &'s Server,
+    pub(super) cookie: String,
+}
+
+/// What a browser asks, without going where a redirect leads.
+pub(super) fn ask(server: &Server, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    let config = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false);
+    let agent: ureq::Agent = config.build().into();
+    let mut request = ureq::http::Request::builder()
+        .method(method)
+        .uri(format!("http://{}{path}", server.address));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let sent = match method {
+        "POST" => agent.run(request.body(body.to_owned()).unwrap()),
+        _ => agent.run(request.body(()).unwrap()),
+    };
+    let (parts, mut body) = sent.unwrap().into_parts();
+    Answer {
+        status: parts.status.as_u16(),
+        headers: parts.headers,
+        text: String::from_utf8_lossy(&body.read_to_vec().unwrap()).into_owned(),
+    }
+}
+
+/// The fields of a form as it is sent.
+pub(super) fn form(fields: &[(&str, &str)]) -> String {
+    form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(fields)
+        .finish()
+}
+
+const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+
+/// Sends the form of the first page.
+pub(super) fn sign_in(server: &Server, token: &str) -> Answer {
+    ask(server, "POST", "/console/sign-in", &[FORM], &form(&[("token", token)]))
+}
+
+impl Visitor<'_> {
+    /// Signs in with a new token.
+    pub(super) fn enter(server: &Server) -> Visitor<'_> {
+        let token = server.store.make_console_token("ada").unwrap();
+        let answer = sign_in(server, &token);
+        assert_eq!(
+            (answer.status, answer.header("location")),
+            (303, "/console"),
+            "{}",
+            answer.text
+        );
+        let cookie = answer.header("set-cookie").split(';').next().unwrap().to_owned();
+        Visitor { server, cookie }
+    }
+
+    /// Opens a page.
+    pub(super) fn get(&self, path: &str) -> Answer {
+        ask(self.server, "GET", path, &[("cookie", &self.cookie)], "")
+    }
+
+    /// Opens a page that must be there.
+    pub(super) fn page(&self, path: &str) -> String {
+        let answer = self.get(path);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text);
+        answer.text
+    }
+
+    /// Sends a form with these fields and no others.
+    pub(super) fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+        let headers = [("cookie", self.cookie.as_str()), FORM];
+        ask(self.server, "POST", path, &headers, &form(fields))
+    }
+
+    /// What forms of this session carry.
+    pub(super) fn csrf(&self) -> String {
+        let page = self.page("/console");
+        between(&page, r#"name="csrf" value=""#, "\"").to_owned()
+    }
+
+    /// Sends a form of a page of the session.
+    pub(super) fn send(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+        let csrf = self.csrf();
+        let all: Vec<(&str, &str)> = [("csrf", csrf.as_str())]
+            .into_iter()
+            .chain(fields.iter().copied())
+            .collect();
+        self.post(path, &all)
+    }
+}
+
+/// What stands between two marks.
+pub(super) fn between<'t>(text: &'t str, before: &str, after: &str) -> &'t str {
+    let rest = text
+        .split(before)
+        .nth(1)
+        .unwrap_or_else(|| panic!("no {before} in {text}"));
+    rest.split(after).next().unwrap()
+}
+
+/// The links of a page that begin so, as a browser follows them.
+pub(super) fn links(page: &str, beginning: &str) -> Vec<String> {
+    let all = page
+        .split("href=\"")
+        .skip(1)
+        .map(|rest| rest.split('"').next().unwrap());
+    let all = all.filter(|link| link.starts_with(beginning));
+    all.map(|link| link.replace("&amp;", "&").replace("&#38;", "&"))
+        .collect()
+}
