@@ -206,3 +206,38 @@ fn a_killed_rotation_goes_on() {
     println!("{old_left} kills before, {both} within, {new_only} after");
     assert!(scene.opens(NEW));
 }
+
+/// No room for the keys wrapped anew: one sentence, the lake opens with the old key, and the same command does it
+/// later.
+#[test]
+fn a_rotation_on_a_full_disk_loses_nothing() {
+    let scene = Scene::new();
+    let lake = scene.path("lake");
+    let store = KeyStore::open(&lake, kek(OLD)).unwrap();
+    let made: Vec<_> = (0..3_000).map(|_| store.make().unwrap()).collect();
+    store.keep(&made).unwrap();
+    drop(store);
+    let keys = kept(&lake, OLD);
+    let rotation = scene.rotation(&[]);
+    let length = std::fs::metadata(scene.keys()).unwrap().len();
+    // Nothing can be written at all, a journal cannot, the database cannot grow.
+    for blocks in [0, 16, length / 512 + 8] {
+        // As on a full disk, no file grows beyond so many blocks of 512 bytes.
+        let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", &limited, PROGRAM]).args(rotation.get_args());
+        let done = shell.env_remove("TABULARIUM_LAKE_KEY").output().unwrap();
+        let error = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(1), "{blocks}: {error}");
+        assert!(
+            error.lines().count() == 1 && error.contains("keys.sqlite"),
+            "{blocks}: {error}"
+        );
+        assert_eq!(kept(&lake, OLD), keys, "{blocks}");
+        assert!(scene.opens(OLD), "{blocks}");
+    }
+    let done = scene.rotation(&[]).output().unwrap();
+    assert!(done.status.success(), "{}", said(&done));
+    assert_eq!(kept(&lake, NEW), keys);
+    assert!(scene.opens(NEW) && !scene.opens(OLD));
+}

@@ -81,7 +81,8 @@ pub(super) fn benches(criterion: &mut Criterion, sample: &Sample) {
     }
 }
 
-/// Measures both kinds one after the other, and each first as often as the other. Criterion shows the sealed one's time.
+/// Measures both kinds one after the other, and each first as often as the other. Criterion shows the sealed one's
+/// time.
 fn in_turn(
     group: &mut BenchmarkGroup<'_, WallTime>,
     name: &str,

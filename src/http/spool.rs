@@ -1,5 +1,6 @@
 //! Where an answer is written before it goes out, because its headers tell how that went: in memory while it is small,
-//! then in a file without a name, sealed under a key in memory. The system frees it with the process, however that ends.
+//! then in a file without a name, sealed under a key in memory. The system frees it with the process, however that
+//! ends.
 //!
 //! One answer, and all of a server together, have at most so many bytes. They count until the client has them all.
 
