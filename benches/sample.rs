@@ -143,7 +143,7 @@ impl Sample {
         self.page_of(engine, "Observation", query).await
     }
 
-    async fn page_of(&self, engine: &Engine, ty: &str, query: &str) -> Bytes {
+    pub(crate) async fn page_of(&self, engine: &Engine, ty: &str, query: &str) -> Bytes {
         let request = Request {
             scope: &self.scope,
             ty: facts().lookup(ty).unwrap(),

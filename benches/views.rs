@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use crate::sample::Sample;
 
 /// The views that the peers are compared over, and whether a resource gives one row, so that resources are what counts.
-const VIEWS: [(&str, &str, bool); 6] = [
+pub(crate) const VIEWS: [(&str, &str, bool); 6] = [
     ("patients", include_str!("views/patients.view.json"), true),
     ("observations", include_str!("views/observations.view.json"), true),
     ("blood_pressure", include_str!("views/blood_pressure.view.json"), false),

@@ -55,15 +55,22 @@ fn of_application(application: &str) -> Arc<Scope> {
 
 /// A sync of a consent with one document.
 pub(crate) fn bring(lake: &Lake, consent: u32, bytes: &[u8]) {
+    bring_after(lake, consent, bytes, |_| {});
+}
+
+/// The same, with something between the fetching and the commit; it is shown the file that was fetched.
+pub(crate) fn bring_after(lake: &Lake, consent: u32, bytes: &[u8], between: impl FnOnce(&Path)) {
     let dir = tempfile::tempdir().unwrap();
     let (file, records) = (dir.path().join("document"), dir.path().join("x.ndjson"));
-    let mut writer = AttachmentWriter::create(&file).unwrap();
+    let mut writer = AttachmentWriter::create(&file, lake.folder().keys()).unwrap();
     writer.write(bytes).unwrap();
+    let sums = writer.finish().unwrap();
+    between(&file);
     let attachments = [SyncedAttachment {
         source_id: "b".to_owned(),
         address: "https://payer.example/fhir/files/b.txt".to_owned(),
         bytes: file,
-        sums: writer.finish().unwrap(),
+        sums,
         origin: "o".to_owned(),
         kept: None,
     }];
@@ -79,7 +86,7 @@ pub(crate) fn bring(lake: &Lake, consent: u32, bytes: &[u8]) {
         ..Options::default()
     };
     let mut writer = lake.writer().unwrap();
-    let summary = ingest::sync(&mut writer, options, synced, &[records], &attachments).unwrap();
+    let summary = ingest::sync(&mut writer, options, synced, &[records.into()], &attachments).unwrap();
     assert_eq!(summary.refused, 0);
 }
 

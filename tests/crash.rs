@@ -1,7 +1,7 @@
 //! An import killed at any point leaves the lake as it was before or as it should be afterwards, never in between; a
 //! killed compaction loses nothing; and the next writer moves aside what the killed one left behind.
 //!
-//! The processes are real and so is the kill. `TABULARIUM_KILLS` sets how many (16 unless set).
+//! The processes are real and so is the kill (`harness::kills`).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use tabularium::lake::{Lake, Picture};
 
+use crate::harness::kills::{kill_when, rounds};
 use crate::harness::kind;
 use crate::harness::lake::{files_below, files_in_place, resources};
 use crate::harness::records;
@@ -163,20 +164,8 @@ impl Victim {
     }
 
     fn kill_at(&mut self, mut command: Command, mut goes_on: impl FnMut(usize) -> bool, moment: Duration) {
-        let mut child = command.spawn().unwrap();
-        let begun = Instant::now();
-        while goes_on(self.files().len()) && child.try_wait().unwrap().is_none() {
-            assert!(
-                begun.elapsed() < Duration::from_secs(300),
-                "the command neither ends nor goes on"
-            );
-        }
-        let reached = Instant::now();
-        while reached.elapsed() < moment {
-            std::hint::spin_loop();
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
+        let child = command.spawn().unwrap();
+        kill_when(child, moment, || !goes_on(self.files().len()));
     }
 
     /// Lets the next writer clean up; every file that a snapshot has must stay, and no other.
@@ -191,8 +180,7 @@ impl Victim {
 }
 
 fn kills() -> usize {
-    let kills = std::env::var("TABULARIUM_KILLS").ok();
-    kills.and_then(|kills| kills.parse().ok()).unwrap_or(16)
+    rounds(16)
 }
 
 #[test]

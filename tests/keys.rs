@@ -1,8 +1,7 @@
 //! The key of a sealed lake on the command line: what is said where it is missing or wrong, and its rotation, killed
 //! at any point.
 //!
-//! The processes are real and so is the kill. `TABULARIUM_KILLS` sets how many (16 unless set), `TABULARIUM_SEED`
-//! when.
+//! The processes are real and so is the kill (`harness::kills`).
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -10,10 +9,9 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rand::RngExt;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
 use tabularium::lake::seal::{Kek, KeyStore};
 
+use crate::harness::kills::{chance, rounds};
 use crate::harness::process::PROGRAM;
 
 const RECORDS: &str = r#"{"resourceType":"Patient","id":"ann-of-athlone","birthDate":"1970-01-01"}
@@ -167,8 +165,6 @@ fn a_rotation_takes_the_new_key_and_then_gives_the_old_one_up() {
 /// again.
 #[test]
 fn a_killed_rotation_goes_on() {
-    let kills = std::env::var("TABULARIUM_KILLS").ok();
-    let kills: usize = kills.map_or(16, |kills| kills.parse().unwrap());
     let scene = Scene::new();
     let lake = scene.path("lake");
     let store = KeyStore::open(&lake, kek(OLD)).unwrap();
@@ -181,10 +177,9 @@ fn a_killed_rotation_goes_on() {
     let begun = Instant::now();
     assert!(scene.rotation(&[]).output().unwrap().status.success());
     let whole = begun.elapsed();
-    let seed = std::env::var("TABULARIUM_SEED").ok();
-    let mut random = ChaCha8Rng::seed_from_u64(seed.map_or(13, |seed| seed.parse().unwrap()));
+    let mut random = chance(13);
     let (mut old_left, mut both, mut new_only) = (0, 0, 0);
-    for round in 0..kills {
+    for round in 0..rounds(16) {
         std::fs::write(scene.keys(), &before).unwrap();
         std::fs::write(lake.join("keys.sqlite-journal"), "").unwrap();
         let mut command = scene.rotation(&[]);
@@ -210,4 +205,39 @@ fn a_killed_rotation_goes_on() {
     }
     println!("{old_left} kills before, {both} within, {new_only} after");
     assert!(scene.opens(NEW));
+}
+
+/// No room for the keys wrapped anew: one sentence, the lake opens with the old key, and the same command does it
+/// later.
+#[test]
+fn a_rotation_on_a_full_disk_loses_nothing() {
+    let scene = Scene::new();
+    let lake = scene.path("lake");
+    let store = KeyStore::open(&lake, kek(OLD)).unwrap();
+    let made: Vec<_> = (0..3_000).map(|_| store.make().unwrap()).collect();
+    store.keep(&made).unwrap();
+    drop(store);
+    let keys = kept(&lake, OLD);
+    let rotation = scene.rotation(&[]);
+    let length = std::fs::metadata(scene.keys()).unwrap().len();
+    // Nothing can be written at all, a journal cannot, the database cannot grow.
+    for blocks in [0, 16, length / 512 + 8] {
+        // As on a full disk, no file grows beyond so many blocks of 512 bytes.
+        let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", &limited, PROGRAM]).args(rotation.get_args());
+        let done = shell.env_remove("TABULARIUM_LAKE_KEY").output().unwrap();
+        let error = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(1), "{blocks}: {error}");
+        assert!(
+            error.lines().count() == 1 && error.contains("keys.sqlite"),
+            "{blocks}: {error}"
+        );
+        assert_eq!(kept(&lake, OLD), keys, "{blocks}");
+        assert!(scene.opens(OLD), "{blocks}");
+    }
+    let done = scene.rotation(&[]).output().unwrap();
+    assert!(done.status.success(), "{}", said(&done));
+    assert_eq!(kept(&lake, NEW), keys);
+    assert!(scene.opens(NEW) && !scene.opens(OLD));
 }

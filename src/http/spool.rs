@@ -1,9 +1,9 @@
 //! Where an answer is written before it goes out, because its headers tell how that went: in memory while it is small,
-//! then in a file without a name. The system frees such a file with the process, however that ends.
+//! then in a file without a name, sealed under a key in memory. The system frees it with the process, however that
+//! ends.
 //!
 //! One answer, and all of a server together, have at most so many bytes. They count until the client has them all.
 
-use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::body::Body;
 use bytes::Bytes;
+
+use crate::lake::scratch::ScratchFile;
 
 /// Bytes of an answer that stay in memory.
 const IN_MEMORY: usize = 1 << 20;
@@ -53,7 +55,7 @@ pub(super) struct Spool {
 #[derive(Debug)]
 enum Written {
     Memory(Cursor<Vec<u8>>),
-    File(File),
+    File(Box<ScratchFile>),
 }
 
 impl Spools {
@@ -132,7 +134,7 @@ impl Write for Spool {
         if let Written::Memory(memory) = &self.written
             && self.place + bytes.len() as u64 > IN_MEMORY as u64
         {
-            let mut file = unnamed(&self.folder)?;
+            let mut file = Box::new(ScratchFile::create_in(&self.folder)?);
             file.write_all(memory.get_ref())?;
             file.seek(SeekFrom::Start(self.place))?;
             self.written = Written::File(file);
@@ -177,14 +179,6 @@ impl Drop for Spool {
     }
 }
 
-/// A file that never has a name where the system can do so, and that only this process's user may open.
-fn unnamed(folder: &Path) -> io::Result<File> {
-    let file = tempfile::tempfile_in(folder)?;
-    #[cfg(unix)]
-    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-    Ok(file)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,20 +215,6 @@ mod tests {
             assert!(read == expected, "{bytes}");
         }
         assert_eq!(spools.used.load(Ordering::Relaxed), 0);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn only_this_process_may_read_the_file() {
-        use std::os::unix::fs::MetadataExt;
-
-        let folder = tempfile::tempdir().unwrap();
-        let spool = written(&Spools::new(100 << 20, 10 << 20), folder.path(), 2 * IN_MEMORY).unwrap();
-        let Written::File(file) = &spool.written else {
-            panic!("it is in memory");
-        };
-        let about = file.metadata().unwrap();
-        assert_eq!((about.mode() & 0o077, about.nlink()), (0, 0));
     }
 
     #[test]

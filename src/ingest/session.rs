@@ -20,6 +20,7 @@ use super::sequence::{Sequence, Sink};
 use super::summary::Summary;
 use super::sync::synced::{Naming, Synced, SyncedAttachment};
 use crate::lake::owners::owner::OwnerKey;
+use crate::lake::scratch::TextFile;
 use crate::lake::{Lake, LakeWriter, Mode, Picture};
 
 /// Larger pieces are prepared one at a time.
@@ -115,7 +116,8 @@ impl Default for Options {
 
 /// Imports files and folders: all that is well formed becomes one snapshot, or on an error nothing.
 pub fn import(writer: &mut LakeWriter, options: Options, paths: &[PathBuf]) -> Result<Summary, IngestError> {
-    take_in(writer, options, None, paths, &[])
+    let files = find(paths)?.into_iter().map(TextFile::from).collect();
+    take_in(writer, options, None, files, &[])
 }
 
 /// Takes in the records of a source: they get ids of their own and marks of where they came from, and are the rows of
@@ -125,10 +127,10 @@ pub fn sync(
     writer: &mut LakeWriter,
     options: Options,
     synced: Synced,
-    paths: &[PathBuf],
+    records: &[TextFile],
     attachments: &[SyncedAttachment],
 ) -> Result<Summary, IngestError> {
-    take_in(writer, options, Some(synced), paths, attachments)
+    take_in(writer, options, Some(synced), records.to_vec(), attachments)
 }
 
 /// Reads files. If a resource turns out to fit into no table, the rules have gone by what is not stored: then all is
@@ -137,10 +139,9 @@ fn take_in(
     writer: &mut LakeWriter,
     mut options: Options,
     synced: Option<Synced>,
-    paths: &[PathBuf],
+    files: Vec<TextFile>,
     attachments: &[SyncedAttachment],
 ) -> Result<Summary, IngestError> {
-    let files = find(paths)?;
     let mut unfit = Unfit::default();
     let mut begun = 0;
     loop {
@@ -259,7 +260,7 @@ impl<'w> Session<'w> {
 
     /// Adds files and folders.
     pub fn add_paths(&mut self, paths: &[PathBuf]) -> Result<(), IngestError> {
-        self.add_files(find(paths)?)
+        self.add_files(find(paths)?.into_iter().map(TextFile::from).collect())
     }
 
     /// Adds one JSON document: a resource, or a Bundle whose entries are meant.
@@ -304,7 +305,7 @@ impl<'w> Session<'w> {
         self.normalize()
     }
 
-    fn add_files(&mut self, files: Vec<PathBuf>) -> Result<(), IngestError> {
+    fn add_files(&mut self, files: Vec<TextFile>) -> Result<(), IngestError> {
         let mut feed = Feed {
             pieces: Pieces::new(files),
             next: self.pieces,
@@ -322,7 +323,7 @@ impl<'w> Session<'w> {
     }
 
     /// Reads files for the sake of their filing only, so that ids can be rewritten.
-    fn survey(&mut self, files: Vec<PathBuf>) -> Result<(), IngestError> {
+    fn survey(&mut self, files: Vec<TextFile>) -> Result<(), IngestError> {
         let library = self.sequence.library.unconsulted();
         let survey = Survey::new(self.context.key, &self.options.application);
         let mut sequence = self.context.sequence(library.clone(), Sink::Survey(survey));

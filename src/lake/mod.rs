@@ -15,6 +15,7 @@ pub mod file;
 pub mod owners;
 pub mod picture;
 pub mod scan;
+pub mod scratch;
 pub mod seal;
 pub mod store;
 

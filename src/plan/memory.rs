@@ -3,17 +3,18 @@
 use std::sync::{Arc, LazyLock};
 
 use datafusion::common::Result;
-use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+
+use super::spill::spilling;
 
 /// Bytes that sorts, joins and groups of all plans may hold together.
 const MEMORY: usize = 1 << 30;
 /// Bytes that sorts of all plans may have on disk together.
 const SPILLED: u64 = 32 << 30;
 
-/// What all plans run in. A sort that gets no more memory goes on in files of the system's temporary folder, which are
-/// private and vanish with it; an operator that cannot do so fails.
+/// What all plans run in. A sort that gets no more memory goes on in sealed files of the system's temporary folder,
+/// which vanish with it; an operator that cannot do so fails.
 pub fn runtime() -> Arc<RuntimeEnv> {
     // Folders are made when something is first put there, so that nothing of this can fail.
     static RUNTIME: LazyLock<Arc<RuntimeEnv>> = LazyLock::new(|| bounded(MEMORY, SPILLED).unwrap_or_default());
@@ -21,12 +22,9 @@ pub fn runtime() -> Arc<RuntimeEnv> {
 }
 
 fn bounded(memory: usize, spilled: u64) -> Result<Arc<RuntimeEnv>> {
-    let disk = DiskManagerBuilder::default()
-        .with_mode(DiskManagerMode::OsTmpDirectory)
-        .with_max_temp_directory_size(spilled);
     RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(FairSpillPool::new(memory)))
-        .with_disk_manager_builder(disk)
+        .with_disk_manager_builder(spilling(&std::env::temp_dir(), spilled))
         .build_arc()
 }
 

@@ -15,6 +15,7 @@ mod ordered;
 mod planner;
 mod semi_join;
 mod shown;
+mod spill;
 mod threads;
 mod top_k;
 
@@ -29,5 +30,6 @@ pub use ordered::OrderedLimitExec;
 pub use planner::{Operator, Planned, Planner};
 pub use semi_join::{On, SemiJoinExec};
 pub use shown::shown;
+pub use spill::spilling;
 pub use threads::{Waiting, apart, at_once};
 pub use top_k::PushDownTopK;

@@ -21,18 +21,21 @@ use super::statement::Wanted;
 use super::tables::{CATALOG, Catalog, SCHEMA, Tables};
 use crate::fhir::facts;
 use crate::lake::{Lake, Scope};
+use crate::plan::spilling;
 use crate::terminology::Terminology;
 use crate::views::{View, ViewTable};
 
 /// Consumers of memory that an error of DataFusion names.
 const CONSUMERS_NAMED: usize = 3;
+/// Bytes that a statement may spill.
+const MAX_SPILLED: u64 = 100 << 30;
 
 /// Bounds of a session, and what its expressions may ask.
 #[derive(Debug, Default)]
 pub struct Options {
     /// Bytes that sorts, joins and groups may hold together.
     pub memory: usize,
-    /// The folder for what does not fit; without one nothing is spilled.
+    /// The folder for what does not fit, sealed; without one nothing is spilled.
     pub spill: Option<PathBuf>,
     /// Value sets and code systems.
     pub terminology: Option<Arc<Terminology>>,
@@ -157,13 +160,13 @@ fn config() -> SessionConfig {
 fn runtime(options: &Options) -> Result<Arc<datafusion::execution::runtime_env::RuntimeEnv>, SqlError> {
     let named = NonZeroUsize::new(CONSUMERS_NAMED).unwrap_or(NonZeroUsize::MIN);
     let pool = TrackConsumersPool::new(FairSpillPool::new(options.memory), named);
-    let mode = match &options.spill {
-        Some(folder) => DiskManagerMode::Directories(vec![folder.clone()]),
-        None => DiskManagerMode::Disabled,
+    let disk = match &options.spill {
+        Some(folder) => spilling(folder, MAX_SPILLED),
+        None => DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
     };
     RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(pool))
-        .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
+        .with_disk_manager_builder(disk)
         .build_arc()
         .map_err(|error| SqlError::Session(error.strip_backtrace()))
 }

@@ -1,28 +1,20 @@
 //! A backup and a restore killed at any point: snapshots are whole or not there, and a folder is no lake or all of it.
 //!
-//! The processes are real and so is the kill. `TABULARIUM_KILLS` sets how many (16 unless set), `TABULARIUM_SEED` when.
+//! The processes are real and so is the kill (`harness::kills`).
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rand::RngExt;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
 
 use super::{Scene, all, is_good, said, succeeds};
+use crate::harness::kills::{chance, files_seen, kill_when, rounds};
 use crate::harness::lake::files_below;
 use crate::harness::process::PROGRAM;
 
-fn kills() -> usize {
-    let kills = std::env::var("TABULARIUM_KILLS").ok();
-    kills.and_then(|kills| kills.parse().ok()).unwrap_or(16)
-}
-
-fn seed(usual: u64) -> u64 {
-    let seed = std::env::var("TABULARIUM_SEED").ok();
-    seed.map_or(usual, |seed| seed.parse().unwrap())
-}
+/// Kills of each test.
+const USUAL: usize = 16;
 
 fn start(arguments: &[&str]) -> Child {
     let mut command = Command::new(PROGRAM);
@@ -35,33 +27,8 @@ fn start(arguments: &[&str]) -> Child {
 }
 
 /// Kills it once a folder has so many files, and a moment later. `false` where it came to its end before.
-fn kill_at(mut child: Child, folder: &Path, files: usize, moment: Duration) -> bool {
-    let begun = Instant::now();
-    let mut is_over = false;
-    while !is_over && files_seen(folder) < files {
-        is_over = child.try_wait().unwrap().is_some();
-        assert!(
-            begun.elapsed() < Duration::from_secs(300),
-            "it neither ends nor goes on"
-        );
-    }
-    let reached = Instant::now();
-    while reached.elapsed() < moment {
-        std::hint::spin_loop();
-    }
-    child.kill().unwrap();
-    !child.wait().unwrap().success()
-}
-
-/// Files come and go while it is looked.
-fn files_seen(folder: &Path) -> usize {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return 0;
-    };
-    let paths = entries.flatten().map(|entry| entry.path());
-    paths
-        .map(|path| if path.is_dir() { files_seen(&path) } else { 1 })
-        .sum()
+fn kill_at(child: Child, folder: &Path, files: usize, moment: Duration) -> bool {
+    kill_when(child, moment, || files_seen(folder) >= files)
 }
 
 fn population(scene: &Scene) -> String {
@@ -92,9 +59,9 @@ fn a_killed_backup_is_none_and_the_next_one_is_whole() {
         "--to",
         to.to_str().unwrap(),
     ];
-    let mut random = ChaCha8Rng::seed_from_u64(seed(11));
+    let mut random = chance(11);
     let mut killed = 0;
-    for round in 0..kills() {
+    for round in 0..rounds(USUAL) {
         // All of it is new to the backups: each file is written again under another name.
         scene.import(&population.replace(
             r#""resourceType":"#,
@@ -124,8 +91,8 @@ fn a_killed_backup_is_none_and_the_next_one_is_whole() {
             assert_eq!(all(&restored), all(&data));
         }
     }
-    println!("{killed} of {} were killed", kills());
-    assert!(kills() < 16 || killed > 4);
+    println!("{killed} of {} were killed", rounds(USUAL));
+    assert!(rounds(USUAL) < 16 || killed > 4);
     assert!(!scene.snapshots().is_empty());
     let last = scene.backup(&["--keep", "1"]);
     assert_ne!(first, last);
@@ -163,9 +130,9 @@ fn a_killed_restore_is_no_lake_and_the_next_one_is_whole() {
     ];
     arguments.extend(["--erasures", ledger.to_str().unwrap()]);
     let most = files_below(&scene.backups()).len();
-    let mut random = ChaCha8Rng::seed_from_u64(seed(12));
+    let mut random = chance(12);
     let (mut before, mut after) = (0, 0);
-    for round in 0..kills() {
+    for round in 0..rounds(USUAL) {
         let files = random.random_range(0..most + 60);
         let moment = Duration::from_micros(random.random_range(0..60_000));
         kill_at(start(&arguments), &to, files, moment);
@@ -188,6 +155,6 @@ fn a_killed_restore_is_no_lake_and_the_next_one_is_whole() {
         let _ = std::fs::remove_file(scene.path("restored.erasures"));
     }
     println!("{before} kills before there was a lake, {after} after");
-    assert!(kills() < 16 || before > 0);
+    assert!(rounds(USUAL) < 16 || before > 0);
     succeeds(&scene.verify());
 }

@@ -3,8 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use tabularium::lake::seal::KeyStore;
+use tabularium::lake::{KeyId, Lake, LakeOptions};
+
 use super::{PEOPLE, is_good_with, said, succeeds};
-use crate::harness::kind::KEK;
+use crate::attachments::{bring, files as attached, own};
+use crate::harness::kind::{self, KEK};
 use crate::harness::lake::files_below;
 use crate::harness::process::PROGRAM;
 
@@ -282,4 +286,55 @@ fn snapshots_of_both_kinds_lie_in_one_folder() {
     scene.backup();
     succeeds(&scene.restore("later", &["--snapshot", &open]));
     assert!(scene.all("later").iter().all(|id| !id.contains("ann")));
+}
+
+/// A row of `Binary` says that there is a document. Where the document's key was destroyed and the row's was not, a
+/// restored lake without it would answer with a row that leads nowhere.
+#[test]
+fn a_row_whose_attachment_no_key_opens_is_left_out_with_it() {
+    let scratch = tempfile::tempdir().unwrap();
+    let scene = Scene { scratch };
+    let options = || LakeOptions {
+        sealed: Some(true),
+        kek: kind::kek(),
+        ..LakeOptions::default()
+    };
+    let lake = Lake::create_with(scene.path("lake"), options()).unwrap();
+    bring(&lake, 1, b"of the first");
+    let first = attached(&scene.path("lake"));
+    bring(&lake, 2, b"of the second");
+    drop(lake);
+    let snapshot = scene.backup();
+    // The keys of today are those of then, but for the first document's.
+    let keys = scene.text("today/keys.sqlite");
+    std::fs::create_dir(scene.path("today")).unwrap();
+    std::fs::copy(scene.path("lake/keys.sqlite"), &keys).unwrap();
+    let store = KeyStore::open(&scene.path("today"), kind::kek().load().unwrap()).unwrap();
+    let name = first[0].file_stem().unwrap().to_str().unwrap().to_owned();
+    let id: KeyId = name.split_once('-').unwrap().1.parse().unwrap();
+    store.destroy(&[id]).unwrap();
+    drop(store);
+
+    let refused = scene.restore("restored", &["--keys", &keys]);
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    let error = said(&refused);
+    assert!(
+        lines(&refused) == 1 && error.contains("0 of its data files with 0 rows, and 1 attachments,"),
+        "{error}"
+    );
+    assert!(error.contains(&snapshot) && !scene.path("restored").exists(), "{error}");
+
+    let accepted = succeeds(&scene.restore("restored", &["--keys", &keys, "--accept-loss"]));
+    assert!(accepted.contains("1 attachments"), "{accepted}");
+    // Every row that is there has its document, and every document its row.
+    is_good_with(&scene.path("restored"), Some(KEK.1));
+    scene.done(&["check", "--rows", "--data", &scene.text("restored")]);
+    assert_eq!(attached(&scene.path("restored")).len(), 1);
+    let opening = LakeOptions {
+        sealed: None,
+        ..options()
+    };
+    let restored = Lake::open_with(scene.path("restored"), opening).unwrap();
+    assert_eq!(own(&restored, 1), None);
+    assert_eq!(own(&restored, 2).unwrap(), b"of the second");
 }

@@ -2,8 +2,9 @@
 //! And what of a lake's files is read past the program, by the Parquet library alone.
 
 use std::fs::File;
-use std::path::Path;
-use std::sync::Arc;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::encryption::decrypt::{FileDecryptionProperties, KeyRetriever};
@@ -32,6 +33,20 @@ pub(crate) fn options() -> LakeOptions {
     }
 }
 
+/// The same key-encryption key, in a file that lies in no lake.
+pub(crate) fn kek() -> KekSource {
+    static FILE: OnceLock<PathBuf> = OnceLock::new();
+    let made = || {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let (new, file) = (folder.join(format!("kek-{}", std::process::id())), folder.join("kek"));
+        std::fs::write(&new, KEK.1).unwrap();
+        std::fs::set_permissions(&new, PermissionsExt::from_mode(0o600)).unwrap();
+        std::fs::rename(&new, &file).unwrap();
+        file
+    };
+    KekSource::File(FILE.get_or_init(made).clone())
+}
+
 /// The lake in a folder; a new one of the kind that is tested.
 pub(crate) fn open_or_create(dir: impl AsRef<Path>) -> Lake {
     Lake::open_or_create_with(dir, options()).unwrap()
@@ -46,7 +61,7 @@ pub(crate) fn flags() -> &'static [&'static str] {
 pub(crate) fn keys_of(file: &Path) -> Keys {
     let folder = file.ancestors().find(|folder| folder.join("keys.sqlite").exists());
     folder.map_or_else(Keys::none, |folder| {
-        let kek = KekSource::default().load().unwrap();
+        let kek = kek().load().unwrap();
         Keys::of(KeyStore::open(folder, kek).unwrap())
     })
 }

@@ -5,6 +5,7 @@ pub(crate) mod conformance;
 #[allow(dead_code)]
 pub(crate) mod consented;
 pub(crate) mod json;
+pub(crate) mod kills;
 #[allow(dead_code)]
 pub(crate) mod kind;
 pub(crate) mod lake;

@@ -1,15 +1,19 @@
 //! Attachments of a lake that is sealed and unsealed.
 
 use tabularium::lake::check::{Depth, check_with};
-use tabularium::lake::{Conversion, Lake, LakeOptions};
+use tabularium::lake::{Conversion, KeyId, Lake, LakeOptions};
 
 use super::Scene;
-use crate::attachments::{bring, files, own};
+use crate::attachments::{bring, bring_after, files, own};
 
-fn turn(lake: &Lake, mut conversion: Conversion) {
+fn turned(lake: &Lake, mut conversion: Conversion) -> u64 {
     while conversion.step(&mut lake.writer().unwrap()).unwrap() {}
     assert!(conversion.done().left.is_empty(), "{:?}", conversion.done());
-    assert_eq!(conversion.done().attachments, 2);
+    conversion.done().attachments
+}
+
+fn turn(lake: &Lake, conversion: Conversion) {
+    assert_eq!(turned(lake, conversion), 2);
 }
 
 #[test]
@@ -52,4 +56,48 @@ fn attachments_are_sealed_and_unsealed_with_the_lake() {
         let checked = check_with(&scene.data(), Depth::Rows, &options.kek).unwrap();
         assert!(checked.is_good(), "{checked:?}");
     }
+}
+
+/// What a sync fetches lies in clear beside an open lake until it is committed, and sealed beside a sealed one. The
+/// lake may have become one of the other kind by then.
+#[test]
+fn a_document_that_was_fetched_before_the_lake_turned_follows_it() {
+    let scene = Scene::new();
+    let options = LakeOptions {
+        kek: scene.kek(),
+        ..LakeOptions::default()
+    };
+    let lake = Lake::create_with(scene.data(), options.clone()).unwrap();
+    let document = |consent: u32| format!("a letter about number {consent} ").repeat(9_000).into_bytes();
+    let is_clear = |path: &std::path::Path| {
+        let bytes = std::fs::read(path).unwrap();
+        memchr::memmem::find(&bytes, b"a letter about number").is_some()
+    };
+    bring_after(&lake, 1, &document(1), |fetched| {
+        assert!(is_clear(fetched));
+        turned(&lake, Conversion::to_sealed());
+    });
+    bring_after(&lake, 2, &document(2), |fetched| assert!(!is_clear(fetched)));
+    assert!(files(&scene.data()).iter().all(|path| !is_clear(path)));
+    bring_after(&lake, 3, &document(3), |fetched| {
+        assert!(!is_clear(fetched));
+        assert_eq!(turned(&lake, Conversion::to_open()), 2);
+    });
+    assert!(files(&scene.data()).iter().all(|path| is_clear(path)));
+    turned(&lake, Conversion::to_sealed());
+    for consent in 1..=3 {
+        assert_eq!(own(&lake, consent).unwrap(), document(consent), "{consent}");
+    }
+    let checked = check_with(&scene.data(), Depth::Rows, &options.kek).unwrap();
+    assert!(checked.is_good(), "{checked:?}");
+    // Each has the one key that it was fetched under.
+    let key_of = |path: &std::path::PathBuf| -> KeyId {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        name.split_once('-').unwrap().1.parse().unwrap()
+    };
+    let mut named: Vec<KeyId> = files(&scene.data()).iter().map(key_of).collect();
+    let mut of_no_table = crate::harness::kind::stray_keys(&scene.data(), &scene.keys());
+    named.sort();
+    of_no_table.sort();
+    assert_eq!(of_no_table, named);
 }

@@ -36,8 +36,8 @@ pub(super) fn assert_nothing_in_clear(scene: &Scene, records: &[Value], when: &s
     assert_eq!(in_clear(scene, records), None, "{when}");
 }
 
-/// A text of the records that stands in some file of the folder, and in which.
-pub(super) fn in_clear(scene: &Scene, records: &[Value]) -> Option<(String, String)> {
+/// What of these records nobody may read in a sealed lake's folder.
+pub(crate) fn telling_texts(records: &[Value]) -> Vec<String> {
     let mut found = BTreeSet::new();
     records.iter().for_each(|record| telling(record, "", &mut found));
     // The catalog has the names of columns, which ids within a record may be as well (`#referral`).
@@ -45,8 +45,13 @@ pub(super) fn in_clear(scene: &Scene, records: &[Value]) -> Option<(String, Stri
     for element in elements {
         found.remove(element.name);
     }
-    let found: Vec<String> = found.into_iter().collect();
     assert!(found.len() > 20);
+    found.into_iter().collect()
+}
+
+/// A text of the records that stands in some file of the folder, and in which.
+pub(super) fn in_clear(scene: &Scene, records: &[Value]) -> Option<(String, String)> {
+    let found = telling_texts(records);
     let any = AhoCorasick::new(&found).unwrap();
     scene.bytes().into_iter().find_map(|(path, bytes)| {
         let shown = path.strip_prefix(scene.data()).unwrap().display().to_string();

@@ -1,59 +1,44 @@
 //! Sealing and unsealing killed at any point: the lake has every row, whatever its files are, and the next call ends
 //! it.
 //!
-//! The processes are real and so is the kill. `TABULARIUM_KILLS` sets how many rounds (8 unless set),
-//! `TABULARIUM_SEED` when.
+//! The processes are real and so is the kill (`harness::kills`).
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rand::RngExt;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
 
 use super::clear::assert_nothing_in_clear;
 use super::turned::filled;
 use super::{PROGRAM, Scene};
+use crate::harness::kills::{chance, kill_when, rounds};
 use crate::harness::kind::{KEK, stray_keys};
 use crate::harness::lake::files_in_place;
 
-fn number(name: &str, usual: u64) -> u64 {
-    let set = std::env::var(name).ok();
-    set.map_or(usual, |set| set.parse().unwrap())
-}
+/// Rounds, of two kills each.
+const USUAL: usize = 8;
 
 /// Starts a command and kills it when it has made so many files, and a moment later.
 fn kill(scene: &Scene, command: &str, files: usize, moment: Duration) -> bool {
     let mut program = Command::new(PROGRAM);
     program.args([command, "--data"]).arg(scene.data()).env(KEK.0, KEK.1);
-    let mut child = program.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let seen = |met: &mut BTreeSet<_>| {
+    let child = program.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut met = BTreeSet::new();
+    let mut seen = move || {
         met.extend(files_in_place(&scene.data().join("data")));
         met.len()
     };
-    let mut met = BTreeSet::new();
-    let (begun, start) = (Instant::now(), seen(&mut met));
-    while seen(&mut met) < start + files && child.try_wait().unwrap().is_none() {
-        assert!(
-            begun.elapsed() < Duration::from_secs(300),
-            "it neither ends nor goes on"
-        );
-    }
-    let reached = Instant::now();
-    while reached.elapsed() < moment {
-        std::hint::spin_loop();
-    }
-    child.kill().unwrap();
-    !child.wait().unwrap().success()
+    let start = seen();
+    kill_when(child, moment, || seen() >= start + files)
 }
 
 #[test]
 fn a_lake_that_is_killed_on_its_way_has_every_row_and_is_ended_by_the_next_call() {
     let (scene, records) = filled();
     let before = scene.history();
-    let mut random = ChaCha8Rng::seed_from_u64(number("TABULARIUM_SEED", 16));
-    let rounds = number("TABULARIUM_KILLS", 8);
+    let mut random = chance(16);
+    let rounds = rounds(USUAL);
     let mut killed = 0;
     for round in 0..rounds {
         let (command, back) = if round % 2 == 0 {
@@ -65,7 +50,7 @@ fn a_lake_that_is_killed_on_its_way_has_every_row_and_is_ended_by_the_next_call(
             // A data file and a delete file for each file of each snapshot, then keys, catalog and what is removed.
             let files = random.random_range(0..30);
             let moment = Duration::from_micros(random.random_range(0..30_000));
-            killed += u64::from(kill(&scene, command, files, moment));
+            killed += usize::from(kill(&scene, command, files, moment));
             assert_eq!(scene.history(), before, "round {round}");
         }
         if round % 4 == 1 {

@@ -9,8 +9,11 @@ mod killed;
 mod kinds;
 mod refused;
 mod served;
+mod stale;
 mod swept;
 mod turned;
+
+pub(crate) use clear::telling_texts;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

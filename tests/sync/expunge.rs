@@ -23,6 +23,7 @@ use tabularium::lake::compact::{self, CompactOptions, Effort};
 use super::service::{Service, is_erased, lasting_address};
 use super::world::{Connected, World, text};
 use crate::harness::consented::App;
+use crate::harness::kills;
 use crate::harness::lake::files_below;
 use crate::harness::server::Answer;
 
@@ -484,10 +485,8 @@ fn keys_are_published_and_a_program_checks_a_receipt_by_them() {
 /// Wherever the program is killed, the next one finishes what was asked for, and the receipt misses nothing of it.
 #[test]
 fn a_killed_service_finishes_every_expunge() {
-    let kills = std::env::var("TABULARIUM_KILLS").ok();
-    let people: u64 = kills.map_or(8, |kills| kills.parse().unwrap());
-    let seed = std::env::var("TABULARIUM_SEED").ok().map(|seed| seed.parse().unwrap());
-    let seed = seed.unwrap_or_else(|| std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0));
+    let people = kills::rounds(8) as u64;
+    let seed = kills::seed(std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0));
     println!("seed {seed}");
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let world = World::new(people, Mode::Live);

@@ -17,6 +17,7 @@ mod pdf;
 mod races;
 mod restored;
 mod rogue;
+mod sealed;
 mod service;
 mod trouble;
 mod whole;

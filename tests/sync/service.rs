@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use tabularium::consent::{Authorization, AuthorizationState, Consent, ConsentState};
 
 use super::world::{Connected, PATIENCE, World, is_generated};
+use crate::harness::kind::KEK;
 use crate::harness::lake::{files_below, files_in_place};
 use crate::harness::stored::{stored, versions};
 
@@ -45,6 +46,7 @@ impl Service {
             ])
             .args(["--address-rate-limit", "0", "--listen", address, "--data"])
             .arg(world.server.folder())
+            .env(KEK.0, KEK.1)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

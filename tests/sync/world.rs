@@ -14,7 +14,7 @@ use tabularium::consent::{
 };
 use tabularium::http::Limits;
 use tabularium::ingest::Normalization;
-use tabularium::lake::{Lake, Mode};
+use tabularium::lake::{Lake, LakeOptions, Mode};
 use tabularium::normalize::{Day, Knowledge};
 use tabularium::sandbox::payer::{CLIENT_ID, Organization};
 use tabularium::sync::client::{Client, Guard, HttpLimits, Registration};
@@ -22,6 +22,7 @@ use tabularium::sync::{Pace, Settings, Worker};
 use tokio::runtime::Runtime;
 use url::Url;
 
+use crate::harness::kind;
 use crate::harness::payer::{Payer, parameter};
 use crate::harness::server::{Answer, Server};
 use crate::harness::stored::{Identity, Stored, stored};
@@ -72,7 +73,23 @@ impl World {
     /// A service over an empty lake; its worker is not started yet.
     pub(super) fn new(patients: u64, mode: Mode) -> World {
         let folder = tempfile::tempdir().unwrap();
-        let lake = crate::harness::kind::open_or_create(folder.path());
+        let lake = kind::open_or_create(folder.path());
+        World::over(folder, lake, patients, mode)
+    }
+
+    /// A service over an empty sealed lake, whatever kind is tested.
+    pub(super) fn sealed(patients: u64) -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let options = LakeOptions {
+            sealed: Some(true),
+            kek: kind::kek(),
+            ..LakeOptions::default()
+        };
+        let lake = Lake::create_with(folder.path(), options).unwrap();
+        World::over(folder, lake, patients, Mode::Live)
+    }
+
+    fn over(folder: tempfile::TempDir, lake: Lake, patients: u64, mode: Mode) -> World {
         let server = Server::over(folder, lake, Limits::default());
         let file = rusqlite::Connection::open(server.folder().join("service.sqlite")).unwrap();
         file.busy_timeout(PATIENCE).unwrap();

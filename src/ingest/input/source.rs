@@ -3,7 +3,6 @@
 //! Whether a file is gzip, NDJSON or one JSON document is decided by its content. What the pieces mean is `document`'s
 //! matter; nothing here parses JSON.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use flate2::read::MultiGzDecoder;
 use super::super::error::{IngestError, Reason, Refusal};
 use super::form::{has_lines, is_closed};
 use super::pending::{Pending, Spare};
+use crate::lake::scratch::{TextFile, TextReader};
 
 /// The longest NDJSON line and the largest JSON document that is read, in bytes after decompression.
 pub const LARGEST_DOCUMENT: usize = 128 << 20;
@@ -115,7 +115,7 @@ fn looks_like_json(path: &Path) -> bool {
     }
     let mut start = Vec::new();
     // What comes before an error tells as well; the error is met again, and reported, when the file is read.
-    let _ = open(path).and_then(|(reader, _)| reader.take(256).read_to_end(&mut start));
+    let _ = open(&path.to_owned().into()).and_then(|(reader, _)| reader.take(256).read_to_end(&mut start));
     let Some(object) = start_of_text(&start).strip_prefix(b"{") else {
         return false;
     };
@@ -130,7 +130,7 @@ fn start_of_text(bytes: &[u8]) -> &[u8] {
 type Position = Arc<std::sync::atomic::AtomicU64>;
 
 struct Counted {
-    file: File,
+    file: TextReader,
     position: Position,
 }
 
@@ -144,10 +144,10 @@ impl Read for Counted {
 }
 
 /// Opens a file, decompressing it if it begins as gzip does.
-fn open(path: &Path) -> io::Result<(Box<dyn Read + Send>, Position)> {
+fn open(file: &TextFile) -> io::Result<(Box<dyn Read + Send>, Position)> {
     let position = Position::default();
     let mut file = Counted {
-        file: File::open(path)?,
+        file: file.open()?,
         position: Arc::clone(&position),
     };
     let mut magic = Vec::with_capacity(2);
@@ -176,7 +176,7 @@ pub enum Fault {
 /// The pieces of a list of files, in order.
 #[allow(missing_debug_implementations)]
 pub struct Pieces {
-    files: std::vec::IntoIter<PathBuf>,
+    files: std::vec::IntoIter<TextFile>,
     current: Option<Reading>,
     spare: Spare,
 }
@@ -202,7 +202,8 @@ enum Next {
 
 impl Pieces {
     /// Over files as [`find`] gives them.
-    pub fn new(files: Vec<PathBuf>) -> Self {
+    pub fn new(files: impl IntoIterator<Item = impl Into<TextFile>>) -> Self {
+        let files: Vec<TextFile> = files.into_iter().map(Into::into).collect();
         Self {
             files: files.into_iter(),
             current: None,
@@ -218,10 +219,13 @@ impl Pieces {
     fn advance(&mut self) -> Option<Result<Piece, Fault>> {
         loop {
             let Some(reading) = &mut self.current else {
-                let path = self.files.next()?;
-                match Reading::open(&path, self.spare.clone()) {
+                let file = self.files.next()?;
+                match Reading::open(&file, self.spare.clone()) {
                     Ok(reading) => self.current = Some(reading),
-                    Err(error) => return Some(Err(self.broken(IngestError::Input { path, error }))),
+                    Err(error) => {
+                        let path = file.path().to_owned();
+                        return Some(Err(self.broken(IngestError::Input { path, error })));
+                    }
                 }
                 continue;
             };
@@ -271,10 +275,10 @@ impl Iterator for Pieces {
 }
 
 impl Reading {
-    fn open(path: &Path, spare: Spare) -> io::Result<Self> {
-        let (reader, position) = open(path)?;
+    fn open(file: &TextFile, spare: Spare) -> io::Result<Self> {
+        let (reader, position) = open(file)?;
         Ok(Self {
-            file: path.into(),
+            file: file.path().into(),
             reader,
             position,
             reported: 0,

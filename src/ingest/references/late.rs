@@ -1,8 +1,7 @@
 //! Resources whose conditional references nothing has answered so far, kept for the end of the input: in memory up to a
-//! bound, then in an unnamed temporary file.
+//! bound, then in an unnamed, sealed temporary file.
 
-use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,10 +9,12 @@ use rustc_hash::FxHashMap;
 
 use super::super::rows::block::Origin;
 use crate::fhir::{TypeId, facts};
-use crate::lake::store::private;
+use crate::lake::scratch::Parts;
 
 /// Texts are kept in memory up to this many bytes.
 const IN_MEMORY: usize = 32 << 20;
+/// Bytes that are read at once.
+const RUN: usize = 1 << 20;
 
 /// A resource that waits.
 #[derive(Debug)]
@@ -32,7 +33,9 @@ pub(in crate::ingest) struct Late {
     folder: PathBuf,
     files: Vec<Arc<Path>>,
     memory: Vec<u8>,
-    spilled: Option<BufWriter<File>>,
+    spilled: Option<Arc<Parts>>,
+    /// Places and lengths of what is in the file.
+    runs: Vec<(u64, usize)>,
     /// The greatest ordinal under which a resource that waits has come since, by hash of type and id.
     waiting: FxHashMap<u64, u64>,
 }
@@ -44,6 +47,7 @@ impl Late {
             files: Vec::new(),
             memory: Vec::new(),
             spilled: None,
+            runs: Vec::new(),
             waiting: FxHashMap::default(),
         }
     }
@@ -69,11 +73,13 @@ impl Late {
             .for_each(|number| self.memory.extend_from_slice(&number.to_le_bytes()));
         self.memory.extend_from_slice(&resource.text);
         if self.memory.len() > IN_MEMORY {
-            let file = match &mut self.spilled {
+            let file = match &self.spilled {
                 Some(file) => file,
-                None => self.spilled.insert(BufWriter::new(unnamed_file(&self.folder)?)),
+                None => self.spilled.insert(Arc::new(Parts::create_in(&self.folder)?)),
             };
-            file.write_all(&self.memory)?;
+            for run in self.memory.chunks(RUN) {
+                self.runs.push((file.add(run)?, run.len()));
+            }
             self.memory.clear();
         }
         Ok(())
@@ -94,21 +100,10 @@ impl Late {
     }
 
     /// The resources put aside, in their order, each with whether it is still the latest. May be read more than once.
-    pub(in crate::ingest) fn read(
-        &mut self,
-    ) -> io::Result<impl Iterator<Item = io::Result<(LateResource, bool)>> + use<>> {
-        let spilled: Option<File> = match &mut self.spilled {
-            Some(file) => {
-                file.flush()?;
-                let mut file = file.get_ref().try_clone()?;
-                file.rewind()?;
-                Some(file)
-            }
-            None => None,
-        };
+    pub(in crate::ingest) fn read(&self) -> io::Result<impl Iterator<Item = io::Result<(LateResource, bool)>> + use<>> {
         let rest = io::Cursor::new(self.memory.clone());
-        let mut reader: Box<dyn Read> = match spilled {
-            Some(file) => Box::new(BufReader::with_capacity(1 << 20, file).chain(rest)),
+        let mut reader: Box<dyn Read> = match &self.spilled {
+            Some(file) => Box::new(Runs::of(file, self.runs.clone()).chain(rest)),
             None => Box::new(rest),
         };
         let (files, waiting) = (self.files.clone(), self.waiting.clone());
@@ -153,12 +148,40 @@ fn next(
     Ok(Some((resource, latest)))
 }
 
-/// A file that goes with the process, however it ends.
-pub(in crate::ingest) fn unnamed_file(folder: &Path) -> io::Result<File> {
-    let path = folder.join(format!("import-{}", uuid::Uuid::new_v4()));
-    let file = private::options().read(true).write(true).create_new(true).open(&path)?;
-    std::fs::remove_file(&path)?;
-    Ok(file)
+/// What was put into the file, one run after the other.
+struct Runs {
+    file: Arc<Parts>,
+    runs: std::vec::IntoIter<(u64, usize)>,
+    run: Vec<u8>,
+    /// Bytes of the run that were read.
+    read: usize,
+}
+
+impl Runs {
+    fn of(file: &Arc<Parts>, runs: Vec<(u64, usize)>) -> Runs {
+        Runs {
+            file: Arc::clone(file),
+            runs: runs.into_iter(),
+            run: Vec::new(),
+            read: 0,
+        }
+    }
+}
+
+impl Read for Runs {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if self.read == self.run.len()
+            && let Some((at, length)) = self.runs.next()
+        {
+            self.run.clear();
+            self.file.read(at, length, 0..length, &mut self.run)?;
+            self.read = 0;
+        }
+        let count = bytes.len().min(self.run.len() - self.read);
+        bytes[..count].copy_from_slice(&self.run[self.read..self.read + count]);
+        self.read += count;
+        Ok(count)
+    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,12 @@
-//! Bytes by bin: in memory up to a bound, then in an unnamed temporary file.
+//! Bytes by bin: in memory up to a bound, then in an unnamed, sealed temporary file.
 //!
 //! It decides where bytes are kept. What they say, and which bin they belong to, others decide.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::super::references::late::unnamed_file;
+use crate::lake::scratch::Parts;
 
 /// Bytes by bin. Several threads may add at once.
 #[derive(Debug)]
@@ -24,9 +22,7 @@ pub(in crate::ingest) struct Spill {
 struct State {
     bins: Vec<Vec<Part>>,
     memory: usize,
-    file: Option<Arc<File>>,
-    /// Bytes of the file that are taken.
-    end: u64,
+    file: Option<Arc<Parts>>,
 }
 
 /// Bytes that were added at once.
@@ -48,7 +44,7 @@ enum Place {
 #[derive(Debug, Default)]
 pub(in crate::ingest) struct Bin {
     parts: Vec<Part>,
-    file: Option<Arc<File>>,
+    file: Option<Arc<Parts>>,
 }
 
 impl Spill {
@@ -77,26 +73,24 @@ impl Spill {
         let before = state.bins[bin].last();
         let start = before.map_or(0, |part| part.start + part.length as u64);
         let fits = state.memory + bytes.len() <= self.limit;
-        let mut part = Part {
+        let part = |place| Part {
             start,
             length: bytes.len(),
-            place: Place::File(state.end),
+            place,
         };
         if fits {
             state.memory += bytes.len();
-            part.place = Place::Memory(bytes.into());
-            state.bins[bin].push(part);
+            state.bins[bin].push(part(Place::Memory(bytes.into())));
             return Ok(());
         }
-        let at = state.end;
-        state.end += bytes.len() as u64;
         let file = match &state.file {
             Some(file) => file.clone(),
-            None => state.file.insert(Arc::new(unnamed_file(&self.folder)?)).clone(),
+            None => state.file.insert(Arc::new(Parts::create_in(&self.folder)?)).clone(),
         };
-        state.bins[bin].push(part);
+        let at = file.reserve(bytes.len());
+        state.bins[bin].push(part(Place::File(at)));
         drop(state);
-        file.write_all_at(bytes, at)
+        file.write(at, bytes)
     }
 
     /// Bytes that are in memory.
@@ -183,11 +177,7 @@ impl Bin {
                 out.extend_from_slice(&bytes[from..from + length]);
                 Ok(())
             }
-            (Place::File(at), Some(file)) => {
-                let before = out.len();
-                out.resize(before + length, 0);
-                file.read_exact_at(&mut out[before..], at + from as u64)
-            }
+            (Place::File(at), Some(file)) => file.read(*at, part.length, from..from + length, out),
             (Place::File(_), None) => Err(io::ErrorKind::NotFound.into()),
         }
     }

@@ -2,8 +2,6 @@
 //! refer to: of the input, else of the lake.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,8 +14,8 @@ use crate::fhir::reference::Target;
 use crate::fhir::{TypeId, facts};
 use crate::ingest::error::IngestError;
 use crate::ingest::references::condition::Keys;
-use crate::ingest::references::late::unnamed_file;
 use crate::ingest::rows::block::lines;
+use crate::lake::scratch::Parts;
 
 /// Types that rules ask about.
 const ASKED: [&str; 5] = [
@@ -45,9 +43,7 @@ pub(super) struct Shared {
     places: FxHashMap<u128, Stored>,
     /// Bytes in memory.
     memory: usize,
-    file: Option<File>,
-    /// Bytes of the file that are taken.
-    end: u64,
+    file: Option<Parts>,
 }
 
 #[derive(Debug)]
@@ -81,7 +77,6 @@ impl Shared {
             places: FxHashMap::default(),
             memory: 0,
             file: None,
-            end: 0,
         }
     }
 
@@ -109,12 +104,9 @@ impl Shared {
         } else {
             let file = match &self.file {
                 Some(file) => file,
-                None => self.file.insert(unnamed_file(&self.folder)?),
+                None => self.file.insert(Parts::create_in(&self.folder)?),
             };
-            file.write_all_at(record, self.end)?;
-            let at = self.end;
-            self.end += record.len() as u64;
-            Place::File(at, record.len())
+            Place::File(file.add(record)?, record.len())
         };
         let earlier = self.places.insert(identity, Stored { ordinal, place });
         if let Some(Stored {
@@ -135,8 +127,7 @@ impl Shared {
         let bytes = match (&stored.place, &self.file) {
             (Place::Memory(bytes), _) => &bytes[..],
             (Place::File(at, length), Some(file)) => {
-                buffer.resize(*length, 0);
-                file.read_exact_at(&mut buffer, *at)?;
+                file.read(*at, *length, 0..*length, &mut buffer)?;
                 &buffer
             }
             (Place::File(..), None) => return Ok(None),

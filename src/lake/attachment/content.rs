@@ -137,7 +137,7 @@ mod tests {
 
     fn stored(dir: &Path, bytes: &[u8]) -> std::path::PathBuf {
         let (from, to) = (dir.join("spool"), dir.join("x.attachment"));
-        let mut writer = AttachmentWriter::create(&from).unwrap();
+        let mut writer = AttachmentWriter::create(&from, &Keys::none()).unwrap();
         for part in bytes.chunks(1_000) {
             writer.write(part).unwrap();
         }

@@ -33,7 +33,7 @@ pub(in crate::lake) fn convert(from: &Path, to: &Path, keys: &Keys, key: Option<
     match key {
         Some(key) => seal_file(from, to, &trailer, key).map_err(LakeError::io("write", to)),
         None => {
-            let mut writer = AttachmentWriter::create(to)?;
+            let mut writer = AttachmentWriter::create_clear(to)?;
             let mut at = 0;
             while at < content.bytes() {
                 let piece = content.piece(at..content.bytes());

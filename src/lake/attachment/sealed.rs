@@ -15,12 +15,11 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::digest::{Context, SHA256};
 
 use super::BLOCK;
 use super::trailer::{LONGEST_TEXT, Trailer};
-use crate::lake::seal::{FileKey, KeyId, Keys};
+use crate::lake::seal::{self, FileKey, KeyId, Keys, PieceCipher};
 use crate::lake::store::private;
 
 /// How such a file begins and ends.
@@ -30,9 +29,8 @@ const ID: usize = 16;
 const HEAD: u64 = (MAGIC.len() + ID) as u64;
 /// The length of the trailer, and what the file is.
 const TAIL: u64 = 4 + MAGIC.len() as u64;
-const TAG: usize = 16;
 /// What a piece has around its bytes.
-const AROUND: u64 = (NONCE_LEN + TAG) as u64;
+const AROUND: u64 = seal::AROUND as u64;
 
 /// What opens the pieces of a file.
 #[derive(Debug)]
@@ -69,6 +67,17 @@ impl SealedPieces {
         Ok((trailer, SealedPieces { cipher, bytes }))
     }
 
+    /// What opens the pieces of a file that has no trailer yet.
+    pub(super) fn unfinished(key: &FileKey, bytes: u64) -> io::Result<SealedPieces> {
+        let cipher = Cipher::new(key)?;
+        Ok(SealedPieces { cipher, bytes })
+    }
+
+    /// The bytes of all pieces, one after the other.
+    pub(super) fn all<'f>(&'f self, file: &'f File) -> impl Iterator<Item = io::Result<Vec<u8>>> + 'f {
+        (0..self.bytes.div_ceil(BLOCK as u64)).map(|number| self.read(file, number))
+    }
+
     /// The bytes of a piece.
     pub(super) fn read(&self, file: &File, number: u64) -> io::Result<Vec<u8>> {
         let block = BLOCK as u64;
@@ -89,28 +98,98 @@ impl SealedPieces {
     }
 }
 
+/// Seals bytes into a file as they come.
+#[derive(Debug)]
+pub(super) struct PieceWriter {
+    out: BufWriter<File>,
+    cipher: Cipher,
+    /// What is not sealed yet: only at the end is it known which piece is the last.
+    piece: Vec<u8>,
+    number: u64,
+    sealed: Vec<u8>,
+}
+
+impl PieceWriter {
+    /// Makes the file, or empties the one that is there.
+    pub(super) fn create(path: &Path, key: &FileKey) -> io::Result<PieceWriter> {
+        let cipher = Cipher::new(key)?;
+        let file = private::options().write(true).create(true).truncate(true).open(path)?;
+        let mut out = BufWriter::with_capacity(BLOCK, file);
+        out.write_all(MAGIC)?;
+        out.write_all(key.id().bytes())?;
+        Ok(PieceWriter {
+            out,
+            cipher,
+            piece: Vec::new(),
+            number: 0,
+            sealed: Vec::new(),
+        })
+    }
+
+    /// Adds bytes.
+    pub(super) fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            if self.piece.len() == BLOCK {
+                self.put(false)?;
+            }
+            let (now, later) = bytes.split_at(bytes.len().min(BLOCK - self.piece.len()));
+            self.piece.extend_from_slice(now);
+            bytes = later;
+        }
+        Ok(())
+    }
+
+    /// Seals the last piece and closes the file, which has no trailer yet.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        if !self.piece.is_empty() {
+            self.put(true)?;
+        }
+        self.out.flush()
+    }
+
+    fn put(&mut self, is_last: bool) -> io::Result<()> {
+        self.sealed.clear();
+        self.cipher
+            .seal(&of_piece(self.number, is_last), &self.piece, &mut self.sealed)?;
+        self.out.write_all(&self.sealed)?;
+        self.number += 1;
+        self.piece.clear();
+        Ok(())
+    }
+}
+
+/// Puts the trailer behind the pieces of a file; gives the file's length.
+pub(super) fn append_sealed_trailer(path: &Path, trailer: &Trailer, key: &FileKey) -> io::Result<u64> {
+    let pieces = sealed_length(trailer.bytes).ok_or_else(damaged)?;
+    let mut file = private::options().append(true).open(path)?;
+    // What stands behind the pieces is of an attempt before.
+    file.set_len(HEAD + pieces)?;
+    // Texts and numbers always become JSON.
+    let text = serde_json::to_vec(trailer).unwrap_or_default();
+    let mut end = Vec::new();
+    Cipher::new(key)?.seal(&of_trailer(pieces), &text, &mut end)?;
+    let length = end.len() as u32;
+    end.extend_from_slice(&length.to_le_bytes());
+    end.extend_from_slice(MAGIC);
+    file.write_all(&end)?;
+    Ok(HEAD + pieces + u64::from(length) + TAIL)
+}
+
 /// Seals the bytes of a file into another one, and says at its end what they are. `trailer` has their length and
 /// SHA-256, which are held against what is read. Gives the new file's length.
 pub(super) fn seal_file(from: &Path, to: &Path, trailer: &Trailer, key: &FileKey) -> io::Result<u64> {
-    let cipher = Cipher::new(key)?;
     let mut from = BufReader::with_capacity(BLOCK, File::open(from)?).take(trailer.bytes);
-    let file = private::options().write(true).create(true).truncate(true).open(to)?;
-    let mut out = BufWriter::with_capacity(BLOCK, file);
-    out.write_all(MAGIC)?;
-    out.write_all(key.id().bytes())?;
-    let (mut sha256, mut piece) = (Context::new(&SHA256), Vec::with_capacity(BLOCK + TAG));
-    let (mut number, mut left) = (0, trailer.bytes);
-    while left > 0 {
-        piece.clear();
-        (&mut from).take(BLOCK as u64).read_to_end(&mut piece)?;
-        let read = piece.len() as u64;
-        if read != left.min(BLOCK as u64) {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter"));
-        }
-        left -= read;
+    let mut writer = PieceWriter::create(to, key)?;
+    let (mut sha256, mut piece, mut read) = (Context::new(&SHA256), Vec::with_capacity(BLOCK), 0);
+    while (&mut from).take(BLOCK as u64).read_to_end(&mut piece)? > 0 {
+        read += piece.len() as u64;
         sha256.update(&piece);
-        cipher.seal(&of_piece(number, left == 0), &mut piece, &mut out)?;
-        number += 1;
+        writer.write(&piece)?;
+        piece.clear();
+    }
+    writer.finish()?;
+    if read != trailer.bytes {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter"));
     }
     if super::hexadecimal(sha256.finish().as_ref()) != trailer.sha256 {
         return Err(io::Error::new(
@@ -118,15 +197,7 @@ pub(super) fn seal_file(from: &Path, to: &Path, trailer: &Trailer, key: &FileKey
             "the file has other bytes than were written",
         ));
     }
-    let pieces = trailer.bytes + number * AROUND;
-    // Texts and numbers always become JSON.
-    let mut text = serde_json::to_vec(trailer).unwrap_or_default();
-    let length = (text.len() as u64 + AROUND) as u32;
-    cipher.seal(&of_trailer(pieces), &mut text, &mut out)?;
-    out.write_all(&length.to_le_bytes())?;
-    out.write_all(MAGIC)?;
-    out.flush()?;
-    Ok(HEAD + pieces + u64::from(length) + TAIL)
+    append_sealed_trailer(to, trailer, key)
 }
 
 /// The length of so many bytes in pieces.
@@ -162,39 +233,31 @@ fn damaged() -> io::Error {
 /// A file's key, ready to use.
 #[derive(Debug)]
 struct Cipher {
-    key: RandomizedNonceKey,
+    pieces: PieceCipher,
     id: KeyId,
 }
 
 impl Cipher {
     fn new(key: &FileKey) -> io::Result<Cipher> {
-        let id = key.id();
-        let key = RandomizedNonceKey::new(&AES_256_GCM, key.secret());
-        let key = key.map_err(|_| io::Error::other("its key has another length"))?;
-        Ok(Cipher { key, id })
+        let pieces = PieceCipher::new(key.secret())?;
+        Ok(Cipher { pieces, id: key.id() })
     }
 
-    fn aad(&self, place: &[u8; 10]) -> Aad<[u8; ID + 10]> {
+    /// What a piece is authenticated with: the key's id, and the place.
+    fn named(&self, place: &[u8; 10]) -> [u8; ID + 10] {
         let mut all = [0; ID + 10];
         all[..ID].copy_from_slice(self.id.bytes());
         all[ID..].copy_from_slice(place);
-        Aad::from(all)
+        all
     }
 
-    fn seal(&self, place: &[u8; 10], clear: &mut Vec<u8>, out: &mut impl Write) -> io::Result<()> {
-        let sealed = self.key.seal_in_place_append_tag(self.aad(place), clear);
-        let nonce = sealed.map_err(|_| io::Error::other("the system gave no random numbers"))?;
-        out.write_all(nonce.as_ref())?;
-        out.write_all(clear)
+    fn seal(&self, place: &[u8; 10], clear: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
+        self.pieces.seal(&self.named(place), clear, out)
     }
 
     fn open(&self, place: &[u8; 10], mut sealed: Vec<u8>) -> Option<Vec<u8>> {
-        let (nonce, text) = sealed.split_at_mut_checked(NONCE_LEN)?;
-        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let length = self.key.open_in_place(nonce, self.aad(place), text).ok()?.len();
-        sealed.drain(..NONCE_LEN);
-        sealed.truncate(length);
-        Some(sealed)
+        let clear = self.pieces.open(&self.named(place), &mut sealed)?;
+        Some(clear.to_vec())
     }
 }
 
@@ -225,7 +288,7 @@ mod tests {
         /// Seals these bytes under a new key, into a file of this name.
         fn stored(&self, name: &str, bytes: &[u8]) -> FileKey {
             let from = self.path("spool");
-            let mut writer = AttachmentWriter::create(&from).unwrap();
+            let mut writer = AttachmentWriter::create(&from, &Keys::none()).unwrap();
             writer.write(bytes).unwrap();
             let sums = writer.finish().unwrap();
             let trailer = Trailer {

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use aws_lc_rs::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 
 use super::BLOCK;
-use super::sealed::seal_file;
+use super::sealed::{PieceWriter, SealedPieces, append_sealed_trailer, seal_file};
 use super::trailer::Trailer;
 use crate::lake::error::LakeError;
-use crate::lake::seal::FileKey;
+use crate::lake::seal::{FileKey, Keys};
 use crate::lake::store::private;
 
 /// What the bytes of an attachment come to.
@@ -24,12 +24,31 @@ pub struct Sums {
     pub sha1: [u8; 20],
     /// The CRC-32 of each piece.
     pub(super) blocks: Vec<u32>,
+    /// What the file that they were written to is sealed with.
+    pub(in crate::lake) key: Option<FileKey>,
 }
 
-/// Takes an attachment's bytes into a file that only its owner may read.
+impl Sums {
+    /// All bytes of the file that they were written to.
+    pub fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        let Some(key) = &self.key else {
+            return std::fs::read(path);
+        };
+        let (file, pieces) = (File::open(path)?, SealedPieces::unfinished(key, self.bytes)?);
+        let mut all = Vec::new();
+        for piece in pieces.all(&file) {
+            all.extend_from_slice(&piece?);
+        }
+        Ok(all)
+    }
+}
+
+/// Takes an attachment's bytes into a file that only its owner may read: sealed beside a sealed lake, under the key
+/// that the attachment has there in the end.
 pub struct AttachmentWriter {
     path: PathBuf,
-    file: BufWriter<File>,
+    file: Out,
+    key: Option<FileKey>,
     bytes: u64,
     sha256: Context,
     sha1: Context,
@@ -37,6 +56,28 @@ pub struct AttachmentWriter {
     /// Of the piece that is not full yet.
     block: crc32fast::Hasher,
     filled: usize,
+}
+
+/// Where bytes go.
+enum Out {
+    Clear(BufWriter<File>),
+    Sealed(PieceWriter),
+}
+
+impl Out {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        match self {
+            Out::Clear(file) => file.write_all(bytes),
+            Out::Sealed(pieces) => pieces.write(bytes),
+        }
+    }
+
+    fn finish(self) -> std::io::Result<()> {
+        match self {
+            Out::Clear(mut file) => file.flush(),
+            Out::Sealed(pieces) => pieces.finish(),
+        }
+    }
 }
 
 impl std::fmt::Debug for AttachmentWriter {
@@ -48,11 +89,28 @@ impl std::fmt::Debug for AttachmentWriter {
 }
 
 impl AttachmentWriter {
-    /// Makes the file, or empties the one that is there.
-    pub fn create(path: &Path) -> Result<AttachmentWriter, LakeError> {
+    /// Makes the file, or empties the one that is there. It is of the kind that new files of the lake are.
+    pub fn create(path: &Path, keys: &Keys) -> Result<AttachmentWriter, LakeError> {
+        match keys.make()? {
+            None => AttachmentWriter::create_clear(path),
+            Some(key) => {
+                let pieces = PieceWriter::create(path, &key).map_err(LakeError::io("create", path))?;
+                Ok(AttachmentWriter::of(path, Out::Sealed(pieces), Some(key)))
+            }
+        }
+    }
+
+    /// The same in clear, whatever the lake is.
+    pub(super) fn create_clear(path: &Path) -> Result<AttachmentWriter, LakeError> {
         let file = private::options().write(true).create(true).truncate(true).open(path);
-        Ok(AttachmentWriter {
-            file: BufWriter::new(file.map_err(LakeError::io("create", path))?),
+        let file = BufWriter::new(file.map_err(LakeError::io("create", path))?);
+        Ok(AttachmentWriter::of(path, Out::Clear(file), None))
+    }
+
+    fn of(path: &Path, file: Out, key: Option<FileKey>) -> AttachmentWriter {
+        AttachmentWriter {
+            file,
+            key,
             path: path.to_owned(),
             bytes: 0,
             sha256: Context::new(&SHA256),
@@ -60,7 +118,7 @@ impl AttachmentWriter {
             blocks: Vec::new(),
             block: crc32fast::Hasher::new(),
             filled: 0,
-        })
+        }
     }
 
     /// How many bytes it has by now.
@@ -70,7 +128,7 @@ impl AttachmentWriter {
 
     /// Adds bytes.
     pub fn write(&mut self, mut bytes: &[u8]) -> Result<(), LakeError> {
-        self.file.write_all(bytes).map_err(LakeError::io("write", &self.path))?;
+        self.file.write(bytes).map_err(LakeError::io("write", &self.path))?;
         self.bytes += bytes.len() as u64;
         self.sha256.update(bytes);
         self.sha1.update(bytes);
@@ -91,7 +149,7 @@ impl AttachmentWriter {
         if self.filled > 0 {
             self.end_block();
         }
-        self.file.flush().map_err(LakeError::io("write", &self.path))?;
+        self.file.finish().map_err(LakeError::io("write", &self.path))?;
         let (mut sha256, mut sha1) = ([0; 32], [0; 20]);
         sha256.copy_from_slice(self.sha256.finish().as_ref());
         sha1.copy_from_slice(self.sha1.finish().as_ref());
@@ -100,6 +158,7 @@ impl AttachmentWriter {
             sha256,
             sha1,
             blocks: self.blocks,
+            key: self.key,
         })
     }
 
@@ -110,7 +169,7 @@ impl AttachmentWriter {
 }
 
 /// Moves a file of bytes to its place in the lake, with the trailer behind them, encrypted if there is a key; gives its
-/// length.
+/// length. The lake may have become one of the other kind since the bytes were written.
 pub(in crate::lake) fn seal(
     from: &Path,
     to: &Path,
@@ -118,19 +177,43 @@ pub(in crate::lake) fn seal(
     trailer: &Trailer,
     key: Option<&FileKey>,
 ) -> Result<u64, LakeError> {
-    if let Some(key) = key {
-        let length = seal_file(from, to, trailer, key).map_err(LakeError::io("write", to))?;
-        std::fs::remove_file(from).map_err(LakeError::io("remove", from))?;
-        return Ok(length);
+    let written = match (&sums.key, key) {
+        (Some(own), Some(key)) if own == key => {
+            moved(from, to)?;
+            return append_sealed_trailer(to, trailer, key).map_err(LakeError::io("write", to));
+        }
+        (None, None) => {
+            moved(from, to)?;
+            return append_trailer(to, sums, trailer);
+        }
+        (None, Some(key)) => seal_file(from, to, trailer, key).map_err(LakeError::io("write", to))?,
+        (Some(_), Some(_)) => return Err(LakeError::Damaged("an attachment has another file's key".to_owned())),
+        (Some(own), None) => append_trailer(to, &opened(from, to, own, sums.bytes)?, trailer)?,
+    };
+    std::fs::remove_file(from).map_err(LakeError::io("remove", from))?;
+    Ok(written)
+}
+
+/// Writes the bytes of a sealed file anew, in clear.
+fn opened(from: &Path, to: &Path, key: &FileKey, bytes: u64) -> Result<Sums, LakeError> {
+    let read = || LakeError::io("read", from);
+    let file = File::open(from).map_err(read())?;
+    let pieces = SealedPieces::unfinished(key, bytes).map_err(read())?;
+    let mut writer = AttachmentWriter::create_clear(to)?;
+    for piece in pieces.all(&file) {
+        writer.write(&piece.map_err(read())?)?;
     }
+    writer.finish()
+}
+
+fn moved(from: &Path, to: &Path) -> Result<(), LakeError> {
     let moved = std::fs::rename(from, to).or_else(|_| {
         // The folder of what is fetched may be on another disk.
         let mut new = private::options().write(true).create(true).truncate(true).open(to)?;
         std::io::copy(&mut File::open(from)?, &mut new)?;
         std::fs::remove_file(from)
     });
-    moved.map_err(LakeError::io("move", to))?;
-    append_trailer(to, sums, trailer)
+    moved.map_err(LakeError::io("move", to))
 }
 
 /// Puts the trailer behind the bytes of a file; gives its length.

@@ -175,7 +175,8 @@ impl<'w> Transaction<'w> {
     pub fn add_attachment(&mut self, mode: Mode, new: NewAttachment<'_>) -> Result<(), LakeError> {
         let dir = self.writer.lake().folder().table(mode, attachment::TABLE);
         private::folder(&dir).map_err(LakeError::io("create", &dir))?;
-        let key = self.keys().make()?;
+        // Bytes that were sealed as they came keep their key.
+        let key = self.keys().make()?.map(|made| new.sums.key.clone().unwrap_or(made));
         let whose = attachment::name_begin(self.writer.lake().owner_key(), mode, new.application, new.owner);
         let path = dir.join(attachment::new_name(&whose, key.as_ref().map(FileKey::id)));
         self.handed_out.push(path.clone());

@@ -39,7 +39,17 @@ pub(in crate::lake) struct Guarded {
 impl Guarded {
     /// Looks at a file of `length` bytes; compares what stands behind its pages.
     pub(in crate::lake) fn open(file: &File, length: u64, keys: &Keys) -> Result<Guarded, ParquetError> {
-        if let Some(open) = seal::open(file, length, keys)? {
+        Guarded::open_held(file, length, keys, false)
+    }
+
+    /// The same. A file in clear may be `is_held` by an answer that began before the lake was sealed.
+    pub(in crate::lake) fn open_held(
+        file: &File,
+        length: u64,
+        keys: &Keys,
+        is_held: bool,
+    ) -> Result<Guarded, ParquetError> {
+        if let Some(open) = seal::open(file, length, keys, is_held)? {
             return Ok(Guarded {
                 end: open.pages.end(),
                 guard: Guard::Sealed(open.pages),

@@ -6,6 +6,7 @@
 //! `pages.rs`). What is sealed, and when a key goes, others decide.
 
 mod announcement;
+mod cipher;
 mod copy;
 mod error;
 mod files;
@@ -24,6 +25,7 @@ mod store;
 mod tests;
 mod wrap;
 
+pub(in crate::lake) use cipher::{AROUND, PieceCipher};
 pub(in crate::lake) use copy::remove_database;
 pub use error::SealError;
 pub use kek::{KEK_VARIABLE, Kek, KekSource};

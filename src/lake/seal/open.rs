@@ -36,11 +36,17 @@ pub(in crate::lake) struct OpenSealed {
     pub(in crate::lake) metadata: ParquetMetaData,
 }
 
-/// Opens a file if it is sealed; `None` for one in clear. A file that is not of the lake's kind is refused.
-pub(in crate::lake) fn open(file: &File, length: u64, keys: &Keys) -> Result<Option<OpenSealed>, ParquetError> {
+/// Opens a file if it is sealed; `None` for one in clear. A file that is not of the lake's kind is refused, unless
+/// somebody holds it who took it while it was (`is_held`).
+pub(in crate::lake) fn open(
+    file: &File,
+    length: u64,
+    keys: &Keys,
+    is_held: bool,
+) -> Result<Option<OpenSealed>, ParquetError> {
     let footer = footer_length(file, length)?;
     let footer = match footer {
-        None if keys.kind().takes_clear() => return Ok(None),
+        None if is_held || keys.kind().takes_clear() => return Ok(None),
         None => return Err(damaged("it does not end as a sealed file does")),
         Some(footer) => footer,
     };

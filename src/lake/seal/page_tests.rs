@@ -34,7 +34,7 @@ impl Sealed {
 
     fn open(&self) -> OpenSealed {
         let file = File::open(self.path()).unwrap();
-        open(&file, file.metadata().unwrap().len(), &self.keys)
+        open(&file, file.metadata().unwrap().len(), &self.keys, false)
             .unwrap()
             .unwrap()
     }

@@ -1,12 +1,12 @@
 //! A Patient for sources that give none: the little that the person's other records say of them. It is marked as made
 //! by the service.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader};
-use std::path::PathBuf;
 
 use memchr::memmem;
 use serde_json::{Map, Value, json};
+
+use crate::lake::scratch::TextFile;
 
 /// Records that are looked through.
 const MOST: usize = 10_000;
@@ -15,14 +15,14 @@ const TAKEN: &[&str] = &["identifier", "name", "telecom", "gender", "birthDate",
 
 /// A Patient with this id, as a line of NDJSON: from a Patient that is contained in a record and whom it is about, else
 /// with the name that stands beside a reference, else with its id alone.
-pub(super) fn made(files: &[PathBuf], id: &str) -> io::Result<String> {
+pub(super) fn made(files: &[TextFile], id: &str) -> io::Result<String> {
     let mut patient = Map::new();
     patient.insert("resourceType".to_owned(), "Patient".into());
     patient.insert("id".to_owned(), id.into());
     let mut name: Option<String> = None;
     let mut seen = 0;
     'all: for file in files {
-        for line in BufReader::new(File::open(file)?).lines() {
+        for line in BufReader::new(file.open()?).lines() {
             let line = line?;
             seen += 1;
             if seen > MOST {
@@ -84,7 +84,7 @@ mod tests {
         let file = folder.path().join("ExplanationOfBenefit.ndjson");
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         std::fs::write(&file, text).unwrap();
-        serde_json::from_str(&made(&[file], "p").unwrap()).unwrap()
+        serde_json::from_str(&made(&[file.into()], "p").unwrap()).unwrap()
     }
 
     #[test]

@@ -1,11 +1,12 @@
-//! Fetched records on disk until they are committed: a folder a job, readable by its owner only, gone with the job.
-//! What an ended process left goes when the next one begins.
+//! Fetched records on disk until they are committed: a folder a job, sealed under a key in memory, gone with the job.
+//! What an ended process left nobody can read, and it goes when the next one begins.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use crate::lake::scratch::{ScratchKey, TextFile, TextWriter};
 use crate::lake::store::private;
 
 /// The folder of all spools, held by one process.
@@ -48,6 +49,7 @@ impl Spools {
         private::folder(&folder)?;
         Ok(Spool {
             folder,
+            key: ScratchKey::random()?,
             files: Mutex::new(Vec::new()),
         })
     }
@@ -57,6 +59,7 @@ impl Spools {
 #[derive(Debug)]
 pub(super) struct Spool {
     folder: PathBuf,
+    key: ScratchKey,
     files: Mutex<Vec<PathBuf>>,
 }
 
@@ -65,15 +68,15 @@ impl Spool {
     pub(super) fn draft(&self, name: &str) -> io::Result<Draft> {
         let path = self.folder.join(format!("{name}.ndjson"));
         Ok(Draft {
-            file: BufWriter::new(private::options().write(true).create(true).truncate(true).open(&path)?),
+            file: TextWriter::create(&path, &self.key)?,
             path,
             lines: 0,
         })
     }
 
     /// Keeps a draft, and says how many records it has.
-    pub(super) fn keep(&self, mut draft: Draft) -> io::Result<u64> {
-        draft.file.flush()?;
+    pub(super) fn keep(&self, draft: Draft) -> io::Result<u64> {
+        draft.file.finish()?;
         let mut files = self.files.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if draft.lines > 0 {
             files.push(draft.path);
@@ -81,10 +84,10 @@ impl Spool {
         Ok(draft.lines)
     }
 
-    /// Has a draft take the place of what was kept under a path.
-    pub(super) fn replace(&self, mut draft: Draft, path: &Path) -> io::Result<()> {
-        draft.file.flush()?;
-        std::fs::rename(&draft.path, path)
+    /// Has a draft take the place of what was kept.
+    pub(super) fn replace(&self, draft: Draft, kept: &TextFile) -> io::Result<()> {
+        draft.file.finish()?;
+        std::fs::rename(&draft.path, kept.path())
     }
 
     /// A place for a file that is none of records.
@@ -93,7 +96,7 @@ impl Spool {
     }
 
     /// What was kept.
-    pub(super) fn files(&self) -> Vec<PathBuf> {
+    pub(super) fn files(&self) -> Vec<TextFile> {
         let mut files = self
             .files
             .lock()
@@ -101,6 +104,9 @@ impl Spool {
             .clone();
         files.sort_unstable();
         files
+            .into_iter()
+            .map(|path| TextFile::sealed(path, &self.key))
+            .collect()
     }
 }
 
@@ -116,7 +122,7 @@ impl Drop for Spool {
 #[derive(Debug)]
 pub(super) struct Draft {
     path: PathBuf,
-    file: BufWriter<File>,
+    file: TextWriter,
     lines: u64,
 }
 
@@ -130,6 +136,8 @@ impl Draft {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
     use super::*;
 
     #[test]
@@ -146,7 +154,14 @@ mod tests {
         assert_eq!(spool.keep(kept).unwrap(), 1);
         assert_eq!(spool.keep(spool.draft("Empty").unwrap()).unwrap(), 0);
         let folder = lake.path().join("spool/j1");
-        assert_eq!(spool.files(), [folder.join("Patient.ndjson")]);
+        let [file] = &spool.files()[..] else { panic!("one file") };
+        assert_eq!(file.path(), folder.join("Patient.ndjson"));
+        let mut text = String::new();
+        file.open().unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "{}\n");
+        // Whoever has the disk reads nothing.
+        let stored = std::fs::read(file.path()).unwrap();
+        assert!(!stored.windows(2).any(|two| two == b"{}"));
         drop(spool);
         assert!(!folder.exists());
         // One that a killed process left behind.

@@ -10,7 +10,6 @@ use futures::StreamExt;
 use super::super::terminal::failure::Failure;
 use super::super::terminal::sink::{Sink, Stop};
 use super::run::targets;
-use crate::lake::Lake;
 use crate::sql::{Options, Query, Session, SqlError, Writer};
 use crate::views::{Format, View};
 
@@ -28,10 +27,9 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let named = views
         .into_iter()
         .map(|(file, view)| (view.name().map_or_else(|| targets::stem(&file), str::to_owned), view));
-    let spill = spill(&lake)?;
     let options = Options {
         memory: (arguments.memory << 20) as usize,
-        spill: spill.as_ref().map(|folder| folder.path().to_owned()),
+        spill: Some(std::env::temp_dir()),
         terminology: arguments.terminology.load(Some(&arguments.lake.data))?,
     };
     let session = Session::new(&lake, &arguments.lake.scope(&lake), named.collect(), options).map_err(failure)?;
@@ -47,7 +45,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
             answered = answer(&arguments, &session, &statement, format) => answered,
         }
     });
-    // Tasks that compute have an end at their next pause; what they have spilled goes with the folder.
+    // Tasks that compute have an end at their next pause; what they have spilled goes with them.
     runtime.shutdown_timeout(std::time::Duration::from_secs(5));
     answered
 }
@@ -100,15 +98,6 @@ fn views(arguments: &Args) -> Result<Vec<(PathBuf, Arc<View>)>, Failure> {
     }
     Failure::all(faulty)?;
     Ok(views)
-}
-
-/// A folder for what memory has no room for; none for a sealed lake, of which nothing lies in clear.
-fn spill(lake: &Lake) -> Result<Option<tempfile::TempDir>, Failure> {
-    if lake.folder().keys().seals() {
-        return Ok(None);
-    }
-    let folder = tempfile::Builder::new().prefix("tabularium-sql").tempdir();
-    folder.map(Some).map_err(Failure::other)
 }
 
 fn failure(error: SqlError) -> Failure {

@@ -76,7 +76,8 @@ impl OpenFile {
         let file = handles.get(&path).map_err(io)?;
         let length = file.metadata().map_err(io)?.len();
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
-        let guarded = Guarded::open(&file, length, handles.keys()).map_err(parquet)?;
+        let is_held = handles.holds_in_clear(&path);
+        let guarded = Guarded::open_held(&file, length, handles.keys(), is_held).map_err(parquet)?;
         let (sealed, length) = (guarded.sealed_footer(&options), guarded.end);
         let raw = RawFile {
             file: &file,

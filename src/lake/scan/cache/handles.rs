@@ -26,7 +26,15 @@ pub(in crate::lake::scan) struct Handles {
     limit: usize,
     kept: Cache<Arc<Path>, Arc<File>>,
     /// Those that somebody holds open: they are found here, whether the file is still in its folder or not.
-    held: Mutex<FxHashMap<PathBuf, Weak<File>>>,
+    held: Mutex<FxHashMap<PathBuf, Holding>>,
+}
+
+/// A file that somebody holds open.
+struct Holding {
+    file: Weak<File>,
+    /// It is in clear, and the lake took such files when it was held first: it stays readable when the lake is sealed
+    /// meanwhile.
+    in_clear: bool,
 }
 
 impl Handles {
@@ -77,10 +85,12 @@ impl Handles {
         paths: impl Iterator<Item = &'p Path>,
     ) -> Result<Option<Vec<HeldHandle>>, ScanError> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.retain(|_, file| file.strong_count() > 0);
+        held.retain(|_, holding| holding.file.strong_count() > 0);
         let mut files = Vec::new();
         for path in paths {
-            let known = held.get(path).and_then(Weak::upgrade);
+            let before = held.get(path);
+            let is_admitted = before.is_some_and(|before| before.in_clear);
+            let known = before.and_then(|before| before.file.upgrade());
             let file = match known.or_else(|| self.kept.get(path)) {
                 Some(file) => file,
                 None => Arc::new(File::open(path).map_err(|source| ScanError::Io {
@@ -92,7 +102,19 @@ impl Handles {
                 path: path.to_owned(),
                 source: io::Error::other(error),
             })?;
-            held.insert(path.to_owned(), Arc::downgrade(&file));
+            // A file that an answer has held from before is the same file for this one.
+            let in_clear = key.is_none() && (is_admitted || self.keys.kind().takes_clear());
+            if key.is_none() && !in_clear {
+                return Err(ScanError::Io {
+                    path: path.to_owned(),
+                    source: io::Error::new(io::ErrorKind::InvalidData, "it is not sealed, and the lake is"),
+                });
+            }
+            let holding = Holding {
+                file: Arc::downgrade(&file),
+                in_clear,
+            };
+            held.insert(path.to_owned(), holding);
             files.push(HeldHandle { _file: file, _key: key });
             if held.len() > self.limit {
                 return Ok(None);
@@ -103,7 +125,14 @@ impl Handles {
 
     fn held(&self, path: &Path) -> Option<Arc<File>> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.get(path).and_then(Weak::upgrade)
+        held.get(path).and_then(|holding| holding.file.upgrade())
+    }
+
+    /// Whether somebody holds a file in clear, from when the lake took such files.
+    pub(in crate::lake::scan) fn holds_in_clear(&self, path: &Path) -> bool {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let holding = held.get(path).filter(|holding| holding.in_clear);
+        holding.is_some_and(|holding| holding.file.strong_count() > 0)
     }
 }
 

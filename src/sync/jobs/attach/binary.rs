@@ -2,8 +2,6 @@
 //! file.
 
 use std::borrow::Cow;
-use std::io;
-use std::path::Path;
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -48,11 +46,6 @@ struct Document<'d> {
     content_type: Option<Cow<'d, str>>,
     #[serde(borrow)]
     data: Option<Cow<'d, str>>,
-}
-
-/// Reads a file of JSON.
-pub(super) fn read(path: &Path) -> io::Result<Json> {
-    Ok(of_json(&std::fs::read(path)?))
 }
 
 /// What a text of JSON turns out to be.
@@ -129,12 +122,7 @@ mod tests {
 
     #[test]
     fn bytes_are_taken_out_of_json() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("x");
-        let of = |text: &str| {
-            std::fs::write(&path, text).unwrap();
-            read(&path).unwrap()
-        };
+        let of = |text: &str| of_json(text.as_bytes());
         let binary = |bytes: &[u8], content_type: Option<&str>| Json::Binary {
             bytes: bytes.to_vec(),
             content_type: content_type.map(str::to_owned),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::lake::{AttachmentWriter, LakeError, Sums};
+use crate::lake::{AttachmentWriter, Keys, LakeError, Sums};
 use crate::sync::client::{Answer, Client, Error, Realm};
 
 /// Bytes of an answer that is no file.
@@ -13,6 +13,8 @@ const SAID: usize = 64 << 10;
 pub(in crate::sync::jobs) struct Wish<'w> {
     pub(in crate::sync::jobs) accept: &'w str,
     pub(in crate::sync::jobs) path: &'w Path,
+    /// By what the file is sealed, if it is.
+    pub(in crate::sync::jobs) keys: &'w Keys,
     /// Bytes of the file.
     pub(in crate::sync::jobs) most: u64,
 }
@@ -67,17 +69,17 @@ pub(in crate::sync::jobs) async fn once(
     };
     let file = Some(match download.length().is_some_and(|length| length > most) {
         true => Err(NoFile::TooLarge),
-        false => written(&mut download, wish.path, most).await?,
+        false => written(&mut download, wish, most).await?,
     });
     Ok(Reply { answer, file })
 }
 
 async fn written(
     download: &mut crate::sync::client::Download,
-    path: &Path,
+    wish: Wish<'_>,
     most: u64,
 ) -> Result<Result<Sums, NoFile>, Error> {
-    let mut writer = match AttachmentWriter::create(path) {
+    let mut writer = match AttachmentWriter::create(wish.path, wish.keys) {
         Ok(writer) => writer,
         Err(error) => return Ok(Err(NoFile::Lost(error))),
     };

@@ -15,7 +15,7 @@ use super::Fetched;
 use super::binary::{self, Json};
 use super::download::{NoFile, Wish};
 use super::find::Wanted;
-use crate::lake::{AttachmentWriter, LakeError, Sums};
+use crate::lake::{AttachmentWriter, Keys, LakeError, Sums};
 use crate::sync::settings::Most;
 
 /// Attachments that are fetched at once; the source's gate decides how many of their requests are sent.
@@ -32,6 +32,8 @@ pub(super) struct One {
 /// What all of a job share.
 struct Work<'w> {
     source: &'w Source,
+    /// By what fetched files are sealed, if they are.
+    keys: &'w Keys,
     most: Most,
     /// Bytes of the job's records and attachments.
     taken: AtomicU64,
@@ -42,13 +44,14 @@ struct Work<'w> {
 /// Fetches all. An error means that nothing more will be had, or that the job was stopped.
 pub(super) async fn fetch_all(
     source: &Source,
-    spool: &Spool,
+    (spool, keys): (&Spool, &Keys),
     wanted: Vec<(Url, Wanted)>,
     most: Most,
     taken: u64,
 ) -> Result<Vec<One>, Trouble> {
     let work = Work {
         source,
+        keys,
         most,
         taken: AtomicU64::new(taken),
         decoding: Mutex::new(()),
@@ -101,6 +104,7 @@ impl Work<'_> {
         let wish = Wish {
             accept,
             path,
+            keys: self.keys,
             most: self.most.attachment,
         };
         let reply = match self.source.download(url.as_str(), wish).await {
@@ -137,7 +141,9 @@ impl Work<'_> {
     ) -> Result<Result<Fetched, Why>, Trouble> {
         let _turn = self.decoding.lock().await;
         let (path, most, said) = (path.to_owned(), self.most.attachment, said.map(str::to_owned));
-        let decoded = blocking(move || decode(path, sums, answered.as_deref(), said.as_deref(), most)).await?;
+        let keys = self.keys.clone();
+        let decoded = blocking(move || decode(path, &keys, sums, (answered.as_deref(), said.as_deref()), most));
+        let decoded = decoded.await?;
         match decoded {
             Ok(Some(Ok(fetched))) => Ok(Ok(fetched)),
             Ok(Some(Err(TooLarge))) => Ok(Err(Why::TooLarge(most))),
@@ -154,21 +160,21 @@ struct TooLarge;
 
 fn decode(
     path: PathBuf,
+    keys: &Keys,
     sums: Sums,
-    answered: Option<&str>,
-    said: Option<&str>,
+    (answered, said): (Option<&str>, Option<&str>),
     most: u64,
 ) -> Result<Option<Result<Fetched, TooLarge>>, LakeError> {
-    let read = binary::read(&path).map_err(|source| LakeError::Io {
+    let text = sums.read(&path).map_err(|source| LakeError::Io {
         action: "read",
         path: path.clone(),
         source,
     })?;
-    let (sums, content_type) = match read {
+    let (sums, content_type) = match binary::of_json(&text) {
         Json::Nothing => return Ok(None),
         Json::Other => (sums, binary::content_type(answered, said)),
         Json::Binary { bytes, content_type } => {
-            let mut writer = AttachmentWriter::create(&path)?;
+            let mut writer = AttachmentWriter::create(&path, keys)?;
             writer.write(&bytes)?;
             (writer.finish()?, binary::content_type(content_type.as_deref(), said))
         }

@@ -2,9 +2,7 @@
 //! source's FHIR base, and every reference to a Binary.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 use sha2::{Digest, Sha256};
@@ -17,6 +15,7 @@ use super::binary::hexadecimal;
 use crate::columns::json::{Tape, Value};
 use crate::fhir::{TypeId, facts};
 use crate::ingest::source_target;
+use crate::lake::scratch::TextFile;
 use crate::sync::client::Realm;
 
 /// Letters of an address that is looked at.
@@ -103,7 +102,7 @@ pub(super) struct Found {
     /// Ids of Binaries that came as records, with their bytes.
     pub(super) inline: BTreeSet<String>,
     /// Files with records that refer to something.
-    pub(super) in_files: Vec<PathBuf>,
+    pub(super) in_files: Vec<TextFile>,
 }
 
 impl Found {
@@ -114,25 +113,25 @@ impl Found {
 }
 
 /// Looks through files of records.
-pub(super) fn find(files: &[PathBuf], place: &Place) -> io::Result<Found> {
+pub(super) fn find(files: &[TextFile], place: &Place) -> io::Result<Found> {
     let mut found = Found::default();
     let mut tape = Tape::new();
-    for path in files {
+    for file in files {
         let mut any = false;
-        each_line(path, |line| {
+        each_line(file, |line| {
             any |= look(line, place, &mut tape, &mut found);
             Ok(())
         })?;
         if any {
-            found.in_files.push(path.clone());
+            found.in_files.push(file.clone());
         }
     }
     Ok(found)
 }
 
 /// Goes through the lines of a file.
-pub(super) fn each_line(path: &Path, mut visit: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
-    let mut reader = BufReader::with_capacity(256 << 10, File::open(path)?);
+pub(super) fn each_line(file: &TextFile, mut visit: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
+    let mut reader = BufReader::with_capacity(256 << 10, file.open()?);
     let mut line = String::new();
     while reader.read_line(&mut line)? > 0 {
         visit(line.trim_end_matches('\n'))?;
@@ -266,7 +265,7 @@ pub(super) mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.ndjson");
         std::fs::write(&path, lines.join("\n") + "\n").unwrap();
-        find(&[path], &place()).unwrap()
+        find(&[path.into()], &place()).unwrap()
     }
 
     #[test]

@@ -109,7 +109,7 @@ pub(super) async fn attach(
         }
     }
     let too_many = attached.tally.at_source;
-    let done = fetch::fetch_all(source, &spool, open, most, taken).await?;
+    let done = fetch::fetch_all(source, (&spool, whose.lake.folder().keys()), open, most, taken).await?;
     let mut gaps = Gaps::default();
     if too_many > 0 {
         gaps.note(Why::TooMany, too_many);

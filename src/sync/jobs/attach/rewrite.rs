@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,19 +12,20 @@ use super::super::spool::Spool;
 use super::Fate;
 use super::find::{Place, attachments, each_line, may_have_address};
 use crate::columns::json::{Edits, Tape, write_compact};
+use crate::lake::scratch::TextFile;
 
 /// Writes the records of these files again.
 pub(super) fn rewrite(
     spool: &Spool,
-    files: &[PathBuf],
+    files: &[TextFile],
     place: &Place,
     fates: &BTreeMap<Url, Fate>,
     id: &dyn Fn(&Url) -> Option<String>,
 ) -> io::Result<()> {
     let (mut tape, mut edits, mut text) = (Tape::new(), Edits::new(), Vec::new());
-    for path in files {
+    for file in files {
         let mut draft = spool.draft("rewritten")?;
-        each_line(path, |line| {
+        each_line(file, |line| {
             let rewritten = may_have_address(line)
                 && rewrite_line(line, place, fates, id, &mut tape, &mut edits, &mut text).is_some();
             match std::str::from_utf8(&text) {
@@ -33,7 +33,7 @@ pub(super) fn rewrite(
                 _ => draft.line(line),
             }
         })?;
-        spool.replace(draft, path)?;
+        spool.replace(draft, file)?;
     }
     Ok(())
 }

@@ -1,4 +1,7 @@
-//! Looking after a lake: erasing a person, backing up, checking, sealing.
+//! Looking after a lake: erasing a person, backing up, checking, sealing; and what a sealed lake costs.
+
+mod expunge;
+mod kinds;
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -112,6 +115,8 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
         });
     });
     group.finish();
+    expunge::benches(criterion, sample);
+    kinds::benches(criterion, sample);
 }
 
 fn of_kind(sample: &Sample, kind: &str) -> Copy {

@@ -1,0 +1,188 @@
+//! `$expunge` over HTTP, by a server in this process: the answer to the request, from which on nothing of the person is
+//! shown, and the erasure that follows.
+//!
+//! `TABULARIUM_BENCH_LAKE` names the data folder of another lake than the sample's. People are erased from it.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use criterion::{Criterion, SamplingMode};
+use serde_json::Value;
+use tabularium::consent::{Clock, LOCAL_APPLICATION, Store, Tokens};
+use tabularium::fhir::search_parameter::SearchParameters;
+use tabularium::http::{Limits, Options, Service, serve};
+use tabularium::ingest::Normalization;
+use tabularium::lake::{Lake, Mode};
+use tabularium::normalize::{Day, Knowledge};
+use tabularium::search::Engine;
+use tabularium::sync::carry_out_erasures;
+use tabularium::sync::client::{Client, Guard, HttpLimits};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+use super::{Copy, of_kind};
+use crate::sample::Sample;
+
+/// People of a lake that are erased at most.
+const PEOPLE: usize = 150;
+
+/// A served lake, and who is in it.
+struct Served {
+    address: SocketAddr,
+    store: Arc<Store>,
+    lake: Lake,
+    tokens: Tokens,
+    people: std::vec::IntoIter<String>,
+    _runtime: Runtime,
+    _copy: Option<Copy>,
+}
+
+/// What one `$expunge` took.
+struct Took {
+    answer: Duration,
+    /// Until the last byte is gone and the receipt is signed.
+    erasure: Duration,
+    files: u64,
+}
+
+pub(super) fn benches(criterion: &mut Criterion, sample: &Sample) {
+    let mut group = criterion.benchmark_group("care/expunge");
+    // A person can be erased once: few rounds, however short they are.
+    group
+        .sample_size(10)
+        .sampling_mode(SamplingMode::Flat)
+        .warm_up_time(Duration::from_millis(1))
+        .measurement_time(Duration::from_millis(1));
+    for kind in ["open", "sealed"] {
+        let mut served: Option<Served> = None;
+        let mut files = Vec::new();
+        let mut next = |of: fn(&Took) -> Duration| {
+            if served.as_ref().is_none_or(|served| served.people.len() == 0) {
+                served = Some(Served::start(sample, kind));
+            }
+            let took = served.as_mut().unwrap().expunge();
+            files.push(took.files);
+            of(&took)
+        };
+        group.bench_function(format!("answer/{kind}"), |bench| {
+            bench.iter_custom(|times| (0..times).map(|_| next(|took| took.answer)).sum());
+        });
+        group.bench_function(format!("erasure/{kind}"), |bench| {
+            bench.iter_custom(|times| (0..times).map(|_| next(|took| took.erasure)).sum());
+        });
+        if let Some(served) = served {
+            files.sort_unstable();
+            let resources: u64 = served.lake.info().unwrap().tables.iter().map(|table| table.rows).sum();
+            println!(
+                "care/expunge of one person in {resources} resources ({kind}): {} files rewritten or removed",
+                files[files.len() / 2]
+            );
+        }
+    }
+    group.finish();
+}
+
+impl Served {
+    fn start(sample: &Sample, kind: &str) -> Served {
+        let (copy, lake) = match std::env::var_os("TABULARIUM_BENCH_LAKE") {
+            Some(folder) => (None, Lake::open(PathBuf::from(folder)).unwrap()),
+            None => {
+                let copy = of_kind(sample, kind);
+                let lake = copy.open();
+                (Some(copy), lake)
+            }
+        };
+        let store = Arc::new(Store::open(lake.folder().path(), Clock::System).unwrap());
+        store.register_application(LOCAL_APPLICATION).unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let engine = Engine::new(lake.clone(), SearchParameters::builtin());
+        let page = runtime.block_on(sample.page_of(&engine, "Patient", &format!("_elements=id&_count={PEOPLE}")));
+        let page: Value = serde_json::from_slice(&page).unwrap();
+        let entries = page["entry"].as_array().unwrap().iter();
+        let people: Vec<String> = entries
+            .map(|entry| entry["resource"]["id"].as_str().unwrap().to_owned())
+            .collect();
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        let base_url = format!("http://{address}");
+        let service = Service::new(Options {
+            lake: lake.clone(),
+            store: store.clone(),
+            parameters: SearchParameters::builtin(),
+            terminology: Arc::default(),
+            base_url: base_url.clone(),
+            limits: Limits::default(),
+            explain: false,
+            sources: Client::new(Guard::Public, HttpLimits::default()).unwrap(),
+        })
+        .unwrap();
+        runtime.spawn(serve(listener, service, std::future::pending()));
+        Served {
+            tokens: Tokens::new(store.clone(), lake.clone(), &base_url),
+            address,
+            store,
+            lake,
+            people: people.into_iter(),
+            _runtime: runtime,
+            _copy: copy,
+        }
+    }
+
+    /// Asks for the next person to be erased, sees that nothing is shown any more, and waits for the erasure.
+    fn expunge(&mut self) -> Took {
+        let person = self.people.next().unwrap();
+        let of_patient = self.tokens.for_patient(LOCAL_APPLICATION, Mode::Live, &person).unwrap();
+        let of_application = self.tokens.for_application(LOCAL_APPLICATION, Mode::Live).unwrap();
+        let path = format!("/fhir/Patient/{person}");
+        assert_eq!(self.ask("GET", &path, &of_application.token).0, 200);
+        let (status, answer) = self.ask("POST", &format!("{path}/$expunge"), &of_patient.token);
+        assert_eq!(status, 200);
+        assert_eq!(self.ask("GET", &path, &of_application.token).0, 404, "hidden at once");
+        let rules = Normalization {
+            knowledge: Knowledge::default(),
+            today: Day(0),
+            tag_system_base: "https://records.example/tags".to_owned(),
+            observer: None,
+            dangling: BTreeMap::new(),
+        };
+        let before = self.files();
+        let begun = Instant::now();
+        carry_out_erasures(&self.store, &self.lake, 0, &rules).unwrap();
+        let erasure = begun.elapsed();
+        let after = self.files();
+        Took {
+            answer,
+            erasure,
+            files: before.iter().filter(|file| !after.contains(file)).count() as u64,
+        }
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let tables = &self.lake.picture().tables;
+        let files = tables.values().flat_map(|table| &table.files);
+        files.map(|file| file.path.clone()).collect()
+    }
+
+    /// The status of an answer, and the time until all of it is here.
+    fn ask(&self, method: &str, path: &str, token: &str) -> (u16, Duration) {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {token}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        );
+        let begun = Instant::now();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut reader = BufReader::new(stream);
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        reader.read_to_end(&mut Vec::new()).unwrap();
+        (line.split(' ').nth(1).unwrap().parse().unwrap(), begun.elapsed())
+    }
+}

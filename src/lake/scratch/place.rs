@@ -1,0 +1,48 @@
+//! Where a temporary file is made, and what a piece of it is authenticated with.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use crate::lake::store::private;
+
+/// Bytes of a piece, in clear. Who asks for a few bytes waits for one piece.
+pub(super) const PIECE: usize = 16 << 10;
+
+/// A file that goes with the process, however that ends, and that only its user may open.
+pub(super) fn unnamed(folder: &Path) -> io::Result<File> {
+    let path = folder.join(format!("scratch-{}", uuid::Uuid::new_v4()));
+    let file = private::options().read(true).write(true).create_new(true).open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
+/// Two numbers, as a piece is authenticated with them.
+pub(super) fn named(one: u64, other: u64) -> [u8; 16] {
+    let mut place = [0; 16];
+    place[..8].copy_from_slice(&one.to_le_bytes());
+    place[8..].copy_from_slice(&other.to_le_bytes());
+    place
+}
+
+/// What is said where a piece does not open.
+pub(super) fn changed() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "a temporary file has other bytes than were written",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_process_may_read_the_file() {
+        use std::os::unix::fs::MetadataExt;
+
+        let folder = tempfile::tempdir().unwrap();
+        let about = unnamed(folder.path()).unwrap().metadata().unwrap();
+        assert_eq!((about.mode() & 0o077, about.nlink()), (0, 0));
+    }
+}
