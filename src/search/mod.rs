@@ -23,6 +23,7 @@ pub use includes::included::IncludeLimits;
 pub use paging::pin::Pin;
 pub use parameters::declared::{COMMON, Common, PREFIXES};
 pub use parameters::filter_expression::with_alternatives;
+pub use parameters::raw;
 pub(crate) use parameters::result::shown;
 pub use parameters::result::{DEFAULT_COUNT, MAX_COUNT};
 pub use record::members::{Extent, Member, RecordRequest};

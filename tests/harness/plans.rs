@@ -48,8 +48,9 @@ impl Traveling {
         }
     }
 
-    /// Writes a plan, then runs it here. `None` where it fails.
-    pub(crate) fn add(&mut self, label: &str, plan: &Arc<dyn ExecutionPlan>) -> Option<()> {
+    /// Writes a plan, then runs it here, once: what a sort has learned it does not forget. Its rows; `None` where it
+    /// fails.
+    pub(crate) fn add(&mut self, label: &str, plan: &Arc<dyn ExecutionPlan>) -> Option<Vec<String>> {
         let written = self.codec.encode(plan);
         let written = written.unwrap_or_else(|error| panic!("{label}: {error}\n{}", shown(plan)));
         let rows = self.rows(plan)?;
@@ -57,8 +58,13 @@ impl Traveling {
         assert_eq!(self.codec.encode(plan).unwrap().len(), written.len(), "{label}");
         let file = self.file(&format!("{}.plan", self.known.len()), &written);
         let label = label.to_owned();
-        self.known.push(Known { label, file, rows });
-        Some(())
+        let known = Known {
+            label,
+            file,
+            rows: rows.clone(),
+        };
+        self.known.push(known);
+        Some(rows)
     }
 
     /// The rows of a plan in this process, as NDJSON.
@@ -88,6 +94,9 @@ impl Traveling {
 
     /// Runs all plans in a fresh process, where each must give the same rows. How many gave rows.
     pub(crate) fn arrive(&self) -> usize {
+        if self.known.is_empty() {
+            return 0;
+        }
         let mut files: Vec<PathBuf> = self.known.iter().map(|known| known.file.clone()).collect();
         // An empty line follows each plan only where there are several.
         files.extend(files.last().cloned());

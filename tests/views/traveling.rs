@@ -56,8 +56,8 @@ fn together(lake: &Lake, views: &[(String, Arc<View>)], traveling: &mut Travelin
     }
     for views in types.into_values().filter(|views| views.len() > 1) {
         let table = table(lake, &application("local"), &views[0]);
-        let run = SharedRun::new(&table, views, &Resources::default(), Some(3));
-        let run = futures::executor::block_on(run).unwrap();
+        let resources = Resources::default();
+        let run = futures::executor::block_on(SharedRun::new(&table, views, &resources, Some(3))).unwrap();
         traveling.add("views over one scan", run.plan()).unwrap();
     }
 }
@@ -109,7 +109,7 @@ fn what_a_run_is_asked_for_travels_with_its_plan() {
             None,
             0,
         ),
-        ("ann", of_ann, None, 19),
+        ("ann", of_ann, None, 18),
     ];
     for (name, resources, limit, count) in asked {
         let run = run(&lake, &application("local"), &view, &resources, limit);
@@ -124,7 +124,7 @@ fn what_a_run_is_asked_for_travels_with_its_plan() {
     // A patient sees the same in the other process, and nothing else.
     let ann = records::patient(&lake, "local", "ann");
     let run = run(&lake, &ann, &view, &Resources::default(), None);
-    assert_eq!(traveling.rows(run.plan()).unwrap().len(), 19);
+    assert_eq!(traveling.rows(run.plan()).unwrap().len(), 18);
     traveling.add("as ann", run.plan()).unwrap();
     assert_eq!(traveling.arrive(), 5);
 }
