@@ -1,12 +1,13 @@
 //! Scans: what one was planned from, from which the table plans it again.
 
+use datafusion::physical_plan::ExecutionPlan;
+
 use super::error::CodecError;
 use super::filters;
 use super::forms::{ReachForm, ScanForm, StretchForm, TableForm};
 use super::operators::Travel;
 use crate::lake::scan::{LakeScanExec, Order, Reach, ScanRequest};
 use crate::search::written::order;
-use datafusion::physical_plan::ExecutionPlan;
 
 const SCAN: &str = "a scan";
 

@@ -116,7 +116,7 @@ impl Reference {
     }
 
     /// The same with the text of the condition.
-    pub(in crate::search) fn from_text(self, origin: Arc<Origin>) -> Reference {
+    pub(in crate::search) fn with_origin(self, origin: Arc<Origin>) -> Reference {
         Reference {
             origin: Some(origin),
             ..self

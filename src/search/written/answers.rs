@@ -152,7 +152,7 @@ impl Reader<'_> {
             return Ok(late);
         }
         let link = Reference::of(self.ty, join, label).ok_or(WrittenError::Otherwise(CONDITION))?;
-        let late = Arc::new(link.from_text(Arc::new(self.origin.clone())).late());
+        let late = Arc::new(link.with_origin(Arc::new(self.origin.clone())).late());
         self.lates.keep(number, &late);
         Ok(late)
     }

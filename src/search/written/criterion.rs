@@ -1,6 +1,9 @@
 //! A criterion as another process reads it: the text that it was resolved from, with the answers to its conditions on
 //! other resources, or, where a search has made it up, what it is made of.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::super::criteria::criterion::{Condition, Criterion};
@@ -63,12 +66,8 @@ impl WrittenCriterion {
     }
 
     /// The condition that a plan's semi-join will tell.
-    pub(super) fn of_late(
-        engine: &Engine,
-        late: &std::sync::Arc<Late>,
-        lates: &Lates,
-    ) -> Result<WrittenCriterion, WrittenError> {
-        let link = (late.link() as &dyn std::any::Any).downcast_ref::<Reference>();
+    pub(super) fn of_late(engine: &Engine, late: &Arc<Late>, lates: &Lates) -> Result<WrittenCriterion, WrittenError> {
+        let link = (late.link() as &dyn Any).downcast_ref::<Reference>();
         let origin = link
             .and_then(Reference::origin)
             .ok_or(WrittenError::NoText(CRITERION))?;

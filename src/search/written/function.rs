@@ -1,9 +1,8 @@
 //! Sort keys, by the names of their parameters, and the order that a scan is told.
 
+use datafusion::logical_expr::ScalarUDF;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use datafusion::logical_expr::ScalarUDF;
 
 use super::super::criteria::key_function;
 use super::super::engine::Engine;
