@@ -10,6 +10,7 @@
 pub mod backup;
 pub mod bench;
 pub mod cli;
+pub mod codec;
 pub mod columns;
 pub mod consent;
 pub mod fhir;

@@ -8,7 +8,7 @@ use super::lake::lake_key::LakeKey;
 use super::lake::seal;
 use super::lake::{backup, check, compact, erase, generate, import, info, restore};
 use super::query::sql;
-use super::query::{everything, fhirpath, pdf, run as run_view, search, summary, validate_view};
+use super::query::{everything, fhirpath, pdf, run as run_view, run_plan, search, summary, validate_view};
 use super::service::bench;
 use super::service::{app, audit, consents, console, demo, endpoint, keys, receipt, sandbox, serve, sync, token};
 use super::tables::{normalize, plans, terminology};
@@ -36,6 +36,7 @@ enum Command {
     Normalize(normalize::Args),
     Info(info::Args),
     Run(run_view::Args),
+    RunPlan(run_plan::Args),
     Sandbox(sandbox::Args),
     Search(search::SearchArgs),
     Explain(search::ExplainArgs),
@@ -85,6 +86,7 @@ fn carry_out(command: Command) -> Result<(), Failure> {
         Command::Normalize(arguments) => normalize::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Run(arguments) => run_view::run(arguments),
+        Command::RunPlan(arguments) => run_plan::run(arguments),
         Command::Sandbox(arguments) => sandbox::run(arguments),
         Command::Search(arguments) => search::search(arguments),
         Command::Explain(arguments) => search::explain(arguments),

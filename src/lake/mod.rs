@@ -17,6 +17,7 @@ pub mod picture;
 pub mod scan;
 pub mod scratch;
 pub mod seal;
+mod signature;
 pub mod store;
 
 pub use attachment::{
@@ -36,6 +37,7 @@ pub use owners::scope::{Mode, PatientScope, Scope};
 pub use picture::{DataFile, DeleteFile, Picture, TablePicture};
 pub use scan::{Locator, Person, Row, ScanRequest, ScopedTable};
 pub use seal::{FileKey, Kek, KekSource, KeyId, Keys, Kind, SealError};
+pub use signature::SIGNATURE;
 pub use store::folder::Folder;
 pub use store::info::{LakeInfo, TableInfo};
 pub use store::open::{Lake, LakeOptions, REFRESH};

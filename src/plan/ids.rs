@@ -1,5 +1,6 @@
 //! The set of ids that a plan's rows come to: the build side of a semi-join.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
@@ -26,7 +27,7 @@ use crate::lake::scan::IdSet;
 const BATCH: usize = 8_192;
 
 /// Takes ids from rows.
-pub trait Take: fmt::Debug + Send + Sync {
+pub trait Take: Any + fmt::Debug + Send + Sync {
     /// What is taken, as plans show it.
     fn label(&self) -> &str;
 
@@ -72,6 +73,11 @@ impl IdsExec {
     pub async fn ids(&self, context: &Arc<TaskContext>) -> Result<Arc<IdSet>> {
         let found = self.found.get_or_try_init(|| self.collect(context)).await?;
         Ok(found.clone())
+    }
+
+    /// What takes the ids from its rows.
+    pub fn take(&self) -> &dyn Take {
+        self.take.as_ref()
     }
 
     /// What is collected, as plans show it.

@@ -1,7 +1,8 @@
 //! A condition on the rows of one scan that is known once others have run: the dynamic filter of a semi-join.
 
+use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow::array::{BooleanArray, RecordBatch};
 use datafusion::common::{Result, internal_err};
@@ -10,7 +11,7 @@ use crate::fhir::storage::LeafSet;
 use crate::lake::scan::{IdSet, Necessary, Predicate};
 
 /// What ids mean for the rows of a table.
-pub trait Link: fmt::Debug + Send + Sync {
+pub trait Link: Any + fmt::Debug + Send + Sync {
     /// The condition that these ids make, one set for each plan that was run.
     fn condition(&self, ids: &[Arc<IdSet>]) -> Result<Arc<dyn Predicate>>;
 }
@@ -35,6 +36,11 @@ impl Late {
             nothing: Necessary::default(),
             known: OnceLock::new(),
         }
+    }
+
+    /// What the ids mean.
+    pub fn link(&self) -> &dyn Link {
+        self.link.as_ref()
     }
 
     /// Whether the ids have been told.
@@ -74,5 +80,35 @@ impl Predicate for Late {
             Some(known) => known.keep(batch),
             None => internal_err!("the condition '{}' is asked before it is known", self.label),
         }
+    }
+}
+
+/// The conditions of this kind that one plan holds, by number: a filter and the semi-join that tells it name the same.
+#[derive(Debug, Default)]
+pub struct Lates(Mutex<Vec<(usize, Arc<Late>)>>);
+
+impl Lates {
+    /// The number of a condition.
+    pub fn number(&self, late: &Arc<Late>) -> usize {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((number, _)) = known.iter().find(|(_, other)| Arc::ptr_eq(late, other)) {
+            return *number;
+        }
+        let number = known.len();
+        known.push((number, late.clone()));
+        number
+    }
+
+    /// The condition of a number.
+    pub fn get(&self, number: usize) -> Option<Arc<Late>> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known.iter().find(|(other, _)| *other == number);
+        found.map(|(_, late)| late.clone())
+    }
+
+    /// Gives a condition a number.
+    pub fn keep(&self, number: usize, late: &Arc<Late>) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.push((number, late.clone()));
     }
 }

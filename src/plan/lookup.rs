@@ -1,5 +1,6 @@
 //! Rows that are looked up rather than scanned, as the leaf of a plan.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use datafusion::physical_plan::{
 use futures::stream;
 
 /// Finds a few rows.
-pub trait Lookup: fmt::Debug + Send + Sync {
+pub trait Lookup: Any + fmt::Debug + Send + Sync {
     /// What is looked up, as plans show it.
     fn label(&self) -> &str;
 
@@ -52,6 +53,11 @@ impl LookupExec {
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
         }
+    }
+
+    /// What is looked up.
+    pub fn lookup(&self) -> &dyn Lookup {
+        self.lookup.as_ref()
     }
 }
 

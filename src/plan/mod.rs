@@ -21,7 +21,7 @@ mod top_k;
 
 pub use ahead::{Ahead, Died, Pace, Part, Parts};
 pub use ids::{IdsExec, Take};
-pub use late::{Late, Link};
+pub use late::{Late, Lates, Link};
 pub use limit::{Limit, OrderedLimit};
 pub use lookup::{Lookup, LookupExec};
 pub use memory::runtime;

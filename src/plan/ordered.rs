@@ -59,6 +59,11 @@ impl OrderedLimitExec {
         }
     }
 
+    /// Which rows it takes.
+    pub fn limit(&self) -> Limit {
+        self.limit
+    }
+
     /// What it takes rows of.
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input

@@ -114,6 +114,18 @@ impl SemiJoinExec {
     }
 }
 
+impl SemiJoinExec {
+    /// What it is on.
+    pub fn on(&self) -> &On {
+        &self.on
+    }
+
+    /// The rows that it leaves, where the ids were known before: the other side was planned with them.
+    pub fn settled(&self) -> Option<&Arc<dyn ExecutionPlan>> {
+        self.on.late.is_none().then_some(&self.left)
+    }
+}
+
 impl DisplayAs for SemiJoinExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "SemiJoinExec: on=[{}]", self.on.label)

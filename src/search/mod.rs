@@ -13,6 +13,7 @@ mod paging;
 mod parameters;
 mod record;
 mod run;
+pub mod written;
 
 pub use bundle::attached::with_base;
 pub use bundle::subset::Subset;

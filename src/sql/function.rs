@@ -18,6 +18,7 @@ use datafusion::logical_expr::{
 use serde_json::json;
 
 use super::tables;
+use super::written::WrittenCall;
 use crate::fhir::storage::TEXT;
 use crate::fhir::{TypeId, facts};
 use crate::terminology::Terminology;
@@ -213,10 +214,34 @@ impl OverColumns {
             named: shown(name_of(called.is_list), call),
             columns,
             guarded,
-            signature: Signature::one_of(
-                vec![TypeSignature::Nullary, TypeSignature::VariadicAny],
-                Volatility::Immutable,
-            ),
+            signature: of_columns(),
+        }
+    }
+
+    /// What it is made of.
+    pub(super) fn written(&self) -> WrittenCall {
+        WrittenCall {
+            view: self.view.written(),
+            text: self.text.clone(),
+            is_list: self.is_list,
+            named: self.named.clone(),
+            columns: self.columns.clone(),
+            guarded: self.guarded,
+        }
+    }
+
+    /// The same from what it was made of; `view` is the expression's.
+    pub(super) fn read(written: WrittenCall, view: Arc<View>) -> OverColumns {
+        OverColumns {
+            schema: view.typed_schema(),
+            ty: view.resource(),
+            view,
+            text: written.text,
+            is_list: written.is_list,
+            named: written.named,
+            columns: written.columns,
+            guarded: written.guarded,
+            signature: of_columns(),
         }
     }
 
@@ -261,6 +286,14 @@ impl OverColumns {
         }
         Ok(values)
     }
+}
+
+/// Any columns, or none.
+fn of_columns() -> Signature {
+    Signature::one_of(
+        vec![TypeSignature::Nullary, TypeSignature::VariadicAny],
+        Volatility::Immutable,
+    )
 }
 
 impl PartialEq for OverColumns {

@@ -12,8 +12,10 @@ mod rewrite;
 mod session;
 mod statement;
 mod tables;
+mod written;
 
 pub use error::SqlError;
 pub use output::Writer;
 pub use query::Query;
 pub use session::{Options, Session};
+pub use written::{WrittenCall, read_call, write_call};

@@ -29,6 +29,11 @@ impl Query {
         self.physical.schema()
     }
 
+    /// What runs.
+    pub fn physical(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.physical
+    }
+
     /// Whether the plan is wanted in the place of rows.
     pub fn is_plan(&self) -> bool {
         self.shows.is_some()

@@ -13,6 +13,7 @@ mod plan;
 mod run;
 mod shared;
 mod view;
+mod written;
 
 pub use definition::check::Checked;
 pub use definition::column::{Column, Kind, Tag};
@@ -31,3 +32,4 @@ pub use plan::typed::TypedExec;
 pub use run::{Page, Resources, Run};
 pub use shared::{Event, Events, SharedRows, SharedRun};
 pub use view::View;
+pub use written::{WrittenPredicate, WrittenView, read_predicate, write_predicate};

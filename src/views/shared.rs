@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use arrow::array::RecordBatch;
 use datafusion::common::internal_datafusion_err;
+use datafusion::physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use futures::stream::iter;
 
@@ -91,6 +92,11 @@ impl SharedRun {
             provider,
             limit,
         })
+    }
+
+    /// The plan that runs.
+    pub fn plan(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.planned.physical
     }
 
     /// The plan, for `explain`: what is asked and what runs, with the filters that the scan took over and, of what has

@@ -32,6 +32,10 @@ pub struct View {
     pub(super) parts: usize,
     /// What running it may cost, beyond what the data account for.
     pub(super) budget: WorkBudget,
+    /// The ViewDefinition that it was read from.
+    pub(super) definition: Arc<[u8]>,
+    /// Which of the definition's columns it has, in its order; `None` for all.
+    pub(super) projected: Option<Arc<[usize]>>,
 }
 
 /// Whose names of elements expressions may have.

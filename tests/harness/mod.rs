@@ -11,6 +11,7 @@ pub(crate) mod kind;
 pub(crate) mod lake;
 pub(crate) mod mutate;
 pub(crate) mod payer;
+pub(crate) mod plans;
 pub(crate) mod process;
 pub(crate) mod records;
 pub(crate) mod report;

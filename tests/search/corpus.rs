@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
+use datafusion::physical_plan::ExecutionPlan;
 use serde_json::Value;
 use tabularium::fhir::facts;
 use tabularium::fhir::search_parameter::SearchParameters;
@@ -98,6 +99,11 @@ impl Corpus {
         };
         let bundle = self.runtime.block_on(engine.search(&request))?;
         Ok(serde_json::from_slice(&bundle).unwrap())
+    }
+
+    /// The plans of a search by an engine.
+    pub(super) fn plans(&self, engine: &Engine, request: &Request<'_>) -> Vec<Arc<dyn ExecutionPlan>> {
+        self.runtime.block_on(engine.plans(request)).unwrap()
     }
 
     /// One page of a search as it may stand in an address, of a type or of several; `None` where its type is none.

@@ -12,7 +12,7 @@ fn reference(ty: &str, id: String) -> Value {
     json!({"reference": format!("{ty}/{id}")})
 }
 
-fn records() -> Small {
+pub(super) fn records() -> Small {
     let observation = |at: usize| {
         json!({"resourceType": "Observation", "id": format!("o{at}"), "status": "final",
             "subject": reference("Patient", format!("p{}", at % 3)),

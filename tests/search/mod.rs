@@ -25,5 +25,6 @@ mod sorting;
 mod specification;
 mod system;
 mod terminology;
+mod traveling;
 mod walks;
 mod ways;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::physical_plan::ExecutionPlan;
 use serde_json::Value;
 use tabularium::fhir::facts;
 use tabularium::fhir::search_parameter::SearchParameters;
@@ -99,6 +100,27 @@ impl Small {
             }
         };
         Ok(serde_json::from_slice(&bundle).unwrap())
+    }
+
+    /// The plans of an application's search.
+    pub(super) fn plans(&self, query: &str) -> Vec<Arc<dyn ExecutionPlan>> {
+        self.plans_of(&self.engine, &records::application("local"), query)
+    }
+
+    /// The plans of a search by an engine over the lake.
+    pub(super) fn plans_of(&self, engine: &Engine, scope: &Arc<Scope>, query: &str) -> Vec<Arc<dyn ExecutionPlan>> {
+        let (name, parameters) = query.split_once('?').unwrap_or((query, ""));
+        let request = Request {
+            scope,
+            ty: facts().lookup(name).unwrap(),
+            parameters: &raw::parse(parameters),
+            compartment: None,
+            handling: Handling::Strict,
+            now: NOW,
+            base: BASE,
+        };
+        let planned = self.runtime.block_on(engine.plans(&request));
+        planned.unwrap_or_else(|error| panic!("{query}: {error}"))
     }
 
     /// How an application's search came about, as programs are told; of a type in a compartment, where the query begins

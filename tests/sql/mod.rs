@@ -5,6 +5,7 @@ mod differential; // the same questions by SQL and by `tabularium run`
 mod reads; // what a statement reads, and what the scan decides
 mod refusals; // statements that write, names that are not there, results that cannot be
 mod scope; // whose rows a statement sees
+mod traveling; // plans of statements in another process
 
 use std::path::{Path, PathBuf};
 use std::process::Output;

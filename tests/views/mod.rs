@@ -17,6 +17,7 @@ mod pruning;
 mod several;
 mod stream;
 mod suite;
+mod traveling;
 mod typed;
 mod validate;
 mod validate_view;

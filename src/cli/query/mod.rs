@@ -6,6 +6,7 @@ pub(super) mod fhirpath;
 pub(super) mod pdf;
 pub(super) mod record;
 pub(super) mod run;
+pub(super) mod run_plan;
 pub(super) mod search;
 pub(super) mod sql;
 pub(super) mod summary;

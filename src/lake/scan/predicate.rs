@@ -5,6 +5,7 @@
 //! One scalar function carries all kinds of them, so that a `Filter` node of a plan holds them like any other
 //! expression. How the scan uses what they say is `lower`'s to decide.
 
+use std::any::Any;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use super::prune::Prune;
 use crate::fhir::storage::{EVERYTHING, LeafSet};
 
 /// A condition on the rows of a table.
-pub trait Predicate: fmt::Debug + Send + Sync {
+pub trait Predicate: Any + fmt::Debug + Send + Sync {
     /// The condition as plans and accounts show it.
     fn label(&self) -> &Arc<str>;
 
@@ -83,7 +84,12 @@ pub fn expression(predicate: Arc<dyn Predicate>, schema: &Schema) -> Expr {
 
 /// A predicate as an expression over these columns, of which there is one at least for each that the predicate reads.
 pub fn expression_over(predicate: Arc<dyn Predicate>, arguments: Vec<Expr>) -> Expr {
-    let function = PredicateFunction {
+    function(predicate).call(arguments)
+}
+
+/// The function that carries a predicate.
+pub fn function(predicate: Arc<dyn Predicate>) -> ScalarUDF {
+    ScalarUDF::from(PredicateFunction {
         name: format!("[{}]", predicate.label()),
         predicate: predicate.into(),
         // No column that it reads may be stored.
@@ -91,8 +97,13 @@ pub fn expression_over(predicate: Arc<dyn Predicate>, arguments: Vec<Expr>) -> E
             vec![TypeSignature::Nullary, TypeSignature::VariadicAny],
             Volatility::Immutable,
         ),
-    };
-    ScalarUDF::from(function).call(arguments)
+    })
+}
+
+/// The predicate that a function carries, if it carries one.
+pub fn carried(function: &ScalarUDF) -> Option<&Arc<dyn Predicate>> {
+    let function = function.inner().downcast_ref::<PredicateFunction>()?;
+    Some(&function.predicate)
 }
 
 /// Whether an expression is a predicate.
@@ -105,8 +116,7 @@ pub(super) fn predicate(expression: &Expr) -> Option<&Arc<dyn Predicate>> {
     let Expr::ScalarFunction(call) = expression else {
         return None;
     };
-    let function = call.func.inner().downcast_ref::<PredicateFunction>()?;
-    Some(&function.predicate)
+    carried(&call.func)
 }
 
 /// The function that carries a predicate through plans. Its arguments are the columns that the predicate reads.

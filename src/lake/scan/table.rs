@@ -178,6 +178,11 @@ impl ScopedTable {
         self.picture.snapshot
     }
 
+    /// Whether its files are held, so that none goes away before it is dropped.
+    pub fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
     /// How many resources of the type are stored, whoever may see them.
     pub fn stored(&self) -> u64 {
         self.table.as_ref().map_or(0, |table| table.rows)

@@ -51,6 +51,7 @@ pub(in crate::search) fn of_any(
             Ok(Criterion {
                 condition: Condition::Any(parts),
                 label,
+                origin: None,
             })
         }
     }

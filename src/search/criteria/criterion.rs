@@ -14,6 +14,7 @@ use super::super::parameters::result::invalid;
 use super::super::parameters::values::ReferenceValue;
 use super::super::run::contained;
 use super::matcher::{self, Matcher};
+use super::origin::Origin;
 use super::pushdown;
 use super::tuples::TupleSet;
 use super::words::Words;
@@ -30,6 +31,8 @@ pub(in crate::search) struct Criterion {
     pub(in crate::search) condition: Condition,
     /// The criterion as text, for `explain`.
     pub(in crate::search) label: String,
+    /// The text that it was resolved from, if it was; plans that travel say it again.
+    pub(in crate::search) origin: Option<Arc<Origin>>,
 }
 
 /// What a criterion asks.
@@ -230,6 +233,7 @@ impl Criterion {
         Criterion {
             condition: Condition::Values { compiled, test },
             label,
+            origin: None,
         }
     }
 

@@ -24,16 +24,26 @@ use crate::lake::scan::{Order, Reach};
 pub(in crate::search) fn expression(key: &SortKey, schema: &Schema) -> Expr {
     let fields = schema.fields().iter().map(|field| field.name().as_str());
     let mut columns: Vec<&str> = fields.filter(|column| key.reads(column)).collect();
-    let function = KeyFunction {
-        name: format!("sort_{}", key.compiled.parameter.code),
-        key: Arc::new(key.clone()).into(),
-        signature: Signature::variadic_any(Volatility::Immutable),
-    };
     // A function of no columns is not called for each row; the id stands in where no column was ever stored.
     if columns.is_empty() {
         columns.push("id");
     }
-    ScalarUDF::from(function).call(columns.into_iter().map(ident).collect())
+    function(key).call(columns.into_iter().map(ident).collect())
+}
+
+/// The function that yields the key.
+pub(in crate::search) fn function(key: &SortKey) -> ScalarUDF {
+    ScalarUDF::from(KeyFunction {
+        name: format!("sort_{}", key.compiled.parameter.code),
+        key: Arc::new(key.clone()).into(),
+        signature: Signature::variadic_any(Volatility::Immutable),
+    })
+}
+
+/// The key that a function yields, if it yields one.
+pub(in crate::search) fn key_of(function: &ScalarUDF) -> Option<&SortKey> {
+    let function = function.inner().downcast_ref::<KeyFunction>()?;
+    Some(&function.key)
 }
 
 /// What statistics can tell of the order by a key: of dates, where they begin or end.
@@ -75,7 +85,7 @@ pub(in crate::search) fn order(key: &SortKey) -> Option<Order> {
 
 /// The bound of the first key in a filter of DataFusion's sort: `key > bound`, and behind `OR` what decides between
 /// equals.
-fn threshold(filter: &Arc<dyn PhysicalExpr>) -> Option<i64> {
+pub(in crate::search) fn threshold(filter: &Arc<dyn PhysicalExpr>) -> Option<i64> {
     let mut expression = filter.downcast_ref::<BinaryExpr>()?;
     while *expression.op() == Operator::Or {
         expression = expression.left().downcast_ref::<BinaryExpr>()?;

@@ -6,6 +6,7 @@ pub(super) mod filter;
 pub(super) mod hierarchy;
 pub(super) mod key_function;
 pub(super) mod matcher;
+pub(super) mod origin;
 pub(super) mod plain_columns;
 pub(super) mod predicate;
 pub(super) mod pushdown;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::{BooleanArray, RecordBatch};
 use datafusion::common::DataFusionError;
 
+use super::super::joins::binding::Filed;
 use super::super::parameters::query::Query;
 use super::criterion::{Condition, Criterion};
 use super::{filter, pushdown};
@@ -13,13 +14,15 @@ use crate::lake::scan::{Necessary, Predicate};
 
 /// A criterion of a query.
 #[derive(Debug)]
-struct Asked {
-    criterion: Criterion,
+pub(in crate::search) struct Asked {
+    pub(in crate::search) criterion: Criterion,
     label: Arc<str>,
     leaves: LeafSet,
     necessary: Necessary,
     /// Whether values in plain columns are compared where they lie.
-    plain: bool,
+    pub(in crate::search) plain: bool,
+    /// Whose compartments the query asks for, and under whom their rows lie.
+    pub(in crate::search) filed: Option<Filed>,
 }
 
 /// A query's criteria; all must hold. Without `pushdown` each is evaluated on every row, by its program.
@@ -42,6 +45,7 @@ pub(in crate::search) fn one(query: &Query, criterion: &Criterion, pushdown: boo
             false => Necessary::default(),
         },
         plain: pushdown,
+        filed: query.filed.clone(),
     })
 }
 

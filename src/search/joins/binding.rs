@@ -68,8 +68,8 @@ pub(in crate::search) fn is_of_people(ty: TypeId, criterion: &Criterion) -> bool
 /// Patients whose compartments are asked for, and under whom their own rows lie.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct Filed {
-    patients: Arc<[String]>,
-    owners: Arc<[i64]>,
+    pub(in crate::search) patients: Arc<[String]>,
+    pub(in crate::search) owners: Arc<[i64]>,
 }
 
 impl Filed {

@@ -61,6 +61,12 @@ impl Canonicals {
         }
     }
 
+    /// Each URL with its versions.
+    pub(in crate::search) fn iter(&self) -> impl Iterator<Item = (&str, Vec<Option<&str>>)> {
+        let urls = self.urls.iter();
+        urls.map(|(url, versions)| (&**url, versions.iter().map(Option::as_deref).collect()))
+    }
+
     /// Whether there are none.
     pub(in crate::search) fn is_empty(&self) -> bool {
         self.urls.is_empty()

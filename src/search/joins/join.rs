@@ -312,11 +312,12 @@ pub(in crate::search) fn values(compiled: &Arc<Compiled>, matchers: Vec<Matcher>
     }
 }
 
-fn either(outside: Condition, inside: Option<Condition>) -> Condition {
+pub(in crate::search) fn either(outside: Condition, inside: Option<Condition>) -> Condition {
     let Some(inside) = inside else { return outside };
     let part = |condition, label: &str| Criterion {
         condition,
         label: label.to_owned(),
+        origin: None,
     };
     Condition::Any(vec![
         part(outside, "refers to a match"),

@@ -8,6 +8,7 @@ use datafusion::common::Result;
 use super::super::SearchError;
 use super::super::criteria::criterion::{Condition, Criterion, Join};
 use super::super::criteria::matcher::Matcher;
+use super::super::criteria::origin::Origin;
 use super::super::criteria::{filter, predicate};
 use super::super::engine::Engine;
 use super::super::parameters::parameter::Compiled;
@@ -35,7 +36,7 @@ impl Engine {
         let Condition::Join(join) = &asked.condition else {
             return Ok(None);
         };
-        let link = Reference::of(table, join, &asked.label);
+        let link = Reference::of(table.ty(), join, &asked.label);
         let Some(link) = link.filter(|_| self.sessions().pushes_down()) else {
             return Ok(None);
         };
@@ -68,40 +69,64 @@ impl Engine {
             }
             Join::List { .. } | Join::Hierarchy { .. } => return Ok(None),
         }
-        let leaves = filter::leaves(std::slice::from_ref(&of_none));
-        let late = Late::new(asked.label.as_str().into(), leaves, Box::new(link));
-        Ok(Some((Arc::new(late), ids)))
+        let link = Reference {
+            origin: asked.origin.clone(),
+            ..link
+        };
+        Ok(Some((Arc::new(link.late()), ids)))
     }
 }
 
 /// That a row refers to one of the resources found, or that it is one of them.
 #[derive(Debug)]
-struct Reference {
+pub(in crate::search) struct Reference {
     ty: TypeId,
     compiled: Arc<Compiled>,
     /// The types of what is referred to, one for each plan; `None` for the rows' own ids.
     to: Option<Vec<TypeId>>,
     label: String,
+    /// The text of the condition.
+    origin: Option<Arc<Origin>>,
 }
 
 impl Reference {
     /// `None` where ids are not all that decides.
-    fn of(table: &ScopedTable, join: &Join, label: &str) -> Option<Reference> {
+    pub(in crate::search) fn of(ty: TypeId, join: &Join, label: &str) -> Option<Reference> {
         let (compiled, to) = match join {
             Join::Chain { compiled, targets } => {
                 let by_url = targets.iter().any(|(ty, _)| compiled.follows_urls(*ty));
                 let types = targets.iter().map(|(ty, _)| *ty).collect();
                 (!by_url).then_some((compiled, Some(types)))?
             }
-            Join::Has { through, ids, .. } => (!through.leads_by_url(table.ty())).then_some((ids, None))?,
+            Join::Has { through, ids, .. } => (!through.leads_by_url(ty)).then_some((ids, None))?,
             Join::List { .. } | Join::Hierarchy { .. } => return None,
         };
         Some(Reference {
-            ty: table.ty(),
+            ty,
             compiled: compiled.clone(),
             to,
             label: label.to_owned(),
+            origin: None,
         })
+    }
+
+    /// The text of the condition.
+    pub(in crate::search) fn origin(&self) -> Option<&Arc<Origin>> {
+        self.origin.as_ref()
+    }
+
+    /// The same with the text of the condition.
+    pub(in crate::search) fn with_origin(self, origin: Arc<Origin>) -> Reference {
+        Reference {
+            origin: Some(origin),
+            ..self
+        }
+    }
+
+    /// The filter that will be told the ids.
+    pub(in crate::search) fn late(self) -> Late {
+        let leaves = filter::leaves(std::slice::from_ref(&self.criterion(&[])));
+        Late::new(self.label.as_str().into(), leaves, Box::new(self))
     }
 
     /// What these ids ask of a row. Where there are none for a type, no resource of it was found.
@@ -118,6 +143,7 @@ impl Reference {
         Criterion {
             condition: values(&self.compiled, matchers),
             label: self.label.clone(),
+            origin: None,
         }
     }
 }

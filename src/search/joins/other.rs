@@ -73,11 +73,7 @@ impl Engine {
     /// A plan for the ids of the resources of the table's type that a List names as its entries.
     pub(in crate::search) fn listed(&self, table: &ScopedTable, list: &str) -> IdsExec {
         let ty = facts().get(table.ty()).name;
-        let entries = Entries {
-            label: format!("entries of List/{list}"),
-            table: table.clone(),
-            list: list.to_owned(),
-        };
+        let entries = Entries::new(table.clone(), list.to_owned());
         let label = format!("{ty} of List.item");
         IdsExec::new(Arc::new(LookupExec::new(Arc::new(entries))), Arc::new(Own { label }))
     }
@@ -129,8 +125,8 @@ impl Engine {
 
 /// The rows' own ids.
 #[derive(Debug)]
-struct Own {
-    label: String,
+pub(in crate::search) struct Own {
+    pub(in crate::search) label: String,
 }
 
 impl Take for Own {
@@ -155,10 +151,10 @@ impl Take for Own {
 
 /// The ids of the resources of one type that the rows refer to.
 #[derive(Debug)]
-struct Referred {
-    label: String,
-    through: Arc<Compiled>,
-    wanted: &'static str,
+pub(in crate::search) struct Referred {
+    pub(in crate::search) label: String,
+    pub(in crate::search) through: Arc<Compiled>,
+    pub(in crate::search) wanted: &'static str,
 }
 
 impl Take for Referred {
@@ -186,17 +182,17 @@ impl Take for Referred {
 
 /// The rows among one person's that meet a query's criteria.
 #[derive(Debug)]
-struct OfPerson {
+pub(in crate::search) struct OfPerson {
     label: String,
-    table: ScopedTable,
-    criteria: Vec<Criterion>,
-    person: Person,
-    wanted: LeafSet,
+    pub(in crate::search) table: ScopedTable,
+    pub(in crate::search) criteria: Vec<Criterion>,
+    pub(in crate::search) person: Person,
+    pub(in crate::search) wanted: LeafSet,
     schema: SchemaRef,
 }
 
 impl OfPerson {
-    fn new(table: &ScopedTable, query: &Query, person: Person, leaves: LeafSet) -> OfPerson {
+    pub(in crate::search) fn new(table: &ScopedTable, query: &Query, person: Person, leaves: LeafSet) -> OfPerson {
         let mut wanted = filter::leaves(&query.criteria);
         wanted.extend(leaves);
         let conditions: Vec<&str> = query
@@ -236,13 +232,21 @@ impl Lookup for OfPerson {
 
 /// The resources of a table's type that a List names as its entries.
 #[derive(Debug)]
-struct Entries {
+pub(in crate::search) struct Entries {
     label: String,
-    table: ScopedTable,
-    list: String,
+    pub(in crate::search) table: ScopedTable,
+    pub(in crate::search) list: String,
 }
 
 impl Entries {
+    pub(in crate::search) fn new(table: ScopedTable, list: String) -> Entries {
+        Entries {
+            label: format!("entries of List/{list}"),
+            table,
+            list,
+        }
+    }
+
     fn ids(&self) -> Result<Vec<String>, SearchError> {
         let mut ids = Vec::new();
         let Some(lists) = facts().lookup("List") else {

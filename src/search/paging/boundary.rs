@@ -20,14 +20,16 @@ use crate::lake::scan::{Locator, Necessary, Predicate, ScopedTable};
 
 /// The rows on one side of a match.
 #[derive(Debug)]
-struct Beyond {
+pub(in crate::search) struct Beyond {
     label: Arc<str>,
     leaves: LeafSet,
     necessary: Necessary,
-    keys: Vec<SortKey>,
+    pub(in crate::search) keys: Vec<SortKey>,
     /// The match's keys and id.
     bound: Vec<ArrayRef>,
-    side: Side,
+    pub(in crate::search) side: Side,
+    /// Where the match lies.
+    pub(in crate::search) matched: Locator,
 }
 
 /// Keeps the rows on this side of a match; `leaves` are what the keys read, and the id.
@@ -46,6 +48,7 @@ pub(in crate::search) fn predicate(
         keys: keys.to_vec(),
         bound,
         side,
+        matched,
     }))
 }
 

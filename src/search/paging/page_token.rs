@@ -41,7 +41,7 @@ pub(in crate::search) enum Side {
 }
 
 impl Side {
-    fn byte(self) -> u8 {
+    pub(in crate::search) fn byte(self) -> u8 {
         match self {
             Side::After => 1,
             Side::At => 2,
@@ -49,7 +49,7 @@ impl Side {
         }
     }
 
-    fn of_byte(byte: u8) -> Option<Side> {
+    pub(in crate::search) fn of_byte(byte: u8) -> Option<Side> {
         [Side::After, Side::At, Side::Before]
             .into_iter()
             .find(|side| side.byte() == byte)

@@ -176,7 +176,7 @@ impl Filter<'_> {
                 let label = pair.as_str().trim().to_owned();
                 let inner = pair.into_inner().next().ok_or_else(|| self.malformed())?;
                 let condition = self.combined(place, inner)?;
-                Ok(Condition::Not(Box::new(Criterion { condition, label })))
+                Ok(Condition::Not(Box::new(made(condition, label))))
             }
             _ => self.sequence(place, pair),
         }
@@ -197,7 +197,7 @@ impl Filter<'_> {
                 None => (condition, label),
                 Some((before, before_label)) => {
                     let joined = format!("({before_label} {} {label})", if is_or { "or" } else { "and" });
-                    let this = Criterion { condition, label };
+                    let this = made(condition, label);
                     (join(before, before_label, is_or, this), joined)
                 }
             });
@@ -268,10 +268,8 @@ impl Filter<'_> {
             },
         };
         let names: Vec<&str> = [first].into_iter().chain(rest).map(|step| step.name).collect();
-        Ok(condition.map(|condition| Criterion {
-            condition,
-            label: format!("{} {} {}", names.join("."), comparison.operator, comparison.text),
-        }))
+        let label = || format!("{} {} {}", names.join("."), comparison.operator, comparison.text);
+        Ok(condition.map(|condition| made(condition, label())))
     }
 
     /// A path through a reference: what is asked in brackets and behind them is asked of one and the same resource.
@@ -317,10 +315,7 @@ impl Filter<'_> {
                 Err(error) => return Err(error),
             };
             let label = format!("[{}] {}", narrowed.label, criterion.label);
-            Ok(Some(Criterion {
-                condition: Condition::All(vec![narrowed, criterion]),
-                label,
-            }))
+            Ok(Some(made(Condition::All(vec![narrowed, criterion]), label)))
         })
     }
 
@@ -345,10 +340,7 @@ impl Filter<'_> {
             return Ok(None);
         };
         let label = format!("{}[{}].{}", first.name, narrowed.label, criterion.label);
-        let both = Criterion {
-            condition: Condition::All(vec![narrowed, criterion]),
-            label,
-        };
+        let both = made(Condition::All(vec![narrowed, criterion]), label);
         Ok(Some(Condition::Item {
             items,
             holds: Box::new(both),
@@ -356,10 +348,8 @@ impl Filter<'_> {
     }
 
     fn bracketed(&self, place: &Place, inside: &Pair<'_, Rule>) -> Result<Criterion, SearchError> {
-        Ok(Criterion {
-            condition: self.combined(place, inside.clone())?,
-            label: inside.as_str().trim().to_owned(),
-        })
+        let condition = self.combined(place, inside.clone())?;
+        Ok(made(condition, inside.as_str().trim().to_owned()))
     }
 
     /// The element of this name, if composite parameters of the type take its items apart.
@@ -432,10 +422,7 @@ impl Filter<'_> {
         for meant in self.meant(place, name)? {
             let compile = |reading| self.compiled(place, &meant, reading);
             match condition_of(self.resolver, place.ty(), &meant.parameter, comparison, &compile) {
-                Ok(Some(condition)) => found.push(Criterion {
-                    condition,
-                    label: meant.parameter.code.to_string(),
-                }),
+                Ok(Some(condition)) => found.push(made(condition, meant.parameter.code.to_string())),
                 Ok(None) => {}
                 Err(error) => failed = Some(error),
             }
@@ -449,6 +436,15 @@ impl Filter<'_> {
     }
 }
 
+/// A part of the filter. Its text is the whole filter's.
+fn made(condition: Condition, label: String) -> Criterion {
+    Criterion {
+        condition,
+        label,
+        origin: None,
+    }
+}
+
 fn join(before: Condition, label: String, is_or: bool, this: Criterion) -> Condition {
     match (before, is_or) {
         (Condition::Any(mut parts), true) => {
@@ -459,8 +455,8 @@ fn join(before: Condition, label: String, is_or: bool, this: Criterion) -> Condi
             parts.push(this);
             Condition::All(parts)
         }
-        (condition, true) => Condition::Any(vec![Criterion { condition, label }, this]),
-        (condition, false) => Condition::All(vec![Criterion { condition, label }, this]),
+        (condition, true) => Condition::Any(vec![made(condition, label), this]),
+        (condition, false) => Condition::All(vec![made(condition, label), this]),
     }
 }
 

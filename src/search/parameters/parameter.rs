@@ -4,6 +4,7 @@
 use std::sync::{Arc, RwLock};
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::super::SearchError;
 use super::super::criteria::plain_columns::Plain;
@@ -20,6 +21,8 @@ pub(in crate::search) struct Compiled {
     pub(in crate::search) ty: TypeId,
     /// The parameter.
     pub(in crate::search) parameter: Arc<SearchParameter>,
+    /// The columns that it reads of values.
+    pub(in crate::search) reading: Reading,
     /// Yields a row's values.
     pub(in crate::search) program: Program,
     /// Where the values are `code` elements: the one code system that R4 binds them to, if it binds them to one.
@@ -108,7 +111,7 @@ impl Compiled {
 }
 
 /// Which columns of a parameter's values a caller reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(in crate::search) enum Reading {
     /// All that comparing or sorting by them may need.
     Values,
@@ -283,6 +286,7 @@ fn compile_for(
     Ok(Compiled {
         ty,
         parameter: parameter.clone(),
+        reading,
         code_system: code_system(ty, &program),
         plain: Plain::of(ty, &program),
         program,

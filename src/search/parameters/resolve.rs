@@ -9,6 +9,7 @@ use super::super::criteria::criterion::{Condition, Criterion, Join, Test, TupleT
 use super::super::criteria::hierarchy;
 use super::super::criteria::matcher;
 use super::super::criteria::matcher::Matcher;
+use super::super::criteria::origin::Origin;
 use super::super::criteria::tuples::TupleSet;
 use super::super::criteria::words::Words;
 use super::super::joins::chain;
@@ -120,9 +121,14 @@ impl<'a> Resolver<'a> {
             _ => self.condition(ty, raw)?,
         };
         let label = || format!("{}={}", written(raw), raw.value);
-        Ok(condition.map(|condition| Criterion {
-            condition,
-            label: label(),
+        Ok(condition.map(|condition| {
+            let mut criterion = Criterion {
+                condition,
+                label: label(),
+                origin: None,
+            };
+            criterion.come_from(Origin::of(self, ty, raw));
+            criterion
         }))
     }
 
@@ -236,6 +242,7 @@ impl<'a> Resolver<'a> {
             any.push(Criterion {
                 condition: Condition::All(all),
                 label: format!("url={alternative}"),
+                origin: None,
             });
         }
         Ok(Some(Condition::Any(any)))

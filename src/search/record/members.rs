@@ -327,6 +327,7 @@ impl Engine {
         let either = |condition, label: &str| Criterion {
             condition,
             label: label.to_owned(),
+            origin: None,
         };
         let mut either_of = vec![either(Condition::All(changed), "referred to, and changed since")];
         either_of.extend(self.one_of(ty, by_shown)?);

@@ -78,6 +78,7 @@ pub(in crate::search) fn criteria(outer: &[Criterion]) -> Vec<Criterion> {
     let one = |criterion: &Criterion| Criterion {
         condition: of_inner(&criterion.condition),
         label: criterion.label.clone(),
+        origin: None,
     };
     outer.iter().map(one).collect()
 }
@@ -121,6 +122,7 @@ impl Engine {
             let holds = Criterion {
                 condition: Condition::Holds(query.ty),
                 label: format!("contains a {}", facts().get(query.ty).name),
+                origin: None,
             };
             let holders = Query::of_criteria(container, vec![holds]);
             let leaves = LeafSet::from([COLUMN.to_owned(), "id".to_owned()]);

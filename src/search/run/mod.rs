@@ -6,6 +6,7 @@ pub(super) mod matches;
 pub(super) mod merge;
 pub(super) mod parts;
 pub(super) mod person;
+mod plans;
 pub(super) mod population;
 pub(super) mod sessions;
 pub(super) mod sorted;

@@ -28,7 +28,7 @@ use super::sorted;
 use crate::fhir::facts;
 use crate::fhir::storage::LeafSet;
 use crate::lake::scan::{FILE, LakeProvider, Locator, Predicate, ROW, ScanRequest, ScopedTable, Span, expression};
-use crate::plan::{Limit, On, OrderedLimitExec, Planner};
+use crate::plan::{Limit, On, OrderedLimitExec, Planned, Planner};
 
 /// The matches of a page, and whether there are more; `owners` narrows the scan where the query names people.
 pub(in crate::search) async fn page(
@@ -38,21 +38,9 @@ pub(in crate::search) async fn page(
     owners: Option<Vec<i64>>,
 ) -> Result<Found, SearchError> {
     let backwards = query.is_backwards();
-    let scan = Scan::of_page(sessions, table, query, owners)?;
-    let batches = match query.sort.is_empty() {
-        true => {
-            let plan = scan.in_order(sessions.in_parts(), query).await?;
-            let batches = collect(plan.clone(), sessions.in_parts().context()).await?;
-            query.trace.plan(plan.as_ref());
-            batches
-        }
-        false => {
-            let plan = scan.sorted(sessions.parallel(), query).await?;
-            let batches = collect(plan.clone(), sessions.parallel().context()).await?;
-            query.trace.plan(plan.as_ref());
-            batches
-        }
-    };
+    let plan = page_plan(sessions, table, query, owners).await?;
+    let batches = collect(plan.clone(), planner_of_page(sessions, query).context()).await?;
+    query.trace.plan(plan.as_ref());
     let mut locators: Vec<Locator> = batches.iter().flat_map(Locator::of).collect();
     if backwards {
         locators.reverse();
@@ -65,6 +53,28 @@ pub(in crate::search) async fn page(
         more,
         total: None,
     })
+}
+
+/// The plan of a page: the places of its matches, and of one more if there is one.
+pub(in crate::search) async fn page_plan(
+    sessions: &Sessions,
+    table: &ScopedTable,
+    query: &Query,
+    owners: Option<Vec<i64>>,
+) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
+    let scan = Scan::of_page(sessions, table, query, owners)?;
+    let planner = planner_of_page(sessions, query);
+    match query.sort.is_empty() {
+        true => scan.in_order(planner, query).await,
+        false => scan.sorted(planner, query).await,
+    }
+}
+
+fn planner_of_page<'s>(sessions: &'s Sessions, query: &Query) -> &'s Planner {
+    match query.sort.is_empty() {
+        true => sessions.in_parts(),
+        false => sessions.parallel(),
+    }
 }
 
 /// The first `limit` matches with their places in an order.
@@ -114,9 +124,7 @@ pub(in crate::search) async fn count(
     query: &Query,
     owners: Option<Vec<i64>>,
 ) -> Result<usize, SearchError> {
-    let scan = Scan::of(sessions, table, query, owners, &LeafSet::new());
-    let counted = scan.plan(query)?.aggregate(Vec::<Expr>::new(), [count_all()])?;
-    let planned = sessions.parallel().plan(&counted.build()?).await?;
+    let planned = count_plan(sessions, table, query, owners).await?;
     let batches = collect(planned.physical.clone(), sessions.parallel().context()).await?;
     query.trace.planned(&planned);
     let count = batches
@@ -125,6 +133,18 @@ pub(in crate::search) async fn count(
     Ok(count
         .filter(|count| !count.is_empty())
         .map_or(0, |count| count.value(0) as usize))
+}
+
+/// The plan that counts the matches.
+pub(in crate::search) async fn count_plan(
+    sessions: &Sessions,
+    table: &ScopedTable,
+    query: &Query,
+    owners: Option<Vec<i64>>,
+) -> Result<Planned, SearchError> {
+    let scan = Scan::of(sessions, table, query, owners, &LeafSet::new());
+    let counted = scan.plan(query)?.aggregate(Vec::<Expr>::new(), [count_all()])?;
+    Ok(sessions.parallel().plan(&counted.build()?).await?)
 }
 
 /// Gives the rows that meet a query's criteria, with these columns, batch by batch in no order.

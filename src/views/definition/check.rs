@@ -21,10 +21,14 @@ pub struct Checked {
 impl Checked {
     pub(in crate::views) fn new(definition: &[u8], terminology: Option<Arc<Terminology>>, names: Names) -> Checked {
         let mut findings = Findings::default();
-        let definition = Definition::parse(definition, &mut findings);
-        let view = definition.and_then(|definition| resolve::resolve(&definition, terminology, names, &mut findings));
+        let parsed = Definition::parse(definition, &mut findings);
+        let view = parsed.and_then(|parsed| resolve::resolve(&parsed, terminology, names, &mut findings));
+        let view = view.filter(|_| findings.errors() == 0);
         Checked {
-            view: view.filter(|_| findings.errors() == 0),
+            view: view.map(|view| View {
+                definition: definition.into(),
+                ..view
+            }),
             findings: findings.into_vec(),
         }
     }

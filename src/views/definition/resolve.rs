@@ -78,6 +78,8 @@ pub(in crate::views) fn resolve(
         now: Utc::now(),
         parts,
         budget: WorkBudget::default(),
+        definition: Arc::default(),
+        projected: None,
     })
 }
 

@@ -22,8 +22,11 @@ impl View {
             .collect();
         let mut leaves = LeafSet::new();
         let known = selects.iter().all(|select| select.add_leaves(&mut leaves));
+        let place = |at: &usize| self.projected.as_ref().map_or(*at, |places| places[*at]);
+        let projected = columns.iter().map(place).collect();
         let columns: Vec<_> = columns.iter().map(|at| self.columns[*at].clone()).collect();
         View {
+            projected: Some(projected),
             leaves: if known { leaves } else { self.leaves.clone() },
             schema: view::schema(&columns),
             selects,

@@ -54,6 +54,23 @@ impl ViewExec {
     }
 }
 
+impl ViewExec {
+    /// A view over resources; its `where` is the operator's to apply if the scan has not.
+    pub fn over(view: &View, input: Arc<dyn ExecutionPlan>, filters: bool) -> ViewExec {
+        ViewExec::new(view.for_run(), input, filters, Stop::default())
+    }
+
+    /// The view.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Whether it applies the view's `where`.
+    pub fn filters(&self) -> bool {
+        self.filters
+    }
+}
+
 impl DisplayAs for ViewExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str("ViewExec: ")?;

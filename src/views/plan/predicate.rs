@@ -12,7 +12,7 @@ use crate::lake::scan::{Necessary, Predicate, Prune};
 
 /// The resources that a view keeps, or that any of several views does.
 #[derive(Debug)]
-struct Where {
+pub(in crate::views) struct Where {
     views: Vec<Arc<View>>,
     label: Arc<str>,
     leaves: LeafSet,
@@ -37,6 +37,13 @@ pub(in crate::views) fn of(views: &[Arc<View>]) -> Arc<dyn Predicate> {
         leaves: views.iter().flat_map(|view| view.filter_leaves()).collect(),
         necessary,
     })
+}
+
+impl Where {
+    /// The views.
+    pub(in crate::views) fn views(&self) -> &[Arc<View>] {
+        &self.views
+    }
 }
 
 impl Predicate for Where {

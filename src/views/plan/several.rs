@@ -184,6 +184,28 @@ impl ViewsExec {
     }
 }
 
+impl ViewsExec {
+    /// Views over resources; their `where` is the operator's to apply if the scan has not.
+    pub fn over(views: &[View], input: Arc<dyn ExecutionPlan>, filters: bool, limit: Option<usize>) -> ViewsExec {
+        ViewsExec::new(views.iter().map(View::for_run).collect(), input, filters, limit)
+    }
+
+    /// The views.
+    pub fn views(&self) -> impl Iterator<Item = &View> {
+        self.views.iter().map(AsRef::as_ref)
+    }
+
+    /// Whether it applies each view's `where`.
+    pub fn filters(&self) -> bool {
+        self.filters
+    }
+
+    /// Rows of each view that are wanted.
+    pub fn limit(&self) -> Option<usize> {
+        self.limit
+    }
+}
+
 impl DisplayAs for ViewsExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str("ViewsExec: ")?;

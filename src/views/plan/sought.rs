@@ -15,6 +15,7 @@ use datafusion::logical_expr::{Expr, Operator};
 use super::super::definition::column::{Column, Kind};
 use super::super::definition::sql_type::SqlType;
 use super::super::view::{Cell, Select, Steps, View};
+use super::super::written::WrittenView;
 use crate::fhir::storage::LeafSet;
 use crate::fhir::temporal::Temporal;
 use crate::fhirpath::{CompileOptions, ItemType, System, necessary};
@@ -31,6 +32,8 @@ pub(in crate::views) struct Sought {
     label: Arc<str>,
     leaves: LeafSet,
     necessary: Necessary,
+    /// The view and the filter over its columns.
+    source: (WrittenView, Expr),
 }
 
 impl Sought {
@@ -51,7 +54,13 @@ impl Sought {
                 exact: true,
                 ..necessary
             },
+            source: (view.written(), filter.clone()),
         })
+    }
+
+    /// The view and the filter over its columns.
+    pub(in crate::views) fn source(&self) -> &(WrittenView, Expr) {
+        &self.source
     }
 }
 

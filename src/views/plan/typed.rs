@@ -50,6 +50,18 @@ impl TypedExec {
     }
 }
 
+impl TypedExec {
+    /// The rows of a view with values of their SQL types.
+    pub fn over(view: View, input: Arc<dyn ExecutionPlan>) -> TypedExec {
+        TypedExec::new(Arc::new(view), input)
+    }
+
+    /// The view.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+}
+
 impl DisplayAs for TypedExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
         let column =

@@ -24,13 +24,17 @@ pub(super) struct Engines {
 
 /// R4's search parameters and those of the packages, for the engines and for the tests.
 pub(super) fn parameters(shared: &Path) -> (Arc<SearchParameters>, Definitions) {
-    let folder = tempfile::tempdir().unwrap();
+    parameters_in(shared, tempfile::tempdir().unwrap().path())
+}
+
+/// The same, with the packages' parameters in a folder.
+pub(super) fn parameters_in(shared: &Path, folder: &Path) -> (Arc<SearchParameters>, Definitions) {
     let mut definitions = Definitions::of_r4();
     for (at, (name, contents)) in packaged(&shared.join("definitions")).into_iter().enumerate() {
         definitions.add(&serde_json::from_slice(&contents).unwrap());
-        std::fs::write(folder.path().join(format!("{at:03}-{name}")), contents).unwrap();
+        std::fs::write(folder.join(format!("{at:03}-{name}")), contents).unwrap();
     }
-    let parameters = SearchParameters::builtin().with_folder(folder.path()).unwrap();
+    let parameters = SearchParameters::builtin().with_folder(folder).unwrap();
     (Arc::new(parameters), definitions)
 }
 

@@ -9,6 +9,7 @@ mod draw;
 mod expression;
 mod filter;
 mod lakes;
+mod traveling;
 mod values;
 mod world;
 

@@ -13,6 +13,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics, internal_err, stats::Precision};
 use datafusion::execution::TaskContext;
+use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
@@ -29,8 +30,10 @@ use futures::Stream;
 
 use super::super::prune::Prune;
 use super::super::report::counts::ScanReport;
+use super::super::table::ScopedTable;
 use super::order::Sorted;
 use super::partition::{Rows, Step};
+use super::request::ScanRequest;
 use super::resolved::{Scan, Unsettled};
 use super::share::{Shares, processors};
 use super::span::Span;
@@ -43,6 +46,7 @@ const COLUMNS_SHOWN: usize = 60;
 #[derive(Clone, Debug)]
 pub struct LakeScanExec {
     scan: Arc<Scan>,
+    asked: Asked,
     /// Where conditions are known only when it begins to read.
     unsettled: Option<Arc<Unsettled>>,
     shares: Shares,
@@ -53,32 +57,70 @@ pub struct LakeScanExec {
     metrics: ExecutionPlanMetricsSet,
 }
 
+/// What a scan was planned from: the same table plans the same scan from it again.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// What was asked beside the filters.
+    pub request: Arc<ScanRequest>,
+    /// The filters of the plan that it is part of, which it has taken over.
+    pub filters: Arc<[Expr]>,
+}
+
 impl LakeScanExec {
     pub(in crate::lake::scan) fn new(
         scan: Arc<Scan>,
+        asked: Asked,
         unsettled: Option<Unsettled>,
         target_partitions: usize,
         limit: Option<usize>,
     ) -> LakeScanExec {
         let shares = Shares::of(scan.most_rows(), target_partitions, scan.is_costly, processors());
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(scan.schema.clone()),
-            Partitioning::UnknownPartitioning(shares.parts()),
-            EmissionType::Incremental,
-            Boundedness::Bounded,
-        )
-        .with_scheduling_type(SchedulingType::NonCooperative);
-        let (properties, metrics) = (Arc::new(properties), ExecutionPlanMetricsSet::new());
         LakeScanExec {
+            properties: properties(&scan, &shares),
+            metrics: ExecutionPlanMetricsSet::new(),
             scan,
+            asked,
             unsettled: unsettled.map(Arc::new),
             shares,
             limit,
             sorted: None,
             top_k: None,
-            properties,
-            metrics,
         }
+    }
+
+    /// The table that it reads.
+    pub fn table(&self) -> &ScopedTable {
+        &self.scan.table
+    }
+
+    /// What it was planned from.
+    pub fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    /// How its rows are dealt out: the number of partitions, and whether one may end within a row group.
+    pub fn dealt_out(&self) -> (usize, bool) {
+        (self.shares.parts(), self.shares.within_groups())
+    }
+
+    /// The same with its rows dealt out in this way, which is another machine's.
+    pub fn dealing_out(self, parts: usize, within_groups: bool) -> LakeScanExec {
+        let shares = self.shares.dealt_out(parts, within_groups);
+        LakeScanExec {
+            properties: properties(&self.scan, &shares),
+            shares,
+            ..self
+        }
+    }
+
+    /// The rows of each partition that are wanted at most.
+    pub fn limit(&self) -> Option<usize> {
+        self.limit
+    }
+
+    /// Whether a sort above has told it what it keeps.
+    pub fn is_told(&self) -> bool {
+        self.sorted.is_some() || self.top_k.is_some()
     }
 
     /// The same scan below a sort whose first key is this, and which keeps the `fetch` first rows.
@@ -100,6 +142,16 @@ impl LakeScanExec {
     pub fn report(&self) -> ScanReport {
         self.scan.account.report(self.scan.table.files().len())
     }
+}
+
+fn properties(scan: &Scan, shares: &Shares) -> Arc<PlanProperties> {
+    let properties = PlanProperties::new(
+        EquivalenceProperties::new(scan.schema.clone()),
+        Partitioning::UnknownPartitioning(shares.parts()),
+        EmissionType::Incremental,
+        Boundedness::Bounded,
+    );
+    Arc::new(properties.with_scheduling_type(SchedulingType::NonCooperative))
 }
 
 impl DisplayAs for LakeScanExec {

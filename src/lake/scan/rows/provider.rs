@@ -15,7 +15,7 @@ use super::super::lookup::locator;
 use super::super::report::counts::ScanReport;
 use super::super::table::ScopedTable;
 use super::clip::Clip;
-use super::exec::LakeScanExec;
+use super::exec::{Asked, LakeScanExec};
 use super::request::ScanRequest;
 use super::resolved::{Scan, Unsettled};
 
@@ -23,7 +23,7 @@ use super::resolved::{Scan, Unsettled};
 #[derive(Debug)]
 pub struct LakeProvider {
     table: ScopedTable,
-    request: ScanRequest,
+    request: Arc<ScanRequest>,
     clip: Clip,
     schema: SchemaRef,
     scans: Mutex<Vec<Arc<Scan>>>,
@@ -41,11 +41,51 @@ impl LakeProvider {
             .collect();
         LakeProvider {
             table,
-            request,
+            request: Arc::new(request),
             clip,
             schema: Arc::new(Schema::new(fields)),
             scans: Mutex::default(),
         }
+    }
+
+    /// The scan that a plan asks for: these columns, those rows that the filters leave, at most so many of each
+    /// partition.
+    pub fn scan_of(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<LakeScanExec> {
+        let schema = match projection {
+            Some(projection) => Arc::new(self.schema.project(projection)?),
+            None => self.schema.clone(),
+        };
+        let request = || ScanRequest::clone(&self.request);
+        let lowered = Lowered::of(filters, &self.table, &self.request.leaves, state)?;
+        let output = self.clip.retain(|name| schema.index_of(name).is_ok());
+        // Clones only what will be lowered again.
+        let unsettled = (!lowered.late.is_empty()).then(|| Unsettled::new(output.clone(), request(), lowered.clone()));
+        let scan = Arc::new(Scan::new(
+            self.table.clone(),
+            schema,
+            &output,
+            request(),
+            lowered.settled(),
+        ));
+        if let Some(watch) = self.table.watch().filter(|_| unsettled.is_none()) {
+            watch.scan(&scan);
+        }
+        self.scans
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(scan.clone());
+        let asked = Asked {
+            request: self.request.clone(),
+            filters: filters.into(),
+        };
+        let partitions = state.config().target_partitions();
+        Ok(LakeScanExec::new(scan, asked, unsettled, partitions, limit))
     }
 
     /// What the scans planned from this provider have read so far.
@@ -81,31 +121,6 @@ impl TableProvider for LakeProvider {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let schema = match projection {
-            Some(projection) => Arc::new(self.schema.project(projection)?),
-            None => self.schema.clone(),
-        };
-        let lowered = Lowered::of(filters, &self.table, &self.request.leaves, state)?;
-        let output = self.clip.retain(|name| schema.index_of(name).is_ok());
-        // Clones only what will be lowered again.
-        let unsettled =
-            (!lowered.late.is_empty()).then(|| Unsettled::new(output.clone(), self.request.clone(), lowered.clone()));
-        let request = self.request.clone();
-        let scan = Arc::new(Scan::new(
-            self.table.clone(),
-            schema,
-            &output,
-            request,
-            lowered.settled(),
-        ));
-        if let Some(watch) = self.table.watch().filter(|_| unsettled.is_none()) {
-            watch.scan(&scan);
-        }
-        self.scans
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(scan.clone());
-        let partitions = state.config().target_partitions();
-        Ok(Arc::new(LakeScanExec::new(scan, unsettled, partitions, limit)))
+        Ok(Arc::new(self.scan_of(state, projection, filters, limit)?))
     }
 }

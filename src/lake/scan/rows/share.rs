@@ -54,6 +54,19 @@ impl Shares {
         self.parts
     }
 
+    pub(in crate::lake::scan) fn within_groups(&self) -> bool {
+        self.within_groups
+    }
+
+    /// The same rows in so many shares, of which one may end within a row group or not.
+    pub(in crate::lake::scan) fn dealt_out(self, parts: usize, within_groups: bool) -> Shares {
+        Shares {
+            parts: parts.max(1),
+            within_groups,
+            ..self
+        }
+    }
+
     /// The rows of a partition.
     pub(in crate::lake::scan) fn share(&self, part: usize) -> Share {
         let bound = |part: usize| (u128::from(self.rows) * part as u128 / self.parts as u128) as u64;

@@ -1,0 +1,61 @@
+//! Why a plan cannot be written, or is not read.
+
+use datafusion::error::DataFusionError;
+
+use super::envelope::VERSION;
+use crate::lake::LakeError;
+use crate::lake::scan::ScanError;
+use crate::search::written::WrittenError;
+use crate::views::ViewError;
+
+/// A plan that does not travel.
+#[derive(Debug, thiserror::Error)]
+pub enum CodecError {
+    /// The bytes are not what this lake has signed.
+    #[error("this is no plan of this lake, or it was altered")]
+    Altered,
+    /// The bytes are of another version of this program.
+    #[error("the plan has format {0}; this program reads format {VERSION}")]
+    Version(u8),
+    /// The plan has an operator that cannot be written.
+    #[error("{0} cannot be written as a part of a plan")]
+    Operator(String),
+    /// The plan is nested too deeply to be read again.
+    #[error("the plan is nested too deeply to be written")]
+    Deep,
+    /// A part of the plan is not of the form that is written here.
+    #[error("{0} of the plan is of another form")]
+    Form(&'static str),
+    /// A part of a search.
+    #[error(transparent)]
+    Search(#[from] WrittenError),
+    /// A view does not read here.
+    #[error("a view of the plan cannot be read here: {0}")]
+    View(#[from] ViewError),
+    /// The lake, or the snapshot that the plan reads, cannot be opened.
+    #[error(transparent)]
+    Lake(#[from] LakeError),
+    /// A table cannot be read.
+    #[error(transparent)]
+    Scan(#[from] ScanError),
+    /// An expression or operator of DataFusion's.
+    #[error("the plan cannot be taken over: {}", .0.strip_backtrace())]
+    Plan(#[source] DataFusionError),
+}
+
+impl CodecError {
+    /// Whether the plan that was given is at fault.
+    pub fn is_input(&self) -> bool {
+        match self {
+            CodecError::Lake(error) => matches!(error, LakeError::SnapshotGone(_)),
+            CodecError::Scan(_) => false,
+            _ => true,
+        }
+    }
+}
+
+impl From<DataFusionError> for CodecError {
+    fn from(error: DataFusionError) -> CodecError {
+        CodecError::Plan(error)
+    }
+}

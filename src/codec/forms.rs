@@ -1,0 +1,265 @@
+//! The parts of a plan as JSON: which operator, and what it needs to be made again.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::error::CodecError;
+use crate::fhir::facts;
+use crate::lake::scan::{Locator, ScopedTable, Stretch};
+use crate::lake::{Lake, Mode, PatientScope, Scope};
+use crate::plan::Limit;
+use crate::sql::WrittenCall;
+use crate::views::WrittenView;
+
+/// An operator of ours. Its inputs are beside it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum OperatorForm {
+    Scan(Box<ScanForm>),
+    OrderedLimit {
+        skip: usize,
+        take: Option<usize>,
+        backwards: bool,
+    },
+    SemiJoin {
+        label: String,
+        late: usize,
+    },
+    Ids(Value),
+    Lookup {
+        lookup: Value,
+        table: TableForm,
+    },
+    View {
+        view: ViewForm,
+        filters: bool,
+    },
+    Views {
+        views: Vec<ViewForm>,
+        filters: bool,
+        limit: Option<usize>,
+    },
+    Typed(ViewForm),
+}
+
+/// A function of ours.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum FunctionForm {
+    /// A condition of a search.
+    Asked(Value),
+    /// What a `where` keeps, or those of several views.
+    Where(Vec<ViewForm>),
+    /// What a filter over a view's columns says of resources.
+    Sought(ViewForm, Base64),
+    /// A key of `_sort`.
+    Key(Value),
+    /// `fhirpath()`.
+    Call(CallForm),
+}
+
+/// A scan.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ScanForm {
+    pub(super) table: TableForm,
+    pub(super) columns: Vec<String>,
+    pub(super) leaves: Vec<String>,
+    pub(super) numbers_suffice: bool,
+    /// Whether the greatest comes first, and where the numbers lie.
+    pub(super) order: Option<(bool, Vec<ReachForm>)>,
+    pub(super) owners: Option<Vec<i64>>,
+    pub(super) stretch: StretchForm,
+    pub(super) is_costly: bool,
+    /// Expressions, as `datafusion-proto` has them.
+    pub(super) filters: Vec<Base64>,
+    pub(super) limit: Option<usize>,
+    pub(super) parts: usize,
+    pub(super) within_groups: bool,
+    /// Whether the sort above tells it what it keeps.
+    pub(super) is_told: bool,
+}
+
+/// Where a number of an order lies.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum ReachForm {
+    In(Arc<str>),
+    Open(Arc<str>, Arc<str>),
+    Unknown(Arc<str>),
+}
+
+/// A part of a table: file and row where it begins, and where it ends.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct StretchForm(Option<(u64, u32)>, Option<(u64, u32)>);
+
+/// The rows of a type that a scope shows in a snapshot.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct TableForm {
+    resource: String,
+    snapshot: u64,
+    is_live: bool,
+    application: String,
+    patient: Option<PatientForm>,
+    is_held: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct PatientForm {
+    patients: Vec<String>,
+    owners: Vec<i64>,
+    authorizations: Vec<String>,
+}
+
+/// A view.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ViewForm {
+    definition: Base64,
+    now: String,
+    columns: Option<Vec<usize>>,
+}
+
+/// A call of `fhirpath()`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct CallForm {
+    view: ViewForm,
+    text: String,
+    is_list: bool,
+    named: String,
+    columns: Vec<String>,
+    guarded: bool,
+}
+
+/// Bytes within JSON.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Base64(String);
+
+impl Base64 {
+    pub(super) fn of(bytes: &[u8]) -> Base64 {
+        Base64(STANDARD.encode(bytes))
+    }
+
+    pub(super) fn bytes(&self) -> Result<Vec<u8>, CodecError> {
+        STANDARD.decode(&self.0).map_err(|_| CodecError::Form("a part"))
+    }
+}
+
+impl StretchForm {
+    pub(super) fn of(stretch: Stretch) -> StretchForm {
+        let place = |at: Locator| (at.file, at.row);
+        StretchForm(stretch.from.map(place), stretch.until.map(place))
+    }
+
+    pub(super) fn stretch(&self) -> Stretch {
+        let locator = |(file, row)| Locator { file, row };
+        Stretch {
+            from: self.0.map(locator),
+            until: self.1.map(locator),
+        }
+    }
+}
+
+impl TableForm {
+    pub(super) fn of(table: &ScopedTable) -> TableForm {
+        let scope = table.scope();
+        TableForm {
+            resource: facts().get(table.ty()).name.to_owned(),
+            snapshot: table.snapshot(),
+            is_live: scope.mode == Mode::Live,
+            application: scope.application.to_string(),
+            patient: scope.patient.as_ref().map(|patient| PatientForm {
+                patients: patient.patients.clone(),
+                owners: patient.owners.clone(),
+                authorizations: patient.authorizations.clone(),
+            }),
+            is_held: table.is_held(),
+        }
+    }
+
+    /// The table, with its files held if they were, at least those of these owners.
+    pub(super) fn open(&self, lake: &Lake, owners: Option<&[i64]>) -> Result<ScopedTable, CodecError> {
+        let ty = facts().lookup(&self.resource).ok_or(CodecError::Form("a table"))?;
+        let scope = Scope {
+            mode: if self.is_live { Mode::Live } else { Mode::Test },
+            application: self.application.as_str().into(),
+            patient: self.patient.as_ref().map(|patient| {
+                Arc::new(PatientScope {
+                    patients: patient.patients.clone(),
+                    owners: patient.owners.clone(),
+                    authorizations: patient.authorizations.clone(),
+                })
+            }),
+        };
+        let picture = lake.picture_at(self.snapshot)?;
+        let table = lake.table(&picture, ty, &Arc::new(scope));
+        match self.is_held {
+            true => Ok(table.held(owners)?),
+            false => Ok(table),
+        }
+    }
+}
+
+impl ViewForm {
+    pub(super) fn of(view: &WrittenView) -> ViewForm {
+        ViewForm {
+            definition: Base64::of(&view.definition),
+            now: view.now.to_rfc3339(),
+            columns: view.columns.as_deref().map(<[usize]>::to_vec),
+        }
+    }
+
+    pub(super) fn written(&self) -> Result<WrittenView, CodecError> {
+        let now = DateTime::parse_from_rfc3339(&self.now).map_err(|_| CodecError::Form("a view"))?;
+        Ok(WrittenView {
+            definition: self.definition.bytes()?.into(),
+            now: now.with_timezone(&Utc),
+            columns: self.columns.as_deref().map(Into::into),
+        })
+    }
+}
+
+impl CallForm {
+    pub(super) fn of(call: WrittenCall) -> CallForm {
+        CallForm {
+            view: ViewForm::of(&call.view),
+            text: call.text,
+            is_list: call.is_list,
+            named: call.named,
+            columns: call.columns,
+            guarded: call.guarded,
+        }
+    }
+
+    pub(super) fn written(self) -> Result<WrittenCall, CodecError> {
+        Ok(WrittenCall {
+            view: self.view.written()?,
+            text: self.text,
+            is_list: self.is_list,
+            named: self.named,
+            columns: self.columns,
+            guarded: self.guarded,
+        })
+    }
+}
+
+impl OperatorForm {
+    pub(super) fn of_limit(limit: Limit) -> OperatorForm {
+        OperatorForm::OrderedLimit {
+            skip: limit.skip,
+            take: limit.take,
+            backwards: limit.backwards,
+        }
+    }
+}
+
+/// A part as bytes.
+pub(super) fn to_bytes(form: &impl Serialize, what: &'static str) -> Result<Vec<u8>, CodecError> {
+    serde_json::to_vec(form).map_err(|_| CodecError::Form(what))
+}
+
+/// A part from bytes.
+pub(super) fn of_bytes<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &'static str) -> Result<T, CodecError> {
+    serde_json::from_slice(bytes).map_err(|_| CodecError::Form(what))
+}

@@ -1,0 +1,235 @@
+//! The operators of ours, and who writes and reads them within DataFusion's walk over a plan.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use datafusion::common::{DataFusionError, Result};
+use datafusion::execution::TaskContext;
+use datafusion::execution::context::SessionState;
+use datafusion::logical_expr::ScalarUDF;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
+
+use super::error::CodecError;
+use super::forms::{OperatorForm, TableForm, ViewForm, of_bytes, to_bytes};
+use super::plan::PlanCodec;
+use super::{filters, scan};
+use crate::lake::Lake;
+use crate::lake::scan::{LakeScanExec, Predicate};
+use crate::plan::{IdsExec, Lates, Limit, LookupExec, On, OrderedLimitExec, SemiJoinExec};
+use crate::search::Engine;
+use crate::terminology::Terminology;
+use crate::views::{TypedExec, View, ViewExec, ViewsExec};
+
+const OPERATOR: &str = "an operator";
+
+/// One plan on its way. Cloning shares it.
+#[derive(Clone)]
+pub(super) struct Travel(Arc<Way>);
+
+struct Way {
+    codec: PlanCodec,
+    lates: Lates,
+    /// Why it does not go on: DataFusion's errors are texts.
+    failed: Mutex<Option<CodecError>>,
+    /// Whether a scan was told something by the sort above it.
+    is_told: AtomicBool,
+}
+
+impl Travel {
+    pub(super) fn new(codec: &PlanCodec) -> Travel {
+        Travel(Arc::new(Way {
+            codec: codec.clone(),
+            lates: Lates::default(),
+            failed: Mutex::default(),
+            is_told: AtomicBool::new(false),
+        }))
+    }
+
+    pub(super) fn lake(&self) -> &Lake {
+        self.0.codec.lake()
+    }
+
+    pub(super) fn engine(&self) -> &Engine {
+        self.0.codec.engine()
+    }
+
+    pub(super) fn terminology(&self) -> Option<Arc<Terminology>> {
+        self.0.codec.terminology()
+    }
+
+    pub(super) fn state(&self) -> &SessionState {
+        self.0.codec.state()
+    }
+
+    pub(super) fn context(&self) -> Arc<TaskContext> {
+        self.0.codec.context()
+    }
+
+    pub(super) fn lates(&self) -> &Lates {
+        &self.0.lates
+    }
+
+    /// Notes that a sort has to tell its scan what it keeps.
+    pub(super) fn note_told(&self) {
+        self.0.is_told.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_told(&self) -> bool {
+        self.0.is_told.load(Ordering::Relaxed)
+    }
+
+    /// Keeps the first error, of which DataFusion gets to know that there is one.
+    pub(super) fn fail(&self, error: CodecError) -> DataFusionError {
+        let mut failed = self.0.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.get_or_insert(error);
+        DataFusionError::Plan("a part of the plan cannot travel".to_owned())
+    }
+
+    /// The error that was kept.
+    pub(super) fn failed(&self) -> Option<CodecError> {
+        self.0.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn write(&self, node: &dyn ExecutionPlan) -> Result<OperatorForm, CodecError> {
+        let unknown = || CodecError::Operator(node.name().to_owned());
+        let view = |view: &View| ViewForm::of(&view.written());
+        Ok(if let Some(exec) = node.downcast_ref::<LakeScanExec>() {
+            OperatorForm::Scan(Box::new(scan::write(self, exec)?))
+        } else if let Some(exec) = node.downcast_ref::<OrderedLimitExec>() {
+            OperatorForm::of_limit(exec.limit())
+        } else if let Some(exec) = node.downcast_ref::<SemiJoinExec>() {
+            let late = exec.on().late.as_ref().ok_or_else(unknown)?;
+            OperatorForm::SemiJoin {
+                label: late.label().to_string(),
+                late: self.lates().number(late),
+            }
+        } else if let Some(exec) = node.downcast_ref::<IdsExec>() {
+            OperatorForm::Ids(self.engine().write_take(exec.take())?.ok_or_else(unknown)?)
+        } else if let Some(exec) = node.downcast_ref::<LookupExec>() {
+            let written = self.engine().write_lookup(exec.lookup(), self.lates())?;
+            let (lookup, table) = written.ok_or_else(unknown)?;
+            OperatorForm::Lookup {
+                lookup,
+                table: TableForm::of(table),
+            }
+        } else if let Some(exec) = node.downcast_ref::<ViewExec>() {
+            OperatorForm::View {
+                view: view(exec.view()),
+                filters: exec.filters(),
+            }
+        } else if let Some(exec) = node.downcast_ref::<ViewsExec>() {
+            OperatorForm::Views {
+                views: exec.views().map(view).collect(),
+                filters: exec.filters(),
+                limit: exec.limit(),
+            }
+        } else if let Some(exec) = node.downcast_ref::<TypedExec>() {
+            OperatorForm::Typed(view(exec.view()))
+        } else {
+            return Err(unknown());
+        })
+    }
+
+    fn read(
+        &self,
+        form: OperatorForm,
+        inputs: &[Arc<dyn ExecutionPlan>],
+    ) -> Result<Arc<dyn ExecutionPlan>, CodecError> {
+        let form_of = || CodecError::Form(OPERATOR);
+        let view = |form: &ViewForm| Ok::<_, CodecError>(View::read(&form.written()?, self.terminology())?);
+        let input = || match inputs {
+            [input] => Ok(input.clone()),
+            _ => Err(form_of()),
+        };
+        Ok(match form {
+            OperatorForm::Scan(form) if inputs.is_empty() => Arc::new(scan::read(self, *form)?),
+            OperatorForm::Lookup { lookup, table } if inputs.is_empty() => {
+                let table = table.open(self.lake(), None)?;
+                Arc::new(LookupExec::new(self.engine().read_lookup(
+                    &lookup,
+                    &table,
+                    self.lates(),
+                )?))
+            }
+            OperatorForm::Scan(_) | OperatorForm::Lookup { .. } => return Err(form_of()),
+            OperatorForm::OrderedLimit { skip, take, backwards } => {
+                let limit = Limit { skip, take, backwards };
+                Arc::new(OrderedLimitExec::new(input()?, limit))
+            }
+            OperatorForm::SemiJoin { label, late } => self.semi_join(label, late, inputs)?,
+            OperatorForm::Ids(take) => Arc::new(IdsExec::new(input()?, self.engine().read_take(&take)?)),
+            OperatorForm::View { view: form, filters } => Arc::new(ViewExec::over(&view(&form)?, input()?, filters)),
+            OperatorForm::Views { views, filters, limit } => {
+                let views = views.iter().map(view).collect::<Result<Vec<_>, _>>()?;
+                Arc::new(ViewsExec::over(&views, input()?, filters, limit))
+            }
+            OperatorForm::Typed(form) => Arc::new(TypedExec::over(view(&form)?, input()?)),
+        })
+    }
+
+    /// The inputs are the rows, whose scan has the filter, and the plans that find ids.
+    fn semi_join(
+        &self,
+        label: String,
+        late: usize,
+        inputs: &[Arc<dyn ExecutionPlan>],
+    ) -> Result<Arc<dyn ExecutionPlan>, CodecError> {
+        let form_of = || CodecError::Form(OPERATOR);
+        let (left, sides) = inputs.split_first().ok_or_else(form_of)?;
+        let ids = sides
+            .iter()
+            .map(|side| side.downcast_ref::<IdsExec>().cloned().map(Arc::new));
+        let on = On {
+            label: label.into(),
+            ids: ids.collect::<Option<_>>().ok_or_else(form_of)?,
+            late: Some(self.lates().get(late).ok_or_else(form_of)?),
+        };
+        Ok(On::over_physical(&[on], left.clone()))
+    }
+}
+
+impl fmt::Debug for Travel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Travel").finish_non_exhaustive()
+    }
+}
+
+impl PhysicalExtensionCodec for Travel {
+    fn try_encode(
+        &self,
+        node: Arc<dyn ExecutionPlan>,
+        bytes: &mut Vec<u8>,
+        _: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<()> {
+        let written = self.write(node.as_ref()).and_then(|form| to_bytes(&form, OPERATOR));
+        bytes.extend(written.map_err(|error| self.fail(error))?);
+        Ok(())
+    }
+
+    fn try_decode(
+        &self,
+        bytes: &[u8],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        _: &TaskContext,
+        _: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let read = of_bytes(bytes, OPERATOR).and_then(|form| self.read(form, inputs));
+        read.map_err(|error| self.fail(error))
+    }
+
+    fn try_encode_udf(&self, node: &ScalarUDF, bytes: &mut Vec<u8>) -> Result<()> {
+        let written = filters::write_function(self, node).map_err(|error| self.fail(error))?;
+        bytes.extend(written.unwrap_or_default());
+        Ok(())
+    }
+
+    fn try_decode_udf(&self, name: &str, bytes: &[u8]) -> Result<Arc<ScalarUDF>> {
+        if bytes.is_empty() {
+            return Err(self.fail(CodecError::Operator(format!("the function {name}()"))));
+        }
+        let read = filters::read_function(self, bytes, None);
+        Ok(Arc::new(read.map_err(|error| self.fail(error))?))
+    }
+}

@@ -1,0 +1,127 @@
+//! Plans to bytes and back.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::Result as PlanResult;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::execution::TaskContext;
+use datafusion::execution::context::{SessionConfig, SessionState};
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::reset_plan_states;
+use datafusion_proto::bytes::{
+    physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
+};
+use datafusion_proto::protobuf::PhysicalPlanNode;
+use prost::Message;
+
+use super::envelope;
+use super::error::CodecError;
+use super::operators::Travel;
+use crate::lake::Lake;
+use crate::plan::{PushDownTopK, SemiJoinExec, runtime};
+use crate::search::Engine;
+use crate::terminology::Terminology;
+
+/// Writes plans over a lake as bytes, and reads them. Cloning shares it.
+#[derive(Clone)]
+pub struct PlanCodec(Arc<Known>);
+
+struct Known {
+    lake: Lake,
+    engine: Arc<Engine>,
+    terminology: Option<Arc<Terminology>>,
+    state: SessionState,
+    context: Arc<TaskContext>,
+}
+
+impl PlanCodec {
+    /// A codec for plans over a lake. Who reads a plan needs search parameters and terminology like those it was made
+    /// with; the engine is over the same lake.
+    pub fn new(lake: Lake, engine: Arc<Engine>, terminology: Option<Arc<Terminology>>) -> PlanCodec {
+        let state = SessionStateBuilder::new_with_default_features()
+            .with_config(SessionConfig::new())
+            .with_runtime_env(runtime())
+            .build();
+        PlanCodec(Arc::new(Known {
+            lake,
+            engine,
+            terminology,
+            context: state.task_ctx(),
+            state,
+        }))
+    }
+
+    /// A plan as bytes, which this lake has signed. Whether the plan has run makes no difference.
+    pub fn encode(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Vec<u8>, CodecError> {
+        let plan = reset_plan_states(without_settled(plan.clone())?)?;
+        let travel = Travel::new(self);
+        let bytes = physical_plan_to_bytes_with_extension_codec(plan, &travel);
+        let bytes = bytes.map_err(|error| travel.failed().unwrap_or(error.into()))?;
+        // What is nested too deeply would be refused where it is read.
+        PhysicalPlanNode::decode(bytes.as_ref()).map_err(|_| CodecError::Deep)?;
+        Ok(envelope::seal(&self.0.lake, &bytes))
+    }
+
+    /// The plan that was written as these bytes, if this lake has signed them.
+    pub fn decode(&self, bytes: &[u8]) -> Result<Arc<dyn ExecutionPlan>, CodecError> {
+        let bytes = envelope::open(&self.0.lake, bytes)?;
+        let travel = Travel::new(self);
+        let plan = physical_plan_from_bytes_with_extension_codec(&bytes, &self.0.context, &travel);
+        let plan = plan.map_err(|error| travel.failed().unwrap_or(error.into()))?;
+        if !travel.is_told() {
+            return Ok(plan);
+        }
+        // What a sort keeps, and later has, its scan is told as it was where the plan was made.
+        let options = self.0.state.config_options();
+        let plan = PushDownTopK.optimize(plan, options)?;
+        Ok(FilterPushdown::new_post_optimization().optimize(plan, options)?)
+    }
+
+    /// What plans run in.
+    pub fn context(&self) -> Arc<TaskContext> {
+        self.0.context.clone()
+    }
+
+    pub(super) fn lake(&self) -> &Lake {
+        &self.0.lake
+    }
+
+    pub(super) fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
+    pub(super) fn terminology(&self) -> Option<Arc<Terminology>> {
+        self.0.terminology.clone()
+    }
+
+    pub(super) fn state(&self) -> &SessionState {
+        &self.0.state
+    }
+}
+
+impl fmt::Debug for PlanCodec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PlanCodec").finish_non_exhaustive()
+    }
+}
+
+/// The plan without semi-joins that have nothing to find: what they were on is in the filters of their left sides.
+fn without_settled(plan: Arc<dyn ExecutionPlan>) -> PlanResult<Arc<dyn ExecutionPlan>> {
+    let without = plan.transform_down(|plan| {
+        let mut rows = plan;
+        let mut found = false;
+        while let Some(left) = rows.downcast_ref::<SemiJoinExec>().and_then(SemiJoinExec::settled) {
+            rows = left.clone();
+            found = true;
+        }
+        Ok(match found {
+            true => Transformed::yes(rows),
+            false => Transformed::no(rows),
+        })
+    })?;
+    Ok(without.data)
+}

@@ -1,0 +1,32 @@
+//! The plans of a search, for those who carry them out elsewhere.
+
+use std::sync::Arc;
+
+use datafusion::physical_plan::ExecutionPlan;
+
+use super::super::SearchError;
+use super::super::engine::{Engine, Opened, Request};
+use super::contained::Which;
+use super::population;
+
+impl Engine {
+    /// The plan of a search's page, which gives the places of its matches and of the one that follows, and the plan
+    /// that counts all matches. None where it takes no plan: over one person's columns, and inside of resources that
+    /// others contain.
+    ///
+    /// Conditions on other resources are answered now, as far as the plans do not answer them.
+    pub async fn plans(&self, request: &Request<'_>) -> Result<Vec<Arc<dyn ExecutionPlan>>, SearchError> {
+        let Opened { mut query, table, .. } = self.open(request)?;
+        if query.contained.which != Which::Outer {
+            return Ok(Vec::new());
+        }
+        query.joins = self.join(&table, &mut query.criteria).await?;
+        let bound = self.bound(&query, &table);
+        if bound.person.is_some() {
+            return Ok(Vec::new());
+        }
+        let page = population::page_plan(self.sessions(), &table, &query, bound.owners.clone()).await?;
+        let count = population::count_plan(self.sessions(), &table, &query, bound.owners).await?;
+        Ok(vec![page, count.physical])
+    }
+}

@@ -1,0 +1,167 @@
+//! By what the conditions of a criterion on other resources were answered. The criterion as its text resolves has these
+//! conditions open; going through both side by side finds each answer, and going through the first alone puts it back.
+
+use std::sync::Arc;
+use std::vec::IntoIter;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::criteria::criterion::{Condition, Criterion, Join};
+use super::super::criteria::origin::Origin;
+use super::super::engine::Engine;
+use super::super::joins::join::either;
+use super::super::joins::late::Reference;
+use super::super::parameters::parameter::Compiled;
+use super::super::run::contained;
+use super::error::WrittenError;
+use super::named::{Known, named_type};
+use crate::fhir::{TypeId, facts};
+use crate::plan::{Late, Lates};
+
+const CONDITION: &str = "a condition on other resources";
+
+/// The answer to one condition.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Answer {
+    /// Ids that a value of the row is among.
+    Known(Vec<Known>),
+    /// The same, or what the row itself contains: for each type the answers to what is asked there.
+    OrInside(Vec<Known>, Vec<(String, Vec<Answer>)>),
+    /// What the plan's semi-join of this number finds.
+    Late(usize),
+}
+
+/// Notes how the conditions of `open` are answered in `settled`.
+pub(super) fn write(
+    open: &Criterion,
+    settled: &Criterion,
+    lates: &Lates,
+    found: &mut Vec<Answer>,
+) -> Result<(), WrittenError> {
+    let pairs: Vec<(&Criterion, &Criterion)> = match (&open.condition, &settled.condition) {
+        (Condition::Join(_), Condition::Join(_)) => return Err(WrittenError::NoText(CONDITION)),
+        (Condition::Join(join), answer) => {
+            found.push(answer_of(join, answer, lates)?);
+            return Ok(());
+        }
+        (Condition::All(open), Condition::All(settled)) | (Condition::Any(open), Condition::Any(settled))
+            if open.len() == settled.len() =>
+        {
+            open.iter().zip(settled).collect()
+        }
+        (Condition::Not(open), Condition::Not(settled))
+        | (Condition::Item { holds: open, .. }, Condition::Item { holds: settled, .. }) => vec![(open, settled)],
+        (Condition::Values { .. }, Condition::Values { .. })
+        | (Condition::Tuples { .. }, Condition::Tuples { .. })
+        | (Condition::Words { .. }, Condition::Words { .. }) => Vec::new(),
+        _ => return Err(WrittenError::NoText("a condition made of another")),
+    };
+    pairs
+        .into_iter()
+        .try_for_each(|(open, settled)| write(open, settled, lates, found))
+}
+
+fn answer_of(join: &Join, answer: &Condition, lates: &Lates) -> Result<Answer, WrittenError> {
+    Ok(match answer {
+        Condition::Late(late) => Answer::Late(lates.number(late)),
+        Condition::Any(parts) => {
+            let [outside, inside] = parts.as_slice() else {
+                return Err(WrittenError::NoText(CONDITION));
+            };
+            let (Condition::Inside { targets, .. }, Join::Chain { targets: asked, .. }) = (&inside.condition, join)
+            else {
+                return Err(WrittenError::NoText(CONDITION));
+            };
+            let mut of_types = Vec::with_capacity(targets.len());
+            for (ty, settled) in targets {
+                let open = of_inner(asked, *ty).ok_or(WrittenError::NoText(CONDITION))?;
+                let mut found = Vec::new();
+                write(&open, settled, lates, &mut found)?;
+                of_types.push((facts().get(*ty).name.to_owned(), found));
+            }
+            Answer::OrInside(Known::of(&outside.condition)?.1, of_types)
+        }
+        settled => Answer::Known(Known::of(settled)?.1),
+    })
+}
+
+/// What is asked of contained resources of a type.
+fn of_inner(asked: &[(TypeId, Criterion)], ty: TypeId) -> Option<Criterion> {
+    let (_, criterion) = asked.iter().find(|(asked, _)| *asked == ty)?;
+    contained::criteria(std::slice::from_ref(criterion)).pop()
+}
+
+/// Puts answers back, in the order in which they were noted.
+pub(super) struct Reader<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) lates: &'a Lates,
+    /// The type of the rows.
+    pub(super) ty: TypeId,
+    /// The text of the criterion.
+    pub(super) origin: &'a Origin,
+    pub(super) answers: IntoIter<Answer>,
+}
+
+impl Reader<'_> {
+    pub(super) fn read(&mut self, open: &mut Criterion) -> Result<(), WrittenError> {
+        let label = open.label.clone();
+        match &mut open.condition {
+            Condition::All(parts) | Condition::Any(parts) => parts.iter_mut().try_for_each(|part| self.read(part)),
+            Condition::Not(part) | Condition::Item { holds: part, .. } => self.read(part),
+            Condition::Join(join) => {
+                let answer = self.answers.next().ok_or(WrittenError::Otherwise(CONDITION))?;
+                open.condition = self.answered(join, &label, answer)?;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn answered(&mut self, join: &Join, label: &str, answer: Answer) -> Result<Condition, WrittenError> {
+        Ok(match answer {
+            Answer::Known(known) => Known::condition(compared(join), &known)?,
+            Answer::OrInside(known, of_types) => {
+                let Join::Chain { compiled, targets } = join else {
+                    return Err(WrittenError::Otherwise(CONDITION));
+                };
+                let outside = Known::condition(compiled, &known)?;
+                let references = self.engine.programs().inner_references(compiled)?;
+                let (references, _) = references.ok_or(WrittenError::Otherwise(CONDITION))?;
+                let mut inside = Vec::with_capacity(of_types.len());
+                for (name, answers) in of_types {
+                    let ty = named_type(&name)?;
+                    let mut criterion = of_inner(targets, ty).ok_or(WrittenError::Otherwise(CONDITION))?;
+                    let mut reader = Reader {
+                        ty,
+                        answers: answers.into_iter(),
+                        ..*self
+                    };
+                    reader.read(&mut criterion)?;
+                    inside.push((ty, criterion));
+                }
+                let targets = inside;
+                either(outside, Some(Condition::Inside { references, targets }))
+            }
+            Answer::Late(number) => Condition::Late(self.late(join, label, number)?),
+        })
+    }
+
+    /// The condition that the plan's semi-join will tell. A plan may name it in several places.
+    fn late(&self, join: &Join, label: &str, number: usize) -> Result<Arc<Late>, WrittenError> {
+        if let Some(late) = self.lates.get(number) {
+            return Ok(late);
+        }
+        let link = Reference::of(self.ty, join, label).ok_or(WrittenError::Otherwise(CONDITION))?;
+        let late = Arc::new(link.with_origin(Arc::new(self.origin.clone())).late());
+        self.lates.keep(number, &late);
+        Ok(late)
+    }
+}
+
+/// The parameter whose values the ids are compared with.
+fn compared(join: &Join) -> &Arc<Compiled> {
+    match join {
+        Join::Chain { compiled, .. } | Join::Hierarchy { compiled, .. } => compiled,
+        Join::Has { ids, .. } | Join::List { ids, .. } => ids,
+    }
+}

@@ -1,0 +1,62 @@
+//! Sort keys, by the names of their parameters, and the order that a scan is told.
+
+use datafusion::logical_expr::ScalarUDF;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::super::criteria::key_function;
+use super::super::engine::Engine;
+use super::super::parameters::query::SortKey;
+use super::error::{WrittenError, of_json, to_json};
+use super::named::Named;
+use crate::lake::scan::{Order, Reach};
+
+const KEY: &str = "a sort key";
+
+/// A key of `_sort`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Key {
+    parameter: Named,
+    descending: bool,
+}
+
+impl Key {
+    pub(super) fn write(engine: &Engine, key: &SortKey) -> Result<Key, WrittenError> {
+        Ok(Key {
+            parameter: Named::write(engine, &key.compiled)?,
+            descending: key.descending,
+        })
+    }
+
+    pub(super) fn read(&self, engine: &Engine) -> Result<SortKey, WrittenError> {
+        Ok(SortKey {
+            compiled: self.parameter.read(engine)?,
+            descending: self.descending,
+        })
+    }
+}
+
+impl Engine {
+    /// A function that yields a sort key, as text; `None` for other functions.
+    pub fn write_function(&self, function: &ScalarUDF) -> Result<Option<Value>, WrittenError> {
+        let Some(key) = key_function::key_of(function) else {
+            return Ok(None);
+        };
+        to_json(&Key::write(self, key)?, KEY).map(Some)
+    }
+
+    /// The function that was written so.
+    pub fn read_function(&self, written: &Value) -> Result<ScalarUDF, WrittenError> {
+        let key: Key = of_json(written, KEY)?;
+        Ok(key_function::function(&key.read(self)?))
+    }
+}
+
+/// An order by numbers that lie in these places, for sorts by a key of a search.
+pub fn order(descending: bool, reaches: Vec<Reach>) -> Order {
+    Order {
+        descending,
+        reaches,
+        threshold: key_function::threshold,
+    }
+}

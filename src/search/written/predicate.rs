@@ -1,0 +1,114 @@
+//! The predicates of searches: criteria, and the boundary of a sorted page.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::super::criteria::predicate::{self, Asked};
+use super::super::engine::Engine;
+use super::super::joins::binding::Filed;
+use super::super::paging::boundary::{self, Beyond};
+use super::super::paging::page_token::Side;
+use super::super::parameters::query::Query;
+use super::criterion::WrittenCriterion;
+use super::error::{WrittenError, of_json, to_json};
+use super::function::Key;
+use crate::lake::scan::{Locator, Predicate, ScopedTable};
+use crate::plan::{Late, Lates};
+
+const PREDICATE: &str = "a condition of a search";
+
+#[derive(Debug, Serialize, Deserialize)]
+enum Written {
+    Criterion {
+        criterion: WrittenCriterion,
+        plain: bool,
+        /// Patients whose compartments are asked for, and the owners of their rows.
+        filed: Option<(Vec<String>, Vec<i64>)>,
+    },
+    Boundary {
+        keys: Vec<Key>,
+        leaves: Vec<String>,
+        file: u64,
+        row: u32,
+        side: u8,
+    },
+}
+
+impl Engine {
+    /// A predicate of a search as text; `None` for those of others.
+    pub fn write_predicate(
+        &self,
+        predicate: &Arc<dyn Predicate>,
+        lates: &Lates,
+    ) -> Result<Option<Value>, WrittenError> {
+        let any: Arc<dyn Any + Send + Sync> = predicate.clone();
+        let written = if let Ok(late) = any.clone().downcast::<Late>() {
+            Written::Criterion {
+                criterion: WrittenCriterion::of_late(self, &late, lates)?,
+                plain: true,
+                filed: None,
+            }
+        } else if let Some(asked) = any.downcast_ref::<Asked>() {
+            let filed = asked.filed.as_ref();
+            Written::Criterion {
+                criterion: WrittenCriterion::write(self, &asked.criterion, lates)?,
+                plain: asked.plain,
+                filed: filed.map(|filed| (filed.patients.to_vec(), filed.owners.to_vec())),
+            }
+        } else if let Some(beyond) = any.downcast_ref::<Beyond>() {
+            let keys = beyond.keys.iter().map(|key| Key::write(self, key));
+            Written::Boundary {
+                keys: keys.collect::<Result<_, _>>()?,
+                leaves: predicate.leaves().iter().cloned().collect(),
+                file: beyond.matched.file,
+                row: beyond.matched.row,
+                side: beyond.side.byte(),
+            }
+        } else {
+            return Ok(None);
+        };
+        to_json(&written, PREDICATE).map(Some)
+    }
+
+    /// The predicate that was written so, over the rows of a table.
+    pub fn read_predicate(
+        &self,
+        written: &Value,
+        table: &ScopedTable,
+        lates: &Lates,
+    ) -> Result<Arc<dyn Predicate>, WrittenError> {
+        match of_json(written, PREDICATE)? {
+            Written::Criterion {
+                criterion,
+                plain,
+                filed,
+            } => {
+                let criterion = criterion.read(self, table.ty(), lates)?;
+                let query = Query {
+                    filed: filed.map(|(patients, owners)| Filed {
+                        patients: patients.into(),
+                        owners: owners.into(),
+                    }),
+                    ..Query::of_criteria(table.ty(), Vec::new())
+                };
+                Ok(predicate::one(&query, &criterion, plain))
+            }
+            Written::Boundary {
+                keys,
+                leaves,
+                file,
+                row,
+                side,
+            } => {
+                let keys = keys.iter().map(|key| key.read(self)).collect::<Result<Vec<_>, _>>()?;
+                let side = Side::of_byte(side).ok_or(WrittenError::Form(PREDICATE))?;
+                let leaves = leaves.into_iter().collect();
+                let matched = Locator { file, row };
+                Ok(boundary::predicate(table, &keys, leaves, matched, side)?)
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The plans of random searches, written as bytes and run in another process, give the rows that they give here: over
+//! one snapshot, by an application's scope and by patients', with and without what the scan is spared, on first pages
+//! and on those that links lead to.
+
+use tabularium::fhir::facts;
+use tabularium::search::{Engine, Handling, Request, raw};
+
+use super::super::corpus::{BASE, NOW};
+use super::draw::Draw;
+use super::lakes;
+use super::lakes::Held;
+use super::world::World;
+use super::{corpus, link, seeded};
+use crate::harness::plans::Traveling;
+use crate::harness::records;
+
+/// Searches that are drawn.
+const SEARCHES: usize = 500;
+
+#[test]
+fn plans_of_random_searches_give_the_same_rows_in_another_process() {
+    let Some(corpus) = corpus("plans of random searches") else {
+        return;
+    };
+    let shared = crate::harness::shared("plans of random searches").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (parameters, definitions) = lakes::parameters_in(&shared, folder.path());
+    let lake = corpus.lake();
+    let engine = |lake: &tabularium::lake::Lake| Engine::new(lake.clone(), parameters.clone());
+    let (usual, plain) = (engine(&lake), engine(&lake).without_shortcuts());
+    let held = Held::of(&lake);
+    let world = World::new(&definitions, &held.resources);
+    let mut draw = Draw::new(&world, seeded(17));
+    let options = ["--search-parameters", folder.path().to_str().unwrap()];
+    let mut traveling = Traveling::by(&lake, engine(&lake), &options);
+    let patients: Vec<&String> = held.seen.keys().collect();
+    let (mut plans, mut pages) = (0, 0);
+    for at in 0..SEARCHES {
+        let (query, _) = draw.query();
+        if query.ty.contains(',') {
+            continue;
+        }
+        let (engine, scope) = match at % 4 {
+            // Such a search takes a plan only without shortcuts.
+            0 => (
+                &plain,
+                records::patient(&lake, "local", patients[draw.below(patients.len())]),
+            ),
+            1 => (&plain, corpus.application()),
+            _ => (&usual, corpus.application()),
+        };
+        let mut next = Some(query.text(&format!("_count={}&_elements=id", 1 + draw.below(20))));
+        // Every third with the page behind the first.
+        for page in 0..1 + usize::from(at % 3 == 0) {
+            let Some(text) = next.take() else { break };
+            let (name, parameters) = text.split_once('?').unwrap();
+            let request = Request {
+                scope: &scope,
+                ty: facts().lookup(name).unwrap(),
+                parameters: &raw::parse(parameters),
+                compartment: None,
+                handling: Handling::Strict,
+                now: NOW,
+                base: BASE,
+            };
+            let planned = corpus.plans(engine, &request);
+            plans += planned.len();
+            pages += usize::from(page > 0 && !planned.is_empty());
+            for plan in &planned {
+                traveling.add(&text, plan).unwrap();
+            }
+            if page == 0 && at % 3 == 0 {
+                let first = corpus.page_of(engine, &scope, &text).unwrap();
+                let url = link(&first, "next");
+                next = url.map(|url| url.strip_prefix(BASE).unwrap().to_owned());
+            }
+        }
+    }
+    let with_rows = traveling.arrive();
+    assert!(
+        plans > SEARCHES && pages > 30 && with_rows * 2 > plans,
+        "{plans} plans, {pages} pages, {with_rows}"
+    );
+}
