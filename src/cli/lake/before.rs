@@ -71,6 +71,15 @@ impl Before {
                 false => std::fs::remove_file(&path),
             };
         }
+        self.sweep(data);
+    }
+
+    /// Removes the mark that a writer leaves at its end, where the catalog that it is about is gone.
+    pub(in crate::cli) fn sweep(&self, data: &Path) {
+        if matches!(self, Before::Lake) || data.join("catalog.sqlite").exists() {
+            return;
+        }
+        let _ = std::fs::remove_file(data.join("catalog.mark"));
         if matches!(self, Before::Missing) {
             let _ = std::fs::remove_dir(data);
         }

@@ -144,6 +144,9 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         before.restore(&data);
     }
     drop(writer);
+    if nothing {
+        before.sweep(&data);
+    }
     let summary = outcome.map_err(|error| match error {
         IngestError::Input { .. } | IngestError::Broken { .. } => Failure::input(error.to_string()),
         error => Failure::other(error),
