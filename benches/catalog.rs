@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use criterion::Criterion;
+use tabularium::columns::json::Tape;
+use tabularium::columns::shred::{Shredder, SystemValues};
 use tabularium::fhir::{TypeId, facts};
 use tabularium::lake::file::write_file;
-use tabularium::lake::json::Tape;
-use tabularium::lake::shred::{Shredder, SystemValues};
 use tabularium::lake::{Keys, Lake, LakeWriter, Mode, Transaction, WrittenColumn, WrittenFile};
 use tabularium::sandbox::Population;
 

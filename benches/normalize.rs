@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use criterion::{Criterion, Throughput};
 use serde_json::Value;
+use tabularium::columns::json::{Edits, Tape, Value as Json, write_compact};
 use tabularium::fhir::facts;
-use tabularium::lake::json::{Edits, Tape, Value as Json, write_compact};
 use tabularium::normalize::{Day, NoCodes, NoPlans, Record, Report, Settings, Source, SourceId, Survey};
 
 pub(crate) fn benches(criterion: &mut Criterion) {

@@ -16,12 +16,12 @@ use datafusion::logical_expr::Expr;
 use datafusion::prelude::{SessionConfig, SessionContext, ident};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use tabularium::columns::json::Tape;
+use tabularium::columns::shred::{Shredder, SystemValues};
 use tabularium::fhir::storage::LeafSet;
 use tabularium::fhir::{TypeId, facts};
 use tabularium::lake::file::FileWriter;
-use tabularium::lake::json::Tape;
 use tabularium::lake::scan::{FILE, ItemMatch, MemoryLimits, Necessary, Predicate, ROW, Wish, expression};
-use tabularium::lake::shred::{Shredder, SystemValues};
 use tabularium::lake::{Lake, LakeOptions, Locator, Mode, Person, ScanRequest, Scope, ScopedTable};
 
 const PEOPLE: usize = 2_000;

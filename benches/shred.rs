@@ -4,12 +4,12 @@ use std::hint::black_box;
 
 use arrow::array::RecordBatch;
 use criterion::{BatchSize, Criterion, Throughput};
+use tabularium::columns::json::{Choice, Chosen, Tape};
+use tabularium::columns::layout::Layout;
+use tabularium::columns::shred::{Clip, Shredder, SystemValues};
 use tabularium::fhir::facts;
 use tabularium::lake::Keys;
 use tabularium::lake::file::write_file;
-use tabularium::lake::json::{Choice, Chosen, Tape};
-use tabularium::lake::layout::Layout;
-use tabularium::lake::shred::{Clip, Shredder, SystemValues};
 
 use crate::sample::Sample;
 

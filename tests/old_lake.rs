@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tabularium::columns::layout::LAYOUT_VERSION;
 use tabularium::lake::file::verify;
-use tabularium::lake::layout::LAYOUT_VERSION;
 use tabularium::lake::{Lake, Mode};
 
 use crate::harness::lake::{files_below, patient, resources};

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use tabularium::fhir::facts;
 use tabularium::fhirpath::{CompileOptions, compile};
-use tabularium::lake::json::Tape;
-use tabularium::lake::shred::{Shredder, SystemValues};
+use tabularium::columns::json::Tape;
+use tabularium::columns::shred::{Shredder, SystemValues};
 
 const PATIENT: &str = r##"{"resourceType":"Patient","id":"a","active":true,
     "name":[{"given":["A",null,"é"],"_given":[null,{"id":"i"},null]},{"family":"F","period":{"start":"2020-02"}}],

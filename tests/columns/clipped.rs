@@ -4,10 +4,10 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Fields};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use tabularium::columns::json::{Choice, Chosen, Tape};
+use tabularium::columns::shred::{Clip, Shredder, SystemValues};
 use tabularium::fhir::storage::{LeafSet, SYSTEM_COLUMNS};
 use tabularium::fhir::{TypeId, facts};
-use tabularium::lake::json::{Choice, Chosen, Tape};
-use tabularium::lake::shred::{Clip, Shredder, SystemValues};
 
 use super::{generate, json_files, push, resources};
 

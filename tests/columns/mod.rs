@@ -16,12 +16,12 @@ use proptest::prelude::*;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use tabularium::columns::json::Tape;
+use tabularium::columns::layout::{Layout, field_id, union_schema};
+use tabularium::columns::shred::{ShredError, Shredder, SystemValues};
 use tabularium::fhir::{TypeId, facts};
 use tabularium::lake::Keys;
 use tabularium::lake::file::{adapt, write_file};
-use tabularium::lake::json::Tape;
-use tabularium::lake::layout::{Layout, field_id, union_schema};
-use tabularium::lake::shred::{ShredError, Shredder, SystemValues};
 
 fn push(shredder: &mut Shredder, tape: &mut Tape, text: &str) -> Result<(), ShredError> {
     let root = tape.parse(text.as_bytes()).unwrap();

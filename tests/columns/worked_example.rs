@@ -3,11 +3,11 @@
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Field};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use tabularium::columns::json::Tape;
+use tabularium::columns::layout::{ColumnRow, Layout};
+use tabularium::columns::shred::Shredder;
 use tabularium::fhir::facts;
 use tabularium::fhir::storage::SYSTEM_COLUMNS;
-use tabularium::lake::json::Tape;
-use tabularium::lake::layout::{ColumnRow, Layout};
-use tabularium::lake::shred::Shredder;
 
 const PAGE: &str = include_str!("../../LAYOUT.md");
 

@@ -22,9 +22,9 @@ mod units;
 mod variables;
 
 use arrow::array::RecordBatch;
+use tabularium::columns::json::Tape;
+use tabularium::columns::shred::{Shredder, SystemValues};
 use tabularium::fhir::TypeId;
-use tabularium::lake::json::Tape;
-use tabularium::lake::shred::{Shredder, SystemValues};
 
 /// Resources of one type as a batch.
 fn batch(ty: TypeId, resources: &[String]) -> RecordBatch {

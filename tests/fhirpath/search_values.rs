@@ -6,10 +6,10 @@ use std::path::Path;
 
 use arrow::array::RecordBatch;
 use serde_json::Value;
+use tabularium::columns::json::Tape;
 use tabularium::fhir::search_parameter::{SearchParameters, SearchType};
 use tabularium::fhir::{TypeId, facts};
 use tabularium::fhirpath::{Collection, CompileOptions, Program, compile};
-use tabularium::lake::json::Tape;
 
 use crate::harness;
 

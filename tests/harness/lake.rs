@@ -7,11 +7,11 @@ use std::sync::Arc;
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use parquet::arrow::ProjectionMask;
+use tabularium::columns::json::Tape;
+use tabularium::columns::shred::{Shredder, SystemValues};
 use tabularium::fhir::{TypeId, facts};
 use tabularium::lake::clock::ManualClock;
 use tabularium::lake::file::{stored_digest, write_file};
-use tabularium::lake::json::Tape;
-use tabularium::lake::shred::{Shredder, SystemValues};
 use tabularium::lake::{Lake, LakeOptions, Mode, Picture, TablePicture, Transaction, WrittenFile};
 
 use super::kind;

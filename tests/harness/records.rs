@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tabularium::columns::json::Tape;
+use tabularium::columns::shred::{Shredder, SystemValues};
 use tabularium::fhir::{TypeId, facts};
 use tabularium::lake::file::{stored_digest, write_file};
-use tabularium::lake::json::Tape;
-use tabularium::lake::shred::{Shredder, SystemValues};
 use tabularium::lake::{Lake, Mode, PatientScope, Picture, Scope};
 
 /// A resource to store.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
-use tabularium::lake::json::Tape;
+use tabularium::columns::json::Tape;
 use tabularium::normalize::form::check;
 
 use super::harness::{Consent, Few};

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use tabularium::columns::json::{Edits, Tape};
 use tabularium::fhir::facts;
-use tabularium::lake::json::{Edits, Tape};
 use tabularium::normalize::{Codes, Concept, Day, NoPlans, Plan, Record, Report, Settings, Source, SourceId, Survey};
 
 /// What the systems of the tests' tags begin with.
@@ -92,11 +92,11 @@ impl Consent {
     }
 }
 
-fn id(root: tabularium::lake::json::Value<'_>) -> String {
+fn id(root: tabularium::columns::json::Value<'_>) -> String {
     root.get_str("id").unwrap_or_default().into_owned()
 }
 
-fn record<'t>(source: SourceId, json: tabularium::lake::json::Value<'t>, id: &'t str) -> Record<'t> {
+fn record<'t>(source: SourceId, json: tabularium::columns::json::Value<'t>, id: &'t str) -> Record<'t> {
     Record {
         resource_type: facts().lookup(&json.get_str("resourceType").unwrap()).unwrap(),
         id,

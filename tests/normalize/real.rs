@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use tabularium::columns::json::Tape;
 use tabularium::fhir::facts;
-use tabularium::lake::json::Tape;
 use tabularium::normalize::form::check;
 use tabularium::normalize::{NoCodes, Report, Rule};
 

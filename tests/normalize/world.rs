@@ -5,8 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use tabularium::columns::json::Tape;
 use tabularium::fhir::facts;
-use tabularium::lake::json::Tape;
 use tabularium::normalize::{Codes, Day, NoCodes, NoPlans, Plan, Plans, Record, Settings, Source, SourceId, Survey};
 
 /// What the tag systems of the tests begin with.
