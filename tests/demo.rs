@@ -13,30 +13,25 @@ fn run(arguments: &[&str]) -> Output {
     Command::new(PROGRAM).args(arguments).output().unwrap()
 }
 
-/// What stands between `before` and the next single quote.
-fn quoted<'a>(line: &'a str, before: &str) -> &'a str {
-    let start = line.find(before).unwrap_or_else(|| panic!("no {before} in {line}")) + before.len();
-    &line[start..start + line[start..].find('\'').unwrap()]
+/// Runs a printed line in a shell, as somebody would who pastes it.
+fn pasted(token: &str, line: &str) -> String {
+    let script = format!("{token}\n{line}");
+    let output = Command::new("sh").args(["-ec", &script]).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{line}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap()
 }
 
-/// Sends what a printed `curl` line sends.
-fn curl(line: &str) -> (u16, String) {
-    let authorization = quoted(line, "-H 'Authorization: ");
-    let url = &line[line.rfind("'http").unwrap() + 1..line.len() - 1];
-    let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
-    let mut answer = match line.split_once(" -d '") {
-        None => agent.get(url).header("authorization", authorization).call(),
-        Some((_, body)) => {
-            let body = body[..body.rfind("' 'http").unwrap()].replace(r"'\''", "'");
-            agent
-                .post(url)
-                .header("authorization", authorization)
-                .header("content-type", quoted(line, "-H 'Content-Type: "))
-                .send(body)
-        }
-    }
-    .unwrap();
-    (answer.status().as_u16(), answer.body_mut().read_to_string().unwrap())
+/// The line that makes a token, those that ask, and the view.
+fn lines_to_paste(demo: &Process) -> (String, Vec<String>, String) {
+    let printed = || demo.printed.iter().map(|line| line.trim().to_owned());
+    let token = printed().find(|line| line.starts_with("export TOKEN=$(")).unwrap();
+    let curls = printed().filter(|line| line.starts_with("curl -sS ")).collect();
+    let view = printed().find(|line| line.contains(" run Patient --data ")).unwrap();
+    (token, curls, view)
 }
 
 fn text(path: &Path) -> &str {
@@ -73,57 +68,43 @@ fn the_demos_curl_lines_answer_and_a_second_run_starts_from_what_is_there() {
         "3",
     ];
     let demo = Process::start(&arguments);
-    let lines: Vec<&String> = demo
-        .printed
-        .iter()
-        .filter(|line| line.starts_with("curl -sS -H"))
-        .collect();
-    let [read, search, view] = lines[..] else {
+    assert!(demo.printed.len() <= 16, "about a dozen lines: {:#?}", demo.printed);
+    assert!(
+        demo.printed.iter().all(|line| line.len() < 400),
+        "no token in full: {:#?}",
+        demo.printed
+    );
+    let (token, curls, view) = lines_to_paste(&demo);
+    let [read, search, summary] = &curls[..] else {
         panic!("three curl lines: {:?}", demo.printed)
     };
-
-    let (status, patient) = curl(read);
-    let patient: Value = serde_json::from_str(&patient).unwrap();
-    assert_eq!((status, &patient["resourceType"]), (200, &Value::from("Patient")));
-    let (status, bundle) = curl(search);
-    let bundle: Value = serde_json::from_str(&bundle).unwrap();
-    assert_eq!(status, 200);
+    let json = |line: &str| -> Value { serde_json::from_str(&pasted(&token, line)).unwrap() };
+    let patient = json(read);
+    assert_eq!(patient["resourceType"], "Patient");
+    let bundle = json(search);
     let subject = &bundle["entry"][0]["resource"]["subject"]["reference"];
     assert_eq!(
         subject.as_str().unwrap(),
         format!("Patient/{}", patient["id"].as_str().unwrap())
     );
-    let (status, rows) = curl(view);
-    assert_eq!(status, 200, "{rows}");
+    assert_eq!(json(summary)["type"], "document");
+    let rows = pasted(&token, &view);
     assert!(
-        rows.starts_with("patient,taken,what,value\n") || rows.starts_with("patient,taken,what,value\r\n"),
+        rows.starts_with("id,born,city\n") && rows.lines().count() == 4,
         "{rows}"
     );
-    assert!(rows.lines().count() > 1, "{rows}");
-
-    // A token made beside the running server is good at once.
-    let token = run(&[
-        "token",
-        "--data",
-        text(&data),
-        "--patient",
-        patient["id"].as_str().unwrap(),
-    ]);
-    let token = String::from_utf8(token.stdout).unwrap();
-    let url = format!("{}/fhir/Patient/$PATIENT_ID", demo.base_url());
-    assert_eq!(
-        curl(&format!("curl -H 'Authorization: Bearer {}' '{url}'", token.trim())).0,
-        200
-    );
+    let docs = demo
+        .printed
+        .iter()
+        .find_map(|line| line.split_whitespace().find(|word| word.ends_with("/docs")));
+    assert_eq!(ureq::get(docs.unwrap()).call().unwrap().status(), 200);
 
     assert_eq!(demo.terminate(), Some(0));
     std::fs::remove_dir_all(data.join("population")).unwrap();
     let again = Process::start(&arguments);
     assert!(!data.join("population").exists(), "nothing is made up a second time");
-    assert_eq!(
-        curl(again.printed.iter().find(|line| line.starts_with("curl ")).unwrap()).0,
-        200
-    );
+    let (token, curls, _) = lines_to_paste(&again);
+    assert!(pasted(&token, &curls[0]).contains("\"Patient\""));
     assert_eq!(again.terminate(), Some(0));
 }
 
@@ -281,24 +262,22 @@ fn the_demo_lists_the_sandboxs_organizations_and_offers_the_sample_application()
             .unwrap();
         assert_eq!(lakeshore["refreshable"], true);
         assert_eq!(lakeshore["organization"]["name"], "Lakeshore Health Plan");
-        let app = demo.printed.iter().find(|line| line.ends_with("/app")).unwrap();
-        let (status, page) = get(app);
+        let (status, page) = get(application(&demo));
         assert_eq!(status, 200);
         assert!(page.contains(&demo.base_url()), "{page}");
-        let authorize = demo
-            .printed
-            .iter()
-            .find(|line| line.contains("/oauth/authorize?"))
-            .unwrap();
-        assert!(authorize.starts_with(&demo.base_url()));
         assert_eq!(demo.terminate(), Some(0));
     }
 }
 
+/// The sample application's address.
+fn application(demo: &Process) -> &str {
+    let line = demo.printed.iter().find(|line| line.ends_with("/app")).unwrap();
+    line.split_whitespace().last().unwrap()
+}
+
 /// The sample application's page in a new browser.
 fn at_the_application(demo: &Process) -> Surfer {
-    let app = demo.printed.iter().find(|line| line.ends_with("/app")).unwrap();
-    Surfer::open(app)
+    Surfer::open(application(demo))
 }
 
 /// How many the search on the page found.
@@ -310,8 +289,7 @@ fn matches(surfer: &Surfer) -> u64 {
 
 /// A login of the sandbox, by the person's number.
 fn login(demo: &Process, number: u64) -> String {
-    let app = demo.printed.iter().find(|line| line.ends_with("/app")).unwrap();
-    let mut logins = Surfer::open(app);
+    let mut logins = at_the_application(demo);
     logins.go(&format!("/admin/logins?count=1&from={number}"));
     let logins: Value = serde_json::from_str(&logins.text).unwrap();
     logins["logins"][0]["user"].as_str().unwrap().to_owned()
@@ -334,7 +312,7 @@ fn in_the_demo_a_person_connects_records_and_the_application_reads_renews_and_en
     let words = demo
         .printed
         .iter()
-        .find_map(|line| line.strip_prefix("Log in as "))
+        .find_map(|line| line.trim().strip_prefix("Log in as "))
         .unwrap();
     let user = words.split_whitespace().next().unwrap();
 

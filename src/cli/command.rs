@@ -2,24 +2,32 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use super::configuration::{apply, check as config};
+use super::help;
 use super::lake::lake_key::LakeKey;
 use super::lake::seal;
 use super::lake::{backup, check, compact, erase, generate, import, info, restore};
+use super::program::{completions, man};
 use super::query::sql;
-use super::query::{everything, fhirpath, pdf, run as run_view, run_plan, search, summary, validate_view};
+use super::query::{everything, fhirpath, pdf, run as run_view, run_plan, search, show, summary, validate_view};
 use super::service::bench;
 use super::service::{app, audit, consents, console, demo, endpoint, keys, receipt, sandbox, serve, sync, token};
 use super::tables::{normalize, plans, terminology};
 use super::terminal::failure::Failure;
+use super::terminal::manner;
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
 #[derive(Debug, Parser)]
-#[command(name = "tabularium", version, about, arg_required_else_help = true)]
+#[command(name = "tabularium", version = env!("TABULARIUM_VERSION"), about, arg_required_else_help = true, styles = manner::HELP)]
 struct Arguments {
     #[command(flatten)]
     lake_key: LakeKey,
+    /// Say nothing but results, warnings and errors
+    #[arg(short, long, global = true)]
+    quiet: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -42,6 +50,8 @@ enum Command {
     Explain(search::ExplainArgs),
     Plans(plans::Args),
     Serve(serve::Args),
+    Show(show::ShowArgs),
+    Describe(show::DescribeArgs),
     Sql(sql::Args),
     Terminology(terminology::Args),
     Token(token::Args),
@@ -62,19 +72,66 @@ enum Command {
     Summary(summary::Args),
     Sync(sync::Args),
     Audit(audit::Args),
+    Config(config::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+/// The program's commands and options.
+pub(super) fn program() -> clap::Command {
+    help::grouped(with_sources(Arguments::command()))
+}
+
+/// Says in the help of `--data` where else the folder may come from.
+fn with_sources(command: clap::Command) -> clap::Command {
+    let takes_data = command.get_arguments().any(|argument| argument.get_id() == "data");
+    let command = match takes_data && command.get_name() != "demo" {
+        true => command.mut_arg("data", |data| {
+            let help = data.get_help().map(ToString::to_string).unwrap_or_default();
+            data.help(format!("{help} [env: {}]", apply::VARIABLE))
+        }),
+        false => command,
+    };
+    command.mut_subcommands(with_sources)
 }
 
 /// Parses the process's arguments and carries the command out.
 pub fn run() -> ExitCode {
-    let Arguments { lake_key, command } = Arguments::parse();
-    let outcome = lake_key.apply().and_then(|()| carry_out(command));
-    match outcome {
+    let program = program();
+    let line = match apply::completed(&program, std::env::args_os().collect()) {
+        Ok(line) => line,
+        Err(failure) => return failure.report(),
+    };
+    let parsed = program.clone().try_get_matches_from(line);
+    let parsed = parsed.and_then(|matches| Arguments::from_arg_matches(&matches));
+    let arguments = parsed.unwrap_or_else(|error| with_hint(error).exit());
+    if arguments.quiet {
+        manner::be_quiet();
+    }
+    let outcome = arguments.lake_key.apply();
+    match outcome.and_then(|()| carry_out(arguments.command, program)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
 }
 
-fn carry_out(command: Command) -> Result<(), Failure> {
+/// Where the data folder is missing, how else it can be named.
+fn with_hint(mut error: clap::Error) -> clap::Error {
+    let of_data = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing)) => missing.iter().any(|missing| missing.contains("--data <")),
+        _ => false,
+    };
+    if error.kind() == ErrorKind::MissingRequiredArgument && of_data {
+        let hint = format!(
+            "{} or data in tabularium.toml names the folder for all commands",
+            apply::VARIABLE
+        );
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
+    }
+    error
+}
+
+fn carry_out(command: Command, program: clap::Command) -> Result<(), Failure> {
     match command {
         Command::Bench(arguments) => bench::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
@@ -92,6 +149,8 @@ fn carry_out(command: Command) -> Result<(), Failure> {
         Command::Explain(arguments) => search::explain(arguments),
         Command::Plans(arguments) => plans::run(arguments),
         Command::Serve(arguments) => serve::run(arguments),
+        Command::Show(arguments) => show::show(arguments),
+        Command::Describe(arguments) => show::describe(arguments),
         Command::Sql(arguments) => sql::run(arguments),
         Command::Terminology(arguments) => terminology::run(arguments),
         Command::Token(arguments) => token::run(arguments),
@@ -112,5 +171,8 @@ fn carry_out(command: Command) -> Result<(), Failure> {
         Command::Summary(arguments) => summary::run(arguments),
         Command::Sync(arguments) => sync::run(arguments),
         Command::Audit(arguments) => audit::run(arguments),
+        Command::Config(arguments) => config::run(arguments, &program),
+        Command::Completions(arguments) => completions::run(arguments, program),
+        Command::Man(arguments) => man::run(arguments, program),
     }
 }

@@ -15,7 +15,10 @@ macro_rules! println {
 }
 
 mod command;
+mod configuration;
+mod help;
 mod lake;
+mod program;
 mod query;
 mod service;
 mod tables;

@@ -8,6 +8,7 @@ pub mod decimal;
 pub mod facts;
 pub(crate) mod name_table;
 pub mod narrative;
+pub mod nearest;
 pub mod outcome;
 mod parameter_folder;
 mod parameter_table;

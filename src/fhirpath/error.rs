@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use super::functions::functions;
+use crate::fhir::facts;
+use crate::fhir::nearest::did_you_mean;
+
 /// A place in the text of an expression, both counted from 1; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
@@ -262,6 +266,19 @@ impl FhirPathError {
             | FhirPathError::TooCostly
             | FhirPathError::TooLarge
             | FhirPathError::TooManySteps { .. } => None,
+        }
+    }
+
+    /// What was probably meant by a name that is not known, as the end of a sentence; empty where nothing is near.
+    pub fn meant(&self) -> String {
+        match self {
+            FhirPathError::UnknownElement { name, ty, .. } => {
+                let ty = facts().lookup(ty).map(|ty| facts().get(ty));
+                let elements = ty.into_iter().flat_map(|ty| &ty.elements);
+                did_you_mean(name, elements.map(|element| element.name))
+            }
+            FhirPathError::UnknownFunction { name, .. } => did_you_mean(name, functions()),
+            _ => String::new(),
         }
     }
 

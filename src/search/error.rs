@@ -2,6 +2,8 @@
 
 use datafusion::common::DataFusionError;
 
+use crate::fhir::nearest::did_you_mean;
+use crate::fhir::{SearchParameters, facts};
 use crate::fhirpath::FhirPathError;
 use crate::lake::scan::ScanError;
 
@@ -29,7 +31,10 @@ pub enum SearchError {
         ty: &'static str,
     },
     /// A parameter that the type does not have, under `Prefer: handling=strict` (400).
-    #[error("'{parameter}' is not a search parameter of {resource}")]
+    #[error(
+        "'{parameter}' is not a search parameter of {resource}{}",
+        meant(parameter, resource)
+    )]
     Unknown {
         /// The parameter as the client wrote it.
         parameter: String,
@@ -134,6 +139,29 @@ pub enum SearchError {
     /// A stored resource is not JSON any more.
     #[error("a stored resource could not be read back: {0}")]
     Stored(String),
+}
+
+/// Parameters that all types have, beside those that R4 defines by resources.
+const RESULT: [&str; 11] = [
+    "_count",
+    "_elements",
+    "_filter",
+    "_has",
+    "_include",
+    "_list",
+    "_revinclude",
+    "_sort",
+    "_summary",
+    "_total",
+    "_type",
+];
+
+/// What was probably meant by a parameter that the type does not have.
+fn meant(parameter: &str, resource: &str) -> String {
+    let name = parameter.split([':', '.']).next().unwrap_or_default();
+    let parameters = SearchParameters::builtin();
+    let own = facts().lookup(resource).into_iter().flat_map(|ty| parameters.of(ty));
+    did_you_mean(name, own.map(|parameter| parameter.code.as_ref()).chain(RESULT))
 }
 
 impl From<DataFusionError> for SearchError {

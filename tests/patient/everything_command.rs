@@ -53,7 +53,12 @@ fn a_record_is_one_bundle() {
     let file = scratch.path().join("ann.json");
     let path = file.to_str().unwrap();
     let written = everything(&folder, &["--patient", "ann", "--out", path]);
-    assert!(written.status.success() && written.stdout.is_empty());
+    let told = String::from_utf8(written.stdout).unwrap();
+    assert!(
+        written.status.success() && told.ends_with(&format!(" to {path}\n")),
+        "{told}"
+    );
+    assert_eq!(told.lines().count(), 1);
     assert_eq!(ids(&std::fs::read(&file).unwrap()), ids(&done.stdout));
     let left: Vec<_> = std::fs::read_dir(scratch.path())
         .unwrap()

@@ -14,7 +14,8 @@ use tabularium::fhir::facts;
 use tabularium::fhir::search_parameter::SearchParameters;
 use tabularium::ingest::{Options, import};
 use tabularium::lake::{Lake, Mode, PatientScope, Scope};
-use tabularium::search::{Engine, Handling, Request, SystemRequest, raw};
+use tabularium::search::parameters::raw;
+use tabularium::search::{Engine, Handling, Request, SystemRequest};
 
 const PEOPLE: usize = 40;
 const CODES: [&str; 5] = ["pulse", "weight", "glucose", "rare", "never"];

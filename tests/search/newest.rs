@@ -11,7 +11,8 @@ use tabularium::fhir::facts;
 use tabularium::fhir::search_parameter::SearchParameters;
 use tabularium::ingest::{Options, import};
 use tabularium::lake::{Mode, Scope};
-use tabularium::search::{Engine, Form, Handling, Request, raw};
+use tabularium::search::parameters::raw;
+use tabularium::search::{Engine, Form, Handling, Request};
 
 struct Records {
     engine: Engine,

@@ -41,7 +41,12 @@ fn a_summary_is_one_document() {
         &folder,
         &["--patient", "ann", "--section", "allergies,medications", "--out", path],
     );
-    assert!(written.status.success() && written.stdout.is_empty());
+    let told = String::from_utf8(written.stdout).unwrap();
+    assert!(
+        written.status.success() && told.ends_with(&format!(" to {path}\n")),
+        "{told}"
+    );
+    assert_eq!(told.lines().count(), 1);
     let written = document(&std::fs::read(&file).unwrap());
     assert_eq!(written.names("allergies"), ["Peanut"]);
     assert_eq!(written.empty("problems"), Some("withheld"));

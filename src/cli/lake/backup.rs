@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use serde_json::{Map, Value, json};
+
 use super::super::tables::normalize::rules_in;
 use super::super::terminal::failure::{Failure, warn};
 use super::info::bytes;
-use crate::backup::{self, BackupError, Options};
+use crate::backup::{self, Backed, BackupError, Options};
 use crate::ingest::Normalization;
 
 /// Back up a data folder, while it is served, to another folder
@@ -45,36 +47,61 @@ pub(in crate::cli) struct Args {
     /// Read all files of all snapshots and hold them against their SHA-256; without --data nothing else is done
     #[arg(long)]
     verify: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 /// Makes a backup, or checks those that are there, or both.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
-    let mut failures = Vec::new();
+    let (mut failures, mut told) = (Vec::new(), Map::new());
     if let Some(data) = &arguments.data {
         let options = Options {
             keep: arguments.keep.map(|keep| keep as usize),
             copy: arguments.copy,
             without_key: arguments.without_key,
         };
-        failures.extend(make(data, &arguments.to, options)?);
+        let done = backup::backup(data, &arguments.to, options, &rules).map_err(failed)?;
+        match arguments.json {
+            true => drop(told.insert("backup".to_owned(), object(&done))),
+            false => tell(&done),
+        }
+        failures.extend(left(done));
     }
     if arguments.verify {
         let begun = Instant::now();
         let verified = backup::verify(&arguments.to).map_err(failed)?;
-        println!(
-            "{} snapshots, {} files of {} read in {:.1} s",
-            verified.snapshots,
-            verified.files,
-            bytes(verified.bytes),
-            begun.elapsed().as_secs_f64()
-        );
+        if arguments.json {
+            let verified = json!({
+                "snapshots": verified.snapshots, "files": verified.files, "bytes": verified.bytes,
+                "problems": verified.problems,
+            });
+            told.insert("verified".to_owned(), verified);
+        } else {
+            println!(
+                "{} snapshots, {} files of {} read in {:.1} s",
+                verified.snapshots,
+                verified.files,
+                bytes(verified.bytes),
+                begun.elapsed().as_secs_f64()
+            );
+        }
         failures.extend(verified.problems.into_iter().map(Failure::partial));
+    }
+    if arguments.json {
+        println!("{:#}", Value::from(told));
     }
     Failure::all(failures)
 }
 
-fn make(data: &Path, to: &Path, options: Options) -> Result<Vec<Failure>, Failure> {
-    let done = backup::backup(data, to, options, &rules).map_err(failed)?;
+fn object(done: &Backed) -> Value {
+    json!({
+        "snapshot": done.id, "files": done.files, "bytes": done.bytes, "added": done.added,
+        "addedBytes": done.added_bytes, "removed": done.removed, "cleaned": done.cleaned.snapshots,
+    })
+}
+
+fn tell(done: &Backed) {
     println!(
         "snapshot {}: {} files of {}, {} of them new ({})",
         done.id,
@@ -92,6 +119,10 @@ fn make(data: &Path, to: &Path, options: Options) -> Result<Vec<Failure>, Failur
             done.cleaned.snapshots
         );
     }
+}
+
+/// What is not as it should be after a backup.
+fn left(done: Backed) -> impl Iterator<Item = Failure> {
     for id in &done.cleaned.unknown {
         warn(&format!(
             "nobody knows what was erased since snapshot {id}, because its ledger of erasures is not the one that is there: it can only be restored with --accept-resurrection; --keep removes it in time"
@@ -100,8 +131,7 @@ fn make(data: &Path, to: &Path, options: Options) -> Result<Vec<Failure>, Failur
     let left = done.cleaned.left.into_iter();
     let left =
         left.map(|left| format!("bytes of erased records may still stand in {left}; the next backup tries again"));
-    let failed = done.cleaned.damaged.into_iter().chain(left);
-    Ok(failed.map(Failure::partial).collect())
+    done.cleaned.damaged.into_iter().chain(left).map(Failure::partial)
 }
 
 /// The rules of a data folder.

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
+
 use super::super::terminal::failure::Failure;
 use super::info::bytes;
 use super::wait::Wait;
@@ -39,6 +41,9 @@ pub(in crate::cli) struct Args {
     /// Make a new catalog from the data files, if the lake needs one
     #[arg(long)]
     adopt: bool,
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "adopt")]
+    json: bool,
     #[command(flatten)]
     wait: Wait,
 }
@@ -49,10 +54,15 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let begun = Instant::now();
     let report = check_to(&arguments.data, depth).map_err(Failure::from_lake)?;
     let beside = beside(&arguments.data)?;
-    for (path, what) in &beside {
-        println!("{}: {what}", path.display());
+    match arguments.json {
+        true => println!("{:#}", object(&report, &beside)),
+        false => {
+            for (path, what) in &beside {
+                println!("{}: {what}", path.display());
+            }
+            print(&report, begun.elapsed());
+        }
     }
-    print(&report, begun.elapsed());
     let needs_catalog = |finding: &Finding| match finding.problem {
         Problem::Catalog(_) | Problem::Missing => true,
         // An interrupted writer has left it. What was not committed is not to become a part of the lake.
@@ -125,6 +135,21 @@ fn say(adopted: &Adopted) -> Result<(), Failure> {
         adopted.unfit.len(),
         kept_in.display()
     )))
+}
+
+/// What was found, for programs.
+fn object(report: &Report, beside: &[(PathBuf, String)]) -> Value {
+    let of_lake = report
+        .findings
+        .iter()
+        .map(|finding| json!({"path": finding.path.display().to_string(), "problem": finding.problem.to_string()}));
+    let beside = beside
+        .iter()
+        .map(|(path, what)| json!({"path": path.display().to_string(), "problem": what}));
+    json!({
+        "files": report.files, "bytes": report.bytes, "findings": beside.chain(of_lake).collect::<Vec<_>>(),
+        "movedAside": report.moved_aside, "beingWritten": report.being_written,
+    })
 }
 
 fn print(report: &Report, took: Duration) {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use indicatif::ProgressBar;
 
 use super::super::terminal::failure::Failure;
+use super::super::terminal::manner::quietly;
 use super::info::bytes;
 use super::wait::Wait;
 use crate::lake::Lake;
@@ -23,6 +24,9 @@ pub(in crate::cli) struct Args {
     /// Do only what is overdue: merge small files, and overlapping ones where a person meets more than 8
     #[arg(long)]
     thrifty: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     wait: Wait,
 }
@@ -36,7 +40,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     };
     let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
     let mut writer = arguments.wait.writer(&lake)?;
-    let bar = ProgressBar::new_spinner();
+    let bar = quietly(ProgressBar::new_spinner());
     bar.enable_steady_tick(std::time::Duration::from_millis(100));
     bar.set_message("looking for files to merge");
     let done = compact::run(&mut writer, &CompactOptions::new(effort), |mode, table, done| {
@@ -48,7 +52,15 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     });
     bar.finish_and_clear();
     let (done, unreadable) = done.map_err(Failure::other)?;
-    if done.merges == 0 {
+    if arguments.json {
+        println!(
+            "{:#}",
+            serde_json::json!({
+                "merges": done.merges, "filesBefore": done.files_before, "bytesBefore": done.bytes_before,
+                "filesAfter": done.files_after, "bytesAfter": done.bytes_after,
+            })
+        );
+    } else if done.merges == 0 {
         println!("nothing to merge");
     } else {
         println!(

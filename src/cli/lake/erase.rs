@@ -1,12 +1,11 @@
 //! `tabularium erase`: one person's records out of the lake, for good.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::service::mode::Mode;
-use super::super::terminal::columns::plain;
+use super::super::terminal::ask::confirm;
 use super::super::terminal::failure::Failure;
 use super::lake_scope::LOCAL;
 use super::wait::Wait;
@@ -52,6 +51,9 @@ pub(in crate::cli) struct Args {
     /// Do not ask
     #[arg(long)]
     yes: bool,
+    /// Only say what would be erased, and what would stay
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
     #[command(flatten)]
     wait: Wait,
 }
@@ -64,11 +66,13 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         mode,
         application,
         yes,
+        dry_run,
         wait,
     } = arguments;
     let lake = Lake::open(&data).map_err(Failure::from_lake)?;
-    if !yes {
-        confirm(&patient, &data)?;
+    if !yes && !dry_run {
+        let question = format!("Erase all records of Patient/{patient} in {} for good?", data.display());
+        confirm("erased", &question)?;
     }
     let asked_at = Clock::System.now();
     let intent = Intent {
@@ -80,6 +84,9 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         },
         application,
     };
+    if dry_run {
+        return would_erase(&lake, &intent, &patient);
+    }
     let mut writer = wait.writer(&lake)?;
     writer.let_readers_notice(NOTICED);
     let (consents, not_forgotten) = end_tokens(&data, &intent, &patient);
@@ -96,7 +103,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         .pop()
         .unwrap_or_default();
     if erased.rows == 0 && erased.left.is_empty() && consents == 0 && evidence.before.is_none() {
-        print!("{}", stays(&lake, &intent, &patient));
+        print!("{}", stays(&lake, &intent, &patient, 0));
         return Err(Failure::input(format!(
             "no records of Patient/{patient} of the application {} are in the lake that could be erased",
             intent.application
@@ -117,7 +124,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         false => None,
     };
     drop(writer);
-    print!("{}", stays(&lake, &intent, &patient));
+    print!("{}", stays(&lake, &intent, &patient, 0));
     let receipt = receipt.transpose().map_err(|error| {
         Failure::partial(format!(
             "the records are hidden from all readers and erased, but the receipt could not be signed: {error}; run this command again for it"
@@ -135,23 +142,33 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     }
 }
 
-/// Asks on a terminal. Whatever else runs this command has to say that it means it.
-fn confirm(patient: &str, data: &Path) -> Result<(), Failure> {
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        let why = "nothing was erased: add --yes, since nobody can be asked here";
-        return Err(Failure::input(why));
+/// Says what an erasure would take, without one.
+fn would_erase(lake: &Lake, intent: &Intent, patient: &str) -> Result<(), Failure> {
+    let picture = lake.picture();
+    let scope = Arc::new(Scope {
+        mode: intent.mode,
+        application: intent.application.as_str().into(),
+        patient: Some(Arc::new(intent.patient.clone())),
+    });
+    let mut counts: Vec<(&str, u64)> = Vec::new();
+    for table in picture.tables.values().filter(|table| table.mode == intent.mode) {
+        let rows = lake
+            .table(&picture, table.ty, &scope)
+            .own_rows()
+            .map_err(Failure::other)?;
+        counts.extend((rows > 0).then(|| (facts().get(table.ty).name, rows)));
     }
-    eprint!(
-        "Erase all records of Patient/{} in {} for good? Type yes: ",
-        plain(patient),
-        plain(&data.display().to_string())
-    );
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer).map_err(Failure::other)?;
-    match answer.trim() {
-        "yes" => Ok(()),
-        _ => Err(Failure::input("nothing was erased")),
+    if counts.is_empty() {
+        return Err(Failure::input(format!(
+            "no records of Patient/{patient} of the application {} are in the lake that could be erased",
+            intent.application
+        )));
     }
+    let going = counts.iter().map(|(_, rows)| rows).sum();
+    print!("{}", counted(counts));
+    println!("would be erased, with earlier versions; nothing was");
+    print!("{}", stays(lake, intent, patient, going));
+    Ok(())
 }
 
 /// Signs the receipt and keeps it; gives it.
@@ -214,8 +231,8 @@ fn resumed(writer: &LakeWriter, intent: &Intent) -> Erased {
     own
 }
 
-/// Says what is not erased though it names the person, or is theirs by way of a sync.
-fn stays(lake: &Lake, intent: &Intent, patient: &str) -> String {
+/// Says what is not erased though it names the person, or is theirs by way of a sync; so many rows are there that go.
+fn stays(lake: &Lake, intent: &Intent, patient: &str, going: u64) -> String {
     let picture = lake.picture();
     let scope = Arc::new(Scope {
         mode: intent.mode,
@@ -242,6 +259,7 @@ fn stays(lake: &Lake, intent: &Intent, patient: &str) -> String {
             "stays, because it is filed under nobody or under several people, though it names Patient/{patient}: {named}\n"
         ));
     }
+    let synced = u64::saturating_sub(synced, going);
     if synced > 0 {
         text.push_str(&format!(
             "stays, because a patient's consent brought it and its end takes it away: {synced} records\n"
@@ -269,21 +287,10 @@ fn together(mut one: Erased, other: Erased) -> Erased {
 }
 
 fn report(erased: &Erased) -> String {
-    let mut lines: Vec<(&str, u64)> = erased
-        .resources
-        .iter()
-        .filter(|(_, count)| **count > 0)
-        .map(|(ty, count)| (facts().get(*ty).name, *count))
-        .collect();
-    lines.sort_unstable();
-    let total: u64 = lines.iter().map(|(_, count)| count).sum();
-    lines.push(("total", total));
-    let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let digits = total.to_string().len();
-    let mut text = String::new();
-    for (name, count) in lines {
-        text.push_str(&format!("{name:<width$}  {count:>digits$}\n"));
-    }
+    let some = erased.resources.iter().filter(|(_, count)| **count > 0);
+    let counts: Vec<(&str, u64)> = some.map(|(ty, count)| (facts().get(*ty).name, *count)).collect();
+    let total: u64 = counts.iter().map(|(_, count)| count).sum();
+    let mut text = counted(counts);
     if erased.rows > total {
         let more = erased.rows - total;
         text.push_str(&format!("and {more} earlier versions and deleted resources\n"));
@@ -296,6 +303,17 @@ fn report(erased: &Erased) -> String {
         erased.files_rewritten, erased.files_removed
     ));
     text
+}
+
+/// Counts by type, and all together.
+fn counted(mut counts: Vec<(&str, u64)>) -> String {
+    counts.sort_unstable();
+    let total: u64 = counts.iter().map(|(_, count)| count).sum();
+    counts.push(("total", total));
+    let width = counts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let digits = total.to_string().len();
+    let line = |(name, count): &(&str, u64)| format!("{name:<width$}  {count:>digits$}\n");
+    counts.iter().map(line).collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::super::terminal::failure::Failure;
+use super::super::terminal::manner::quietly;
 use crate::sandbox::{FolderError, Population, write_ndjson};
 
 /// Write a synthetic population, one NDJSON file per resource type
@@ -23,18 +24,32 @@ pub(in crate::cli) struct Args {
     /// The folder for the files, one per resource type; it must be absent or empty
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 /// Writes the population and says how many resources of each type it holds.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let population = Population::new(arguments.seed, arguments.patients);
     // Drawn on standard error, and only where that is a terminal.
-    let bar = ProgressBar::new(arguments.patients).with_style(style());
+    let bar = quietly(ProgressBar::new(arguments.patients)).with_style(style());
     let written = write_ndjson(&population, &arguments.out, || bar.inc(1)).map_err(|error| match error {
         FolderError::NotEmpty(_) | FolderError::NotAFolder(_) => Failure::input(error.to_string()),
         FolderError::Io { .. } => Failure::other(error),
     })?;
     bar.finish_and_clear();
+    if arguments.json {
+        let counts: serde_json::Map<String, serde_json::Value> = written
+            .iter()
+            .map(|(name, count)| (name.to_string(), (*count).into()))
+            .collect();
+        println!(
+            "{:#}",
+            serde_json::json!({"types": counts, "total": written.values().sum::<u64>()})
+        );
+        return Ok(());
+    }
     for (resource_type, count) in &written {
         println!("{resource_type:<22} {count:>10}");
     }

@@ -1,13 +1,16 @@
 //! `tabularium import`: records from files into the lake.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Map, Value, json};
 
 use super::super::tables::normalize::{knowledge, rules, table as rules_table};
 use super::super::terminal::failure::Failure;
+use super::super::terminal::input::{Kept, is_standard};
+use super::super::terminal::manner::is_watched;
+use super::before::Before;
 use super::wait::Wait;
 use crate::consent::{Clock, Store};
 use crate::ingest::{self, IngestError, LOCAL_APPLICATION, Options, REFUSALS_KEPT, Summary};
@@ -25,8 +28,12 @@ use crate::lake::{LakeOptions, Mode};
 /// resource that is not JSON, has no resourceType or an unknown one, or an invalid id is refused and named on standard
 /// error; the rest goes on.
 ///
-/// Exit codes: 0 all stored; 3 something was refused, the rest is stored; 2 a path cannot be read, or not to its end,
-/// nothing stored; 1 another failure, as when another process goes on writing the lake, nothing stored.
+/// A folder that holds other things than a lake is refused. Where there was no lake and nothing could be stored, none
+/// is left.
+///
+/// Exit codes: 0 all stored; 3 something was refused, the rest is stored, or there was nothing to store; 2 a path
+/// cannot be read, or not to its end, nothing stored; 1 another failure, as when another process goes on writing the
+/// lake, nothing stored.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// The data folder; made if there is none
@@ -58,7 +65,10 @@ pub(in crate::cli) struct Args {
     sealed: bool,
     #[command(flatten)]
     wait: Wait,
-    /// Files and folders
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Files and folders; - is standard input
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
 }
@@ -79,9 +89,10 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         normalize,
         sealed,
         wait,
+        json,
         paths,
     } = arguments;
-    let missing = paths.iter().find(|path| !path.exists());
+    let missing = paths.iter().find(|path| !is_standard(path) && !path.exists());
     if let Some(missing) = missing {
         return Err(Failure::input(format!("{}: no such file or folder", missing.display())));
     }
@@ -93,7 +104,16 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         sealed: sealed.then_some(true),
         ..LakeOptions::default()
     };
+    let before = Before::look(&data)?;
     let lake = wait.open_or_create(&data, &options)?;
+    if lake.folder().keys().seals() && paths.iter().any(|path| is_standard(path)) {
+        before.restore(&data);
+        return Err(Failure::input(
+            "standard input would lie on the disk in clear for a while, and nothing of a sealed lake does; name a file",
+        ));
+    }
+    let kept = Kept::new(paths)?;
+    let paths = &kept.paths;
     let normalize = normalize.then(|| knowledge(&data).map(rules)).transpose()?;
     let mut writer = wait.writer(&lake)?;
     let bar = progress_bar();
@@ -102,7 +122,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         advance
     });
     if let Some(bar) = &bar {
-        bar.set_length(ingest::input_size(&paths));
+        bar.set_length(ingest::input_size(paths));
     }
     let options = Options {
         mode,
@@ -112,18 +132,42 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         progress,
         ..Default::default()
     };
-    let outcome = ingest::import(&mut writer, options, &paths);
+    let outcome = ingest::import(&mut writer, options, paths);
     if let Some(bar) = bar {
         bar.finish_and_clear();
+    }
+    let nothing = outcome.as_ref().map_or(true, |summary| {
+        let total = summary.total();
+        total.stored + total.unchanged == 0
+    });
+    if nothing {
+        before.restore(&data);
+    }
+    drop(writer);
+    if nothing {
+        before.sweep(&data);
     }
     let summary = outcome.map_err(|error| match error {
         IngestError::Input { .. } | IngestError::Broken { .. } => Failure::input(error.to_string()),
         error => Failure::other(error),
     })?;
+    report(&summary, json)?;
+    if nothing && summary.refused == 0 {
+        return Err(Failure::partial(
+            "nothing was stored: there is no resource in what was read",
+        ));
+    }
+    if nothing {
+        return refused(&summary);
+    }
     // So that tokens can be made for an application that nothing else has named yet.
     let store = Store::open(&data, Clock::System).map_err(Failure::other)?;
     store.register_application(&application).map_err(Failure::other)?;
-    report(&summary);
+    refused(&summary)
+}
+
+/// What was refused, and what became of the rest.
+fn refused(summary: &Summary) -> Result<(), Failure> {
     let total = summary.total();
     let rest = match (total.stored, total.unchanged) {
         (0, 0) => "nothing was stored",
@@ -139,7 +183,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
 
 /// A bar on standard error, if somebody is there to see it.
 fn progress_bar() -> Option<ProgressBar> {
-    if !std::io::stderr().is_terminal() {
+    if !is_watched() {
         return None;
     }
     let bar = ProgressBar::new(0);
@@ -147,7 +191,17 @@ fn progress_bar() -> Option<ProgressBar> {
     Some(ProgressStyle::with_template(template).map_or(bar.clone(), |style| bar.with_style(style)))
 }
 
-fn report(summary: &Summary) {
+fn report(summary: &Summary, as_json: bool) -> Result<(), Failure> {
+    for refusal in &summary.refusals {
+        eprintln!("refused {refusal}");
+    }
+    if summary.refused > REFUSALS_KEPT as u64 {
+        eprintln!("... and {} more", summary.refused - REFUSALS_KEPT as u64);
+    }
+    if as_json {
+        println!("{:#}", object(summary));
+        return Ok(());
+    }
     print!("{}", table(summary));
     if summary.left_out > 0 {
         println!(
@@ -165,12 +219,23 @@ fn report(summary: &Summary) {
         print!("{}", rules_table(&summary.rules));
     }
     println!("snapshot {}", summary.snapshot);
-    for refusal in &summary.refusals {
-        eprintln!("refused {refusal}");
-    }
-    if summary.refused > REFUSALS_KEPT as u64 {
-        eprintln!("... and {} more", summary.refused - REFUSALS_KEPT as u64);
-    }
+    Ok(())
+}
+
+/// The same for programs.
+fn object(summary: &Summary) -> Value {
+    let counts = |counts: ingest::Counts| {
+        json!({"read": counts.read, "stored": counts.stored, "unchanged": counts.unchanged, "replaced": counts.replaced,
+               "refused": counts.refused})
+    };
+    let types = summary
+        .types
+        .iter()
+        .map(|(name, one)| ((*name).to_owned(), counts(*one)));
+    json!({
+        "types": types.collect::<Map<String, Value>>(), "total": counts(summary.total()), "refused": summary.refused,
+        "leftOut": summary.left_out, "unresolved": summary.unresolved, "snapshot": summary.snapshot,
+    })
 }
 
 fn table(summary: &Summary) -> String {

@@ -20,10 +20,14 @@ pub(in crate::cli) struct Args {
 
 /// Prints the numbers.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
-    let info = Lake::open(&arguments.data)
-        .and_then(|lake| lake.info())
-        .map_err(Failure::from_lake)?;
-    if arguments.json {
+    let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
+    print(&lake, arguments.json)
+}
+
+/// Prints what a lake holds.
+pub(in crate::cli) fn print(lake: &Lake, as_json: bool) -> Result<(), Failure> {
+    let info = lake.info().map_err(Failure::from_lake)?;
+    if as_json {
         println!("{}", serde_json::to_string_pretty(&info).map_err(Failure::other)?);
     } else {
         print!("{}", table(&info));

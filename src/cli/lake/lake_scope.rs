@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::super::terminal::failure::Failure;
+use super::super::terminal::failure::{Failure, warn};
+use crate::fhir::facts;
 use crate::lake::{Lake, Mode, PatientScope, Scope};
 
 /// The application that imported records belong to unless another is named.
@@ -35,7 +36,23 @@ impl LakeScope {
     /// What the reader may see.
     pub(in crate::cli) fn scope(&self, lake: &Lake) -> Arc<Scope> {
         let mode = if self.mode == "test" { Mode::Test } else { Mode::Live };
+        if let Some(patient) = &self.patient {
+            warn_of_nobody(lake, mode, &self.application, patient);
+        }
         scope(lake, mode, &self.application, self.patient.as_deref())
+    }
+}
+
+/// Warns where the Patient who is asked for is not among the records: an id that is mistyped finds nothing.
+pub(in crate::cli) fn warn_of_nobody(lake: &Lake, mode: Mode, application: &str, patient: &str) {
+    let Some(ty) = facts().lookup("Patient") else { return };
+    let everybody = scope(lake, mode, application, None);
+    // A lake that cannot be read is told of where it is asked.
+    if let Ok(None) = lake.table(&lake.picture(), ty, &everybody).read(patient) {
+        let mode = mode.schema();
+        warn(&format!(
+            "there is no Patient {patient:?} among the {mode} records of {application:?}"
+        ));
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde_json::{Value, json};
+
 use super::super::terminal::failure::{Failure, warn};
 use super::backup::{failed, rules};
 use super::info::bytes;
@@ -52,12 +54,15 @@ pub(in crate::cli) struct Args {
     /// Only say which snapshots there are
     #[arg(long)]
     list: bool,
+    /// Print one JSON object, or of a list a JSON array
+    #[arg(long)]
+    json: bool,
 }
 
 /// Restores, or lists what could be.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let Some(data) = arguments.data.filter(|_| !arguments.list) else {
-        return list(&Place::open(&arguments.from).map_err(failed)?);
+        return list(&Place::open(&arguments.from).map_err(failed)?, arguments.json);
     };
     let options = Restoring {
         snapshot: arguments.snapshot,
@@ -68,13 +73,21 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         accept_loss: arguments.accept_loss,
     };
     let done = backup::restore(&arguments.from, &data, &options, &rules).map_err(failed)?;
-    println!(
-        "restored snapshot {}: {} files of {}",
-        done.id,
-        done.files,
-        bytes(done.bytes)
-    );
-    if done.owners + done.ended > 0 {
+    if arguments.json {
+        let told = json!({
+            "snapshot": done.id, "files": done.files, "bytes": done.bytes, "erasedAgain": done.owners,
+            "accessEnded": done.ended, "withoutLedger": done.without_ledger,
+        });
+        println!("{told:#}");
+    } else {
+        println!(
+            "restored snapshot {}: {} files of {}",
+            done.id,
+            done.files,
+            bytes(done.bytes)
+        );
+    }
+    if !arguments.json && done.owners + done.ended > 0 {
         println!(
             "erased again what was erased since: the records of {} people or consents, and access by {}",
             done.owners, done.ended
@@ -95,10 +108,14 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     Failure::all(left.collect())
 }
 
-fn list(place: &Place) -> Result<(), Failure> {
-    let mut failures = Vec::new();
+fn list(place: &Place, as_json: bool) -> Result<(), Failure> {
+    let (mut failures, mut told) = (Vec::new(), Vec::new());
     for id in place.ids().map_err(failed)? {
         match place.manifest(Some(&id)) {
+            Ok(manifest) if as_json => told.push(json!({
+                "snapshot": id, "files": manifest.files.len(), "bytes": manifest.bytes(),
+                "lakeSnapshot": manifest.snapshot,
+            })),
             Ok(manifest) => println!(
                 "{id}  {} files of {}, snapshot {} of the lake",
                 manifest.files.len(),
@@ -107,6 +124,9 @@ fn list(place: &Place) -> Result<(), Failure> {
             ),
             Err(error) => failures.push(failed(error)),
         }
+    }
+    if as_json {
+        println!("{:#}", Value::from(told));
     }
     Failure::all(failures)
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 
 use super::super::terminal::failure::Failure;
+use super::super::terminal::manner::quietly;
 use super::info::bytes;
 use super::wait::Wait;
 use crate::lake::seal::Kind;
@@ -70,7 +71,7 @@ pub(in crate::cli) fn unseal(arguments: UnsealArgs) -> Result<(), Failure> {
 }
 
 fn convert(lake: &Lake, mut conversion: Conversion, wait: Wait) -> Result<Converted, Failure> {
-    let bar = ProgressBar::new_spinner();
+    let bar = quietly(ProgressBar::new_spinner());
     bar.enable_steady_tick(Duration::from_millis(100));
     loop {
         let mut writer = wait.writer(lake)?;

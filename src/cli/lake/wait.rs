@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::super::terminal::failure::Failure;
+use super::super::terminal::manner::is_quiet;
 use crate::lake::{Lake, LakeError, LakeOptions, LakeWriter};
 
 /// How often it asks. A server lets go of the lake for longer than that between two merges.
@@ -49,7 +50,7 @@ impl Wait {
                     self.seconds
                 )));
             }
-            if !is_told {
+            if !is_told && !is_quiet() {
                 eprintln!("tabularium: waiting up to {} seconds, because {error}", self.seconds);
                 is_told = true;
             }

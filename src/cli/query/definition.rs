@@ -1,10 +1,11 @@
 //! Files that hold a ViewDefinition.
 
-use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use super::super::terminal::failure::Failure;
+use super::super::terminal::input::open;
+use super::resource_types::named;
 
 /// Greatest length of a definition in bytes, far beyond what people or programs write.
 const MOST: u64 = 16 << 20;
@@ -12,8 +13,18 @@ const MOST: u64 = 16 << 20;
 /// The text of a definition. What is no definition but a large or endless file does not get into memory.
 pub(in crate::cli) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     let mut text = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(MOST + 1).read_to_end(&mut text));
-    read.map_err(|error| Failure::input(format!("{}: {error}", file.display())))?;
+    let read = open(file).and_then(|file| file.take(MOST + 1).read_to_end(&mut text));
+    read.map_err(|error| {
+        let name = file.display();
+        let is_type = file.to_str().is_some_and(|name| named(name).is_ok());
+        Failure::input(match error.kind() {
+            // A resource type was given where a file is meant.
+            ErrorKind::NotFound if is_type => format!(
+                "{name}: no such file; to tabulate the type name its columns: {name} --column id --column FHIRPATH"
+            ),
+            _ => format!("{name}: {error}"),
+        })
+    })?;
     match text.len() as u64 <= MOST {
         true => Ok(text),
         false => Err(Failure::input(format!(

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::super::lake::info::bytes;
 use super::super::lake::lake_scope::LOCAL;
 use super::super::service::data_store;
 use super::super::service::mode::Mode;
@@ -91,15 +92,21 @@ impl RecordArgs {
         pieces: impl IntoIterator<Item = Result<P, Failure>>,
     ) -> Result<(), Failure> {
         let mut sink = Sink::at(self.out.as_deref())?;
-        let mut ended = Ok(());
+        let (mut ended, mut size) = (Ok(()), 0);
         for piece in pieces {
-            ended = sink.write(piece?.as_ref());
+            let piece = piece?;
+            size += piece.as_ref().len() as u64;
+            ended = sink.write(piece.as_ref());
             if ended.is_err() {
                 break;
             }
         }
         match ended.and_then(|()| sink.finish()) {
-            Ok(()) | Err(Stop::Quiet) => Ok(()),
+            Ok(()) => {
+                sink.tell(&bytes(size));
+                Ok(())
+            }
+            Err(Stop::Quiet) => Ok(()),
             Err(Stop::Failed(failure)) => Err(failure),
         }
     }

@@ -9,9 +9,10 @@ use super::super::service::serve;
 use super::super::service::token::DEFAULT_BASE_URL;
 use super::super::tables::terminology;
 use super::super::terminal::failure::Failure;
+use super::resource_types::named;
 use crate::consent::Store;
+use crate::fhir::TypeId;
 use crate::fhir::reference::is_id;
-use crate::fhir::{Kind, TypeId, facts};
 use crate::search::raw;
 use crate::search::{Engine, Explanation, Form, Handling, Request, SearchError, SystemRequest};
 
@@ -175,12 +176,8 @@ fn place(path: &str) -> Result<(Option<TypeId>, Option<&str>), Failure> {
 }
 
 fn resource_type(name: &str) -> Result<TypeId, Failure> {
-    facts()
-        .lookup(name)
-        .filter(|ty| facts().get(*ty).kind == Kind::Resource && !facts().get(*ty).is_abstract)
-        .ok_or_else(|| {
-            Failure::input(format!(
-                "'{name}' is no R4 resource type; a query is of the form {FORMS}"
-            ))
-        })
+    named(name).map_err(|problem| match problem.contains("did you mean") {
+        true => Failure::input(problem),
+        false => Failure::input(format!("{problem}; a query is of the form {FORMS}")),
+    })
 }

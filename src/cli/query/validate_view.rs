@@ -20,7 +20,7 @@ use crate::views::{Checked, Column, Finding, View};
 /// sentence on standard error.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// ViewDefinitions, JSON files
+    /// ViewDefinitions, JSON files; - is standard input
     #[arg(value_name = "VIEW.json", required = true)]
     views: Vec<PathBuf>,
     /// Write a JSON array with an object for each view instead of text
@@ -58,9 +58,12 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
                 show(file, &checked);
             }
         }
-        if let Err(error) = checked.sound() {
-            faulty.push(Failure::input(format!("{}: {error}", file.display())));
-        }
+        // What is wrong stands above.
+        faulty.extend(match checked.errors().count() {
+            0 if checked.view().is_some() => None,
+            1 => Some(Failure::input(format!("{}: 1 error", file.display()))),
+            errors => Some(Failure::input(format!("{}: {errors} errors", file.display()))),
+        });
     }
     if arguments.json {
         println!("{:#}", Value::from(objects));

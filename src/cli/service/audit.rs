@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::super::terminal::columns::{lined_up, time};
+use super::super::terminal::columns::{listed, time};
 use super::super::terminal::failure::Failure;
 use super::data_store::open;
 use crate::consent::{AuditEntry, Store};
@@ -46,12 +46,12 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         return Ok(());
     }
     let rows: Vec<[String; 5]> = entries.iter().map(row).collect();
-    print!("{}", lined_up(["at", "by", "what", "of", "detail"], &rows));
+    print!("{}", listed(["at", "by", "what", "of", "detail"], &rows));
     Ok(())
 }
 
 /// The id that begins like this.
-fn whole(store: &Store, beginning: &str) -> Result<String, Failure> {
+pub(super) fn whole(store: &Store, beginning: &str) -> Result<String, Failure> {
     let mut found = store.consents_beginning(beginning, 2).map_err(Failure::other)?;
     match (found.pop(), found.pop()) {
         (Some(id), None) => Ok(id),

@@ -2,23 +2,30 @@
 
 use std::path::PathBuf;
 
+use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::super::terminal::columns::{lined_up, time};
+use super::super::terminal::ask::confirm;
+use super::super::terminal::columns::{listed, time};
 use super::super::terminal::failure::Failure;
+use super::super::terminal::manner::notice;
+use super::audit::whole;
 use super::data_store::open;
 use super::mode::Mode;
-use crate::consent::{ConsentFilter, ConsentState, ConsentWithSources};
+use crate::consent::{Actor, ConsentFilter, ConsentState, ConsentWithSources};
 use crate::lake;
 
-/// List consents, newest first, with their states and sources
+/// List consents, newest first, with their states and sources; revoke one
 ///
 /// Consents that `token --patient` makes for imported records are among them, as those of the operator.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(in crate::cli) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// The data folder
-    #[arg(long, value_name = "DIR")]
-    data: PathBuf,
+    #[arg(long, value_name = "DIR", required = true)]
+    data: Option<PathBuf>,
     /// Of one application
     #[arg(long, value_name = "ID")]
     application: Option<String>,
@@ -36,14 +43,45 @@ pub(in crate::cli) struct Args {
     json: bool,
 }
 
+#[derive(Debug, Subcommand)]
+enum Command {
+    Revoke(RevokeArgs),
+}
+
+/// Revoke a consent: its tokens end at once, and the records that it brought are erased
+///
+/// A running server erases them within seconds; without one, the next `tabularium serve` does. On a terminal you are
+/// asked first; elsewhere --yes is needed.
+///
+/// Exit codes: 0 revoked, or it was already; 2 no consent, or several, have an id that begins like this, or it was not
+/// confirmed; 1 another failure.
+#[derive(Debug, clap::Args)]
+struct RevokeArgs {
+    /// The id of the consent, or the beginning of it
+    #[arg(value_name = "ID")]
+    id: String,
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
 fn state(text: &str) -> Result<ConsentState, String> {
     let state = ConsentState::named(&text.to_ascii_uppercase());
     state.ok_or_else(|| "it is CREATED, AUTHORIZED, EXCHANGED, ABANDONED or REVOKED".to_owned())
 }
 
-/// Prints the list.
+/// Prints the list, or revokes.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
-    let store = open(&arguments.data)?;
+    if let Some(Command::Revoke(arguments)) = arguments.command {
+        return revoke(&arguments);
+    }
+    let store = open(&arguments.data.unwrap_or_default())?;
     if let Some(id) = &arguments.application
         && store.application(id).map_err(Failure::other)?.is_none()
     {
@@ -65,8 +103,30 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let rows: Vec<[String; 6]> = found.iter().map(row).collect();
     print!(
         "{}",
-        lined_up(["consent", "application", "mode", "state", "made", "sources"], &rows)
+        listed(["consent", "application", "mode", "state", "made", "sources"], &rows)
     );
+    Ok(())
+}
+
+fn revoke(arguments: &RevokeArgs) -> Result<(), Failure> {
+    let store = open(&arguments.data)?;
+    let id = whole(&store, &arguments.id)?;
+    if !arguments.yes {
+        confirm(
+            "revoked",
+            &format!("Revoke the consent {id} for good, and erase the records that it brought?"),
+        )?;
+    }
+    let ended = store.revoke_consent(&id, Actor::Operator).map_err(Failure::other)?;
+    if arguments.json {
+        println!("{:#}", json!({"id": id, "authorizations": ended}));
+        return Ok(());
+    }
+    match ended {
+        1 => println!("revoked {id}; 1 authorization ended"),
+        ended => println!("revoked {id}; {ended} authorizations ended"),
+    }
+    notice("a running server erases the records that it brought within seconds, else the next one does");
     Ok(())
 }
 

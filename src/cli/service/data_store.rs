@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::super::lake::before::Before;
 use super::super::terminal::failure::Failure;
 use crate::consent::{Clock, Error, Store};
 use crate::lake::Lake;
@@ -14,6 +15,7 @@ pub(in crate::cli) fn open(data: &Path) -> Result<Store, Failure> {
 
 /// The same; the folder and an empty lake are made where there are none, so that a service can begin with them.
 pub(in crate::cli) fn open_or_create(data: &Path) -> Result<Store, Failure> {
+    Before::look(data)?;
     Lake::open_or_create(data).map_err(Failure::from_lake)?;
     Store::open(data, Clock::System).map_err(Failure::other)
 }

@@ -5,20 +5,23 @@ use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::super::configuration::address::listen;
+use super::super::lake::before::Before;
 use super::super::lake::wait::Wait;
 use super::super::tables::plans;
 use super::super::terminal::failure::Failure;
 use super::console;
+use super::super::terminal::manner::quietly;
 use super::logging::{self, LogFormat};
 use super::playground::{self, Playground};
 use super::rates::RateArgs;
-use super::serve::{listen, newest, parameters, serve, sources};
-use super::token::issue;
+use super::serve::{newest, parameters, serve, sources};
 use crate::consent::{Clock, Store};
 use crate::fhir::facts;
 use crate::http::{Limits, Options};
 use crate::ingest::{self, LOCAL_APPLICATION};
 use crate::lake::{Lake, Mode, Scope};
+use crate::sandbox::payer::PASSWORD;
 use crate::sandbox::{Population, write_ndjson};
 use crate::search::raw;
 use crate::search::{Engine, Handling, Request};
@@ -31,7 +34,7 @@ pub(in crate::cli) const SEED: u64 = 1;
 /// A blood pressure, which most people of the population have had taken.
 const BLOOD_PRESSURE: &str = "http://loinc.org|85354-9";
 
-/// Serve made-up people: generate them, import them, print tokens and curl lines to paste
+/// Serve made-up people: generate them, import them, print what to open and lines to paste
 ///
 /// Nobody in the records is real. The first run writes everything into the data folder; later ones start at once. A
 /// sandbox beside the service plays organizations that the same people connect, in test mode, and an application that
@@ -63,8 +66,9 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         patients,
         rates,
     } = arguments;
-    let (listener, base_url) = listen(&address)?;
+    let (listener, base_url) = listen(&address, "--listen")?;
     let (sandbox, sandbox_url) = playground::listen(sandbox_listen.as_deref())?;
+    Before::look(&data)?;
     let lake = Lake::open_or_create(&data).map_err(Failure::from_lake)?;
     if people(&lake)? == 0 {
         fill(&lake, &data, patients)?;
@@ -83,8 +87,6 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         base_url: &base_url,
         data: &data,
         people,
-        application: issue(&lake, &store, &base_url, &scope, None)?.token,
-        patient: issue(&lake, &store, &base_url, &scope, Some(&person))?.token,
         person: &person,
         playground: playground::open(&store, &base_url, sandbox, &sandbox_url, people)?,
     };
@@ -94,7 +96,8 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     );
     println!("{guide}");
     let terminology: Arc<Terminology> = Arc::default();
-    logging::start(LogFormat::Text);
+    // Requests are logged where RUST_LOG asks for them: they would hide what was said above.
+    logging::start_with(LogFormat::Text, "info,tabularium::http::server::frame=warn");
     serve(
         listener,
         Options {
@@ -168,7 +171,7 @@ fn fill(lake: &Lake, data: &Path, patients: u64) -> Result<(), Failure> {
 /// Drawn on standard error, and only where that is a terminal.
 fn bar(what: &'static str, numbers: &str, length: u64) -> ProgressBar {
     let style = ProgressStyle::with_template(&format!("{{msg:17}} {{bar:40}} {numbers}"));
-    ProgressBar::new(length)
+    quietly(ProgressBar::new(length))
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         .with_message(what)
 }
@@ -205,8 +208,6 @@ struct Guide<'a> {
     base_url: &'a str,
     data: &'a Path,
     people: u64,
-    application: String,
-    patient: String,
     person: &'a str,
     playground: Playground,
 }
@@ -217,43 +218,66 @@ impl std::fmt::Display for Guide<'_> {
             base_url,
             data,
             people,
-            application,
-            patient,
             person,
             playground,
         } = self;
-        let data = data.display();
-        let curl = |token: &str| format!("curl -sS -H 'Authorization: Bearer {token}'");
-        let view = concat!(
-            r#"{"resourceType":"Parameters","parameter":[{"name":"_format","valueCode":"csv"},{"name":"_limit","valueInteger":10},"#,
-            r#"{"name":"viewResource","resource":{"resourceType":"ViewDefinition","name":"pressure","status":"active","#,
-            r#""resource":"Observation","where":[{"path":"code.coding.exists(code = '85354-9')"}],"#,
-            r#""select":[{"column":[{"name":"patient","path":"subject.getReferenceKey(Patient)"},"#,
-            r#"{"name":"taken","path":"effective.ofType(dateTime)"}]},{"forEach":"component","column":["#,
-            r#"{"name":"what","path":"code.coding.first().code"},{"name":"value","path":"value.ofType(Quantity).value"}]}]}}]}"#,
-        );
-        // A single quote ends a shell's quoted text, so it is written outside of it.
-        let view = view.replace('\'', r"'\''");
-        writeln!(f, "The lake in {data} holds {people} made-up people.")?;
-        writeln!(f, "Their records as NDJSON are in {data}/{POPULATION}.\n")?;
-        writeln!(f, "Application token (all records, 30 minutes):\n{application}\n")?;
-        writeln!(f, "Patient token (Patient/{person}, 24 hours):\n{patient}\n")?;
-        writeln!(f, "Paste these into another terminal:\n")?;
+        let Playground { sandbox, user } = playground;
+        let (program, data) = (program(), quoted(&data.display().to_string()));
+        let curl = r#"curl -sS -H "Authorization: Bearer $TOKEN""#;
+        writeln!(f, "{people} made-up people; nobody in the records is real.\n")?;
+        writeln!(f, "  Sample application  {sandbox}/app")?;
+        writeln!(f, "                      Log in as {user} with the password {PASSWORD}")?;
+        writeln!(f, "  All operations      {base_url}/docs\n")?;
+        writeln!(f, "Paste into another terminal:\n")?;
+        writeln!(f, "  export TOKEN=$({program} token --data {data} --patient {person})")?;
+        writeln!(f, "  {curl} '{base_url}/fhir/Patient/$PATIENT_ID?_pretty=true'")?;
         writeln!(
             f,
-            "{} '{base_url}/fhir/Patient/$PATIENT_ID?_pretty=true'\n",
-            curl(patient)
+            "  {curl} '{base_url}/fhir/Observation?code=85354-9&_sort=-date&_count=2&_pretty=true'"
         )?;
-        let query = "patient=$PATIENT_ID&code=85354-9&_sort=-date&_count=2&_pretty=true";
-        writeln!(f, "{} '{base_url}/fhir/Observation?{query}'\n", curl(patient))?;
-        let typed = "-H 'Content-Type: application/fhir+json'";
         writeln!(
             f,
-            "{} {typed} -d '{view}' '{base_url}/fhir/ViewDefinition/$run'\n",
-            curl(application)
+            "  {curl} '{base_url}/fhir/Patient/$PATIENT_ID/$summary?_pretty=true'"
         )?;
-        writeln!(f, "{playground}\n")?;
-        writeln!(f, "More tokens: tabularium token --data {data} [--patient ID]")?;
+        writeln!(
+            f,
+            "  {program} run Patient --data {data} --column id --column born=birthDate --column \"city=address.city.first()\" --limit 5\n"
+        )?;
         write!(f, "Serving at {base_url}/fhir (Ctrl-C stops)")
+    }
+}
+
+/// The program as a shell finds it.
+fn program() -> String {
+    let name = std::env::args_os()
+        .next()
+        .map(|name| name.to_string_lossy().into_owned());
+    quoted(&name.unwrap_or_else(|| "tabularium".to_owned()))
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@".contains(letter);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        // A single quote ends a shell's quoted text, so it is written outside of it.
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_needs_it() {
+        for (word, expected) in [
+            ("a/b-c.d", "a/b-c.d"),
+            ("my demo", "'my demo'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
     }
 }

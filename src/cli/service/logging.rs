@@ -18,7 +18,12 @@ pub(in crate::cli) enum LogFormat {
 /// Starts logging; `RUST_LOG` says how much, `info` by default. A panic is logged by its place alone, since its message
 /// may hold contents.
 pub(in crate::cli) fn start(format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    start_with(format, "info");
+}
+
+/// The same with another default.
+pub(in crate::cli) fn start_with(format: LogFormat, default: &str) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(LogWriter::start())

@@ -3,20 +3,15 @@
 
 use std::net::TcpListener;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use sha2::{Digest, Sha256};
-use uuid::Uuid;
-
+use super::super::configuration::address::listen as listen_on;
 use super::super::terminal::failure::Failure;
-use super::serve;
 use crate::consent::{
     Actor, AuthorizationType, EndpointStatus, IdentityProvider, NewApplication, NewEndpoint, Organization, Store,
     SyncFrequency,
 };
 use crate::lake::Mode;
 use crate::sandbox::app::AppSettings;
-use crate::sandbox::payer::{self, CLIENT_ID, CLIENT_SECRET, Kind, ORGANIZATIONS, PASSWORD, Sandbox, Settings};
+use crate::sandbox::payer::{self, CLIENT_ID, CLIENT_SECRET, Kind, ORGANIZATIONS, Sandbox, Settings};
 
 /// The sample application's id.
 const SAMPLE: &str = "sample";
@@ -27,23 +22,24 @@ const YEAR: i64 = 365 * 86_400;
 
 /// Where the sandbox listens where nobody says.
 const ADDRESS: &str = "127.0.0.1:8081";
+/// Who says it.
+const OPTION: &str = "--sandbox-listen";
 /// The most people that a sandbox holds.
 const MOST: u64 = 100_000;
 
 /// What a newcomer is told.
 pub(in crate::cli) struct Playground {
-    sandbox: String,
-    user: String,
-    authorize: String,
-    exchange: String,
-    secret_key: String,
+    /// The sandbox's address.
+    pub(in crate::cli) sandbox: String,
+    /// Somebody who may log in there.
+    pub(in crate::cli) user: String,
 }
 
 /// Takes the sandbox's port: the one asked for, or the usual one, or any where that is taken.
 pub(in crate::cli) fn listen(address: Option<&str>) -> Result<(TcpListener, String), Failure> {
     match address {
-        Some(address) => serve::listen(address),
-        None => serve::listen(ADDRESS).or_else(|_| serve::listen("127.0.0.1:0")),
+        Some(address) => listen_on(address, OPTION),
+        None => listen_on(ADDRESS, OPTION).or_else(|_| listen_on("127.0.0.1:0", OPTION)),
     }
 }
 
@@ -56,7 +52,6 @@ pub(in crate::cli) fn open(
     people: u64,
 ) -> Result<Playground, Failure> {
     let app = register(store, service, address)?;
-    let playground = Playground::new(&app, address);
     let settings = Settings {
         patients: people.clamp(1, MOST),
         seed: super::demo::SEED,
@@ -85,73 +80,10 @@ pub(in crate::cli) fn open(
             });
         })
         .map_err(Failure::other)?;
-    Ok(Playground { user, ..playground })
-}
-
-impl Playground {
-    fn new(app: &AppSettings, sandbox: &str) -> Playground {
-        let secret = || Uuid::new_v4().simple().to_string();
-        let verifier = format!("{}{}", secret(), secret());
-        let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier));
-        let redirect_uri = format!("{sandbox}/app/code");
-        let query = form_urlencoded::Serializer::new(String::new())
-            .extend_pairs([
-                ("client_id", app.publishable_key.as_str()),
-                ("redirect_uri", &redirect_uri),
-                ("response_type", "code"),
-                ("code_challenge", &challenge),
-                ("code_challenge_method", "S256"),
-                ("scope", "launch/patient offline_access"),
-                ("svc_external_id", "somebody"),
-                ("state", &secret()),
-            ])
-            .finish();
-        let data = [
-            ("grant_type", "authorization_code"),
-            ("client_id", &app.publishable_key),
-            ("redirect_uri", &redirect_uri),
-            ("code_verifier", &verifier),
-        ];
-        let data: String = data
-            .iter()
-            .map(|(name, value)| format!(" -d '{name}={value}'"))
-            .collect();
-        let service = &app.service;
-        Playground {
-            sandbox: sandbox.to_owned(),
-            user: String::new(),
-            authorize: format!("{service}/oauth/authorize?{query}"),
-            exchange: format!("curl -sS{data} -d code=CODE {service}/oauth/token"),
-            secret_key: app.secret_key.clone(),
-        }
-    }
-}
-
-impl std::fmt::Display for Playground {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Playground {
-            sandbox,
-            user,
-            authorize,
-            exchange,
-            secret_key,
-        } = self;
-        writeln!(
-            f,
-            "To connect somebody's records in a browser, open the sample application:"
-        )?;
-        writeln!(f, "{sandbox}/app\n")?;
-        writeln!(
-            f,
-            "Log in as {user} with the password {PASSWORD}; {sandbox}/ lists everybody.\n"
-        )?;
-        writeln!(
-            f,
-            "Or open this, and exchange the code that it ends with:\n{authorize}\n"
-        )?;
-        writeln!(f, "{exchange}\n")?;
-        write!(f, "Secret key of that application, until the next start: {secret_key}")
-    }
+    Ok(Playground {
+        sandbox: address.to_owned(),
+        user,
+    })
 }
 
 /// Lists the organizations of the sandbox at `sandbox`, and registers the sample application that it serves; gives what

@@ -1,9 +1,10 @@
 //! `tabularium sandbox`: organizations to connect to, with made-up people who log in.
 
+use super::super::configuration::address::listen;
 use super::super::terminal::failure::Failure;
 use super::base_url;
 use super::logging::{self, LogFormat};
-use super::serve::{listen, stop};
+use super::serve::stop;
 use crate::sandbox::app::AppSettings;
 use crate::sandbox::payer::{PASSWORD, Sandbox, Settings, Turn};
 
@@ -47,7 +48,7 @@ pub(in crate::cli) struct Args {
 
 /// Serves until told to stop.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
-    let (listener, local) = listen(&arguments.listen)?;
+    let (listener, local) = listen(&arguments.listen, "--listen")?;
     let base_url = arguments.base_url.as_deref().map_or(Ok(local), base_url::checked)?;
     if let Some(uri) = arguments.redirect_uri.iter().find(|uri| url::Url::parse(uri).is_err()) {
         return Err(Failure::input(format!("{uri:?} is no URI to send anybody to")));

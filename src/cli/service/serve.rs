@@ -4,6 +4,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::super::configuration::address::listen;
 use super::super::tables::plans;
 use super::super::tables::terminology;
 use super::super::terminal::failure::Failure;
@@ -89,7 +90,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
     let plans = plans::open(&args.data)?;
     plans.warm().map_err(plans::failure)?;
     let store = Store::open(&args.data, Clock::System).map_err(Failure::other)?;
-    let (listener, local) = listen(&args.listen)?;
+    let (listener, local) = listen(&args.listen, "--listen")?;
     let signed = args.binary_host.iter().map(|address| base_url::checked(address));
     let signed = signed.collect::<Result<Vec<String>, Failure>>()?;
     let base_url = args.base_url.as_deref().map_or(Ok(local), base_url::checked)?;
@@ -189,15 +190,6 @@ pub(in crate::cli) fn parameters(folder: Option<&Path>) -> Result<Arc<SearchPara
             .map(Arc::new)
             .map_err(|error| Failure::input(error.to_string())),
     }
-}
-
-/// Takes the port, and says by what address this machine reaches it.
-pub(in crate::cli) fn listen(address: &str) -> Result<(TcpListener, String), Failure> {
-    let refused = |error: std::io::Error| Failure::input(format!("cannot listen on {address}: {error}"));
-    let listener = TcpListener::bind(address).map_err(refused)?;
-    listener.set_nonblocking(true).map_err(refused)?;
-    let local = base_url::local(listener.local_addr().map_err(refused)?);
-    Ok((listener, local))
 }
 
 /// Serves until SIGTERM, SIGINT or Ctrl-C, or until standard input ends.

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::super::tables::normalize::rules_table;
-use super::super::terminal::columns::{lined_up, plain, time};
+use super::super::terminal::columns::{listed, plain, time};
 use super::super::terminal::failure::Failure;
 use super::data_store::open;
 use crate::consent::{AttachmentCounts, ListedJob, Missing};
@@ -81,7 +81,7 @@ fn list(arguments: &ListArgs) -> Result<(), Failure> {
     let heading = [
         "id", "consent", "endpoint", "cause", "state", "attempts", "records", "missing",
     ];
-    print!("{}", lined_up(heading, &rows));
+    print!("{}", listed(heading, &rows));
     Ok(())
 }
 

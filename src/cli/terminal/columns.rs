@@ -3,6 +3,8 @@
 
 use chrono::{DateTime, SecondsFormat};
 
+use super::manner::{HEADING, on_output};
+
 /// Rows under a heading, each column as wide as its widest cell.
 pub(in crate::cli) fn lined_up<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
     let heading = heading.map(str::to_owned);
@@ -19,6 +21,15 @@ pub(in crate::cli) fn lined_up<const N: usize>(heading: [&str; N], rows: &[[Stri
         text.push('\n');
     }
     text
+}
+
+/// The same as standard output shows it: with a heading that stands out.
+pub(in crate::cli) fn listed<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
+    let text = lined_up(heading, rows);
+    match text.split_once('\n') {
+        Some((heading, rows)) => format!("{}\n{rows}", on_output(HEADING, heading)),
+        None => text,
+    }
 }
 
 /// A text without what would move a cursor or turn the line around.

@@ -3,12 +3,13 @@
 use std::process::ExitCode;
 
 use super::columns::plain;
+use super::manner::{ERROR, WARNING, on_error};
 use crate::lake::LakeError;
 
 /// Says on standard error what is doubtful and changes nothing.
 pub(in crate::cli) fn warn(message: &str) {
     // What was typed or read may stand in it.
-    eprintln!("tabularium: warning: {}", plain(message));
+    eprintln!("tabularium: {}: {}", on_error(WARNING, "warning"), plain(message));
 }
 
 /// Why a command did not do what it was asked.
@@ -90,7 +91,7 @@ impl Failure {
         for message in std::iter::once(&self.message).chain(&self.others) {
             // What was typed or read may stand in it.
             let lines: Vec<String> = message.split('\n').map(plain).collect();
-            eprintln!("tabularium: {}", lines.join("\n"));
+            eprintln!("{}: {}", on_error(ERROR, "tabularium"), lines.join("\n"));
         }
         ExitCode::from(self.code)
     }

@@ -1,7 +1,11 @@
 //! What commands share: how they print, fail, and show how far they have come.
 
+pub(super) mod ask;
 pub(super) mod columns;
 pub(super) mod failure;
+pub(super) mod input;
+pub(super) mod manner;
 pub(super) mod output;
 pub(super) mod progress;
 pub(super) mod sink;
+pub(super) mod table;

@@ -95,7 +95,7 @@ fn style(bounded: bool, rows: Arc<AtomicU64>) -> ProgressStyle {
 }
 
 /// A number with its thousands apart.
-fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -2,10 +2,14 @@
 //! stands under a name: a device or a pipe.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, ErrorKind, StdoutLock, Write};
+use std::io::{BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
+use super::columns::plain;
 use super::failure::Failure;
+use super::manner::{notice, width};
+use super::progress::grouped;
+use super::table::Table;
 
 /// A place for output.
 pub(in crate::cli) enum Sink {
@@ -15,12 +19,16 @@ pub(in crate::cli) enum Sink {
     Stream(BufWriter<File>),
     /// A file.
     File(Part),
+    /// Rows in CSV, which are written as a table for people.
+    Table(Box<TableSink>),
     /// It failed, and what was written is gone.
     Gone,
 }
 
 /// A file under way. What is half written is of no use to anybody, so it goes where the work ends early.
 pub(in crate::cli) struct Part {
+    /// As it was named.
+    named: PathBuf,
     path: PathBuf,
     part: PathBuf,
     writer: Option<BufWriter<File>>,
@@ -50,12 +58,12 @@ impl Sink {
         }
         match std::fs::metadata(path) {
             // Where a link leads to a file, that is written and the link stays.
-            Ok(found) if found.is_file() => Part::new(&path.canonicalize().map_err(failed)?).map(Sink::File),
+            Ok(found) if found.is_file() => Part::new(path, &path.canonicalize().map_err(failed)?).map(Sink::File),
             Ok(_) => {
                 let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
                 Ok(Sink::Stream(BufWriter::new(file)))
             }
-            Err(_) => Part::new(path).map(Sink::File),
+            Err(_) => Part::new(path, path).map(Sink::File),
         }
     }
 
@@ -65,6 +73,35 @@ impl Sink {
             Sink::Stdout(sink) => sink.write_all(bytes).map_err(stopped),
             Sink::Stream(sink) => sink.write_all(bytes).map_err(stopped),
             Sink::File(part) => part.write(bytes).map_err(Stop::Failed),
+            Sink::Table(table) => table.write(bytes),
+        }
+    }
+
+    /// Takes rows in CSV with a heading, in pieces of whole rows, and writes them as a table.
+    pub(in crate::cli) fn of_table(self) -> Sink {
+        let widest = match self {
+            Sink::Stdout(_) if std::io::stdout().is_terminal() => Some(width()),
+            _ => None,
+        };
+        Sink::Table(Box::new(TableSink {
+            sink: self,
+            widest,
+            table: None,
+        }))
+    }
+
+    /// Says how many rows stand in the file that was written; where they are seen anyway, nothing.
+    pub(in crate::cli) fn tell_rows(&self, rows: usize) {
+        let many = if rows == 1 { "row" } else { "rows" };
+        self.tell(&format!("{} {many}", grouped(rows as u64)));
+    }
+
+    /// Says what stands in the file that was written; where it is seen anyway, nothing.
+    pub(in crate::cli) fn tell(&self, what: &str) {
+        match self {
+            Sink::File(part) => notice(&format!("{what} to {}", plain(&part.named.display().to_string()))),
+            Sink::Table(table) => table.sink.tell(what),
+            Sink::Stdout(_) | Sink::Stream(_) | Sink::Gone => {}
         }
     }
 
@@ -75,7 +112,40 @@ impl Sink {
             Sink::Stdout(sink) => sink.flush().map_err(stopped),
             Sink::Stream(sink) => sink.flush().map_err(stopped),
             Sink::File(part) => part.finish().map_err(Stop::Failed),
+            Sink::Table(table) => table.finish(),
         }
+    }
+}
+
+/// A table under way.
+pub(in crate::cli) struct TableSink {
+    sink: Sink,
+    widest: Option<usize>,
+    table: Option<Table>,
+}
+
+impl TableSink {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Stop> {
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .from_reader(bytes);
+        let mut text = String::new();
+        for record in reader.records() {
+            let record = record.map_err(|error| Stop::Failed(Failure::other(error)))?;
+            let cells = record.iter().map(str::to_owned).collect();
+            match &mut self.table {
+                Some(table) => text.push_str(&table.push(cells)),
+                None => self.table = Some(Table::new(cells, self.widest)),
+            }
+        }
+        self.sink.write(text.as_bytes())
+    }
+
+    fn finish(&mut self) -> Result<(), Stop> {
+        let rest = self.table.as_mut().map(Table::finish).unwrap_or_default();
+        self.sink.write(rest.as_bytes())?;
+        self.sink.finish()
     }
 }
 
@@ -87,13 +157,14 @@ fn stopped(error: std::io::Error) -> Stop {
 }
 
 impl Part {
-    fn new(path: &Path) -> Result<Part, Failure> {
+    fn new(named: &Path, path: &Path) -> Result<Part, Failure> {
         let name = path
             .file_name()
             .ok_or_else(|| Failure::input(format!("{} is no file name", path.display())))?;
         let part = path.with_file_name(format!(".{}.part", name.to_string_lossy()));
         let file = File::create(&part).map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
         Ok(Part {
+            named: named.to_owned(),
             path: path.to_owned(),
             part,
             writer: Some(BufWriter::new(file)),

@@ -5,8 +5,8 @@
 use super::column::{ANSI_TYPE, Kind};
 use super::finding::{Finding, Findings};
 use super::raw::{Definition, RawColumn, RawSelect};
-use super::read::nearest;
 use super::sql_type::SqlType;
+use crate::fhir::nearest::nearest;
 use crate::fhir::outcome::IssueType;
 use crate::fhir::{Kind as FhirKind, TypeId, facts};
 use crate::fhirpath::parse;
@@ -37,17 +37,7 @@ pub(in crate::views) fn meant<'n>(error: &FhirPathError, constants: impl Iterato
             Some(meant) => format!("; did you mean %{meant}?"),
             None => String::new(),
         },
-        FhirPathError::UnknownElement { name, ty, .. } => {
-            let ty = facts().lookup(ty).map(|ty| facts().get(ty));
-            let names = ty
-                .into_iter()
-                .flat_map(|ty| ty.elements.iter().map(|element| element.name));
-            match nearest(name, names) {
-                Some(meant) => format!("; did you mean '{meant}'?"),
-                None => String::new(),
-            }
-        }
-        _ => String::new(),
+        _ => error.meant(),
     }
 }
 

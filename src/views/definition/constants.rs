@@ -4,8 +4,9 @@
 use super::finding::Findings;
 use super::place::Place;
 use super::raw::{is_name, no_name};
-use super::read::{known, must_be, nearest, required_text};
+use super::read::{known, must_be, required_text};
 use crate::columns::json::Value;
+use crate::fhir::nearest::nearest;
 use crate::fhir::outcome::IssueType;
 use crate::fhir::temporal::{Temporal, TimeOfDay};
 use crate::fhirpath::Constant;

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use super::finding::Findings;
 use super::place::Place;
 use crate::columns::json::{Kind, Value};
+use crate::fhir::nearest::did_you_mean;
 use crate::fhir::outcome::IssueType;
 
 /// A property that is there and not null.
@@ -125,10 +126,7 @@ pub(in crate::views) fn known(findings: &mut Findings, value: Value<'_>, at: &Pl
         } else if name == "modifierExtension" {
             findings.warn(at, IssueType::Extension, "is not understood and does nothing");
         } else if !names.contains(&bare) && !IGNORED.contains(&bare) {
-            let meant = match nearest(&name, names.iter().copied()) {
-                Some(meant) => format!("; did you mean '{meant}'?"),
-                None => String::new(),
-            };
+            let meant = did_you_mean(&name, names.iter().copied());
             findings.warn(
                 at,
                 IssueType::Structure,
@@ -136,54 +134,5 @@ pub(in crate::views) fn known(findings: &mut Findings, value: Value<'_>, at: &Pl
             );
         }
         met.insert(name);
-    }
-}
-
-/// The name that was most probably meant, if there is one.
-pub(in crate::views) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let lower = name.to_ascii_lowercase();
-    names
-        .map(|known| (distance(&lower, &known.to_ascii_lowercase()), known))
-        .filter(|(distance, known)| *distance <= 2 && distance * 3 <= known.len())
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, known)| known)
-}
-
-/// How many letters are to be put in, left out or changed to make one of the other.
-fn distance(one: &str, other: &str) -> usize {
-    if one.len().abs_diff(other.len()) > 2 {
-        return usize::MAX / 4;
-    }
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (above, letter) in one.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], above + 1);
-        for (at, against) in other.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != *against);
-            diagonal = row[at + 1];
-            row[at + 1] = changed.min(diagonal + 1).min(row[at] + 1);
-        }
-    }
-    row[other.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_meant_is_near() {
-        let names = ["forEach", "forEachOrNull", "path", "unionAll", "column"];
-        for (name, meant) in [
-            ("foreach", Some("forEach")),
-            ("forEeach", Some("forEach")),
-            ("columns", Some("column")),
-            ("pth", Some("path")),
-            ("union", None),
-            ("ab", None),
-            ("", None),
-        ] {
-            assert_eq!(nearest(name, names.into_iter()), meant, "{name}");
-        }
     }
 }

@@ -13,9 +13,9 @@ use super::advice;
 use super::column::{Column, Kind, Tag};
 use super::finding::{Finding, Findings};
 use super::raw::{Definition, Located, RawColumn, RawIteration, RawSelect, is_name, no_name};
-use super::read::nearest;
 use super::sql_type::SqlType;
 use super::union::agree;
+use crate::fhir::nearest::did_you_mean;
 use crate::fhir::outcome::{IssueType, Severity};
 use crate::fhir::storage::LeafSet;
 use crate::fhir::{Kind as FhirKind, TypeId, facts};
@@ -112,10 +112,7 @@ fn resource_type(name: Option<&str>, findings: &mut Findings) -> Option<TypeId> 
     let ty = facts().lookup(name).filter(concrete);
     if ty.is_none() {
         let names = facts().resources().filter(concrete).map(|ty| facts().get(ty).name);
-        let meant = match nearest(name, names) {
-            Some(meant) => format!("; did you mean '{meant}'?"),
-            None => String::new(),
-        };
+        let meant = did_you_mean(name, names);
         let problem = format!("'{name}' is no R4 resource type{meant}");
         findings.error("ViewDefinition.resource", IssueType::CodeInvalid, problem);
     }

@@ -8,6 +8,7 @@ use super::result::{Lines, rendered};
 use super::{advise, explain, resource_type, wrong};
 use crate::cli::query::run::{Input, documents};
 use crate::cli::terminal::failure::Failure;
+use crate::cli::terminal::input::{is_standard, standard_input};
 use crate::columns::json::Tape;
 use crate::columns::shred::{Shredder, SystemValues};
 use crate::fhir::storage::{EVERYTHING, LeafSet, TEXT};
@@ -21,8 +22,8 @@ pub(super) fn run(arguments: &Args, options: &CompileOptions<'_>) -> Result<(), 
     if let Some(ty) = wanted.filter(|_| arguments.explain) {
         return explain(arguments, ty, options);
     }
-    let (mut documents, refusals) = documents(&arguments.input, |_| {})?;
-    let one_file = matches!(arguments.input.as_slice(), [path] if path.is_file());
+    let (mut documents, refusals) = documents(&standard_input(&arguments.input), |_| {})?;
+    let one_file = matches!(arguments.input.as_slice(), [path] if path.is_file() || is_standard(path));
     let first = documents.next();
     match first {
         Some(document) if one_file && !document.is_lines() => {

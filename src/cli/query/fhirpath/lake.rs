@@ -11,7 +11,7 @@ use datafusion::physical_plan::displayable;
 use super::args::Args;
 use super::result::Lines;
 use super::{advise, explain, resource_type, wrong};
-use crate::cli::lake::lake_scope::scope;
+use crate::cli::lake::lake_scope::{scope, warn_of_nobody};
 use crate::cli::terminal::failure::Failure;
 use crate::fhirpath::{CompileOptions, compile};
 use crate::lake::Lake;
@@ -28,6 +28,9 @@ pub(super) fn run(arguments: &Args, data: &Path, options: &CompileOptions<'_>) -
     let program = compile(&arguments.expression, ty, &options).map_err(|error| wrong(arguments, &error))?;
     advise([&program]);
     let lake = Lake::open(data).map_err(Failure::from_lake)?;
+    if let Some(patient) = &arguments.patient {
+        warn_of_nobody(&lake, arguments.mode.into(), &arguments.application, patient);
+    }
     let scope = scope(
         &lake,
         arguments.mode.into(),

@@ -10,7 +10,8 @@ mod result;
 use std::collections::BTreeSet;
 
 use super::super::terminal::failure::{Failure, warn};
-use crate::fhir::{Kind, TypeId, facts};
+use super::resource_types::named;
+use crate::fhir::{TypeId, facts};
 use crate::fhirpath::typed;
 use crate::fhirpath::{CompileOptions, FhirPathError, Program};
 
@@ -39,7 +40,7 @@ fn explain(arguments: &Args, ty: TypeId, options: &CompileOptions<'_>) -> Result
 
 /// What is wrong with the expression, and below it the place.
 fn wrong(arguments: &Args, error: &FhirPathError) -> Failure {
-    let mut message = error.to_string();
+    let mut message = error.to_string() + &error.meant();
     if let Some(at) = error.position()
         && let Some(line) = arguments.expression.split('\n').nth(at.line as usize - 1)
     {
@@ -63,7 +64,5 @@ fn advise<'p>(programs: impl IntoIterator<Item = &'p Program>) {
 
 /// The resource type of this name.
 fn resource_type(name: &str) -> Result<TypeId, Failure> {
-    let concrete = |ty: &TypeId| facts().get(*ty).kind == Kind::Resource && !facts().get(*ty).is_abstract;
-    let ty = facts().lookup(name).filter(concrete);
-    ty.ok_or_else(|| Failure::input(format!("'{name}' is no R4 resource type")))
+    named(name).map_err(Failure::input)
 }

@@ -4,9 +4,11 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use crate::cli::lake::lake_scope::LOCAL;
+use crate::cli::query::inline::{self, TypedColumn};
 use crate::cli::service::mode::Mode;
 use crate::cli::tables::terminology::TerminologyArgument;
 use crate::cli::terminal::failure::Failure;
+use crate::cli::terminal::manner::is_watched;
 use crate::fhir::temporal::Temporal;
 use crate::views::Format;
 
@@ -28,16 +30,22 @@ use crate::views::Format;
 #[command(group(clap::ArgGroup::new("source").required(true).args(["data", "input"])))]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["view", "views"])))]
 pub(in crate::cli) struct Args {
-    /// ViewDefinitions, a JSON file each
+    /// ViewDefinitions, a JSON file each; - is standard input. With --column a resource type instead
     #[arg(value_name = "VIEW.json")]
     pub(super) view: Vec<PathBuf>,
+    /// A column without a file: NAME=FHIRPATH, or an expression alone; may be given several times
+    #[arg(long, value_name = "COLUMN", requires = "view", conflicts_with = "views", value_parser = inline::column)]
+    pub(super) column: Vec<TypedColumn>,
+    /// With --column: only resources for which this FHIRPath expression is true
+    #[arg(long = "where", value_name = "FHIRPATH", requires = "column")]
+    pub(super) filter: Option<String>,
     /// A folder of ViewDefinitions: every .json file in it that is not hidden
     #[arg(long, value_name = "DIR")]
     pub(super) views: Option<PathBuf>,
     /// The data folder
     #[arg(long, value_name = "DIR")]
     pub(super) data: Option<PathBuf>,
-    /// A file or folder to read instead of a lake; may be given several times
+    /// A file or folder to read instead of a lake, - for standard input; may be given several times
     #[arg(long, value_name = "FILE_OR_DIR")]
     pub(super) input: Vec<PathBuf>,
     /// Read the live or the test records
@@ -54,7 +62,7 @@ pub(in crate::cli) struct Args {
     /// Of files, meta.lastUpdated decides, and resources without it are left out.
     #[arg(long, value_name = "INSTANT", value_parser = since)]
     pub(super) since: Option<i64>,
-    /// How to write the rows; without it as the name of --out says, else as CSV
+    /// How to write the rows; without it as the name of --out says, else as a table on a terminal and as CSV elsewhere
     #[arg(long, value_enum)]
     format: Option<FormatArgument>,
     /// The file to write, without it standard output; of several views the folder
@@ -80,6 +88,8 @@ pub(in crate::cli) struct Args {
 /// `--format`.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(in crate::cli) enum FormatArgument {
+    /// Columns that line up, for people
+    Table,
     Csv,
     Json,
     Ndjson,
@@ -89,7 +99,8 @@ pub(in crate::cli) enum FormatArgument {
 impl From<FormatArgument> for Format {
     fn from(format: FormatArgument) -> Format {
         match format {
-            FormatArgument::Csv => Format::Csv { header: true },
+            // A table is made of the rows as CSV.
+            FormatArgument::Csv | FormatArgument::Table => Format::Csv { header: true },
             FormatArgument::Json => Format::Json,
             FormatArgument::Ndjson => Format::Ndjson,
             FormatArgument::Parquet => Format::Parquet,
@@ -98,17 +109,30 @@ impl From<FormatArgument> for Format {
 }
 
 /// How rows are written: as `--format` says, else as the name of the file does, else as CSV.
-pub(in crate::cli) fn format_of(named: Option<FormatArgument>, out: Option<&Path>, no_header: bool) -> Format {
+pub(in crate::cli) fn format_of(format: Option<FormatArgument>, out: Option<&Path>, no_header: bool) -> Format {
     let extension = out
         .and_then(Path::extension)
         .map(|extension| extension.to_string_lossy());
-    let named = match named {
+    let named = match format {
         Some(format) => Some(format.into()),
         None => extension.and_then(|extension| Format::parse(&extension)),
     };
     match named.unwrap_or(Format::Csv { header: true }) {
-        Format::Csv { .. } => Format::Csv { header: !no_header },
+        // A table has a heading.
+        Format::Csv { .. } => Format::Csv {
+            header: !no_header || is_table(format, out),
+        },
         other => other,
+    }
+}
+
+/// Whether rows are written as a table for people: where that is asked for, or where nothing is and a terminal shows
+/// them.
+pub(in crate::cli) fn is_table(named: Option<FormatArgument>, out: Option<&Path>) -> bool {
+    match named {
+        Some(FormatArgument::Table) => true,
+        Some(_) => false,
+        None => out.is_none() && std::io::stdout().is_terminal(),
     }
 }
 
@@ -146,10 +170,16 @@ impl Args {
         refuse_on_terminal(format, out, self.explain)
     }
 
+    /// Whether rows are written as a table for people.
+    pub(super) fn is_table(&self) -> bool {
+        is_table(self.format, self.out.as_deref())
+    }
+
     /// How the files of several views end.
     pub(super) fn extension(&self) -> &'static str {
         match self.format {
             None | Some(FormatArgument::Csv) => "csv",
+            Some(FormatArgument::Table) => "txt",
             Some(FormatArgument::Json) => "json",
             Some(FormatArgument::Ndjson) => "ndjson",
             Some(FormatArgument::Parquet) => "parquet",
@@ -158,6 +188,6 @@ impl Args {
 
     /// Whether somebody is there to see how far it is, and the rows go elsewhere.
     pub(super) fn shows_progress(&self) -> bool {
-        std::io::stderr().is_terminal() && (self.out.is_some() || !std::io::stdout().is_terminal())
+        is_watched() && (self.out.is_some() || !std::io::stdout().is_terminal())
     }
 }

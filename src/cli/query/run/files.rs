@@ -9,6 +9,7 @@ use super::outputs::Outputs;
 use super::pick::pick;
 use super::targets::Target;
 use crate::cli::terminal::failure::Failure;
+use crate::cli::terminal::input::standard_input;
 use crate::cli::terminal::progress::Progress;
 use crate::ingest::{self, Fault, IngestError, Piece, Pieces, REFUSALS_KEPT, Reason, Refusal, Spare, Text};
 use crate::views::{Document, Format, Refused, SharedRows};
@@ -50,10 +51,10 @@ pub(in crate::cli) fn documents<A: Fn(u64) + Send + 'static>(
 /// Runs the views.
 pub(super) fn run(arguments: &Args, targets: &[Target], format: Format) -> Result<(), Failure> {
     let progress = Progress::new(arguments.shows_progress(), Some(ingest::input_size(&arguments.input)));
-    let (documents, refused) = documents(&arguments.input, progress.advance())?;
+    let (documents, refused) = documents(&standard_input(&arguments.input), progress.advance())?;
     let views = targets.iter().map(|target| target.view.clone()).collect();
     let rows = SharedRows::of_documents(views, documents, pick(arguments), arguments.limit);
-    let mut outputs = Outputs::new(targets, (0..targets.len()).collect())?;
+    let mut outputs = Outputs::new(targets, (0..targets.len()).collect(), arguments.is_table())?;
     let failures = outputs.write(rows.events(format), &progress, || refused.whole())?;
     progress.finish();
     match failures.is_empty() {

@@ -10,13 +10,14 @@ pub(in crate::cli) mod targets;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::super::lake::lake_scope::warn_of_nobody;
 use super::super::terminal::failure::Failure;
 use super::super::terminal::progress::Progress;
 use crate::fhir::TypeId;
 use crate::lake::{Lake, Scope};
 use crate::views::{Format, Resources, RunError, SharedRun};
 
-pub(in crate::cli) use args::{Args, FormatArgument, format_of, refuse_on_terminal};
+pub(in crate::cli) use args::{Args, FormatArgument, format_of, is_table, refuse_on_terminal};
 pub(in crate::cli) use files::{Input, documents};
 use outputs::Outputs;
 use targets::Target;
@@ -65,7 +66,7 @@ fn over_lake(arguments: &Args, lake: &Lake, targets: &[Target], format: Format) 
     let mut failures = Vec::new();
     let mut read = 0;
     for (places, run) in plans {
-        let mut outputs = Outputs::new(targets, places)?;
+        let mut outputs = Outputs::new(targets, places, arguments.is_table())?;
         let events = run
             .rows()
             .events(format)
@@ -90,6 +91,9 @@ fn by_type(targets: &[Target]) -> Vec<(TypeId, Vec<usize>)> {
 
 fn resources(arguments: &Args, lake: &Lake) -> Resources {
     let (since, patients) = (arguments.since, arguments.patients());
+    for patient in patients.iter().flatten() {
+        warn_of_nobody(lake, arguments.mode.into(), &arguments.application, patient);
+    }
     let owners = |patients: &Vec<String>| {
         let of = |patient: &String| lake.owners_of(&arguments.application, patient);
         patients.iter().flat_map(of).collect()

@@ -13,12 +13,19 @@ pub(super) struct Outputs<'t> {
     /// The targets' places, in the order of the views.
     places: Vec<usize>,
     sinks: Vec<Sink>,
+    /// How many rows went to each.
+    rows: Vec<usize>,
 }
 
 impl<'t> Outputs<'t> {
-    pub(super) fn new(targets: &'t [Target], places: Vec<usize>) -> Result<Outputs<'t>, Failure> {
-        let sink = |place: &usize| Sink::at(targets[*place].out.as_deref());
+    /// `is_table` has rows, which come as CSV with a heading, written as tables for people.
+    pub(super) fn new(targets: &'t [Target], places: Vec<usize>, is_table: bool) -> Result<Outputs<'t>, Failure> {
+        let sink = |place: &usize| {
+            let sink = Sink::at(targets[*place].out.as_deref())?;
+            Ok(if is_table { sink.of_table() } else { sink })
+        };
         Ok(Outputs {
+            rows: vec![0; places.len()],
             sinks: places.iter().map(sink).collect::<Result<_, _>>()?,
             targets,
             places,
@@ -41,7 +48,10 @@ impl<'t> Outputs<'t> {
                         // Whoever reads standard output has had enough.
                         Err(Stop::Quiet) => return Ok(failures),
                         Err(Stop::Failed(failure)) => return Err(failure),
-                        Ok(()) => progress.rows(rows as u64),
+                        Ok(()) => {
+                            self.rows[view] += rows;
+                            progress.rows(rows as u64);
+                        }
                     }
                 }
                 Event::Failed { view, error } => {
@@ -52,10 +62,11 @@ impl<'t> Outputs<'t> {
             }
         }
         whole()?;
-        for sink in &mut self.sinks {
+        progress.finish();
+        for (sink, rows) in self.sinks.iter_mut().zip(&self.rows) {
             match sink.finish() {
                 Err(Stop::Failed(failure)) => return Err(failure),
-                Err(Stop::Quiet) | Ok(()) => {}
+                Err(Stop::Quiet) | Ok(()) => sink.tell_rows(*rows),
             }
         }
         Ok(failures)

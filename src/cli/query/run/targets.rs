@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::Args;
-use crate::cli::query::definition;
+use crate::cli::query::{definition, inline};
 use crate::cli::terminal::failure::{Failure, warn};
 use crate::ingest;
 use crate::terminology::Terminology;
-use crate::views::View;
+use crate::views::{Format, View};
 
 /// A view and where its rows go.
 pub(super) struct Target {
@@ -23,6 +23,10 @@ pub(super) struct Target {
 
 /// The views that are asked for. Every faulty one is named.
 pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
+    let several = "several views need a folder to go to";
+    if !arguments.column.is_empty() {
+        return typed(arguments);
+    }
     let mut files = arguments.view.clone();
     if let Some(folder) = &arguments.views {
         files.extend(definitions(folder)?);
@@ -39,12 +43,16 @@ pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
     let outs = match arguments.is_several() {
         false => vec![arguments.out.clone()],
         true => match &arguments.out {
+            Some(file) if is_table_file(file) => {
+                let name = file.display();
+                return Err(Failure::input(format!(
+                    "{several}, and {name} is the name of a file; name a folder with --out"
+                )));
+            }
             Some(folder) => outs(folder, &files, arguments.extension())?,
             None if arguments.explain => vec![None; files.len()],
             None => {
-                return Err(Failure::input(
-                    "several views need a folder to go to; name it with --out",
-                ));
+                return Err(Failure::input(format!("{several}; name it with --out")));
             }
         },
     };
@@ -58,6 +66,38 @@ pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
     }
     let targets = files.into_iter().zip(views).zip(outs);
     Ok(targets.map(|((file, view), out)| Target { file, view, out }).collect())
+}
+
+/// The one view that columns on the command line make.
+fn typed(arguments: &Args) -> Result<Vec<Target>, Failure> {
+    let [ty] = arguments.view.as_slice() else {
+        return Err(Failure::input(
+            "--column goes with one resource type, as in: run Patient --column id",
+        ));
+    };
+    let terminology = arguments.terminology.load(arguments.data.as_deref())?;
+    let filter = arguments.filter.as_deref();
+    let view = inline::view(
+        &ty.to_string_lossy(),
+        &arguments.column,
+        filter,
+        terminology,
+        arguments.strict,
+    )?;
+    let outs = [arguments.out.clone()];
+    keep_apart(arguments.data.as_deref(), &arguments.input, &[], &outs)?;
+    let [out] = outs;
+    Ok(vec![Target {
+        file: ty.clone(),
+        view: Arc::new(view),
+        out,
+    }])
+}
+
+/// Whether this is named as a file of rows is, and is no folder.
+fn is_table_file(path: &Path) -> bool {
+    let extension = path.extension().map(|extension| extension.to_string_lossy());
+    extension.is_some_and(|extension| Format::parse(&extension).is_some()) && !path.is_dir()
 }
 
 /// The definitions in a folder, by name.
@@ -86,9 +126,12 @@ pub(in crate::cli) fn read(file: &Path, terminology: Option<Arc<Terminology>>, s
         true => View::check_strictly(&text, terminology),
         false => View::check_with(&text, terminology),
     };
-    checked
-        .sound()
-        .map_err(|error| Failure::input(format!("{}: {error}", file.display())))?;
+    let wrong = checked.errors();
+    Failure::all(
+        wrong
+            .map(|error| Failure::input(format!("{}: {error}", file.display())))
+            .collect(),
+    )?;
     let names = checked.json_names().count();
     if names > 0 {
         let (names, verb) = if names == 1 {

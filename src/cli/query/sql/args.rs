@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli::lake::lake_scope::LakeScope;
-use crate::cli::query::run::{FormatArgument, format_of, refuse_on_terminal};
+use crate::cli::query::run::{FormatArgument, format_of, is_table, refuse_on_terminal};
 use crate::cli::tables::terminology::TerminologyArgument;
 use crate::cli::terminal::failure::Failure;
 use crate::views::Format;
@@ -31,7 +31,7 @@ pub(in crate::cli) struct Args {
     /// A folder of ViewDefinitions, each a table of its name: every .json file in it that is not hidden
     #[arg(long, value_name = "DIR")]
     pub(super) views: Option<PathBuf>,
-    /// How to write the rows; without it as the name of --out says, else as CSV
+    /// How to write the rows; without it as the name of --out says, else as a table on a terminal and as CSV elsewhere
     #[arg(long, value_enum)]
     format: Option<FormatArgument>,
     /// The file to write, without it standard output
@@ -73,6 +73,11 @@ impl Args {
             return Err(failed(&format_args!("is larger than {} MiB", MOST >> 20)));
         }
         String::from_utf8(text).map_err(|_| failed(&"is not UTF-8"))
+    }
+
+    /// Whether rows are written as a table for people.
+    pub(super) fn is_table(&self) -> bool {
+        is_table(self.format, self.out.as_deref())
     }
 
     /// How rows are written.

@@ -61,26 +61,37 @@ async fn answer(arguments: &Args, session: &Session, statement: &str, format: Fo
         return Ok(());
     }
     let mut sink = Sink::at(arguments.out.as_deref())?;
+    if arguments.is_table() {
+        sink = sink.of_table();
+    }
     match write(&query, &mut sink, format).await {
-        Ok(()) | Err(Stop::Quiet) => Ok(()),
+        Ok(rows) => {
+            sink.tell_rows(rows);
+            Ok(())
+        }
+        Err(Stop::Quiet) => Ok(()),
         Err(Stop::Failed(failure)) => Err(failure),
     }
 }
 
-async fn write(query: &Query, sink: &mut Sink, format: Format) -> Result<(), Stop> {
+/// Writes the rows; says how many there were.
+async fn write(query: &Query, sink: &mut Sink, format: Format) -> Result<usize, Stop> {
     let failed = |error: SqlError| Stop::Failed(failure(error));
     let (mut writer, head) = Writer::new(format, &query.schema()).map_err(failed)?;
     let mut rows = Box::pin(query.rows().map_err(failed)?);
     // A statement that fails before its first row leaves standard output alone.
     let mut next = rows.next().await.transpose().map_err(failed)?;
     sink.write(&head)?;
+    let mut count = 0;
     while let Some(batch) = next {
+        count += batch.num_rows();
         sink.write(&writer.write(&batch).map_err(failed)?)?;
         tokio::task::yield_now().await;
         next = rows.next().await.transpose().map_err(failed)?;
     }
     sink.write(&writer.finish().map_err(failed)?)?;
-    sink.finish()
+    sink.finish()?;
+    Ok(count)
 }
 
 /// The views of the folder, each with its file. Every faulty one is named.

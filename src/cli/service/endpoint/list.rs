@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::cli::service::data_store::open;
 use crate::cli::service::mode::Mode;
-use crate::cli::terminal::columns::{lined_up, time};
+use crate::cli::terminal::columns::{listed, time};
 use crate::cli::terminal::failure::Failure;
 use crate::consent::Endpoint;
 use crate::lake;
@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let rows: Vec<[String; 7]> = endpoints.iter().map(row).collect();
     print!(
         "{}",
-        lined_up(
+        listed(
             ["id", "name", "mode", "type", "status", "refreshable", "checked"],
             &rows
         )

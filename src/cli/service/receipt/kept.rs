@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use serde_json::{Value, json};
+
 use crate::cli::service::data_store::open;
-use crate::cli::terminal::columns::{lined_up, time};
+use crate::cli::terminal::columns::{listed, time};
 use crate::cli::terminal::failure::Failure;
 use crate::consent::{ErasureJob, receipt_digest};
 
@@ -19,6 +21,9 @@ pub(super) struct ListArgs {
     /// How many at most
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
 }
 
 /// Print the receipt of an erasure, as it was signed
@@ -38,9 +43,22 @@ pub(super) struct ShowArgs {
 pub(super) fn list(arguments: ListArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let jobs = store.erasure_jobs(arguments.consent.as_deref(), arguments.limit);
-    let rows: Vec<[String; 5]> = jobs.map_err(Failure::other)?.iter().map(row).collect();
-    print!("{}", lined_up(["erasure", "asked", "how", "consent", "receipt"], &rows));
+    let jobs = jobs.map_err(Failure::other)?;
+    if arguments.json {
+        let list: Vec<Value> = jobs.iter().map(object).collect();
+        println!("{:#}", Value::from(list));
+        return Ok(());
+    }
+    let rows: Vec<[String; 5]> = jobs.iter().map(row).collect();
+    print!("{}", listed(["erasure", "asked", "how", "consent", "receipt"], &rows));
     Ok(())
+}
+
+fn object(job: &ErasureJob) -> Value {
+    json!({
+        "erasure": job.id, "askedAt": time(job.asked_at), "how": job.cause.name(), "consent": job.consent,
+        "digest": job.receipt.as_deref().map(receipt_digest),
+    })
 }
 
 fn row(job: &ErasureJob) -> [String; 5] {

@@ -35,6 +35,9 @@ pub(super) struct Args {
     /// Also say whether it is about this Patient
     #[arg(long, value_name = "ID")]
     patient: Option<String>,
+    /// Print what the receipt says as one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 /// Checks and says.
@@ -49,9 +52,13 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         ReceiptFault::Form | ReceiptFault::Type => Failure::input(fault.to_string()),
         ReceiptFault::Key | ReceiptFault::Signature => Failure::other(fault),
     })?;
-    print!("{}", said(&claims, &receipt));
+    match arguments.json {
+        true => println!("{claims:#}"),
+        false => print!("{}", said(&claims, &receipt)),
+    }
     if let Some(patient) = &arguments.patient {
         match is_about(&claims, patient) {
+            true if arguments.json => {}
             true => println!("It is about Patient/{patient}."),
             false => {
                 return Err(Failure::partial(format!(

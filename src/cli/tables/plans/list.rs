@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::failure;
 use crate::cli::lake::info::bytes;
-use crate::cli::terminal::columns::lined_up;
+use crate::cli::terminal::columns::listed;
 use crate::cli::terminal::failure::Failure;
 use crate::plans::Folder;
 
@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
         .collect();
     print!(
         "{}",
-        lined_up(["year", "publication", "plans", "areas", "bytes", "loaded"], &rows)
+        listed(["year", "publication", "plans", "areas", "bytes", "loaded"], &rows)
     );
     Ok(())
 }

@@ -1,0 +1,66 @@
+//! Addresses to listen on, as they are typed.
+
+use std::net::{TcpListener, ToSocketAddrs};
+
+use crate::cli::service::base_url;
+use crate::cli::terminal::failure::Failure;
+
+/// That a text has the form of an address, or what is wrong with it, as the end of a sentence.
+pub(in crate::cli) fn checked(text: &str) -> Result<(), String> {
+    if text.parse::<u16>().is_ok() {
+        return Err(format!(
+            "is a port alone; an address goes before it: 127.0.0.1:{text}, or 0.0.0.0:{text} for all"
+        ));
+    }
+    let port = text
+        .rsplit_once(':')
+        .filter(|(host, _)| !host.is_empty())
+        .map(|(_, port)| port);
+    match port.map(str::parse::<u16>) {
+        Some(Ok(_)) => Ok(()),
+        _ => Err("is no address and port; one looks like 127.0.0.1:8080".to_owned()),
+    }
+}
+
+/// Takes the port, and says by what address this machine reaches it. `option` is where the address was given.
+pub(in crate::cli) fn listen(address: &str, option: &str) -> Result<(TcpListener, String), Failure> {
+    checked(address).map_err(|problem| Failure::input(format!("cannot listen: {option} {address} {problem}")))?;
+    let refused = |error: std::io::Error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                format!("; choose another with {option}, or a free one with port 0")
+            }
+            _ => String::new(),
+        };
+        Failure::input(format!("cannot listen on {address}: {error}{hint}"))
+    };
+    // A name that leads nowhere is told apart from an address that is taken.
+    address.to_socket_addrs().map_err(refused)?;
+    let listener = TcpListener::bind(address).map_err(refused)?;
+    listener.set_nonblocking(true).map_err(refused)?;
+    let local = base_url::local(listener.local_addr().map_err(refused)?);
+    Ok((listener, local))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_a_host_and_a_port() {
+        for sound in ["127.0.0.1:0", "[::1]:8080", "localhost:80", "0.0.0.0:65535"] {
+            assert_eq!(checked(sound), Ok(()), "{sound}");
+        }
+        for (faulty, said) in [
+            ("18300", "127.0.0.1:18300"),
+            ("127.0.0.1", "looks like"),
+            (":8080", "looks like"),
+            ("localhost:http", "looks like"),
+            ("", "looks like"),
+            ("1.2.3.4:70000", "looks like"),
+        ] {
+            let problem = checked(faulty).unwrap_err();
+            assert!(problem.contains(said), "{faulty}: {problem}");
+        }
+    }
+}

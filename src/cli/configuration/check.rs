@@ -1,0 +1,110 @@
+//! `tabularium config`: what is set, and from where.
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::apply::{VARIABLE, of_environment, of_file};
+use super::file::NAME;
+use crate::cli::terminal::columns::listed;
+use crate::cli::terminal::failure::Failure;
+
+/// Check tabularium.toml and say what is set, and from where
+///
+/// The file is looked for in the working directory and then in each folder above it. It may set data, the data folder
+/// of every command, and below [serve] every option of `tabularium serve` but --key-command, without its dashes. Paths
+/// in it are meant from the file's folder. An option on the command line goes before TABULARIUM_DATA, and that before
+/// the file.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    #[command(subcommand)]
+    command: Config,
+}
+
+#[derive(Debug, Subcommand)]
+enum Config {
+    Check(CheckArgs),
+}
+
+/// Check tabularium.toml and say what is set, and from where
+///
+/// Exit codes: 0 it can be used, or there is none; 2 something in it is wrong, named with its key and line.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example of a file:\n  data = \"records\"\n\n  [serve]\n  listen = \"0.0.0.0:8080\"\n  \
+                        base-url = \"https://records.example.org\"\n  allow-explain = true"
+)]
+struct CheckArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is set, as it is shown.
+struct Shown {
+    key: String,
+    value: String,
+    line: Option<usize>,
+    /// Whether something else goes before it.
+    overruled: bool,
+}
+
+/// Checks and prints.
+pub(in crate::cli) fn run(arguments: Args, program: &clap::Command) -> Result<(), Failure> {
+    let Config::Check(CheckArgs { json }) = arguments.command;
+    let environment = of_environment();
+    let file = of_file(program)?;
+    let mut shown: Vec<Shown> = Vec::new();
+    shown.extend(environment.iter().map(|folder| Shown {
+        key: "data".to_owned(),
+        value: folder.display().to_string(),
+        line: None,
+        overruled: false,
+    }));
+    for setting in file.iter().flat_map(|file| &file.data) {
+        shown.push(Shown {
+            key: setting.key.clone(),
+            value: setting.shown(),
+            line: Some(setting.line),
+            overruled: environment.is_some(),
+        });
+    }
+    for setting in file.iter().flat_map(|file| &file.serve) {
+        shown.push(Shown {
+            key: format!("serve.{}", setting.key),
+            value: setting.shown(),
+            line: Some(setting.line),
+            overruled: false,
+        });
+    }
+    if json {
+        let path = file.as_ref().map(|file| file.path.display().to_string());
+        println!(
+            "{:#}",
+            json!({"file": path, "settings": shown.iter().map(object).collect::<Vec<_>>()})
+        );
+        return Ok(());
+    }
+    match &file {
+        Some(file) => println!("{}", file.path.display()),
+        None => println!("no {NAME} in this folder or above it"),
+    }
+    if !shown.is_empty() {
+        let rows: Vec<[String; 3]> = shown.iter().map(row).collect();
+        print!("{}", listed(["setting", "value", "from"], &rows));
+    }
+    Ok(())
+}
+
+fn row(shown: &Shown) -> [String; 3] {
+    let from = match shown.line {
+        None => VARIABLE.to_owned(),
+        Some(line) if shown.overruled => format!("line {line}, but {VARIABLE} goes before it"),
+        Some(line) => format!("line {line}"),
+    };
+    [shown.key.clone(), shown.value.clone(), from]
+}
+
+fn object(shown: &Shown) -> Value {
+    let from = if shown.line.is_some() { "file" } else { "environment" };
+    json!({"key": shown.key, "value": shown.value, "from": from, "line": shown.line, "overruled": shown.overruled})
+}

@@ -1,0 +1,82 @@
+//! A command line as it was typed: which command it is for, and which options it has.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::{Arg, ArgAction, Command};
+
+/// The command that a line is for.
+pub(super) struct Given<'c> {
+    /// Its names, from the outermost.
+    pub(super) path: Vec<&'c str>,
+    pub(super) command: &'c Command,
+    /// Where its arguments begin.
+    pub(super) from: usize,
+    line: &'c [OsString],
+}
+
+impl<'c> Given<'c> {
+    /// Finds the command as clap does: the first words that are no options and name one.
+    pub(super) fn of(program: &'c Command, line: &'c [OsString]) -> Given<'c> {
+        let mut given = Given {
+            path: Vec::new(),
+            command: program,
+            from: 1,
+            line,
+        };
+        let mut words = line.iter().enumerate().skip(1);
+        while let Some((at, word)) = words.next() {
+            let Some(word) = word.to_str().filter(|word| *word != "--") else {
+                break;
+            };
+            if let Some(option) = word.strip_prefix("--") {
+                let takes_value = |argument: &Arg| {
+                    argument.get_long() == Some(option)
+                        && matches!(argument.get_action(), ArgAction::Set | ArgAction::Append)
+                };
+                let mut known = given.command.get_arguments().chain(program.get_arguments());
+                if known.any(takes_value) {
+                    words.next();
+                }
+            } else if !word.starts_with('-') {
+                match given.command.find_subcommand(word) {
+                    Some(command) => {
+                        given.path.push(command.get_name());
+                        given.command = command;
+                        given.from = at + 1;
+                    }
+                    None => break,
+                }
+            }
+        }
+        given
+    }
+
+    /// Whether the command has such an option.
+    pub(super) fn takes(&self, long: &str) -> bool {
+        self.command
+            .get_arguments()
+            .any(|argument| argument.get_long() == Some(long))
+    }
+
+    /// Whether the line has such an option.
+    pub(super) fn has(&self, long: &str) -> bool {
+        let is_it = |word: &OsString| {
+            let rest = word
+                .to_str()
+                .and_then(|word| word.strip_prefix("--")?.strip_prefix(long));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+        };
+        self.options().any(is_it)
+    }
+
+    /// Whether help is asked for, or the version.
+    pub(super) fn asks_for_help(&self) -> bool {
+        let words = ["-h", "--help", "-V", "--version"];
+        self.options()
+            .any(|word| words.iter().any(|asks| word.as_os_str() == OsStr::new(asks)))
+    }
+
+    fn options(&self) -> impl Iterator<Item = &OsString> {
+        self.line.iter().skip(1).take_while(|word| word.as_os_str() != "--")
+    }
+}

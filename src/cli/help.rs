@@ -1,0 +1,107 @@
+//! The first page of help: commands in groups, those first that people begin with.
+
+use std::fmt::Write;
+
+use clap::Command;
+
+use super::terminal::manner::{HEADING, NAME, width};
+
+/// Every command stands in one group.
+const GROUPS: [(&str, &[&str]); 7] = [
+    ("Begin", &["demo", "import", "info", "show", "describe"]),
+    ("Ask", &["run", "sql", "search", "fhirpath", "validate-view", "explain"]),
+    ("One person", &["everything", "summary", "pdf", "erase", "receipt"]),
+    (
+        "Serve",
+        &[
+            "serve", "config", "token", "app", "endpoint", "consents", "sync", "keys", "audit",
+        ],
+    ),
+    ("Codes and rules", &["normalize", "terminology", "plans"]),
+    (
+        "Look after a lake",
+        &["check", "compact", "backup", "restore", "seal", "unseal"],
+    ),
+    (
+        "Try and measure",
+        &["generate", "sandbox", "bench", "completions", "man"],
+    ),
+];
+
+/// Help is not wider than that, as clap has it.
+const WIDEST: usize = 100;
+
+/// The program with its first page of help.
+pub(super) fn grouped(program: Command) -> Command {
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{HEADING}Options:{HEADING:#}\n{{options}}\n\nMore on a command: \
+         tabularium help COMMAND\n",
+        groups(&program, width().min(WIDEST))
+    );
+    program.help_template(template)
+}
+
+/// The groups, each with a line or more for each command.
+fn groups(program: &Command, width: usize) -> String {
+    let longest = program.get_subcommands().map(|command| command.get_name().len()).max();
+    let indent = longest.unwrap_or(0) + 4;
+    let mut text = String::new();
+    for (title, names) in GROUPS {
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "{HEADING}{title}:{HEADING:#}");
+        for command in names.iter().filter_map(|name| program.find_subcommand(name)) {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let mut lines = wrapped(&about, width.saturating_sub(indent)).into_iter();
+            let (name, first) = (command.get_name(), lines.next().unwrap_or_default());
+            let gap = " ".repeat(indent - 2 - name.len());
+            let _ = writeln!(text, "  {NAME}{name}{NAME:#}{gap}{first}");
+            for line in lines {
+                let _ = writeln!(text, "{}{line}", " ".repeat(indent));
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// A text in lines that are no wider than that, but for words that are.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::cli::command::program;
+
+    #[test]
+    fn every_command_stands_in_one_group() {
+        let program = program();
+        let known: BTreeSet<&str> = program.get_subcommands().map(Command::get_name).collect();
+        let listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), known);
+        assert_eq!(listed.len(), known.len(), "a command stands twice");
+    }
+
+    #[test]
+    fn groups_are_as_narrow_as_the_terminal() {
+        let text = groups(&program(), 60);
+        let plain = anstream::adapter::strip_str(&text).to_string();
+        assert!(plain.lines().all(|line| line.chars().count() <= 60), "{plain}");
+        assert!(plain.starts_with("Begin:\n  demo "), "{plain}");
+        assert_eq!(wrapped("a bb ccc", 4), ["a bb", "ccc"]);
+        assert_eq!(wrapped("", 4), Vec::<String>::new());
+    }
+}

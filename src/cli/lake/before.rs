@@ -1,0 +1,87 @@
+//! A data folder before a lake is made in it: whether it may become one, and how it becomes again what it was.
+
+use std::path::Path;
+
+use super::super::terminal::failure::Failure;
+use crate::lake::Lake;
+
+/// What may lie in a data folder without a lake: what is loaded beside it, the service's store, parts of a lake.
+const OWN: [&str; 9] = [
+    "audit",
+    "catalog",
+    "data",
+    "keys.sqlite",
+    "lost+found",
+    "plans",
+    "population",
+    "service.",
+    "terminology",
+];
+
+/// How a folder was found.
+pub(in crate::cli) enum Before {
+    /// It holds a lake, or parts of one.
+    Lake,
+    /// It was not there.
+    Missing,
+    /// It held these, by name.
+    Without(Vec<std::ffi::OsString>),
+}
+
+impl Before {
+    /// Looks at a folder, and refuses one that is somebody else's.
+    pub(in crate::cli) fn look(data: &Path) -> Result<Before, Failure> {
+        let entries = match std::fs::read_dir(data) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Before::Missing),
+            // What it is shows when a lake is opened in it.
+            Err(_) => return Ok(Before::Lake),
+        };
+        let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+        let is = |name: &std::ffi::OsString, known: &str| name.to_string_lossy().starts_with(known);
+        if names.iter().any(|name| is(name, "catalog") || name == "data") {
+            return Ok(Before::Lake);
+        }
+        let own = |name: &std::ffi::OsString| is(name, ".") || OWN.iter().any(|known| is(name, known));
+        match names.iter().find(|name| !own(name)) {
+            None => Ok(Before::Without(names)),
+            Some(other) => Err(Failure::input(format!(
+                "{} holds no lake but other things ({}); name an empty folder or a new one",
+                data.display(),
+                other.to_string_lossy()
+            ))),
+        }
+    }
+
+    /// Takes the lake that was made since out of the folder. Nothing was stored in it.
+    pub(in crate::cli) fn restore(&self, data: &Path) {
+        let is_empty = Lake::open(data).is_ok_and(|lake| lake.info().is_ok_and(|info| info.rows == 0));
+        let before = match self {
+            Before::Lake => return,
+            _ if !is_empty => return,
+            Before::Missing => &Vec::new(),
+            Before::Without(names) => names,
+        };
+        let entries = std::fs::read_dir(data).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| !before.contains(&entry.file_name())) {
+            let path = entry.path();
+            // What stays is an empty lake, which does no harm.
+            let _ = match path.is_dir() {
+                true => std::fs::remove_dir_all(&path),
+                false => std::fs::remove_file(&path),
+            };
+        }
+        self.sweep(data);
+    }
+
+    /// Removes the mark that a writer leaves at its end, where the catalog that it is about is gone.
+    pub(in crate::cli) fn sweep(&self, data: &Path) {
+        if matches!(self, Before::Lake) || data.join("catalog.sqlite").exists() {
+            return;
+        }
+        let _ = std::fs::remove_file(data.join("catalog.mark"));
+        if matches!(self, Before::Missing) {
+            let _ = std::fs::remove_dir(data);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Resource types as they are typed.
+
+use crate::fhir::nearest::did_you_mean;
+use crate::fhir::{Kind, TypeId, facts};
+
+/// The resource type of this name, or a sentence that says which was probably meant.
+pub(in crate::cli) fn named(name: &str) -> Result<TypeId, String> {
+    let concrete = |ty: &TypeId| facts().get(*ty).kind == Kind::Resource && !facts().get(*ty).is_abstract;
+    let names = || facts().resources().filter(concrete).map(|ty| facts().get(ty).name);
+    facts()
+        .lookup(name)
+        .filter(concrete)
+        .ok_or_else(|| format!("'{name}' is no R4 resource type{}", did_you_mean(name, names())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_is_known_or_guessed() {
+        assert_eq!(facts().get(named("Observation").unwrap()).name, "Observation");
+        for (name, said) in [
+            (
+                "Observatoin",
+                "'Observatoin' is no R4 resource type; did you mean 'Observation'?",
+            ),
+            ("patient", "'patient' is no R4 resource type; did you mean 'Patient'?"),
+            ("Resource", "'Resource' is no R4 resource type"),
+            ("", "'' is no R4 resource type"),
+        ] {
+            assert_eq!(named(name).unwrap_err(), said);
+        }
+    }
+}

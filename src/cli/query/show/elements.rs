@@ -1,0 +1,145 @@
+//! An element of a resource as one text: which FHIRPath expression gives what a person would look for in it.
+
+use crate::cli::query::inline::TypedColumn;
+use crate::fhir::{Element, Kind, TypeId, facts};
+
+/// Elements that say nothing of the resource's subject.
+const LEFT_OUT: [&str; 8] = [
+    "meta",
+    "implicitRules",
+    "language",
+    "text",
+    "contained",
+    "extension",
+    "modifierExtension",
+    "link",
+];
+
+/// The elements of a resource type that can be shown, in the order of R4.
+pub(super) fn columns(ty: TypeId) -> Vec<TypedColumn> {
+    let mut elements: Vec<&Element> = facts().get(ty).elements.iter().collect();
+    elements.sort_by_key(|element| (element.name != "id", element.ordinal));
+    let shown = elements.into_iter().filter(|element| !LEFT_OUT.contains(&element.name));
+    shown.filter_map(column).collect()
+}
+
+/// The element of this name as it is shown.
+pub(super) fn named(ty: TypeId, name: &str) -> Option<TypedColumn> {
+    facts()
+        .get(ty)
+        .elements
+        .iter()
+        .find(|element| element.name == name)
+        .and_then(column)
+}
+
+/// The types that an element may have, as R4 writes them.
+pub(super) fn types(ty: TypeId, name: &str) -> Option<String> {
+    let element = facts().get(ty).elements.iter().find(|element| element.name == name)?;
+    let names: Vec<&str> = element.types.iter().map(|ty| facts().get(*ty).name).collect();
+    Some(match names.len() {
+        0..=3 => names.join(" | "),
+        more => format!("{} | {} and {} more", names[0], names[1], more - 2),
+    })
+}
+
+fn column(element: &Element) -> Option<TypedColumn> {
+    let path = match element.choice {
+        true => {
+            let of_type = |ty: &TypeId| {
+                let one = format!("{}.ofType({})", element.name, facts().get(*ty).name);
+                let text = match facts().get(*ty).kind {
+                    Kind::Primitive(_) => format!("{one}.toString()"),
+                    _ => text(&one, *ty)?,
+                };
+                Some((one, text))
+            };
+            let mut path = String::from("{}");
+            for (one, text) in element
+                .types
+                .iter()
+                .filter_map(of_type)
+                .collect::<Vec<_>>()
+                .into_iter()
+                .rev()
+            {
+                path = format!("iif({one}.exists(), {text}, {path})");
+            }
+            path
+        }
+        false => {
+            let one = match element.many {
+                true => format!("{}.first()", element.name),
+                false => element.name.to_owned(),
+            };
+            text(&one, *element.types.first()?)?
+        }
+    };
+    Some(TypedColumn {
+        name: element.name.to_owned(),
+        path,
+    })
+    .filter(|column| column.path != "{}")
+}
+
+/// What an item of a type is for people; `None` where no one part of it stands for the whole.
+fn text(item: &str, ty: TypeId) -> Option<String> {
+    let def = facts().get(ty);
+    if let Kind::Primitive(_) = def.kind {
+        return (!matches!(def.name, "base64Binary" | "xhtml")).then(|| item.to_owned());
+    }
+    let part = match def.name {
+        "CodeableConcept" => {
+            "select(iif(text.exists(), text, iif(coding.display.exists(), coding.display.first(), coding.code.first().toString())))"
+        }
+        "Coding" => "select(iif(display.exists(), display, code.toString()))",
+        "Reference" => "select(iif(reference.exists(), reference, display))",
+        "HumanName" => "select(iif(text.exists(), text, (given.first() & ' ' & family).trim()))",
+        "Quantity" | "Age" | "Count" | "Distance" | "Duration" | "SimpleQuantity" => {
+            "select((value.toString() & ' ' & iif(unit.exists(), unit, code.toString())).trim())"
+        }
+        "Money" => "select((value.toString() & ' ' & currency.toString()).trim())",
+        "Period" => "start.toString()",
+        "Range" => "select(low.value.toString() & '-' & high.value.toString())",
+        "Identifier" | "ContactPoint" => "value",
+        "Address" => "select(iif(text.exists(), text, city))",
+        "Attachment" => "select(iif(title.exists(), title, contentType.toString()))",
+        "Annotation" | "Dosage" => "text.toString()",
+        _ => return None,
+    };
+    Some(format!("{item}.{part}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::query::inline;
+
+    #[test]
+    fn every_type_can_be_shown() {
+        let types = facts().resources().filter(|ty| !facts().get(*ty).is_abstract);
+        let mut shown = 0;
+        for ty in types {
+            let columns = columns(ty);
+            assert_eq!(columns[0].name, "id");
+            let view = inline::view(facts().get(ty).name, &columns, None, None, true);
+            let view = view.unwrap_or_else(|failure| panic!("{}: {}", facts().get(ty).name, failure.to_text()));
+            let list = view.columns().iter().find(|column| column.collection);
+            assert!(list.is_none(), "{}: {list:?} is a list", facts().get(ty).name);
+            shown += 1;
+        }
+        assert!(shown > 140, "{shown}");
+    }
+
+    #[test]
+    fn an_element_says_its_types() {
+        let observation = facts().lookup("Observation").unwrap();
+        assert_eq!(types(observation, "code").as_deref(), Some("CodeableConcept"));
+        assert_eq!(
+            types(observation, "value").as_deref(),
+            Some("Quantity | CodeableConcept and 9 more")
+        );
+        assert_eq!(types(observation, "nothing"), None);
+        assert_eq!(named(observation, "component"), None);
+    }
+}

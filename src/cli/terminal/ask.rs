@@ -1,0 +1,22 @@
+//! Questions before what cannot be undone.
+
+use std::io::IsTerminal;
+
+use super::columns::plain;
+use super::failure::Failure;
+
+/// Asks on a terminal. Whatever else runs a command has to say that it means it. `what` is what was not done otherwise.
+pub(in crate::cli) fn confirm(what: &str, question: &str) -> Result<(), Failure> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Err(Failure::input(format!(
+            "nothing was {what}: add --yes, since nobody can be asked here"
+        )));
+    }
+    eprint!("{} Type yes: ", plain(question));
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).map_err(Failure::other)?;
+    match answer.trim() {
+        "yes" => Ok(()),
+        _ => Err(Failure::input(format!("nothing was {what}"))),
+    }
+}

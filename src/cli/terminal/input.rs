@@ -1,0 +1,63 @@
+//! Input that may be `-`, standard input.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::failure::Failure;
+
+/// Whether a path stands for standard input.
+pub(in crate::cli) fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Opens a file or standard input.
+pub(in crate::cli) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    match is_standard(path) {
+        true => Ok(Box::new(io::stdin().lock())),
+        false => Ok(Box::new(File::open(path)?)),
+    }
+}
+
+/// Paths that are read once, in which standard input has the name that the system gives it.
+pub(in crate::cli) fn standard_input(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let system = |path: &PathBuf| match is_standard(path) {
+        true => PathBuf::from("/dev/stdin"),
+        false => path.clone(),
+    };
+    paths.iter().map(system).collect()
+}
+
+/// Paths that may be read several times, for which standard input goes to a private folder first.
+pub(in crate::cli) struct Kept {
+    pub(in crate::cli) paths: Vec<PathBuf>,
+    /// Gone with this.
+    _folder: Option<TempDir>,
+}
+
+impl Kept {
+    /// Reads standard input to its end, if it is among the paths.
+    pub(in crate::cli) fn new(paths: Vec<PathBuf>) -> Result<Kept, Failure> {
+        if !paths.iter().any(|path| is_standard(path)) {
+            return Ok(Kept { paths, _folder: None });
+        }
+        let failed = |error: io::Error| Failure::other(format!("standard input could not be read: {error}"));
+        let folder = tempfile::Builder::new()
+            .prefix("tabularium-")
+            .tempdir()
+            .map_err(failed)?;
+        let file = folder.path().join("standard-input");
+        File::create(&file)
+            .and_then(|mut file| io::copy(&mut io::stdin().lock(), &mut file))
+            .map_err(failed)?;
+        let named = paths
+            .into_iter()
+            .map(|path| if is_standard(&path) { file.clone() } else { path });
+        Ok(Kept {
+            paths: named.collect(),
+            _folder: Some(folder),
+        })
+    }
+}

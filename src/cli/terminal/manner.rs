@@ -1,0 +1,80 @@
+//! How commands talk: whether notices are wanted, and which colours the terminal takes. `NO_COLOR` and `CLICOLOR` are
+//! respected as `anstream` has it.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+use clap::builder::Styles;
+use indicatif::{ProgressBar, ProgressDrawTarget};
+
+pub(in crate::cli) const HEADING: Style = AnsiColor::Green.on_default().bold();
+pub(in crate::cli) const NAME: Style = AnsiColor::Cyan.on_default().bold();
+pub(in crate::cli) const ERROR: Style = AnsiColor::Red.on_default().bold();
+pub(in crate::cli) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+
+/// How help and clap's own errors look.
+pub(in crate::cli) const HELP: Styles = Styles::styled()
+    .header(HEADING)
+    .usage(HEADING)
+    .literal(NAME)
+    .placeholder(AnsiColor::Cyan.on_default())
+    .error(ERROR)
+    .valid(AnsiColor::Green.on_default())
+    .invalid(WARNING);
+
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing is said but results, warnings and errors.
+pub(in crate::cli) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether nothing is to be said but results, warnings and errors.
+pub(in crate::cli) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Says on standard output what a command has done, where its result went elsewhere.
+pub(in crate::cli) fn notice(text: &str) {
+    if !is_quiet() {
+        println!("{text}");
+    }
+}
+
+/// Whether somebody watches standard error and wants to.
+pub(in crate::cli) fn is_watched() -> bool {
+    !is_quiet() && std::io::stderr().is_terminal()
+}
+
+/// A bar or spinner, which nobody sees where nothing is to be said.
+pub(in crate::cli) fn quietly(bar: ProgressBar) -> ProgressBar {
+    if is_quiet() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    bar
+}
+
+/// A text as standard output shows it.
+pub(in crate::cli) fn on_output(style: Style, text: &str) -> String {
+    styled(AutoStream::choice(&std::io::stdout()), style, text)
+}
+
+/// A text as standard error shows it.
+pub(in crate::cli) fn on_error(style: Style, text: &str) -> String {
+    styled(AutoStream::choice(&std::io::stderr()), style, text)
+}
+
+fn styled(choice: ColorChoice, style: Style, text: &str) -> String {
+    match choice {
+        ColorChoice::Never => text.to_owned(),
+        _ => format!("{style}{text}{style:#}"),
+    }
+}
+
+/// How wide the terminal is; as wide as help is at most, where there is none.
+pub(in crate::cli) fn width() -> usize {
+    let terminal = terminal_size::terminal_size().map(|(terminal_size::Width(width), _)| usize::from(width));
+    terminal.filter(|width| *width > 0).unwrap_or(100)
+}

@@ -1,0 +1,57 @@
+//! Which of the names that are known was probably meant by one that is not.
+
+use strsim::osa_distance;
+
+/// The name that was most probably meant, if there is one. Letters that changed places count as one mistake.
+pub fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let lower = name.to_ascii_lowercase();
+    names
+        // The distance of long texts takes long, and no name is near to them.
+        .filter(|known| known.len().abs_diff(name.len()) <= 2)
+        .map(|known| (osa_distance(&lower, &known.to_ascii_lowercase()), known))
+        .filter(|(distance, known)| *distance <= 2 && distance * 3 <= known.len())
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, known)| known)
+}
+
+/// The same as the end of a sentence; empty where no name is near.
+pub fn did_you_mean<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
+    match nearest(name, names) {
+        Some(meant) => format!("; did you mean '{meant}'?"),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_meant_is_near() {
+        let names = [
+            "forEach",
+            "forEachOrNull",
+            "path",
+            "unionAll",
+            "column",
+            "Observation",
+            "code",
+        ];
+        for (name, meant) in [
+            ("foreach", Some("forEach")),
+            ("forEeach", Some("forEach")),
+            ("columns", Some("column")),
+            ("pth", Some("path")),
+            ("Observatoin", Some("Observation")),
+            ("observation", Some("Observation")),
+            ("cod", Some("code")),
+            ("union", None),
+            ("ab", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(name, names.into_iter()), meant, "{name}");
+        }
+        assert_eq!(did_you_mean("cod", names.into_iter()), "; did you mean 'code'?");
+        assert_eq!(did_you_mean(&"x".repeat(1 << 20), names.into_iter()), "");
+    }
+}

@@ -1,0 +1,93 @@
+//! The command line as people meet it: settings, help, previews, what is written, and what is said of mistakes.
+
+mod configuration;
+mod looked_at;
+mod safe;
+mod talk;
+mod written;
+mod wrong_uses;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use crate::harness::command::PROGRAM;
+
+/// People and what was observed of them.
+const PEOPLE: &str = r#"{"resourceType":"Patient","id":"ann","gender":"female","birthDate":"1980-02-03","name":[{"family":"Smith","given":["Ann","B."]}]}
+{"resourceType":"Patient","id":"bob","gender":"male","birthDate":"1975","name":[{"text":"Bob"}]}
+{"resourceType":"Patient","id":"cid"}
+{"resourceType":"Observation","id":"o1","status":"final","code":{"coding":[{"system":"http://loinc.org","code":"8480-6","display":"Systolic"}]},"subject":{"reference":"Patient/ann"},"valueQuantity":{"value":120.0,"unit":"mmHg"},"effectiveDateTime":"2024-05-06"}
+{"resourceType":"Observation","id":"o2","status":"final","code":{"text":"Mood"},"subject":{"reference":"Patient/ann"},"valueString":"good"}
+{"resourceType":"Condition","id":"c1","subject":{"reference":"Patient/bob"},"onsetDateTime":"2020"}
+"#;
+const VIEW: &str = r#"{"resourceType":"ViewDefinition","status":"active","resource":"Patient","name":"people","select":[{"column":[
+    {"name":"id","path":"id","type":"id"},{"name":"born","path":"birthDate","type":"date"}]}]}"#;
+
+/// A folder in which commands run: people.ndjson, view.json, and the same people in `lake`.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("people.ndjson"), PEOPLE).unwrap();
+    std::fs::write(folder.path().join("view.json"), VIEW).unwrap();
+    let done = run(folder.path(), &["import", "--data", "lake", "people.ndjson"]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    folder
+}
+
+/// A command that nothing but its line tells anything.
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.current_dir(folder).args(arguments);
+    for variable in [
+        "TABULARIUM_DATA",
+        "TABULARIUM_LAKE_KEY",
+        "TABULARIUM_ERASURES",
+        "RUST_LOG",
+        "CLICOLOR_FORCE",
+    ] {
+        command.env_remove(variable);
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    command(folder, arguments).output().unwrap()
+}
+
+/// What a command prints that ends well.
+fn done(folder: &Path, arguments: &[&str]) -> String {
+    let output = run(folder, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// The exit code, and what was said on standard error.
+fn failed(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = run(folder, arguments);
+    (output.status.code(), text(&output.stderr))
+}
+
+/// A command that is given this on standard input.
+fn fed(folder: &Path, arguments: &[&str], input: &str) -> Output {
+    let mut command = command(folder, arguments);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// The lines of a text in the order of the alphabet: in which order people lie differs from lake to lake.
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}

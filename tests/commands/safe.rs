@@ -1,0 +1,158 @@
+//! What commands do not do by mistake: lakes where none is wanted, erasures, files in the place of folders.
+
+use super::{done, failed, folder, run, text};
+
+#[test]
+fn an_import_of_nothing_leaves_no_lake() {
+    let folder = folder();
+    let path = folder.path();
+    std::fs::write(path.join("empty.ndjson"), "").unwrap();
+    std::fs::write(path.join("refused.ndjson"), "{\"id\":\"x\"}\n").unwrap();
+    std::fs::create_dir(path.join("nothing")).unwrap();
+    for input in ["empty.ndjson", "refused.ndjson", "nothing"] {
+        let (code, said) = failed(path, &["import", "--data", "new/lake", input]);
+        assert_eq!(code, Some(3), "{input}: {said}");
+        assert!(said.contains("nothing was stored"), "{input}: {said}");
+        assert!(!path.join("new/lake").exists(), "{input}");
+    }
+    // A folder that was there is as it was, with what is loaded beside a lake.
+    std::fs::create_dir_all(path.join("loaded/terminology")).unwrap();
+    assert_eq!(
+        failed(path, &["import", "--data", "loaded", "refused.ndjson"]).0,
+        Some(3)
+    );
+    let left: Vec<_> = std::fs::read_dir(path.join("loaded"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(left, ["terminology"]);
+    // A lake that is there stays, whatever comes.
+    assert_eq!(failed(path, &["import", "--data", "lake", "refused.ndjson"]).0, Some(3));
+    assert!(done(path, &["info", "--data", "lake"]).contains("live.Patient"));
+}
+
+#[test]
+fn a_folder_of_other_things_becomes_no_lake() {
+    let folder = folder();
+    let path = folder.path();
+    std::fs::create_dir(path.join("documents")).unwrap();
+    std::fs::write(path.join("documents/letter.txt"), "Dear").unwrap();
+    for arguments in [
+        &["import", "--data", "documents", "people.ndjson"][..],
+        &["app", "create", "Mine", "--data", "documents"],
+        &[
+            "demo",
+            "--data",
+            "documents",
+            "--listen",
+            "127.0.0.1:0",
+            "--sandbox-listen",
+            "127.0.0.1:0",
+        ],
+    ] {
+        let (code, said) = failed(path, arguments);
+        assert!(
+            code == Some(2) && said.contains("holds no lake but other things (letter.txt)"),
+            "{arguments:?}: {said}"
+        );
+    }
+    assert_eq!(std::fs::read_dir(path.join("documents")).unwrap().count(), 1);
+}
+
+#[test]
+fn an_erasure_can_be_tried_out() {
+    let folder = folder();
+    let path = folder.path();
+    let before = done(path, &["info", "--data", "lake"]);
+    let told = done(path, &["erase", "--data", "lake", "--patient", "ann", "--dry-run"]);
+    assert_eq!(
+        told,
+        "Observation  2\nPatient      1\ntotal        3\nwould be erased, with earlier versions; nothing was\n"
+    );
+    assert_eq!(done(path, &["info", "--data", "lake"]), before);
+    let erased = done(path, &["erase", "--data", "lake", "--patient", "ann", "--yes"]);
+    assert!(
+        erased.starts_with("Observation  2\nPatient      1\ntotal        3\n"),
+        "{erased}"
+    );
+    assert_eq!(
+        failed(path, &["erase", "--data", "lake", "--patient", "ann", "--dry-run"]).0,
+        Some(2)
+    );
+}
+
+#[test]
+fn several_views_do_not_become_one_file() {
+    let folder = folder();
+    let path = folder.path();
+    std::fs::copy(path.join("view.json"), path.join("other.json")).unwrap();
+    let (code, said) = failed(
+        path,
+        &[
+            "run",
+            "view.json",
+            "other.json",
+            "--data",
+            "lake",
+            "--out",
+            "single.csv",
+        ],
+    );
+    assert!(
+        code == Some(2) && said.contains("single.csv is the name of a file"),
+        "{said}"
+    );
+    assert!(!path.join("single.csv").exists());
+}
+
+#[test]
+fn who_is_nobody_is_warned_of() {
+    let folder = folder();
+    let path = folder.path();
+    for arguments in [
+        &["run", "view.json", "--patient", "Patient/nobody"][..],
+        &["search", "Patient", "--patient", "nobody"],
+        &["sql", "SELECT 1", "--patient", "nobody"],
+        &["fhirpath", "id", "--type", "Patient", "--patient", "nobody"],
+        &["show", "Patient", "--patient", "nobody"],
+    ] {
+        let output = run(path, &[arguments, &["--data", "lake"]].concat());
+        let said = text(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        let warning = "tabularium: warning: there is no Patient \"nobody\" among the live records of \"local\"\n";
+        assert_eq!(said, warning, "{arguments:?}");
+    }
+}
+
+#[test]
+fn the_operator_revokes_a_consent() {
+    let folder = folder();
+    let path = folder.path();
+    // A token for somebody's imported records stands for a consent of the operator's.
+    done(path, &["token", "--data", "lake", "--patient", "ann"]);
+    let list = || -> serde_json::Value {
+        serde_json::from_str(&done(path, &["consents", "--data", "lake", "--json"])).unwrap()
+    };
+    let id = list()[0]["id"].as_str().unwrap().to_owned();
+    let (code, said) = failed(path, &["consents", "revoke", &id, "--data", "lake"]);
+    assert!(
+        code == Some(2) && said.contains("nothing was revoked: add --yes"),
+        "{said}"
+    );
+    assert_ne!(list()[0]["state"], "REVOKED");
+    let told = done(path, &["consents", "revoke", &id[..8], "--data", "lake", "--yes"]);
+    assert!(told.starts_with(&format!("revoked {id}; ")), "{told}");
+    assert_eq!(list()[0]["state"], "REVOKED");
+    let log = done(path, &["audit", "--data", "lake", "--consent", &id, "--json"]);
+    assert!(log.contains("operator"), "{log}");
+    // Again it changes nothing.
+    let again = done(path, &["consents", "revoke", &id, "--data", "lake", "--yes", "--json"]);
+    assert_eq!(
+        serde_json::from_str::<serde_json::Value>(&again).unwrap()["authorizations"],
+        0
+    );
+    assert_eq!(
+        failed(path, &["consents", "revoke", "nobody", "--data", "lake", "--yes"]).0,
+        Some(2)
+    );
+}
