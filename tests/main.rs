@@ -71,8 +71,8 @@ mod erase_command; // as its user sees it
 
 // The server and the command line.
 mod bench; // `tabularium bench`
-mod console; // what operators see in a browser
 mod commands; // settings, help, previews, what is said of mistakes
+mod console; // what operators see in a browser
 mod demo; // the commands a newcomer begins with
 mod http; // routes, bounds, codings, metadata
 mod service_commands; // applications, keys, consents, audit

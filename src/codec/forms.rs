@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::error::CodecError;
 use crate::fhir::facts;
-use crate::lake::scan::{Locator, ScopedTable, Stretch};
+use crate::lake::scan::{Locator, ScopedTable, Span};
 use crate::lake::{Lake, Mode, PatientScope, Scope};
 use crate::plan::Limit;
 use crate::sql::WrittenCall;
@@ -147,14 +147,14 @@ impl Base64 {
 }
 
 impl StretchForm {
-    pub(super) fn of(stretch: Stretch) -> StretchForm {
+    pub(super) fn of(stretch: Span) -> StretchForm {
         let place = |at: Locator| (at.file, at.row);
         StretchForm(stretch.from.map(place), stretch.until.map(place))
     }
 
-    pub(super) fn stretch(&self) -> Stretch {
+    pub(super) fn stretch(&self) -> Span {
         let locator = |(file, row)| Locator { file, row };
-        Stretch {
+        Span {
             from: self.0.map(locator),
             until: self.1.map(locator),
         }

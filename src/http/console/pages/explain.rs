@@ -16,7 +16,7 @@ use super::super::shown::place::Place;
 use crate::http::error::Error;
 use crate::http::fhir::resource_type::resource_type;
 use crate::http::service::Service;
-use crate::search::parameters::raw;
+use crate::search::raw;
 use crate::search::{Form, Handling, Request};
 
 #[derive(Template)]

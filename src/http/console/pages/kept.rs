@@ -14,8 +14,8 @@ use super::super::session::operator::Operator;
 use super::super::shown::page::{Frame, html, shown};
 use super::super::shown::words;
 use crate::consent::{
-    Application, AuditEntry, ConsentFilter, Endpoint, ErasureJob, Error as StoreError, ListedJob, Standing, Store,
-    receipt_digest,
+    Application, AuditEntry, ConsentFilter, ConsentWithSources, Endpoint, ErasureJob, Error as StoreError, ListedJob,
+    Store, receipt_digest,
 };
 use crate::http::error::Error;
 use crate::http::fhir::pretty::pretty;
@@ -269,7 +269,7 @@ fn application(application: &Application, root: &str) -> Vec<Cell> {
     cells
 }
 
-fn consent(standing: &Standing) -> Vec<Cell> {
+fn consent(standing: &ConsentWithSources) -> Vec<Cell> {
     let consent = &standing.consent;
     let sources = standing.sources.iter().map(|source| {
         let sync = source.sync.map(|state| format!(", sync {state}")).unwrap_or_default();

@@ -19,7 +19,7 @@ use crate::fhir::TypeId;
 use crate::http::error::Error;
 use crate::http::fhir::resource_type::resource_type;
 use crate::http::service::Service;
-use crate::search::parameters::raw;
+use crate::search::raw;
 use crate::search::{Handling, Request};
 
 /// What a table shows at first.
