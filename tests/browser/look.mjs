@@ -29,8 +29,8 @@ export function looker(shots, sizeOf) {
     // Nothing is cut off or squeezed within the page either.
     const hidden = await page.evaluate(() => [...document.querySelectorAll('main *:not(pre):not(input)')]
       .filter((one) => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== 'inline' && !one.closest('.unseen')
-        // What scrolls by itself and is reached by keyboard cuts nothing off.
-        && !one.closest('[role=region][tabindex="0"]'))
+        // What scrolls by itself and is reached by keyboard cuts nothing off, and neither does a drawing.
+        && !one.closest('[role=region][tabindex="0"], svg'))
       .map((one) => one.outerHTML.slice(0, 80)));
     assert.deepEqual(hidden, [], `${name} (${size}) cuts off`);
     if (shots) await page.screenshot({ path: join(shots, `${size}-${String(++shown).padStart(2, '0')}-${name}.png`), fullPage: true });
