@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashSet;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::connect::Pages;
 use super::error::Error;
 use super::fhir::capability::Capability;
 use super::limits::Limits;
@@ -46,6 +47,8 @@ pub struct Options {
     pub explain: bool,
     /// Calls sources, identity providers and record locators.
     pub sources: Client,
+    /// How the patient's pages look and what they say.
+    pub pages: Pages,
 }
 
 /// A service ready to answer.
@@ -65,6 +68,7 @@ pub struct Service {
     pub(super) limits: Limits,
     pub(super) explain: bool,
     pub(super) sources: Client,
+    pub(super) pages: Pages,
     pub(super) admission: Arc<Admission>,
     pub(super) throttle: Throttle,
     /// Routes that need no credential.
@@ -101,6 +105,7 @@ impl Service {
             limits,
             explain,
             sources,
+            pages,
         } = options;
         let service = Service {
             workers: Workers::start()?,
@@ -126,6 +131,7 @@ impl Service {
             limits,
             explain,
             sources,
+            pages,
             lake,
         };
         service.hide_what_is_erased().map_err(std::io::Error::other)?;

@@ -197,7 +197,7 @@ fn nobody_waits_for_ever() {
     let mark = browser.page.behind("data-mark=\"");
     world.store().clock().advance(90);
     assert_ne!(browser.go("/connect/progress").text, mark);
-    assert_eq!(browser.go("/connect").heading(), "Slow Plan cannot be reached");
+    assert_eq!(browser.go("/connect").heading(), "We can’t reach Slow Plan");
     let there = browser.press("share", &[]).location();
     assert!(there.as_str().starts_with(&slow.base), "{there}");
     assert_eq!(world.states(), ["slow OAUTH ABANDONED", "slow OAUTH AUTHORIZING"]);

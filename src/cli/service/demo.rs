@@ -10,6 +10,7 @@ use super::super::tables::plans;
 use super::super::terminal::failure::Failure;
 use super::logging::{self, LogFormat};
 use super::playground::{self, Playground};
+use super::page_args::PageArgs;
 use super::rates::RateArgs;
 use super::serve::{listen, newest, parameters, serve, sources};
 use super::token::issue;
@@ -50,6 +51,8 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     patients: u64,
     #[command(flatten)]
+    pages: PageArgs,
+    #[command(flatten)]
     rates: RateArgs,
 }
 
@@ -60,6 +63,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         sandbox_listen,
         data,
         patients,
+        pages,
         rates,
     } = arguments;
     let (listener, base_url) = listen(&address)?;
@@ -105,6 +109,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
             explain: false,
             // The sandbox's organizations lie on this machine.
             sources: sources(true)?,
+            pages: pages.pages()?,
         },
         Settings {
             knowledge: newest(terminology, plans::open(&data)?),

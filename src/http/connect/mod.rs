@@ -5,7 +5,11 @@
 //! session may go from where it stands is decided in `consent::flow`; how sources are asked, in `sync::client`.
 
 mod flow;
+mod language;
 mod page;
+mod pages;
 mod routes;
 
+pub use language::{LanguageError, Languages};
+pub use pages::Pages;
 pub(super) use routes::routes;

@@ -8,6 +8,7 @@ use super::flow::{actions, callback, entry};
 use super::page::{asset, codes, shown};
 use crate::http::routes::{Operation, Route, schema};
 
+const LOCALES: &str = "languages of the pages as BCP 47 names them, the best one first, with spaces between them";
 const HTML: &[&str] = &["text/html"];
 
 /// Every route by which a patient comes into the flow, goes through it and leaves.
@@ -108,6 +109,7 @@ fn authorize(id: &'static str, external_id: bool) -> Operation {
             only_true("verify the patient's identity and look their providers up"),
         )
         .query("svc_search_mode", only_true("let the patient connect several sources"))
+        .query("ui_locales", text(LOCALES))
         .query(
             "svc_resume",
             only_true("go on where this browser left the same request"),
@@ -147,6 +149,7 @@ fn link_start() -> Operation {
         )
         .query("svc_external_id", text("the application's identifier for the user"))
         .query("svc_endpoint_id", text("the endpoint to connect without a choice"))
+        .query("ui_locales", text(LOCALES))
         .query("svc_ial2_mode", text("true, or left out"))
         .query("svc_search_mode", text("true, or left out"))
         .query("svc_hint_first_name", text("with svc_search_mode"))

@@ -8,7 +8,7 @@ use axum::response::Response;
 
 use super::super::page::answer::with_cookie;
 use super::super::page::ending::{Denial, denied, ended};
-use super::super::page::texts::Texts;
+use super::super::language::{self, Texts};
 use super::super::page::view::Wrong;
 use super::super::page::{notice, shown};
 use super::meanwhile::meanwhile;
@@ -172,7 +172,7 @@ async fn beside(service: &Arc<Service>, visit: &Visit, step: Step) -> Result<Res
 /// says whose it is; from then on a cookie of its own does.
 pub(in crate::http::connect) async fn window(State(service): State<Arc<Service>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let t = Texts::of(&parts.headers);
+    let t = language::of(&service, &parts.headers);
     // Another site that knows a ticket must not send its own visitors to a source with it.
     if !is_from_own_page(&parts.headers, &service.base_url) {
         return notice::stale_window(&service, t);

@@ -7,7 +7,7 @@ use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 
-use super::super::page::texts::Texts;
+use super::super::language::{self, Texts};
 use super::super::page::{ending, left, notice};
 use super::parameters::Parameters;
 use super::{cookie, csrf};
@@ -59,7 +59,7 @@ pub(in crate::http::connect) async fn stored<T: Send + 'static>(
 /// The patient's open session; else the answer to somebody who has none. A session that has ended without its
 /// application knowing answers with that.
 pub(in crate::http::connect) async fn visit(service: &Arc<Service>, headers: &HeaderMap) -> Result<Visit, Response> {
-    let texts = Texts::of(headers);
+    let texts = language::of(service, headers);
     let Some(cookie) = cookie::read(service, headers, cookie::SESSION) else {
         return Err(left::answer(service, texts, headers).await);
     };
@@ -99,7 +99,7 @@ pub(in crate::http::connect) async fn present(service: &Arc<Service>, headers: &
         cookie,
         flow,
         application,
-        texts: Texts::of(headers),
+        texts: language::of(service, headers),
     })
 }
 
@@ -110,7 +110,7 @@ pub(in crate::http::connect) async fn form(
     request: Request,
 ) -> Result<(Visit, Parameters), Response> {
     let (parts, body) = request.into_parts();
-    let texts = Texts::of(&parts.headers);
+    let texts = language::of(service, &parts.headers);
     let parameters = fields(service, &parts.headers, body).await?;
     let visit = visit(service, &parts.headers).await?;
     let token = parameters.sole("csrf").unwrap_or_default();

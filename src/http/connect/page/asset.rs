@@ -1,11 +1,15 @@
 //! Style sheets, scripts and the mark: files of our own, part of the program.
 
-use axum::extract::Path;
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use crate::http::service::Service;
 
 const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
@@ -25,15 +29,15 @@ pub(in crate::http::connect) async fn asset(Path(name): Path<String>, headers: H
 }
 
 /// `GET /link/v1/link.js`: the link component, for the pages of applications.
-pub(in crate::http::connect) async fn link(headers: HeaderMap) -> Response {
-    let body = include_str!("../../../../templates/connect/assets/link.js");
+pub(in crate::http::connect) async fn link(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
+    let body = service.pages.languages.link();
     file(&headers, JS, body, "cross-origin", "public, max-age=3600")
 }
 
 fn file(
     headers: &HeaderMap,
     media: &'static str,
-    body: &'static str,
+    body: &str,
     readers: &'static str,
     cache: &'static str,
 ) -> Response {
@@ -43,7 +47,7 @@ fn file(
     let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let mut response = match known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag)) {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => body.into_response(),
+        false => body.to_owned().into_response(),
     };
     let head = response.headers_mut();
     head.insert(CONTENT_TYPE, HeaderValue::from_static(media));

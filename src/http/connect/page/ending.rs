@@ -10,7 +10,7 @@ use super::super::flow::cookie;
 use super::super::flow::redirect_uri::with_query;
 use super::answer::{Policy, page, see_other, with_cookie};
 use super::left;
-use super::texts::Texts;
+use super::super::language::Texts;
 use super::view::{End, Message, Shell};
 use crate::consent::{Application, ConsentState, Display, Ended, Flow, FlowRequest};
 use crate::http::service::Service;
@@ -87,7 +87,7 @@ pub(in crate::http::connect) fn ended(
             closed(service, flow, see_other(&with_query(uri, &pairs)))
         }
         Ended::PublicToken(token) => {
-            let text = t.fill(t.done_text, &application.name).to_string();
+            let text = t.fill(t.done_text, &application.name);
             let message = message(&flow.request, "success", token, None);
             let page = last(service, t, flow, application, t.done_title, text, message, true);
             closed(service, flow, page)
@@ -204,6 +204,7 @@ fn last(
         csrf: None,
         steps: Vec::new(),
         to_hub: false,
+        languages: None,
     };
     let policy = match flow.request.display {
         Display::Frame => Policy::default().framed_by(&application.origins),
@@ -240,6 +241,7 @@ pub(in crate::http::connect) fn link_refused(
         csrf: None,
         steps: Vec::new(),
         to_hub: false,
+        languages: None,
     };
     let message = Message {
         origin: holder.0,

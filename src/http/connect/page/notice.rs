@@ -8,7 +8,7 @@ use axum::response::Response;
 
 use super::super::flow::request::Untrusted;
 use super::answer::{Policy, because, page};
-use super::texts::Texts;
+use super::super::language::Texts;
 use super::view::{Notice, Shell};
 use crate::consent::{Application, Display, Flow};
 use crate::http::error::Error;
@@ -164,6 +164,7 @@ fn bounded(service: &Arc<Service>, t: &'static Texts, status: StatusCode, said: 
         csrf: None,
         steps: Vec::new(),
         to_hub: false,
+        languages: None,
     };
     let template = Notice {
         s,

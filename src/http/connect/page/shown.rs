@@ -13,9 +13,10 @@ use super::super::flow::visit::{Visit, present, stored, visit};
 use super::super::flow::{actions, cookie, csrf, places as located, ticket};
 use super::answer::{Policy, page, see_other};
 use super::duration::duration;
+use super::super::language;
 use super::view::{
     Asking, Choose, Connected, DetailsPage, Facilities, Found, Fragment, FramePage, Hub, IdentityPage, Lasting,
-    NoneFound, Onward, Organization, PlaceView, Problem, Share, Shell, StepMark, WaitingPage, Wrong,
+    NoneFound, Onward, Organization, PlaceView, Problem, Share, Shell, StepMark, Switch, WaitingPage, Wrong,
 };
 use super::{kinds, notice};
 use crate::consent::{
@@ -43,6 +44,10 @@ pub(in crate::http::connect) async fn page_of_session(
         Err(response) => return response,
     };
     let t = visit.texts;
+    let address = format!("{}/connect", service.base_path());
+    if let Some(response) = language::switched(&service, query.as_deref(), &address, visit.is_framed()) {
+        return response;
+    }
     // With one source its grant is the end, which the page that waited for it comes to here.
     let alone = visit.flow.request.way == Way::Choose && !visit.is_framed();
     if alone && visit.flow.progress.step == Step::Hub && visit.flow.authorized().next().is_some() {
@@ -134,6 +139,10 @@ fn shell<'a>(service: &'a Service, visit: &'a Visit, title: impl ToString, at: u
         csrf: csrf::token(&visit.cookie),
         steps: StepMark::all(visit.texts, request.way, request.endpoint.is_some(), at),
         to_hub: visit.flow.authorized().next().is_some() && visit.flow.progress.step != Step::Hub,
+        languages: Some(Switch {
+            address: format!("{}/connect", service.base_path()),
+            all: service.pages.languages.all(),
+        }),
     }
 }
 
@@ -234,7 +243,7 @@ fn share(service: &Service, visit: &Visit, endpoint: &Endpoint) -> Result<Respon
     let days = endpoint
         .max_auth_period
         .filter(|seconds| *seconds >= DAY)
-        .map(|seconds| (seconds / DAY).to_string());
+        .and_then(|seconds| usize::try_from(seconds / DAY).ok());
     let request = &visit.flow.request;
     let template = Share {
         s: shell(service, visit, t.fill(t.share_title, &source), 1),
@@ -244,7 +253,7 @@ fn share(service: &Service, visit: &Visit, endpoint: &Endpoint) -> Result<Respon
         duration: duration(t, &visit.application.name, usage),
         ongoing: usage == Usage::Multiple,
         forced: asked != usage,
-        longest: days.as_deref(),
+        longest: days,
         other: request.endpoint.is_none() || request.way == Way::Search,
     };
     Ok(page(StatusCode::OK, &template, &toward(policy(visit), endpoint)))
@@ -287,7 +296,7 @@ fn problem(service: &Service, visit: &Visit, endpoint: &Endpoint, trouble: Troub
         // Asking again changes nothing about what its records are.
         again: (trouble != Trouble::Unreadable).then(|| Onward {
             action: "share",
-            label: t.fill(t.problem_again, &source).to_string(),
+            label: t.fill(t.problem_again, &source),
         }),
         other: (request.endpoint.is_none() || request.way == Way::Search).then_some(other),
         leave: (trouble == Trouble::NoPatient && alone).then(|| t.fill(t.facilities_leave, app)),
@@ -307,7 +316,7 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
         Some(Connected {
             name: display_name(endpoint),
             what: names.join(" · "),
-            duration: duration(t, &visit.application.name, one.usage).to_string(),
+            duration: duration(t, &visit.application.name, one.usage),
         })
     });
     // A place that failed and was connected then is no failure any more. Whoever was asked and has not answered will
@@ -353,12 +362,12 @@ async fn waiting(service: &Arc<Service>, visit: &Visit, on: &Asked) -> Result<Re
         Asked::Source { endpoint } => {
             let name = display_name(&source(service, endpoint).await?);
             let (title, text) = (t.fill(t.waiting_source, &name), t.fill(t.waiting_source_text, &name));
-            (title.to_string(), text.to_string(), there(visit))
+            (title, text, there(visit))
         }
         Asked::Provider { code } => {
             let name = provider_of(service, visit, code).await?.map(|known| known.name);
             let text = t.fill(t.waiting_provider_text, name.as_deref().unwrap_or(t.identity_unknown));
-            (t.waiting_provider.to_owned(), text.to_string(), 0)
+            (t.waiting_provider.to_owned(), text, 0)
         }
         Asked::Search => (t.waiting_search.to_owned(), t.waiting_search_text.to_owned(), 0),
         Asked::Places => (t.waiting_places.to_owned(), t.waiting_places_text.to_owned(), 1),
@@ -419,12 +428,12 @@ async fn identity(
     let name = asked.map_or(t.identity_unknown, |one| one.name.as_str());
     let problem = trouble.map(|trouble| match trouble {
         Trouble::Down | Trouble::Rejected | Trouble::Unreadable => (
-            t.fill(t.identity_down_title, name).to_string(),
+            t.fill(t.identity_down_title, name),
             t.identity_down.to_owned(),
         ),
         Trouble::Refused | Trouble::NoPatient => (
             t.identity_refused_title.to_owned(),
-            t.fill(t.identity_refused, name).to_string(),
+            t.fill(t.identity_refused, name),
         ),
     });
     let template = IdentityPage {
@@ -446,8 +455,8 @@ pub(in crate::http::connect) async fn details(
     let t = visit.texts;
     let (title, lead) = match sought_name(service, visit).await? {
         Some(name) => (
-            t.fill(t.details_title_at, &name).to_string(),
-            t.fill(t.details_lead_at, &name).to_string(),
+            t.fill(t.details_title_at, &name),
+            t.fill(t.details_lead_at, &name),
         ),
         None => (t.details_title.to_owned(), t.details_lead.to_owned()),
     };
@@ -518,7 +527,7 @@ pub(in crate::http::connect) async fn places(
         what: kinds::what(t, types),
         s: shell(service, visit, title, 1),
         app: &visit.application.name,
-        missing: missing.map(|name| t.fill(t.facilities_not_there, &name).to_string()),
+        missing: missing.map(|name| t.fill(t.facilities_not_there, &name)),
         durations: durations(visit, &endpoints),
         nothing,
     };
@@ -545,7 +554,7 @@ fn durations(visit: &Visit, endpoints: &[Endpoint]) -> Vec<Lasting> {
     let alike = by_usage.len() == 1;
     let lasting = by_usage.into_iter().map(|(usage, names)| Lasting {
         places: (!alike).then(|| t.list(&names)),
-        duration: duration(t, &visit.application.name, usage).to_string(),
+        duration: duration(t, &visit.application.name, usage),
     });
     lasting.collect()
 }
@@ -554,7 +563,7 @@ async fn nothing(service: &Arc<Service>, visit: &Visit) -> Result<Response, Erro
     let t = visit.texts;
     let text = match (&visit.flow.progress.verified, sought_name(service, visit).await?) {
         (Some(_), _) => t.facilities_none_identity.to_owned(),
-        (None, Some(name)) => t.fill(t.facilities_none_at, &name).to_string(),
+        (None, Some(name)) => t.fill(t.facilities_none_at, &name),
         (None, None) => t.facilities_none_details.to_owned(),
     };
     let template = NoneFound {

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use super::texts::{Filled, Texts};
+use super::super::language::Texts;
 use crate::consent::{Details, Way};
 
 /// What all pages share.
@@ -19,6 +19,15 @@ pub(in crate::http::connect) struct Shell<'a> {
     pub(in crate::http::connect) steps: Vec<StepMark>,
     /// Whether "cancel" leads back to the sources that are connected already.
     pub(in crate::http::connect) to_hub: bool,
+    /// The languages that the page can be shown in, where it can be asked for in another.
+    pub(in crate::http::connect) languages: Option<Switch<'a>>,
+}
+
+/// The languages to choose from.
+pub(in crate::http::connect) struct Switch<'a> {
+    /// The page that shows the same in another language.
+    pub(in crate::http::connect) address: String,
+    pub(in crate::http::connect) all: &'a [&'static Texts],
 }
 
 /// A step of the way, as it is shown above the page.
@@ -86,10 +95,9 @@ impl Found {
     fn said(&self, t: &'static Texts) -> String {
         match (self.organizations.len(), self.query.is_empty()) {
             (0, true) => t.choose_empty.to_owned(),
-            (0, false) => t.fill(t.choose_none, &self.query).to_string(),
-            (number, _) if self.more => t.fill(t.choose_many, &number.to_string()).to_string(),
-            (1, _) => t.choose_found_one.to_owned(),
-            (number, _) => t.fill(t.choose_found, &number.to_string()).to_string(),
+            (0, false) => t.fill(t.choose_none, &self.query),
+            (_, _) if self.more => t.count(t.choose_many, self.limit),
+            (number, _) => t.count(t.choose_found, number),
         }
     }
 
@@ -98,7 +106,7 @@ impl Found {
     }
 
     fn cut(&self, t: &'static Texts) -> String {
-        t.fill(t.choose_more, &self.limit.to_string()).to_string()
+        t.count(t.choose_more, self.limit)
     }
 }
 
@@ -139,12 +147,12 @@ pub(in crate::http::connect) struct Share<'a> {
     pub(in crate::http::connect) app: &'a str,
     pub(in crate::http::connect) source: &'a str,
     /// For how long, if the source grants what it is asked for.
-    pub(in crate::http::connect) duration: Filled<'a>,
+    pub(in crate::http::connect) duration: String,
     pub(in crate::http::connect) ongoing: bool,
     /// The application asked for longer than the source grants.
     pub(in crate::http::connect) forced: bool,
     /// Days until the source asks the patient to sign in again.
-    pub(in crate::http::connect) longest: Option<&'a str>,
+    pub(in crate::http::connect) longest: Option<usize>,
     /// Whether another organization may be chosen instead.
     pub(in crate::http::connect) other: bool,
 }
@@ -165,7 +173,7 @@ pub(in crate::http::connect) struct Problem<'a> {
     pub(in crate::http::connect) again: Option<Onward>,
     pub(in crate::http::connect) other: Option<Onward>,
     /// Leaving means that no records were found, rather than that the patient cancelled.
-    pub(in crate::http::connect) leave: Option<Filled<'a>>,
+    pub(in crate::http::connect) leave: Option<String>,
 }
 
 /// A source that is connected.
