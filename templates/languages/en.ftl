@@ -13,7 +13,18 @@ optional = optional
 to_correct = There’s something to correct
 # The title of a page with something to correct, which is read out first.
 wrong_title = To correct: { $title }
-footer = You decide what’s shared. Nothing is shared before you agree.
+# What becomes of the records, beside a lock: before anything is connected, and after.
+promise = Nothing is shared until you agree. Then only { $app } gets your records, and you can stop it at any time.
+promise_shared = Only { $app } gets what you share, and you can stop it at any time.
+app_privacy = How { $app } uses your data
+app_terms = Terms of use
+brand_privacy = Privacy
+brand_help = Help
+brand_contact = Contact us
+organization_payer = Health plan
+organization_provider = Clinic or hospital
+organization_pharmacy = Pharmacy
+organization_lab = Lab
 progress = Progress
 step_find = Find
 step_review = Review
@@ -75,6 +86,8 @@ kind_devices = medical devices
 # Between the parts of a list, and before the last of them.
 list_comma = { ", " }
 list_and = { " and " }
+share_what_more = What’s in it
+share_long_more = More about this
 share_where = Not every place keeps all of these. What it doesn’t have isn’t shared.
 share_how_long = For how long
 share_once = We fetch your records once. { $app } can see them for 24 hours. Then we delete our copy.
@@ -108,6 +121,11 @@ problem_other = Choose another place
 ## Several sources
 
 hub_title = Your sources
+hub_title_alone = You’re connected
+hub_lead_alone = One last step: share your records with { $app }.
+hub_remove = Remove
+hub_remove_named = Remove { $source }
+hub_again = Try again
 hub_lead = Connect as many as you like. Then share them all with { $app } at once.
 hub_connected = Ready to share
 hub_failed = Not connected
@@ -128,7 +146,16 @@ details_lead = We’ll ask a network of providers if they know a person with the
 details_given = First name
 details_family = Last name
 details_birth_date = Date of birth
-details_birth_date_hint = Year, month, day: 1980-12-31
+details_birth_date_hint = For example: 12 31 1980
+details_day = Day
+details_month = Month
+details_year = Year
+# In which order a date is written: the words month, day and year, in English.
+date_order = month day year
+# The names of the twelve months, with spaces between them.
+month_names = January February March April May June July August September October November December
+details_birth_date_future = Your date of birth can’t be in the future
+details_birth_date_old = Check the year of your date of birth
 details_gender = Sex on record
 details_gender_none = Rather not say
 details_female = Female
@@ -140,7 +167,7 @@ details_search = Search
 details_manual = Find a place by name instead
 details_missing_given = Enter your first name
 details_missing_family = Enter your last name
-details_bad_birth_date = Enter your date of birth as year, month and day, like 1980-12-31
+details_bad_birth_date = Enter your date of birth with month, day and full year, like 12 31 1980
 details_long = This is too long
 details_down_title = The search didn’t work
 details_down = The network didn’t answer. Try again in a moment, or find a place by name.
@@ -212,6 +239,7 @@ window_text = Continue on the page that you came from.
 
 done_title = Done
 done_text = Your records are on their way to { $app }. You can close this window.
+done_next = { $app } gets them in the next few minutes. You can stop sharing there at any time.
 left_title = Nothing was shared
 left_text = You can close this window.
 

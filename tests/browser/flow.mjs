@@ -135,6 +135,9 @@ const tests = {
     await look(page, 'choose-typed');
     await choose(page, 'Cedarway Mutual');
     await look(page, 'share');
+    // The button is in reach without scrolling.
+    const button = await page.getByRole('button', { name: /^Agree and continue/ }).boundingBox();
+    assert.ok(button.y + button.height <= page.viewportSize().height, `the button ends at ${button.y + button.height}`);
     await press(page, /^Agree and continue/);
     // A wrong login is the source's to say.
     await page.fill('#user', 'nobody1');
@@ -377,7 +380,7 @@ const tests = {
     await look(page, 'details-wrong');
     await page.getByLabel('First name').fill('No');
     await page.getByLabel('Last name').fill('Body');
-    await page.getByLabel('Date of birth').fill('1980-12-31');
+    await page.getByLabel('Month').fill('1980-12-31');
     await press(page, 'Search');
     await heading(page, 'We found no records for you');
     await look(page, 'nobody');
@@ -396,7 +399,7 @@ const tests = {
     const { given, family, birthDate } = await demo.person(1);
     await page.getByLabel('First name').fill(given);
     await page.getByLabel('Last name').fill(family);
-    await page.getByLabel('Date of birth').fill(birthDate);
+    await page.getByLabel('Month').fill(birthDate);
     await press(page, 'Search');
     await heading(page, 'These places may have records of yours');
     assert.equal(await page.getByRole('checkbox').first().isChecked(), true);
@@ -484,7 +487,7 @@ const tests = {
     await signIn(beside, await demo.login(8));
     await heading(beside, 'You can close this window');
     await beside.close();
-    await frame.getByRole('heading', { name: 'Your sources' }).waitFor();
+    await frame.getByRole('heading', { name: 'You’re connected' }).waitFor();
     await frame.getByRole('button', { name: /^Share with/ }).click();
     await ends(page, '/app/records');
   },

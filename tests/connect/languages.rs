@@ -45,7 +45,10 @@ fn unmarked(page: &Page) -> Vec<String> {
         }
     }
     assert_eq!(depth, 0, "{}", page.text);
-    let words = rest.lines().map(str::trim).filter(|line| line.contains(char::is_alphabetic));
+    let words = rest
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.contains(char::is_alphabetic));
     words.map(str::to_owned).collect()
 }
 
@@ -63,7 +66,10 @@ fn walk(world: &World, language: &str, mut see: impl FnMut(&str, &Page)) {
     see("details", &browser.page);
     browser.press("search", &[]);
     see("to correct", &browser.page);
-    browser.press("search", &[("given", "No"), ("family", "Body"), ("birth_date", "1980-01-02")]);
+    browser.press(
+        "search",
+        &[("given", "No"), ("family", "Body"), ("birth_date", "1980-01-02")],
+    );
     see("none", &browser.page);
     browser.press("cancel", &[]);
     browser.go("/connect");
@@ -84,7 +90,11 @@ fn every_word_of_every_page_comes_from_its_language() {
             let strange = unmarked(page);
             let strange: Vec<_> = strange.iter().filter(|text| !is_name(&world, text, &names)).collect();
             assert!(strange.is_empty(), "{language} {name}: {strange:?}");
-            assert!(page.text.contains(&format!(r#"<html lang="{language}""#)), "{name}: {}", page.text);
+            assert!(
+                page.text.contains(&format!(r#"<html lang="{language}""#)),
+                "{name}: {}",
+                page.text
+            );
         });
     }
 }
@@ -93,7 +103,9 @@ fn every_word_of_every_page_comes_from_its_language() {
 fn is_name(world: &World, text: &str, others: &[&str]) -> bool {
     let endpoints = world.store().endpoints(None).unwrap();
     let known = |text: &str| {
-        endpoints.iter().any(|one| one.label.iter().any(|label| label == text) || one.organization.name == text)
+        endpoints
+            .iter()
+            .any(|one| one.label.iter().any(|label| label == text) || one.organization.name == text)
     };
     text.split(" · ").all(|part| known(part.trim())) || others.iter().any(|name| text.contains(name))
 }
@@ -119,14 +131,22 @@ fn the_language_is_the_browsers_until_somebody_chooses_another() {
     let world = polyglot();
     let mut browser = world.enter(&[]);
     assert!(browser.page.text.contains(r#"<html lang="en" dir="ltr">"#));
-    let spanish = world.server.send("GET", "/errors", &[("accept-language", "es-MX, en;q=0.5")], "");
+    let spanish = world
+        .server
+        .send("GET", "/errors", &[("accept-language", "es-MX, en;q=0.5")], "");
     assert!(spanish.text.contains("Códigos de error"), "{}", spanish.text);
     // The switch leads to the same page; the choice stays.
     let link = r#"<a href="/connect?language=ar" lang="ar" dir="rtl""#;
     assert!(browser.page.text.contains(link), "{}", browser.page.text);
     let page = browser.go("/connect?language=ar");
     assert!(page.text.contains(r#"<html lang="ar" dir="rtl">"#), "{}", page.text);
-    assert!(!page.text.contains("language=ar\" lang=\"ar\" dir=\"rtl\" hreflang=\"ar\">"), "{}", page.text);
+    assert!(
+        !page
+            .text
+            .contains("language=ar\" lang=\"ar\" dir=\"rtl\" hreflang=\"ar\">"),
+        "{}",
+        page.text
+    );
     browser.send("choose", &[("endpoint", "lakeshore")]);
     assert!(browser.page.text.contains(r#"dir="rtl""#), "{}", browser.page.text);
     assert!(browser.go("/errors").text.contains(r#"dir="rtl""#));
@@ -153,7 +173,10 @@ fn a_folder_with_a_broken_language_is_refused_at_start() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "{said}");
-    assert!(said.contains("fr.ftl: cancel: the pages do not fill $somebody here"), "{said}");
+    assert!(
+        said.contains("fr.ftl: cancel: the pages do not fill $somebody here"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -167,5 +190,9 @@ fn a_language_may_leave_texts_out() {
     let world = World::showing(pages);
     let browser = reader(&world, "fr-CA fr", &[]);
     assert_eq!(browser.page.heading(), "Où sont vos dossiers ?");
-    assert!(browser.page.text.contains("Name of your plan or provider"), "{}", browser.page.text);
+    assert!(
+        browser.page.text.contains("Name of your plan or provider"),
+        "{}",
+        browser.page.text
+    );
 }

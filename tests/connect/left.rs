@@ -69,8 +69,7 @@ fn who_comes_from_nowhere_is_told_where_to_begin() {
             (410, "This page isn’t open any more")
         );
         assert!(
-            page.text
-                .contains("go back to the app or website that sent you"),
+            page.text.contains("go back to the app or website that sent you"),
             "{}",
             page.text
         );

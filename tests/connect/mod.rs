@@ -1,6 +1,8 @@
 //! The consent flow at its doors and pages, over HTTP, with the sandbox's organizations on the other side.
 
 mod authorize;
+mod born;
+mod brand;
 mod browser;
 mod dialects;
 mod ends;
@@ -16,6 +18,7 @@ mod pseudo;
 mod rogue;
 mod safety;
 mod several;
+mod sources;
 mod thief;
 mod usage;
 mod waiting;

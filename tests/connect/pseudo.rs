@@ -63,7 +63,8 @@ pub(crate) fn accented(letter: char) -> char {
 /// Arabic letters.
 pub(crate) fn arabic(letter: char) -> char {
     const LETTERS: [char; 26] = [
-        'ا', 'ب', 'ث', 'د', 'ع', 'ف', 'غ', 'ه', 'ي', 'ج', 'ك', 'ل', 'م', 'ن', 'و', 'ح', 'ق', 'ر', 'س', 'ت', 'ط', 'ظ', 'ش', 'خ', 'ص', 'ز',
+        'ا', 'ب', 'ث', 'د', 'ع', 'ف', 'غ', 'ه', 'ي', 'ج', 'ك', 'ل', 'م', 'ن', 'و', 'ح', 'ق', 'ر', 'س', 'ت', 'ط', 'ظ',
+        'ش', 'خ', 'ص', 'ز',
     ];
     match letter.to_ascii_lowercase() {
         letter @ 'a'..='z' => LETTERS[letter as usize - 'a' as usize],

@@ -154,10 +154,7 @@ fn what_is_no_grant_connects_nothing() {
     for (token, heading) in [
         (json!({}), "We can’t reach Rogue"),
         (json!({"access_token": "", "patient": "p"}), "We can’t reach Rogue"),
-        (
-            json!({"access_token": ["a"], "patient": "p"}),
-            "We can’t reach Rogue",
-        ),
+        (json!({"access_token": ["a"], "patient": "p"}), "We can’t reach Rogue"),
         (
             json!({"access_token": "a", "token_type": "mac", "patient": "p"}),
             "We can’t reach Rogue",

@@ -240,7 +240,7 @@ fn a_frame_shows_that_the_window_beside_it_is_done_and_waits() {
     assert_ne!(frame.go("/connect/progress").text, mark);
     assert_eq!(frame.go("/connect").heading(), "Connecting to Slow Plan");
     slow.go.send(()).unwrap();
-    assert_eq!(frame.wait().heading(), "Your sources");
+    assert_eq!(frame.wait().heading(), "You’re connected");
     assert_eq!(frame.press("finish", &[]).behind("data-event=\""), "success");
 }
 

@@ -121,10 +121,7 @@ fn what_a_source_does_not_have_is_not_said_to_be_shared() {
     let world = World::new();
     let plan = world.enter(&[("svc_endpoint_id", "lakeshore")]).page.text;
     assert!(plan.contains("coverage and claims and what was paid"), "{plan}");
-    assert!(
-        !plan.contains("vaccines") && !plan.contains("test results"),
-        "{plan}"
-    );
+    assert!(!plan.contains("vaccines") && !plan.contains("test results"), "{plan}");
     assert!(!plan.contains("Not every place"), "{plan}");
     let provider = world.enter(&[("svc_endpoint_id", "riverbend")]).page.text;
     assert!(

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::super::terminal::failure::Failure;
-use crate::http::{Languages, Pages};
+use crate::http::{Branding, Languages, Pages};
 
 /// Folders for the patient's pages.
 #[derive(Debug, clap::Args)]
@@ -11,6 +11,9 @@ pub(in crate::cli) struct PageArgs {
     /// Folder of further languages for the patient's pages: Fluent files like fr.ftl (docs/pages.md)
     #[arg(long, value_name = "DIR")]
     languages: Option<PathBuf>,
+    /// Folder with a branding.toml: the name, logo, colour and links of who runs the service (docs/pages.md)
+    #[arg(long, value_name = "DIR")]
+    branding: Option<PathBuf>,
 }
 
 impl PageArgs {
@@ -21,6 +24,10 @@ impl PageArgs {
             Some(folder) => Languages::with_folder(folder).map_err(|error| refused(&error))?,
             None => Languages::default(),
         };
-        Ok(Pages { languages })
+        let branding = match &self.branding {
+            Some(folder) => Branding::from_folder(folder).map_err(|error| refused(&error))?,
+            None => Branding::default(),
+        };
+        Ok(Pages { languages, branding })
     }
 }

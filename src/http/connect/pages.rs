@@ -1,5 +1,6 @@
 //! What an operator decides about the pages.
 
+use super::brand::Branding;
 use super::language::Languages;
 
 /// How the pages of a server look and what they say.
@@ -7,4 +8,6 @@ use super::language::Languages;
 pub struct Pages {
     /// The languages that they speak.
     pub languages: Languages,
+    /// Who runs the service.
+    pub branding: Branding,
 }

@@ -8,8 +8,8 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 
-use super::super::page::notice;
 use super::super::language::{self, Texts};
+use super::super::page::notice;
 use super::meanwhile::meanwhile;
 use super::parameters::Parameters;
 use super::travel::{

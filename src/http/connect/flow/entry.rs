@@ -6,10 +6,10 @@ use axum::extract::{RawQuery, State};
 use axum::http::{Extensions, HeaderMap, Method};
 use axum::response::Response;
 
+use super::super::language::{self, Texts};
 use super::super::page::answer::{because, with_cookie};
 use super::super::page::ending::{link_refused, not_begun, refused};
 use super::super::page::notice;
-use super::super::language::{self, Texts};
 use super::cookie;
 use super::parameters::Parameters;
 use super::redirect_uri::is_registered;

@@ -11,7 +11,7 @@ use super::super::language::{self, Texts};
 use super::super::page::{ending, left, notice};
 use super::parameters::Parameters;
 use super::{cookie, csrf};
-use crate::consent::{Application, Display, Flow, SessionKey};
+use crate::consent::{Application, ApplicationProfile, Display, Flow, SessionKey};
 use crate::http::body;
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -23,6 +23,8 @@ pub(in crate::http::connect) struct Visit {
     pub(in crate::http::connect) cookie: String,
     pub(in crate::http::connect) flow: Flow,
     pub(in crate::http::connect) application: Application,
+    /// What else patients are shown of it.
+    pub(in crate::http::connect) profile: ApplicationProfile,
     pub(in crate::http::connect) texts: &'static Texts,
 }
 
@@ -70,16 +72,18 @@ pub(in crate::http::connect) async fn visit(service: &Arc<Service>, headers: &He
         };
         let told = !flow.is_open() && service.store.tell_flow(key)?;
         let application = service.store.application(&flow.consent.application)?;
-        Ok::<_, crate::consent::Error>(application.map(|application| (flow, application, told)))
+        let profile = service.store.application_profile(&flow.consent.application)?;
+        Ok::<_, crate::consent::Error>(application.map(|application| (flow, application, profile, told)))
     });
     match found.await.and_then(|found| found.map_err(Error::internal)) {
-        Ok(Some((flow, application, _))) if flow.is_open() => Ok(Visit {
+        Ok(Some((flow, application, profile, _))) if flow.is_open() => Ok(Visit {
             cookie,
             flow,
             application,
+            profile,
             texts,
         }),
-        Ok(Some((flow, application, true))) => Err(ending::lapsed(service, texts, &flow, &application)),
+        Ok(Some((flow, application, _, true))) => Err(ending::lapsed(service, texts, &flow, &application)),
         Ok(_) => Err(left::answer(service, texts, headers).await),
         Err(error) => Err(notice::broken(service, texts, error)),
     }
@@ -92,13 +96,15 @@ pub(in crate::http::connect) async fn present(service: &Arc<Service>, headers: &
     let found = stored(service, move |service| {
         let flow = service.store.visit_flow(key).ok()??;
         let application = service.store.application(&flow.consent.application).ok()??;
-        flow.is_open().then_some((flow, application))
+        let profile = service.store.application_profile(&application.id).ok()?;
+        flow.is_open().then_some((flow, application, profile))
     });
-    let (flow, application) = found.await.ok()??;
+    let (flow, application, profile) = found.await.ok()??;
     Some(Visit {
         cookie,
         flow,
         application,
+        profile,
         texts: language::of(service, headers),
     })
 }

@@ -35,7 +35,9 @@ impl Bundle {
     }
 
     pub(super) fn has(&self, key: &str) -> bool {
-        self.messages.get_message(key).is_some_and(|message| message.value().is_some())
+        self.messages
+            .get_message(key)
+            .is_some_and(|message| message.value().is_some())
     }
 
     /// A message with its values filled in, and what is wrong with it.
@@ -62,7 +64,9 @@ impl Bundle {
     /// A name whose direction is not the language's must not pull the words around it along.
     fn isolated<'t>(&self, value: &'t str) -> Cow<'t, str> {
         let turns = match self.is_right_to_left() {
-            true => value.chars().any(|letter| letter.is_alphanumeric() && !is_right_to_left(letter)),
+            true => value
+                .chars()
+                .any(|letter| letter.is_alphanumeric() && !is_right_to_left(letter)),
             false => value.chars().any(is_right_to_left),
         };
         match turns {
@@ -98,7 +102,9 @@ impl Memoizable for Written {
 
 /// Numbers as the language writes them.
 fn number(value: &FluentValue<'_>, known: &IntlLangMemoizer) -> Option<String> {
-    let FluentValue::Number(number) = value else { return None };
+    let FluentValue::Number(number) = value else {
+        return None;
+    };
     // The pages show counts only.
     let count = number.value.is_finite().then_some(number.value as i64)?;
     let written = known.with_try_get::<Written, _, _>((), |Written(locale)| {
@@ -119,7 +125,11 @@ mod tests {
     #[test]
     fn numbers_and_plurals_are_those_of_the_language() {
         let text = "places = { $number ->\n    [one] { $number } place\n   *[other] { $number } places\n }";
-        let said = |tag: &str, number| bundle(tag, text).format("places", &[("number", Value::Number(number))]).0;
+        let said = |tag: &str, number| {
+            bundle(tag, text)
+                .format("places", &[("number", Value::Number(number))])
+                .0
+        };
         assert_eq!(said("en", 1), "1 place");
         assert_eq!(said("en", 10_000), "10,000 places");
         assert_eq!(said("de", 10_000), "10.000 places");
@@ -129,7 +139,11 @@ mod tests {
     #[test]
     fn names_of_another_direction_stand_apart() {
         let hebrew = "\u{5de}\u{5db}\u{5d1}\u{5d9}";
-        let said = |tag: &str, name| bundle(tag, "by = a { $name } b").format("by", &[("name", Value::Text(name))]).0;
+        let said = |tag: &str, name| {
+            bundle(tag, "by = a { $name } b")
+                .format("by", &[("name", Value::Text(name))])
+                .0
+        };
         assert_eq!(said("en", hebrew), format!("a \u{2068}{hebrew}\u{2069} b"));
         assert_eq!(said("en", "{ $name }"), "a { $name } b");
         assert_eq!(said("ar", "Oak"), "a \u{2068}Oak\u{2069} b");

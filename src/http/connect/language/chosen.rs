@@ -26,7 +26,9 @@ pub(in crate::http::connect) fn of(service: &Service, headers: &HeaderMap) -> &'
 /// section 3.1.2.1).
 pub(in crate::http::connect) fn named(service: &Service, parameters: &Parameters) -> Option<&'static Texts> {
     let wanted = parameters.sole("ui_locales")?;
-    wanted.split_whitespace().find_map(|tag| service.pages.languages.find(tag))
+    wanted
+        .split_whitespace()
+        .find_map(|tag| service.pages.languages.find(tag))
 }
 
 /// The answer to a page that is asked for in a language by `?language=`: the same page, in that language from now on.
@@ -57,7 +59,9 @@ fn accepted_among(languages: &Languages, accepted: &str) -> &'static Texts {
     for range in accepted.split(',') {
         let mut parts = range.split(';').map(str::trim);
         let tag = parts.next().unwrap_or_default();
-        let quality = parts.find_map(|part| part.strip_prefix("q=")).map_or(Ok(1.0), str::parse);
+        let quality = parts
+            .find_map(|part| part.strip_prefix("q="))
+            .map_or(Ok(1.0), str::parse);
         let quality = quality.unwrap_or(0.0);
         if let Some(texts) = languages.find(tag)
             && quality > 0.0

@@ -144,12 +144,19 @@ mod tests {
     fn a_file_says_where_it_is_wrong() {
         assert_eq!(checked("skip = Passer\ncancel = Retour à { $app }").unwrap(), [""; 0]);
         assert_eq!(checked("extra = Rien").unwrap(), ["extra"]);
-        assert!(checked("skip = a\n\ncancel = Retour à { $app").unwrap_err().starts_with("fr.ftl, line 3: "));
+        assert!(
+            checked("skip = a\n\ncancel = Retour à { $app")
+                .unwrap_err()
+                .starts_with("fr.ftl, line 3: ")
+        );
         assert_eq!(
             checked("cancel = Retour à { $apps }").unwrap_err(),
             "fr.ftl: cancel: the pages do not fill $apps here"
         );
-        assert_eq!(checked("cancel = Retour").unwrap_err(), "fr.ftl: cancel: $app is left out");
+        assert_eq!(
+            checked("cancel = Retour").unwrap_err(),
+            "fr.ftl: cancel: $app is left out"
+        );
         let plural = "found = { $number ->\n    [one] un lieu\n   *[other] { $number } lieux\n }";
         assert_eq!(checked(plural).unwrap(), [""; 0]);
     }

@@ -142,7 +142,11 @@ mod tests {
                 assert!(texts.says(key), "{}: {key}", texts.lang);
             }
             for (key, text) in texts.filled() {
-                assert!(!text.is_empty() && !text.contains(['{', '}']), "{}: {key}: {text}", texts.lang);
+                assert!(
+                    !text.is_empty() && !text.contains(['{', '}']),
+                    "{}: {key}: {text}",
+                    texts.lang
+                );
             }
         }
     }
@@ -150,7 +154,11 @@ mod tests {
     #[test]
     fn a_folder_adds_a_language_and_english_says_the_rest() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("he.ftl"), "language_name = עברית\ncancel = חזרה אל { $app }").unwrap();
+        std::fs::write(
+            folder.path().join("he.ftl"),
+            "language_name = עברית\ncancel = חזרה אל { $app }",
+        )
+        .unwrap();
         std::fs::write(folder.path().join("README"), "not a language").unwrap();
         let languages = Languages::with_folder(folder.path()).unwrap();
         let texts = languages.find("he-IL").unwrap();
@@ -161,7 +169,10 @@ mod tests {
 
         std::fs::write(folder.path().join("fr.ftl"), "cancel = Retour").unwrap();
         let error = Languages::with_folder(folder.path()).unwrap_err();
-        assert!(error.to_string().ends_with("fr.ftl: cancel: $app is left out"), "{error}");
+        assert!(
+            error.to_string().ends_with("fr.ftl: cancel: $app is left out"),
+            "{error}"
+        );
         assert!(Languages::with_folder(&folder.path().join("none")).is_err());
     }
 }

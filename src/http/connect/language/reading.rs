@@ -30,7 +30,10 @@ fn syllables(word: &str) -> usize {
 fn grade<'t>(texts: impl Iterator<Item = &'t str>) -> f64 {
     let (mut sentences, mut words, mut said) = (0, 0, 0);
     for sentence in texts.flat_map(|text| text.split(['.', '!', '?', ':'])) {
-        let all: Vec<&str> = sentence.split_whitespace().filter(|word| word.contains(char::is_alphabetic)).collect();
+        let all: Vec<&str> = sentence
+            .split_whitespace()
+            .filter(|word| word.contains(char::is_alphabetic))
+            .collect();
         sentences += usize::from(!all.is_empty());
         words += all.len();
         said += all.iter().map(|word| syllables(word)).sum::<usize>();
@@ -46,7 +49,11 @@ fn the_measure_is_that_of_flesch_and_kincaid() {
     assert_eq!(syllables("places"), 2);
     // 13 words, 1 sentence, 24 syllables: the formula's value by hand.
     let hard = "The australian platypus is seemingly a hybrid of a mammal and reptilian creature.";
-    assert!((grade([hard].into_iter()) - 11.3).abs() < 1.5, "{}", grade([hard].into_iter()));
+    assert!(
+        (grade([hard].into_iter()) - 11.3).abs() < 1.5,
+        "{}",
+        grade([hard].into_iter())
+    );
     assert!(grade(["The cat sat on the mat."].into_iter()) < 1.0);
 }
 

@@ -41,13 +41,22 @@ macro_rules! text_value {
         shown($bundle, $english, stringify!($key))
     };
     ($bundle:ident $english:ident $key:ident ($one:ident)) => {
-        Gap { key: stringify!($key), name: stringify!($one) }
+        Gap {
+            key: stringify!($key),
+            name: stringify!($one),
+        }
     };
     ($bundle:ident $english:ident $key:ident ($one:ident, $two:ident)) => {
-        Gaps { key: stringify!($key), names: [stringify!($one), stringify!($two)] }
+        Gaps {
+            key: stringify!($key),
+            names: [stringify!($one), stringify!($two)],
+        }
     };
     ($bundle:ident $english:ident $key:ident [$number:ident]) => {
-        Count { key: stringify!($key), name: stringify!($number) }
+        Count {
+            key: stringify!($key),
+            name: stringify!($number),
+        }
     };
 }
 
@@ -102,7 +111,17 @@ texts! {
     optional,
     to_correct,
     wrong_title (title),
-    footer,
+    promise (app),
+    promise_shared (app),
+    app_privacy (app),
+    app_terms,
+    brand_privacy,
+    brand_help,
+    brand_contact,
+    organization_payer,
+    organization_provider,
+    organization_pharmacy,
+    organization_lab,
     progress,
     step_find,
     step_review,
@@ -150,6 +169,8 @@ texts! {
     kind_devices,
     list_comma,
     list_and,
+    share_what_more,
+    share_long_more,
     share_where,
     share_how_long,
     share_once (app),
@@ -174,6 +195,11 @@ texts! {
     problem_again (source),
     problem_other,
     hub_title,
+    hub_title_alone,
+    hub_lead_alone(app),
+    hub_remove,
+    hub_remove_named(source),
+    hub_again,
     hub_lead (app),
     hub_connected,
     hub_failed,
@@ -192,6 +218,13 @@ texts! {
     details_family,
     details_birth_date,
     details_birth_date_hint,
+    details_day,
+    details_month,
+    details_year,
+    date_order,
+    month_names,
+    details_birth_date_future,
+    details_birth_date_old,
     details_gender,
     details_gender_none,
     details_female,
@@ -258,6 +291,7 @@ texts! {
     window_text,
     done_title,
     done_text (app),
+    done_next(app),
     left_title,
     left_text,
     over_title,
@@ -311,7 +345,9 @@ texts! {
 
 impl fmt::Debug for Texts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Texts").field("lang", &self.lang).finish_non_exhaustive()
+        f.debug_struct("Texts")
+            .field("lang", &self.lang)
+            .finish_non_exhaustive()
     }
 }
 
@@ -351,7 +387,9 @@ impl Texts {
 
     fn format(&self, key: &str, values: &[(&'static str, Value<'_>)]) -> String {
         let says = self.english.filter(|_| !self.bundle.has(key));
-        says.map_or(&self.bundle, |english| &english.bundle).format(key, values).0
+        says.map_or(&self.bundle, |english| &english.bundle)
+            .format(key, values)
+            .0
     }
 
     /// What Fluent cannot resolve, by the key of the text.
@@ -359,7 +397,8 @@ impl Texts {
         let mut problems = Vec::new();
         for (key, names) in Texts::KEYS.iter().filter(|(key, _)| self.bundle.has(key)) {
             for number in [0, 1, 2, 5, 11] {
-                let values: Vec<(&'static str, Value<'_>)> = names.iter().map(|name| (*name, filler(name, number))).collect();
+                let values: Vec<(&'static str, Value<'_>)> =
+                    names.iter().map(|name| (*name, filler(name, number))).collect();
                 let (_, errors) = self.bundle.format(key, &values);
                 problems.extend(errors.into_iter().map(|problem| (*key, problem)));
             }
@@ -386,7 +425,11 @@ impl Texts {
     /// Every text as a page shows it, its gaps filled, by its key.
     pub(super) fn filled(&self) -> Vec<(&'static str, String)> {
         let filled = Texts::KEYS.iter().flat_map(|(key, names)| {
-            let numbers: &[usize] = if names.contains(&"number") { &[0, 1, 2, 5, 11, 10_000] } else { &[1] };
+            let numbers: &[usize] = if names.contains(&"number") {
+                &[0, 1, 2, 5, 11, 10_000]
+            } else {
+                &[1]
+            };
             numbers.iter().map(|number| {
                 let values: Vec<_> = names.iter().map(|name| (*name, filler(name, *number))).collect();
                 (*key, self.format(key, &values))
@@ -403,7 +446,9 @@ mod tests {
     #[test]
     fn lists_are_read_as_sentences() {
         let languages = Languages::default();
-        let [english, spanish] = languages.all() else { panic!("two languages") };
+        let [english, spanish] = languages.all() else {
+            panic!("two languages")
+        };
         assert_eq!(english.list(&["a", "b", "c"]), "a, b and c");
         assert_eq!(english.list(&["a"]), "a");
         assert_eq!(spanish.list(&["a", "b", "c"]), "a, b y c");

@@ -6,9 +6,9 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
-use super::answer::{Policy, page};
-use super::super::language::Texts;
 use super::super::language;
+use super::super::language::Texts;
+use super::answer::{Policy, page};
 use super::view::{ErrorCode, Errors, Shell, Switch};
 use crate::http::service::Service;
 
@@ -41,7 +41,14 @@ pub(in crate::http::connect) async fn one(
     }
     match known {
         Some(known) => shown(&service, t, StatusCode::OK, known.title, Some(known), address),
-        None => shown(&service, t, StatusCode::NOT_FOUND, t.errors_unknown_title, None, address),
+        None => shown(
+            &service,
+            t,
+            StatusCode::NOT_FOUND,
+            t.errors_unknown_title,
+            None,
+            address,
+        ),
     }
 }
 
@@ -57,7 +64,10 @@ fn shown(
         t,
         base: service.base_path(),
         title: title.to_owned(),
+        brand: &service.pages.branding,
         app: None,
+        asks: None,
+        app_id: "",
         test: false,
         csrf: None,
         steps: Vec::new(),

@@ -14,8 +14,8 @@ use super::notice;
 use crate::consent::{Application, ConsentState, Display, Flow, SessionKey};
 use crate::http::service::Service;
 
-use super::answer::with_cookie;
 use super::super::language::Texts;
+use super::answer::with_cookie;
 
 /// The session that ended last.
 const LEFT: &str = "svc_left";

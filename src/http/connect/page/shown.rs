@@ -11,17 +11,18 @@ use super::super::flow::parameters::Parameters;
 use super::super::flow::travel::{departure, to_session};
 use super::super::flow::visit::{Visit, present, stored, visit};
 use super::super::flow::{actions, cookie, csrf, places as located, ticket};
+use super::super::language;
 use super::answer::{Policy, page, see_other};
 use super::duration::duration;
-use super::super::language;
 use super::view::{
-    Asking, Choose, Connected, DetailsPage, Facilities, Found, Fragment, FramePage, Hub, IdentityPage, Lasting,
-    NoneFound, Onward, Organization, PlaceView, Problem, Share, Shell, StepMark, Switch, WaitingPage, Wrong,
+    Asking, BirthField, Choice, Choose, Connected, DetailsPage, Facilities, Failed, Found, Fragment, FramePage, Hub,
+    IdentityPage, Lasting, NoneFound, Onward, OrganizationView, PlaceView, Problem, Share, Shell, StepMark, Switch,
+    WaitingPage, Wrong,
 };
 use super::{kinds, notice};
 use crate::consent::{
-    self, Asked, AuthorizationState, AuthorizationType, Departure, Details, Display, Endpoint, Flow, IdentityProvider,
-    SessionKey, Step, Trouble, Usage, Way,
+    self, Asked, AuthorizationState, AuthorizationType, Departure, Details, Display, Endpoint, EndpointStatus, Flow,
+    IdentityProvider, SessionKey, Step, Trouble, Usage, Way,
 };
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -134,7 +135,10 @@ fn shell<'a>(service: &'a Service, visit: &'a Visit, title: impl ToString, at: u
         t: visit.texts,
         base: service.base_path(),
         title: title.to_string(),
+        brand: &service.pages.branding,
         app: Some(&visit.application.name),
+        asks: Some(&visit.profile),
+        app_id: &visit.application.id,
         test: visit.flow.consent.mode == Mode::Test,
         csrf: csrf::token(&visit.cookie),
         steps: StepMark::all(visit.texts, request.way, request.endpoint.is_some(), at),
@@ -170,9 +174,9 @@ fn policy(visit: &Visit) -> Policy {
 async fn shown(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
     match &visit.flow.progress.step {
         Step::Choose => choose(service, visit, "").await,
-        Step::Share { endpoint } => share(service, visit, &source(service, endpoint).await?),
+        Step::Share { endpoint } => share(service, visit, &source(service, endpoint).await?).await,
         // Who comes back without an answer of the source may send themselves there again.
-        Step::Away { endpoint } => share(service, visit, &source(service, endpoint).await?),
+        Step::Away { endpoint } => share(service, visit, &source(service, endpoint).await?).await,
         Step::Window { endpoint, provider } => match (endpoint, provider) {
             (Some(endpoint), _) => {
                 let endpoint = source(service, endpoint).await?;
@@ -190,7 +194,7 @@ async fn shown(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error>
         Step::Identity { trouble, provider } => identity(service, visit, *trouble, provider.as_deref()).await,
         Step::Details { down } => {
             let filled = visit.flow.progress.details.clone();
-            details(service, visit, filled, Vec::new(), *down).await
+            details(service, visit, filled, None, Vec::new(), *down).await
         }
         Step::Places => places(service, visit, false).await,
         Step::Nothing => nothing(service, visit).await,
@@ -214,15 +218,21 @@ async fn find(service: &Arc<Service>, visit: &Visit, query: String) -> Result<Fo
         false => &[AuthorizationType::Oauth, AuthorizationType::Credentials],
     };
     let found = stored(service, move |service| {
-        service.store.search_endpoints(mode, &text, types, SHOWN + 1)
+        let found = service.store.search_endpoints(mode, &text, types, SHOWN + 1)?;
+        let all = found.into_iter().map(|endpoint| {
+            let profile = service.store.organization_profile(&endpoint.organization.id)?;
+            Ok((endpoint, profile))
+        });
+        all.collect::<Result<Vec<_>, consent::Error>>()
     });
     let found = found.await?.map_err(Error::internal)?;
     let more = found.len() > SHOWN;
-    let organizations = found.iter().take(SHOWN).map(|endpoint| {
-        let name = display_name(endpoint);
-        Organization {
+    let organizations = found.into_iter().take(SHOWN).map(|(endpoint, profile)| {
+        let name = display_name(&endpoint);
+        Choice {
+            organization: OrganizationView::of(visit.texts, &endpoint.organization, profile),
             endpoint: endpoint.id.clone(),
-            by: others(endpoint, &name),
+            by: others(&endpoint, &name),
             name,
             connected: visit.flow.has(&endpoint.id),
         }
@@ -235,8 +245,11 @@ async fn find(service: &Arc<Service>, visit: &Visit, query: String) -> Result<Fo
     })
 }
 
-fn share(service: &Service, visit: &Visit, endpoint: &Endpoint) -> Result<Response, Error> {
+async fn share(service: &Arc<Service>, visit: &Visit, endpoint: &Endpoint) -> Result<Response, Error> {
     let t = visit.texts;
+    let id = endpoint.organization.id.clone();
+    let profile = stored(service, move |service| service.store.organization_profile(&id));
+    let profile = profile.await?.map_err(Error::internal)?;
     let source = display_name(endpoint);
     let asked = visit.flow.consent.usage;
     let usage = departure(endpoint).usage(asked);
@@ -250,6 +263,7 @@ fn share(service: &Service, visit: &Visit, endpoint: &Endpoint) -> Result<Respon
         what: kinds::what(t, endpoint.resources.iter().map(String::as_str)),
         app: &visit.application.name,
         source: &source,
+        organization: OrganizationView::of(t, &endpoint.organization, profile),
         duration: duration(t, &visit.application.name, usage),
         ongoing: usage == Usage::Multiple,
         forced: asked != usage,
@@ -314,6 +328,7 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
         let what = kinds::what(t, kinds::granted(&endpoint.resources, granted));
         let names: Vec<&str> = what.categories.iter().map(|category| category.name).collect();
         Some(Connected {
+            endpoint: endpoint.id.clone(),
             name: display_name(endpoint),
             what: names.join(" · "),
             duration: duration(t, &visit.application.name, one.usage),
@@ -330,12 +345,24 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
     failed.sort_by(|one, other| one.id.cmp(&other.id));
     failed.dedup_by(|one, other| one.id == other.id);
     let open = |place: &consent::Place| !flow.has(&place.endpoint);
+    let alone = flow.request.way == Way::Choose;
+    let view = |endpoint: &Endpoint| Failed {
+        endpoint: endpoint.id.clone(),
+        name: display_name(endpoint),
+        again: !alone && endpoint.ty.signs_in() && endpoint.status != EndpointStatus::Unavailable,
+    };
+    // The step that is left: none of a way with one source, which is connected; else to connect some or to share them.
+    let (title, at) = match (alone, flow.authorized().next().is_some()) {
+        (true, _) => (t.hub_title_alone, 3),
+        (false, true) => (t.hub_title, 2),
+        (false, false) => (t.hub_title, 1),
+    };
     let template = Hub {
-        s: shell(service, visit, t.hub_title, 2),
+        s: shell(service, visit, title, at),
         app: &visit.application.name,
         connected: connected.collect(),
-        failed: failed.into_iter().map(display_name).collect(),
-        add: flow.request.way != Way::Choose,
+        failed: failed.into_iter().map(view).collect(),
+        add: !alone,
         facilities: flow.progress.places.iter().any(open),
     };
     Ok(page(StatusCode::OK, &template, &policy(visit)))
@@ -427,14 +454,12 @@ async fn identity(
     let asked = known.iter().find(|one| Some(one.code.as_str()) == asked);
     let name = asked.map_or(t.identity_unknown, |one| one.name.as_str());
     let problem = trouble.map(|trouble| match trouble {
-        Trouble::Down | Trouble::Rejected | Trouble::Unreadable => (
-            t.fill(t.identity_down_title, name),
-            t.identity_down.to_owned(),
-        ),
-        Trouble::Refused | Trouble::NoPatient => (
-            t.identity_refused_title.to_owned(),
-            t.fill(t.identity_refused, name),
-        ),
+        Trouble::Down | Trouble::Rejected | Trouble::Unreadable => {
+            (t.fill(t.identity_down_title, name), t.identity_down.to_owned())
+        }
+        Trouble::Refused | Trouble::NoPatient => {
+            (t.identity_refused_title.to_owned(), t.fill(t.identity_refused, name))
+        }
     });
     let template = IdentityPage {
         s: shell(service, visit, t.identity_title, 0),
@@ -444,20 +469,19 @@ async fn identity(
     Ok(page(StatusCode::OK, &template, &policy))
 }
 
-/// The form for a search by details; fields that are wrong are named above it.
+/// The form for a search by details; fields that are wrong are named above it. `typed` is the day, month and year as
+/// the patient left them, where they are no date.
 pub(in crate::http::connect) async fn details(
     service: &Arc<Service>,
     visit: &Visit,
     filled: Details,
+    typed: Option<[String; 3]>,
     wrong: Vec<Wrong>,
     down: bool,
 ) -> Result<Response, Error> {
     let t = visit.texts;
     let (title, lead) = match sought_name(service, visit).await? {
-        Some(name) => (
-            t.fill(t.details_title_at, &name),
-            t.fill(t.details_lead_at, &name),
-        ),
+        Some(name) => (t.fill(t.details_title_at, &name), t.fill(t.details_lead_at, &name)),
         None => (t.details_title.to_owned(), t.details_lead.to_owned()),
     };
     let status = match wrong.is_empty() {
@@ -467,6 +491,7 @@ pub(in crate::http::connect) async fn details(
     let template = DetailsPage {
         s: shell(service, visit, title, 0),
         lead,
+        birth: BirthField::all(t, &filled.birth_date, typed),
         filled,
         wrong,
         down,
