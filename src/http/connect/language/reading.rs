@@ -63,7 +63,8 @@ fn every_page_can_be_read_after_seven_years_of_school() {
     let mut pages: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (key, text) in languages.all()[0].filled() {
         // Developers read those; labels of a few words are no text to measure.
-        if key.ends_with("_developer") || text.split_whitespace().count() < 4 {
+        // Neither are the names of months, by which dates are read.
+        if key == "month_names" || key.ends_with("_developer") || text.split_whitespace().count() < 4 {
             continue;
         }
         let page = match key.strip_prefix("error_").or_else(|| key.strip_prefix("problem_")) {
