@@ -17,7 +17,7 @@ use tabularium::consent::{
     NewEndpoint, NewKeys, Organization, Origin, Store, Usage,
 };
 use tabularium::fhir::search_parameter::SearchParameters;
-use tabularium::http::{Limits, Options, Service, serve};
+use tabularium::http::{Limits, Options, Pages, Service, serve};
 use tabularium::lake::{Lake, Mode};
 use tabularium::sync::client::{self, Guard, HttpLimits};
 use tokio::net::TcpListener;
@@ -251,6 +251,7 @@ fn served(sample: &Sample) -> Served {
         limits: Limits::default(),
         explain: false,
         sources: client::Client::new(Guard::Public, HttpLimits::default()).unwrap(),
+        pages: Pages::default(),
     })
     .unwrap();
     runtime.spawn(serve(listener, service, std::future::pending()));

@@ -76,6 +76,7 @@ const STEPS: &[&str] = &[
     ERASURE_JOBS,
     ATTACHMENT_COUNTS,
     CONSOLE,
+    PROFILES,
 ];
 
 /// Consents that patients give, what they are given for, and what comes of them. Times are seconds since the Unix
@@ -495,6 +496,28 @@ const ATTACHMENT_COUNTS: &str = "
         kept INTEGER NOT NULL,
         at_source INTEGER NOT NULL,
         missing INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// What patients are shown of applications and organizations.
+const PROFILES: &str = "
+    CREATE TABLE application_profile (
+        application TEXT PRIMARY KEY REFERENCES application (id) ON DELETE CASCADE,
+        purpose TEXT,
+        privacy TEXT,
+        terms TEXT,
+        logo BLOB,
+        logo_media TEXT,
+        -- Another one for each logo.
+        logo_digest TEXT
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE organization_profile (
+        organization TEXT PRIMARY KEY REFERENCES organization (id) ON DELETE CASCADE,
+        place TEXT,
+        logo BLOB,
+        logo_media TEXT,
+        logo_digest TEXT
     ) STRICT, WITHOUT ROWID;
 ";
 

@@ -41,6 +41,9 @@ pub use directory::application::{Application, Key, NewApplication, NewKeys, REGI
 pub use directory::dialect::{ClientAuth, Dialect};
 pub use directory::endpoint::{Endpoint, EndpointStatus, NewEndpoint, Organization};
 pub use directory::identity::IdentityProvider;
+pub use directory::profile::{
+    ApplicationChange, ApplicationProfile, Logo, LogoOf, OrganizationChange, OrganizationProfile,
+};
 pub use erasure::erased_since::{ErasedElsewhere, end_erased};
 pub use erasure::erasure_jobs::{ErasureCause, ErasureJob, ErasureProgress, Expunge, Expunged};
 pub use erasure::erasures::AskedErasure;

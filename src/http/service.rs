@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashSet;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::connect::Pages;
 use super::console::SlowRequests;
 use super::error::Error;
 use super::fhir::capability::Capability;
@@ -49,6 +50,8 @@ pub struct Options {
     pub console: bool,
     /// Calls sources, identity providers and record locators.
     pub sources: Client,
+    /// How the patient's pages look and what they say.
+    pub pages: Pages,
 }
 
 /// A service ready to answer.
@@ -71,6 +74,7 @@ pub struct Service {
     /// Requests that took long, for the console.
     pub(super) slow: SlowRequests,
     pub(super) sources: Client,
+    pub(super) pages: Pages,
     pub(super) admission: Arc<Admission>,
     pub(super) throttle: Throttle,
     /// Routes that need no credential.
@@ -108,6 +112,7 @@ impl Service {
             explain,
             console,
             sources,
+            pages,
         } = options;
         let service = Service {
             workers: Workers::start()?,
@@ -135,6 +140,7 @@ impl Service {
             console,
             slow: SlowRequests::default(),
             sources,
+            pages,
             lake,
         };
         service.hide_what_is_erased().map_err(std::io::Error::other)?;

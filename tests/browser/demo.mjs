@@ -16,11 +16,11 @@ async function freePort() {
   return port;
 }
 
-export async function startDemo(program) {
+export async function startDemo(program, more = []) {
   const folder = await mkdtemp(join(tmpdir(), 'tabularium-browser-'));
   const [port, sandboxPort] = [await freePort(), await freePort()];
   const args = ['demo', '--data', join(folder, 'lake'), '--patients', String(PATIENTS), '--listen', `127.0.0.1:${port}`,
-    '--sandbox-listen', `127.0.0.1:${sandboxPort}`];
+    '--sandbox-listen', `127.0.0.1:${sandboxPort}`, ...more];
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, RUST_LOG: 'warn' } });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => { said += chunk; });

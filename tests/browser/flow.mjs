@@ -130,11 +130,14 @@ const tests = {
     await look(page, 'choose');
     // Organizations come while a name is typed.
     await page.getByLabel('Name of your plan or provider').pressSequentially('cedar', { delay: 20 });
-    await page.getByText('1 organization', { exact: true }).waitFor();
+    await page.getByText('1 place', { exact: true }).waitFor();
     assert.equal(await page.locator('.organization').count(), 1);
     await look(page, 'choose-typed');
     await choose(page, 'Cedarway Mutual');
     await look(page, 'share');
+    // The button is in reach without scrolling.
+    const button = await page.getByRole('button', { name: /^Agree and continue/ }).boundingBox();
+    assert.ok(button.y + button.height <= page.viewportSize().height, `the button ends at ${button.y + button.height}`);
     await press(page, /^Agree and continue/);
     // A wrong login is the source's to say.
     await page.fill('#user', 'nobody1');
@@ -145,7 +148,7 @@ const tests = {
     await ends(page, '/app/records');
     await page.getByText('access_token').first().waitFor();
     await page.goto(`${demo.base}/connect`);
-    await heading(page, 'You are done here');
+    await heading(page, 'You’re done here');
     await look(page, 'shared-over');
   },
 
@@ -175,7 +178,7 @@ const tests = {
     const page = await begin(await context({ javaScriptEnabled: false }));
     await page.fill('#q', 'lakeshore');
     await press(page, 'Search');
-    await page.getByText('1 organization', { exact: true }).waitFor();
+    await page.getByText('1 place', { exact: true }).waitFor();
     await choose(page, 'Lakeshore Health Plan');
     await press(page, /^Agree and continue/);
     await signIn(page, await demo.login(2));
@@ -185,9 +188,9 @@ const tests = {
   async 'a patient portal, found by its name'() {
     const page = await begin(await context());
     await page.getByLabel('Name of your plan or provider').pressSequentially('fernwood');
-    await page.getByText('1 organization', { exact: true }).waitFor();
+    await page.getByText('1 place', { exact: true }).waitFor();
     await choose(page, 'Fernwood Family Practice');
-    await page.getByText('gives records out only once').waitFor();
+    await page.getByText('gives out records only once').waitFor();
     await look(page, 'portal-share');
     await press(page, /^Agree and continue/);
     await signIn(page, await demo.login(2));
@@ -206,7 +209,7 @@ const tests = {
     const outlined = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
     assert.notEqual(outlined, 'none');
     await page.keyboard.type('hilltop');
-    await page.getByText('1 organization', { exact: true }).waitFor();
+    await page.getByText('1 place', { exact: true }).waitFor();
     await page.keyboard.press('Tab');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
@@ -225,7 +228,7 @@ const tests = {
     await heading(page, 'Where are your records?');
     await page.locator('#q').pressSequentially('hilltop');
     arrive();
-    await page.getByText('1 organization', { exact: true }).waitFor();
+    await page.getByText('1 place', { exact: true }).waitFor();
   },
 
   async 'cancelled'() {
@@ -236,7 +239,7 @@ const tests = {
     await page.getByText('User cancelled the consent flow').waitFor();
     // Who goes back there finds the way to the application.
     await page.goto(`${demo.base}/connect`);
-    await heading(page, 'This page is no longer open');
+    await heading(page, 'This page isn’t open any more');
     await look(page, 'cancelled-over');
     await page.getByRole('link', { name: 'Go back to Sample application' }).click();
     await ends(page, '/');
@@ -248,9 +251,9 @@ const tests = {
     await choose(page, 'Lakeshore Health Plan');
     await press(page, /^Agree and continue/);
     await signIn(page, await demo.login(3), 'Do not share');
-    await heading(page, 'Lakeshore Health Plan did not share your records');
+    await heading(page, 'Lakeshore Health Plan didn’t share your records');
     await look(page, 'refused');
-    await press(page, 'Choose another organization');
+    await press(page, 'Choose another place');
     await choose(page, 'Riverbend Medical Center');
     await press(page, /^Agree and continue/);
     // A box that is left out is a scope that is not granted.
@@ -266,7 +269,7 @@ const tests = {
     const page = await begin(await context(), 'ial2');
     // The tenth person was seen nowhere.
     await verify(page, await demo.login(10));
-    await heading(page, 'No records were found for you');
+    await heading(page, 'We found no records for you');
     await look(page, 'no-records');
     await press(page, /without sharing$/);
     await ends(page, '/app/callback');
@@ -279,7 +282,7 @@ const tests = {
     await choose(page, 'Lakeshore Health Plan');
     await press(page, /^Agree and continue/);
     await signIn(page, await demo.login(5));
-    await heading(page, 'Lakeshore Health Plan cannot be reached');
+    await heading(page, 'We can’t reach Lakeshore Health Plan');
     await look(page, 'down');
     await demo.turn('lakeshore', { fail_token: false });
     await press(page, 'Try Lakeshore Health Plan again');
@@ -342,9 +345,9 @@ const tests = {
     const newer = await begin(one);
     await heading(newer, 'Where are your records?');
     await press(older, /^Lakeshore/);
-    await heading(older, 'You went on in another window');
+    await heading(older, 'You continued in another window');
     await look(older, 'two-windows');
-    await older.getByRole('link', { name: 'Go on in the newest one' }).click();
+    await older.getByRole('link', { name: 'Continue in the newest one' }).click();
     await choose(older, 'Cedarway Mutual');
   },
 
@@ -372,14 +375,14 @@ const tests = {
     await heading(page, 'Find your records by your details');
     await look(page, 'details');
     await press(page, 'Search');
-    await page.getByText('There is something to correct').waitFor();
+    await page.getByText('There’s something to correct').waitFor();
     assert.equal(await page.evaluate(() => document.activeElement.id), 'summary');
     await look(page, 'details-wrong');
     await page.getByLabel('First name').fill('No');
     await page.getByLabel('Last name').fill('Body');
-    await page.getByLabel('Date of birth').fill('1980-12-31');
+    await page.getByLabel('Month').fill('1980-12-31');
     await press(page, 'Search');
-    await heading(page, 'No records were found for you');
+    await heading(page, 'We found no records for you');
     await look(page, 'nobody');
     await press(page, /without sharing$/);
     await ends(page, '/app/callback');
@@ -389,14 +392,14 @@ const tests = {
   async 'a facility by its name, and by details there'() {
     const page = await begin(await context(), 'search');
     await page.getByLabel('Name of your plan or provider').pressSequentially('northfield');
-    await page.getByText('1 organization', { exact: true }).waitFor();
+    await page.getByText('1 place', { exact: true }).waitFor();
     await press(page, /^Northfield Hospital/);
     await heading(page, 'Find your records at Northfield Hospital');
     await look(page, 'details-at');
     const { given, family, birthDate } = await demo.person(1);
     await page.getByLabel('First name').fill(given);
     await page.getByLabel('Last name').fill(family);
-    await page.getByLabel('Date of birth').fill(birthDate);
+    await page.getByLabel('Month').fill(birthDate);
     await press(page, 'Search');
     await heading(page, 'These places may have records of yours');
     assert.equal(await page.getByRole('checkbox').first().isChecked(), true);
@@ -408,7 +411,7 @@ const tests = {
 
   async 'an identity that is verified'() {
     const page = await begin(await context(), 'ial2');
-    await heading(page, 'First, show that it is you');
+    await heading(page, 'First, show that it’s you');
     await look(page, 'identity');
     // The third person was seen at three places.
     await verify(page, await demo.login(3));
@@ -428,7 +431,7 @@ const tests = {
     await heading(page, 'Where are your records?');
     await page.context().clearCookies();
     await page.reload();
-    await heading(page, 'This page is no longer open');
+    await heading(page, 'This page isn’t open any more');
     await look(page, 'over');
     await page.goto(`${demo.base}/errors/session_timeout`);
     await heading(page, 'The session timed out');
@@ -438,7 +441,7 @@ const tests = {
   async 'a link that does not work'() {
     const page = await (await context()).newPage();
     await page.goto(`${demo.base}/oauth/authorize?client_id=x&redirect_uri=https://evil.example/`);
-    await heading(page, 'This link does not work');
+    await heading(page, 'This link doesn’t work');
     await look(page, 'untrusted');
   },
 
@@ -484,7 +487,7 @@ const tests = {
     await signIn(beside, await demo.login(8));
     await heading(beside, 'You can close this window');
     await beside.close();
-    await frame.getByRole('heading', { name: 'Your sources' }).waitFor();
+    await frame.getByRole('heading', { name: 'You’re connected' }).waitFor();
     await frame.getByRole('button', { name: /^Share with/ }).click();
     await ends(page, '/app/records');
   },
@@ -525,7 +528,7 @@ const tests = {
     const opened = page.waitForEvent('popup');
     const end = ended({ publishableKey: 'pk_test_nobodys' });
     const popup = await opened;
-    await heading(popup, 'This link does not work');
+    await heading(popup, 'This link doesn’t work');
     await popup.close();
     assert.deepEqual(await end, { error: null });
     await page.evaluate(() => { window.open = () => null; });
@@ -567,7 +570,7 @@ const tests = {
     assert.match(token, /^public_/);
     // In one browser one flow is under way: the window that was left behind says so.
     await press(one, /^Lakeshore Health Plan/);
-    await heading(one, 'You are done here');
+    await heading(one, 'You’re done here');
     // What the page closes itself is no news to it.
     const closed = one.waitForEvent('close');
     await page.evaluate(() => window.one.close());

@@ -101,10 +101,10 @@ fn a_secret_of_odd_letters_is_taken_in_the_sources_way() {
 #[test]
 fn the_error_that_a_source_sends_a_patient_back_with_is_named() {
     for (error, heading) in [
-        ("invalid_scope", "does not accept this service"),
-        ("unauthorized_client", "does not accept this service"),
-        ("access_denied", "did not share your records"),
-        ("server_error", "cannot be reached"),
+        ("invalid_scope", "doesn’t accept this service"),
+        ("unauthorized_client", "doesn’t accept this service"),
+        ("access_denied", "didn’t share your records"),
+        ("server_error", "We can’t reach "),
     ] {
         let world = World::new();
         world.payer.turn("lakeshore", &json!({"consent_error": error}));
@@ -133,7 +133,7 @@ fn a_source_whose_records_cannot_be_read_is_not_gone_to() {
         let mut browser = world.enter(&[("svc_endpoint_id", "lakeshore")]);
         browser.press("share", &[]);
         let page = browser.follow();
-        assert!(page.text.contains("cannot be connected"), "{knobs}: {}", page.text);
+        assert!(page.text.contains("We can’t connect "), "{knobs}: {}", page.text);
         assert_eq!(world.states(), ["lakeshore OAUTH ERRORED"], "{knobs}");
     }
 }
@@ -146,7 +146,7 @@ fn a_secret_is_not_sent_to_an_origin_that_nobody_agreed_to() {
     let visit = Visit::of(&world.payer.person(0).user);
     let mut browser = world.enter(&[("svc_endpoint_id", "cedarway")]);
     let page = world.connect_as(&mut browser, &visit);
-    assert!(page.text.contains("cannot be reached"), "{}", page.text);
+    assert!(page.text.contains("We can’t reach "), "{}", page.text);
     assert_eq!(world.payer.requests("cedarway")["token"], 0);
     let elsewhere = world.payer.base.replace("127.0.0.1", "localhost");
     world

@@ -24,7 +24,7 @@ pub(super) fn verified<'b>(world: &World, browser: &'b mut Browser, person: u64)
 fn a_verified_patient_connects_the_places_that_were_found() {
     let world = World::new();
     let mut browser = world.enter(&[IDENTITY]);
-    assert_eq!(browser.page.heading(), "First, show that it is you");
+    assert_eq!(browser.page.heading(), "First, show that it’s you");
     // The third person was seen at three places.
     let page = verified(&world, &mut browser, 2);
     assert_eq!(page.heading(), "These places have records of yours", "{}", page.text);
@@ -58,7 +58,7 @@ fn a_verified_patient_whom_nobody_knows_ends_without_records() {
     let mut browser = world.enter(&[IDENTITY]);
     // The tenth person was seen nowhere.
     let page = verified(&world, &mut browser, 9);
-    assert_eq!(page.heading(), "No records were found for you", "{}", page.text);
+    assert_eq!(page.heading(), "We found no records for you", "{}", page.text);
     let page = browser.press("leave", &[]);
     assert_eq!(page.answer("error").as_deref(), Some("access_denied"));
     assert_eq!(
@@ -94,7 +94,7 @@ fn who_is_not_verified_gets_no_further() {
         browser.ask("POST", &format!("/connect/{action}"), Some(&fields));
         assert_eq!(
             browser.follow().heading(),
-            "First, show that it is you",
+            "First, show that it’s you",
             "{action}: {}",
             browser.page.text
         );
@@ -111,14 +111,14 @@ fn who_does_not_agree_at_the_identity_provider_may_try_again() {
     let back = world.payer.visit(there.as_str(), &visit);
     browser.go(back.as_str());
     assert!(
-        browser.page.text.contains("Your identity was not verified"),
+        browser.page.text.contains("We couldn’t confirm that it’s you"),
         "{}",
         browser.page.text
     );
     // The page said "{} did not confirm who you are."
     let text = browser.page.text.clone();
     assert!(
-        text.contains("Truename Identity did not confirm who you are") && !text.contains('{'),
+        text.contains("Truename Identity didn’t confirm who you are") && !text.contains('{'),
         "{text}"
     );
     world
@@ -138,7 +138,7 @@ fn an_identity_provider_that_does_not_answer_is_named() {
     browser.send("identity", &[("provider", "truename")]);
     let text = browser.page.text.clone();
     assert!(
-        text.contains("Truename Identity cannot be reached") && !text.contains('{'),
+        text.contains("We can’t reach Truename Identity") && !text.contains('{'),
         "{text}"
     );
 }

@@ -10,7 +10,7 @@ fn who_has_shared_and_goes_back_is_told_so_and_led_to_the_application() {
     let mut browser = world.enter(&[("svc_endpoint_id", "lakeshore")]);
     assert!(world.connect(&mut browser).answer("code").is_some());
     let page = browser.go("/connect");
-    assert_eq!((page.status, page.heading().as_str()), (410, "You are done here"));
+    assert_eq!((page.status, page.heading().as_str()), (410, "You’re done here"));
     assert!(
         page.text.contains(r#"<a class="button" href="https://app.example/">"#),
         "{}",
@@ -34,7 +34,7 @@ fn who_has_shared_nothing_can_begin_again_at_the_application() {
         let page = browser.go("/connect");
         assert_eq!(
             (page.status, page.heading().as_str()),
-            (410, "This page is no longer open")
+            (410, "This page isn’t open any more")
         );
         assert!(
             page.text.contains("Nothing was shared with Well &#38; &#60;b&#62;Good"),
@@ -66,11 +66,10 @@ fn who_comes_from_nowhere_is_told_where_to_begin() {
         let page = browser.go("/connect");
         assert_eq!(
             (page.status, page.heading().as_str()),
-            (410, "This page is no longer open")
+            (410, "This page isn’t open any more")
         );
         assert!(
-            page.text
-                .contains("go back to the application or website that sent you"),
+            page.text.contains("go back to the app or website that sent you"),
             "{}",
             page.text
         );
@@ -99,7 +98,7 @@ fn a_form_of_an_older_window_leads_to_the_newest() {
     let page = browser.press("choose", &[("endpoint", "lakeshore")]);
     assert_eq!(
         (page.status, page.heading().as_str()),
-        (403, "You went on in another window")
+        (403, "You continued in another window")
     );
     // Nothing is wrong, so nothing is shown as that.
     assert!(

@@ -147,7 +147,7 @@ fn a_frame_opens_the_source_in_a_window_and_goes_on_when_that_is_done() {
     assert_eq!(window.go(back.as_str()).heading(), "You can close this window");
     assert_eq!(world.states(), ["lakeshore OAUTH AUTHORIZED"]);
     assert_ne!(frame.go("/connect/progress").text, mark);
-    assert_eq!(frame.go("/connect").heading(), "Your sources");
+    assert_eq!(frame.go("/connect").heading(), "You’re connected");
     let page = frame.press("finish", &[]);
     assert_eq!(page.behind("data-event=\""), "success");
     assert!(page.behind("data-token=\"").starts_with("public_"));
@@ -164,7 +164,7 @@ fn a_window_that_shares_the_frames_cookies_leaves_the_end_to_the_frame() {
         .location();
     let back = world.payer.log_in(there.as_str(), &world.payer.person(0).user);
     assert_eq!(frame.go(back.as_str()).heading(), "You can close this window");
-    assert_eq!(frame.go("/connect").heading(), "Your sources");
+    assert_eq!(frame.go("/connect").heading(), "You’re connected");
     assert_eq!(frame.press("finish", &[]).behind("data-event=\""), "success");
 }
 
@@ -250,5 +250,5 @@ fn a_ticket_opens_one_window() {
     );
     let back = world.payer.log_in(there.as_str(), &world.payer.person(0).user);
     assert_eq!(window.go(back.as_str()).heading(), "You can close this window");
-    assert_eq!(frame.go("/connect").heading(), "Your sources");
+    assert_eq!(frame.go("/connect").heading(), "You’re connected");
 }

@@ -39,15 +39,15 @@ fn of_many_organizations_the_first_are_shown_and_the_rest_found_by_name() {
     }
     let mut browser = world.enter(&[]);
     assert!(
-        browser.page.text.contains("More than 50 organizations"),
+        browser.page.text.contains("More than 50 places"),
         "{}",
         browser.page.text
     );
     assert_eq!(browser.page.values("endpoint").len(), 50);
     let page = browser.go("/connect/find?q=plan+4");
-    assert!(page.text.contains("More than 50 organizations"), "{}", page.text);
+    assert!(page.text.contains("More than 50 places"), "{}", page.text);
     let page = browser.go("/connect/find?q=plan+457");
-    assert!(page.text.contains("1 organization<"), "{}", page.text);
+    assert!(page.text.contains("1 place<"), "{}", page.text);
     assert_eq!(page.values("endpoint"), ["listed-457"]);
 }
 
@@ -167,5 +167,5 @@ fn pages_say_their_language_and_that_nobody_is_real_in_test_mode() {
     assert!(browser.page.text.contains("nobody in these records is real"));
     let live = world.enter(&[("client_id", &world.live)]);
     assert!(!live.page.text.contains("nobody in these records is real"));
-    assert!(live.page.text.contains("There is no organization to connect here yet."));
+    assert!(live.page.text.contains("There’s no place to connect here yet."));
 }

@@ -37,7 +37,7 @@ fn a_portal_is_found_signed_in_to_and_shared_once() {
     );
     let text = &browser.page.text;
     assert!(
-        text.contains("can see them for 24 hours") && text.contains("gives records out only once"),
+        text.contains("can see them for 24 hours") && text.contains("gives out records only once"),
         "{text}"
     );
     assert_eq!(world.states(), ["fernwood CREDENTIALS CREATED"]);
@@ -107,7 +107,7 @@ fn who_leaves_a_portal_for_another_source_or_is_refused_there_has_not_shared_it(
         ..Visit::of(&world.payer.person(0).user)
     };
     let page = world.connect_as(&mut browser, &refusing);
-    assert_eq!(page.heading(), "Fernwood Family Practice did not share your records");
+    assert_eq!(page.heading(), "Fernwood Family Practice didn’t share your records");
     browser.send("add", &[]);
     browser.send("choose", &[("endpoint", "fernwood")]);
     browser.press("share", &[]);

@@ -94,7 +94,7 @@ fn a_configuration_leads_nowhere_that_may_not_be_called() {
         let world = World::new();
         let mut browser = entered(&world, &rogue);
         browser.send("share", &[]);
-        assert_eq!(browser.page.heading(), "Rogue cannot be reached", "{name} {address}");
+        assert_eq!(browser.page.heading(), "We can’t reach Rogue", "{name} {address}");
         assert_eq!(world.states(), ["rogue OAUTH ERRORED"]);
     }
 }
@@ -111,7 +111,7 @@ fn a_configuration_that_redirects_into_the_network_or_without_end_is_none() {
         let world = World::new();
         let mut browser = entered(&world, &rogue);
         browser.send("share", &[]);
-        assert_eq!(browser.page.heading(), "Rogue cannot be reached", "{to}");
+        assert_eq!(browser.page.heading(), "We can’t reach Rogue", "{to}");
         // The statement, the configuration and the statement in its place, each with five redirects.
         assert!(rogue.asked().len() <= 18, "{}", rogue.asked().len());
     }
@@ -125,7 +125,7 @@ fn a_configuration_that_is_too_large_is_not_kept() {
     let world = World::new();
     let mut browser = entered(&world, &rogue);
     browser.send("share", &[]);
-    assert_eq!(browser.page.heading(), "Rogue cannot be reached");
+    assert_eq!(browser.page.heading(), "We can’t reach Rogue");
     assert_eq!(world.store().endpoint("rogue").unwrap().unwrap().configuration, None);
 }
 
@@ -138,7 +138,7 @@ fn a_token_is_asked_for_where_the_patient_was_sent_and_goes_nowhere_else() {
     let mut browser = entered(&world, &rogue);
     let state = sent(&mut browser);
     browser.go(&back(&[("state", &state), ("code", "c")]));
-    assert_eq!(browser.page.heading(), "Rogue cannot be reached");
+    assert_eq!(browser.page.heading(), "We can’t reach Rogue");
     assert!(other.asked().is_empty());
     assert!(
         rogue
@@ -152,15 +152,12 @@ fn a_token_is_asked_for_where_the_patient_was_sent_and_goes_nowhere_else() {
 fn what_is_no_grant_connects_nothing() {
     let long = "p".repeat(300);
     for (token, heading) in [
-        (json!({}), "Rogue cannot be reached"),
-        (json!({"access_token": "", "patient": "p"}), "Rogue cannot be reached"),
-        (
-            json!({"access_token": ["a"], "patient": "p"}),
-            "Rogue cannot be reached",
-        ),
+        (json!({}), "We can’t reach Rogue"),
+        (json!({"access_token": "", "patient": "p"}), "We can’t reach Rogue"),
+        (json!({"access_token": ["a"], "patient": "p"}), "We can’t reach Rogue"),
         (
             json!({"access_token": "a", "token_type": "mac", "patient": "p"}),
-            "Rogue cannot be reached",
+            "We can’t reach Rogue",
         ),
         (
             json!({"access_token": "a", "token_type": "Bearer"}),
@@ -208,7 +205,7 @@ fn what_is_no_grant_connects_nothing() {
         let shown = browser.page.heading();
         // The page's words for a missing Patient are its own.
         match heading {
-            "Rogue cannot be reached" => assert_eq!(shown, heading, "{token}"),
+            "We can’t reach Rogue" => assert_eq!(shown, heading, "{token}"),
             _ => assert_eq!(world.states(), ["rogue OAUTH BOUNCED"], "{token} {shown}"),
         }
         assert!(world.authorizations().iter().all(|one| one.source_patient.is_none()));

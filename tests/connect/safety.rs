@@ -156,7 +156,7 @@ fn an_answer_that_names_another_issuer_is_not_taken() {
         .extend_pairs(kept)
         .append_pair("iss", "https://evil.example");
     browser.go(mixed.as_str());
-    assert_eq!(browser.page.heading(), "Lakeshore Health Plan cannot be reached");
+    assert_eq!(browser.page.heading(), "We can’t reach Lakeshore Health Plan");
     assert_eq!(world.states(), ["lakeshore OAUTH ERRORED"]);
 }
 

@@ -58,7 +58,7 @@ fn each_source_is_listed_with_what_it_shares_and_for_how_long() {
         browser.page.text
     );
     assert!(
-        browser.page.text.contains("may go on receiving new records"),
+        browser.page.text.contains("can keep getting new records"),
         "{}",
         browser.page.text
     );
@@ -178,9 +178,9 @@ fn details_that_are_missing_or_wrong_are_named() {
     let mut browser = world.enter(&[SEARCH]);
     details(&mut browser);
     let odd = r#""><script>alert(1)</script>"#;
-    let page = browser.press("search", &[("given", odd), ("birth_date", "31.12.1980")]);
+    let page = browser.press("search", &[("given", odd), ("birth_date", "31.12.80")]);
     assert_eq!(page.status, 422);
-    assert!(page.text.contains("There is something to correct"));
+    assert!(page.text.contains("There’s something to correct"));
     assert!(page.text.contains("Enter your last name"));
     assert!(page.text.contains("Enter your date of birth"));
     assert!(!page.text.contains("Enter your first name"));
@@ -196,7 +196,7 @@ fn nobody_found_by_details_is_said_and_may_be_looked_for_again() {
     details(&mut browser);
     let fields = [("given", "No"), ("family", "Body"), ("birth_date", "1980-12-31")];
     browser.send("search", &fields);
-    assert_eq!(browser.page.heading(), "No records were found for you");
+    assert_eq!(browser.page.heading(), "We found no records for you");
     browser.send("details", &[]);
     assert_eq!(browser.page.values("family"), ["Body"]);
     browser.send("search", &fields);
@@ -221,7 +221,7 @@ fn a_record_locator_that_fails_is_said() {
         "search",
         &[("given", "A"), ("family", "B"), ("birth_date", "1980-12-31")],
     );
-    assert!(browser.page.text.contains("The search did not work"));
+    assert!(browser.page.text.contains("The search didn’t work"));
     assert_eq!(browser.page.values("family"), ["B"]);
 }
 
@@ -246,7 +246,7 @@ fn when_every_place_fails_the_application_is_told_of_a_server_error() {
     browser.send("search", &fields);
     let found = browser.page.values("facility");
     browser.send("facilities", &[("facility", &found[0])]);
-    assert!(browser.page.text.contains("None of your sources could be connected"));
+    assert!(browser.page.text.contains("We couldn’t connect any of your sources"));
     assert_eq!(world.states(), [format!("{} IAL1 ERRORED", found[0])]);
     let page = browser.press("finish", &[]);
     assert_eq!(page.answer("error").as_deref(), Some("server_error"));
@@ -270,7 +270,7 @@ fn a_refusal_after_something_is_connected_loses_nothing() {
     world.connect_as(&mut browser, &visit);
     assert_eq!(
         browser.page.heading(),
-        "Riverbend Medical Center did not share your records"
+        "Riverbend Medical Center didn’t share your records"
     );
     browser.send("hub", &[]);
     assert!(browser.press("finish", &[]).answer("code").is_some());
@@ -289,17 +289,14 @@ fn a_facility_is_found_by_its_name_and_connected_by_details() {
     let mut browser = world.enter(&[SEARCH]);
     let page = browser.go("/connect?q=northfield");
     assert!(
-        page.text.contains("1 organization") && page.text.contains("Northfield Hospital"),
+        page.text.contains("1 place") && page.text.contains("Northfield Hospital"),
         "{}",
         page.text
     );
     browser.send("choose", &[("endpoint", "northfield")]);
     assert_eq!(browser.page.heading(), "Find your records at Northfield Hospital");
     assert!(
-        browser
-            .page
-            .text
-            .contains("Northfield Hospital has no page to sign in at"),
+        browser.page.text.contains("Northfield Hospital has no sign-in page"),
         "{}",
         browser.page.text
     );
@@ -365,7 +362,7 @@ fn a_facility_that_nobody_is_found_at_is_named_and_another_way_is_open() {
     browser.send("choose", &[("endpoint", "eastgate")]);
     let fields = [("given", "No"), ("family", "Body"), ("birth_date", "1980-12-31")];
     browser.send("search", &fields);
-    assert_eq!(browser.page.heading(), "No records were found for you");
+    assert_eq!(browser.page.heading(), "We found no records for you");
     assert!(
         browser.page.text.contains("Neither Eastgate Clinic nor anybody else"),
         "{}",

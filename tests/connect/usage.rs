@@ -8,9 +8,9 @@ use super::world::World;
 use crate::harness::payer::{Visit, parameter};
 
 const SEARCH: (&str, &str) = ("svc_search_mode", "true");
-const ONGOING: &str = "may go on receiving new records without asking you again, until you or it ends this or it does not \
-                       renew its access for 90 days; then the records are deleted here.";
-const ONCE: &str = "can see them for 24 hours, then they are deleted here.";
+const ONGOING: &str = "can keep getting new records without asking you again. That ends when you or the app stop it, or when the app \
+                       doesn’t renew its access for 90 days. Then we delete our copy.";
+const ONCE: &str = "can see them for 24 hours. Then we delete our copy.";
 const DAY: i64 = 86_400;
 
 fn once(world: &World) -> Visit {
@@ -180,7 +180,7 @@ fn every_page_says_it_in_the_same_sentence() {
     browser.send("choose", &[("endpoint", "lakeshore")]);
     assert!(browser.page.text.contains(ONGOING), "{}", browser.page.text);
     assert!(
-        browser.page.text.contains("If you decline lasting access"),
+        browser.page.text.contains("If you say no to lasting access"),
         "{}",
         browser.page.text
     );

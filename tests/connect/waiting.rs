@@ -197,7 +197,7 @@ fn nobody_waits_for_ever() {
     let mark = browser.page.behind("data-mark=\"");
     world.store().clock().advance(90);
     assert_ne!(browser.go("/connect/progress").text, mark);
-    assert_eq!(browser.go("/connect").heading(), "Slow Plan cannot be reached");
+    assert_eq!(browser.go("/connect").heading(), "We can’t reach Slow Plan");
     let there = browser.press("share", &[]).location();
     assert!(there.as_str().starts_with(&slow.base), "{there}");
     assert_eq!(world.states(), ["slow OAUTH ABANDONED", "slow OAUTH AUTHORIZING"]);
@@ -240,7 +240,7 @@ fn a_frame_shows_that_the_window_beside_it_is_done_and_waits() {
     assert_ne!(frame.go("/connect/progress").text, mark);
     assert_eq!(frame.go("/connect").heading(), "Connecting to Slow Plan");
     slow.go.send(()).unwrap();
-    assert_eq!(frame.wait().heading(), "Your sources");
+    assert_eq!(frame.wait().heading(), "You’re connected");
     assert_eq!(frame.press("finish", &[]).behind("data-event=\""), "success");
 }
 

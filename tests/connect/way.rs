@@ -79,11 +79,11 @@ fn organizations_are_found_by_name_and_by_brand() {
         ("SENIOR+adv", "Lakeshore Health Plan"),
     ] {
         let page = browser.go(&format!("/connect?q={query}"));
-        assert!(page.text.contains("1 organization"), "{query}: {}", page.text);
+        assert!(page.text.contains("1 place"), "{query}: {}", page.text);
         assert!(page.text.contains(expected), "{query}: {}", page.text);
     }
     let nothing = browser.go("/connect?q=zzz");
-    assert!(nothing.text.contains("Nothing was found for “zzz”"));
+    assert!(nothing.text.contains("We found nothing for “zzz”"));
     // Places without a sign-in of their own are none to choose.
     assert!(!browser.go("/connect?q=north").text.contains("Northfield Hospital"));
 }
@@ -108,7 +108,7 @@ fn multiple_usage_at_an_endpoint_that_is_not_refreshable_becomes_one_time() {
     let world = World::new();
     let mut browser = world.enter(&[("svc_endpoint_id", "hilltop")]);
     assert!(
-        browser.page.text.contains("gives records out only once"),
+        browser.page.text.contains("gives out records only once"),
         "{}",
         browser.page.text
     );
@@ -120,15 +120,12 @@ fn multiple_usage_at_an_endpoint_that_is_not_refreshable_becomes_one_time() {
 fn what_a_source_does_not_have_is_not_said_to_be_shared() {
     let world = World::new();
     let plan = world.enter(&[("svc_endpoint_id", "lakeshore")]).page.text;
-    assert!(plan.contains("coverage and claims with what was paid"), "{plan}");
-    assert!(
-        !plan.contains("immunizations") && !plan.contains("test results"),
-        "{plan}"
-    );
-    assert!(!plan.contains("Not every organization"), "{plan}");
+    assert!(plan.contains("coverage and claims and what was paid"), "{plan}");
+    assert!(!plan.contains("vaccines") && !plan.contains("test results"), "{plan}");
+    assert!(!plan.contains("Not every place"), "{plan}");
     let provider = world.enter(&[("svc_endpoint_id", "riverbend")]).page.text;
     assert!(
-        provider.contains("immunizations") && provider.contains("test results"),
+        provider.contains("vaccines") && provider.contains("test results"),
         "{provider}"
     );
     assert!(
@@ -168,12 +165,12 @@ fn whoever_goes_back_in_the_browser_finds_the_organizations_until_one_is_connect
 fn how_long_records_are_shared_is_said_in_plain_words() {
     let world = World::new();
     let ongoing = world.enter(&[("svc_endpoint_id", "lakeshore")]).page.text;
-    assert!(ongoing.contains("may go on receiving new records"), "{ongoing}");
+    assert!(ongoing.contains("can keep getting new records"), "{ongoing}");
     assert!(ongoing.contains("After 90 days"), "{ongoing}");
     let changes = [("svc_endpoint_id", "lakeshore"), ("scope", "launch/patient")];
     let once = world.enter(&changes).page.text;
     assert!(once.contains("can see them for 24 hours"), "{once}");
-    assert!(!once.contains("gives records out only once"), "{once}");
+    assert!(!once.contains("gives out records only once"), "{once}");
 }
 
 #[test]
@@ -229,7 +226,7 @@ fn a_refusal_at_the_source_bounces_and_may_be_tried_again() {
         ..Visit::of(&world.payer.person(0).user)
     };
     let page = world.connect_as(&mut browser, &visit);
-    assert_eq!(page.heading(), "Lakeshore Health Plan did not share your records");
+    assert_eq!(page.heading(), "Lakeshore Health Plan didn’t share your records");
     assert_eq!(world.states(), ["lakeshore OAUTH BOUNCED"]);
     assert!(world.connect(&mut browser).answer("code").is_some());
     assert_eq!(
@@ -244,7 +241,7 @@ fn a_source_that_fails_is_an_error_and_another_one_may_be_chosen() {
     let mut browser = world.enter(&[]);
     browser.send("choose", &[("endpoint", "lakeshore")]);
     let page = world.connect(&mut browser);
-    assert_eq!(page.heading(), "Lakeshore Health Plan cannot be reached");
+    assert_eq!(page.heading(), "We can’t reach Lakeshore Health Plan");
     assert_eq!(world.states(), ["lakeshore OAUTH ERRORED"]);
     browser.send("add", &[]);
     browser.send("choose", &[("endpoint", "riverbend")]);
@@ -261,6 +258,6 @@ fn a_source_that_cannot_be_reached_is_said_before_anybody_is_sent_there() {
     let mut browser = world.enter(&[("svc_endpoint_id", "lakeshore")]);
     world.payer = Payer::start(1);
     let page = browser.send("share", &[]);
-    assert_eq!(page.heading(), "Lakeshore Health Plan cannot be reached");
+    assert_eq!(page.heading(), "We can’t reach Lakeshore Health Plan");
     assert_eq!(world.states(), ["lakeshore OAUTH ERRORED"]);
 }

@@ -10,6 +10,7 @@ use tabularium::consent::{
     Actor, Authorization, AuthorizationType, Clock, Consent, EndpointStatus, IdentityProvider, NewApplication,
     NewEndpoint, Organization, Store,
 };
+use tabularium::http::Pages;
 use tabularium::lake::Mode;
 use tabularium::sandbox::payer::{CLIENT_ID, Kind, ORGANIZATIONS};
 
@@ -46,7 +47,22 @@ impl World {
 
     /// A service whose clock stands at the machine's time, since the sandbox goes by that.
     fn with(payer: Payer, interim: Duration) -> World {
-        let server = Server::starting_at(Clock::at(chrono::Utc::now().timestamp()), interim);
+        World::on(
+            payer,
+            Server::starting_at(Clock::at(chrono::Utc::now().timestamp()), interim),
+        )
+    }
+
+    /// One whose pages look and speak like this.
+    pub(crate) fn showing(pages: Pages) -> World {
+        let clock = Clock::at(chrono::Utc::now().timestamp());
+        World::on(
+            Payer::start(12),
+            Server::showing(clock, Duration::from_secs(3_600), pages),
+        )
+    }
+
+    fn on(payer: Payer, server: Server) -> World {
         let new = NewApplication {
             id: Some("app"),
             name: "Well & <b>Good</b>",

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tabularium::consent::{Clock, LOCAL_APPLICATION, Store, Tokens};
 use tabularium::fhir::search_parameter::SearchParameters;
-use tabularium::http::{Limits, Options, ServeError, Service, serve};
+use tabularium::http::{Limits, Options, Pages, ServeError, Service, serve};
 use tabularium::ingest::{self, Session};
 use tabularium::lake::{Lake, Mode};
 use tabularium::sync::client::{Client, Guard, HttpLimits};
@@ -188,6 +188,29 @@ impl Server {
         clock: Clock,
         base_url: Option<&str>,
     ) -> Server {
+        let pages = Pages::default();
+        Server::with_pages(folder, lake, limits, (terminology, explain), clock, base_url, pages)
+    }
+
+    /// A server over an empty lake whose pages look and speak like this.
+    pub(crate) fn showing(clock: Clock, interim: Duration, pages: Pages) -> Server {
+        let (folder, lake) = stored(&[]);
+        let limits = Limits {
+            interim,
+            ..Limits::default()
+        };
+        Server::with_pages(folder, lake, limits, (Arc::default(), false), clock, None, pages)
+    }
+
+    fn with_pages(
+        folder: tempfile::TempDir,
+        lake: Lake,
+        limits: Limits,
+        (terminology, explain): (Arc<Terminology>, bool),
+        clock: Clock,
+        base_url: Option<&str>,
+        pages: Pages,
+    ) -> Server {
         let store = Arc::new(Store::open(folder.path(), clock).unwrap());
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -208,6 +231,7 @@ impl Server {
             explain,
             console: true,
             sources: Client::new(Guard::Private, HttpLimits::default()).unwrap(),
+            pages,
         })
         .unwrap();
         let (stop, stopped) = oneshot::channel::<()>();

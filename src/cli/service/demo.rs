@@ -13,6 +13,7 @@ use super::super::terminal::failure::Failure;
 use super::super::terminal::manner::quietly;
 use super::console;
 use super::logging::{self, LogFormat};
+use super::page_args::PageArgs;
 use super::playground::{self, Playground};
 use super::rates::RateArgs;
 use super::serve::{newest, parameters, serve, sources};
@@ -54,6 +55,8 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     patients: u64,
     #[command(flatten)]
+    pages: PageArgs,
+    #[command(flatten)]
     rates: RateArgs,
 }
 
@@ -64,6 +67,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         sandbox_listen,
         data,
         patients,
+        pages,
         rates,
     } = arguments;
     let (listener, base_url) = listen(&address, "--listen")?;
@@ -114,6 +118,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
             console: true,
             // The sandbox's organizations lie on this machine.
             sources: sources(true)?,
+            pages: pages.pages()?,
         },
         Settings {
             knowledge: newest(terminology, plans::open(&data)?),

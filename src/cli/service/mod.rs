@@ -13,6 +13,7 @@ pub(super) mod keys;
 pub(super) mod log_writer;
 pub(super) mod logging;
 pub(super) mod mode;
+pub(super) mod page_args;
 pub(super) mod playground;
 pub(super) mod rates;
 pub(super) mod receipt;

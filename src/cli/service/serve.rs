@@ -11,6 +11,7 @@ use super::super::terminal::failure::Failure;
 use super::base_url;
 use super::log_writer;
 use super::logging::{self, LogFormat};
+use super::page_args::PageArgs;
 use super::rates::RateArgs;
 use super::upkeep::Upkeep;
 use crate::consent::{Application, Clock, Endpoint, EndpointStatus, Error, Key, Store};
@@ -72,6 +73,8 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "URL")]
     binary_host: Vec<String>,
     #[command(flatten)]
+    pages: PageArgs,
+    #[command(flatten)]
     rates: RateArgs,
     /// What log lines look like; RUST_LOG says how many there are
     #[arg(long, value_enum, default_value_t)]
@@ -95,6 +98,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
     let signed = signed.collect::<Result<Vec<String>, Failure>>()?;
     let base_url = args.base_url.as_deref().map_or(Ok(local), base_url::checked)?;
     logging::start(args.log_format);
+    let pages = args.pages.pages()?;
     // Whoever reads the line may make a token for the address at once.
     store.set_base_url(&base_url).map_err(Failure::other)?;
     println!("Serving {} at {base_url}/fhir", args.data.display());
@@ -114,6 +118,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
             explain: args.allow_explain,
             console: args.console,
             sources: sources(args.allow_private_sources)?.with_signed_documents(signed.iter().map(String::as_str)),
+            pages,
         },
         Settings {
             jobs: args.syncs.into(),

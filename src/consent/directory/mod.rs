@@ -7,3 +7,4 @@ pub(super) mod dialect;
 pub(super) mod endpoint;
 pub(super) mod endpoint_search;
 pub(super) mod identity;
+pub(super) mod profile;

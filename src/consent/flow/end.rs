@@ -2,6 +2,7 @@
 
 use rusqlite::Transaction;
 
+use super::progress::Step;
 use super::request::Door;
 use super::session::{Flow, FlowError, SessionKey};
 use super::steps::leave_open;
@@ -9,6 +10,7 @@ use crate::consent::access::grant::{NewCode, issue_code, issue_public_token};
 use crate::consent::error::Error;
 use crate::consent::log::audit::Actor;
 use crate::consent::moves::end;
+use crate::consent::record::Authorization;
 use crate::consent::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
 use crate::consent::store::Store;
 
@@ -69,6 +71,22 @@ impl Store {
             leave_open(transaction, now, flow)?;
             abandon(transaction, now, flow)?;
             Ok(flow.clone())
+        })
+    }
+
+    /// The patient takes one source out again before they finish: what it granted is given back.
+    pub fn remove_source(&self, key: SessionKey, endpoint: &str) -> Result<(), FlowError> {
+        self.step_flow(key, |transaction, now, flow| {
+            if flow.progress.step != Step::Hub {
+                return Err(FlowError::Stale);
+            }
+            let granted =
+                |one: &&mut Authorization| one.endpoint == endpoint && one.state == AuthorizationState::Authorized;
+            let one = flow.authorizations.iter_mut().find(granted).ok_or(FlowError::Stale)?;
+            let event = AuthorizationEvent::Revoked;
+            end(transaction, now, Actor::Patient, &flow.consent, one, event)?;
+            flow.progress.go(Step::Hub);
+            Ok(())
         })
     }
 

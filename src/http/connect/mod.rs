@@ -4,8 +4,14 @@
 //! stands; what changes something is a POST with a token of the session's own, which leads to the page again. Where a
 //! session may go from where it stands is decided in `consent::flow`; how sources are asked, in `sync::client`.
 
+mod brand;
 mod flow;
+mod language;
 mod page;
+mod pages;
 mod routes;
 
+pub use brand::{Branding, BrandingError};
+pub use language::{LanguageError, Languages};
+pub use pages::Pages;
 pub(super) use routes::routes;

@@ -8,6 +8,7 @@ use super::flow::{actions, callback, entry};
 use super::page::{asset, codes, shown};
 use crate::http::routes::{Operation, Route, schema};
 
+const LOCALES: &str = "languages of the pages as BCP 47 names them, the best one first, with spaces between them";
 const HTML: &[&str] = &["text/html"];
 
 /// Every route by which a patient comes into the flow, goes through it and leaves.
@@ -45,11 +46,16 @@ pub(in crate::http) fn routes() -> Vec<Route> {
         Route::at("/connect/callback/{endpoint}").also_get(callback::from_source),
         Route::at("/connect/identity/{provider}").also_get(callback::from_provider),
         Route::at("/connect/assets/{name}").also_get(asset::asset),
+        Route::at("/connect/brand.css").also_get(asset::brand_style),
+        Route::at("/connect/brand/logo").also_get(asset::brand_logo),
+        Route::at("/connect/logo/application/{id}").also_get(asset::application_logo),
+        Route::at("/connect/logo/organization/{id}").also_get(asset::organization_logo),
         form("/connect/choose", actions::choose),
         form("/connect/share", actions::share),
         form("/connect/window", actions::window),
         form("/connect/add", actions::add),
         form("/connect/hub", actions::hub),
+        form("/connect/remove", actions::remove),
         form("/connect/places", actions::found),
         form("/connect/details", actions::details),
         form("/connect/search", actions::search),
@@ -108,6 +114,7 @@ fn authorize(id: &'static str, external_id: bool) -> Operation {
             only_true("verify the patient's identity and look their providers up"),
         )
         .query("svc_search_mode", only_true("let the patient connect several sources"))
+        .query("ui_locales", text(LOCALES))
         .query(
             "svc_resume",
             only_true("go on where this browser left the same request"),
@@ -147,6 +154,7 @@ fn link_start() -> Operation {
         )
         .query("svc_external_id", text("the application's identifier for the user"))
         .query("svc_endpoint_id", text("the endpoint to connect without a choice"))
+        .query("ui_locales", text(LOCALES))
         .query("svc_ial2_mode", text("true, or left out"))
         .query("svc_search_mode", text("true, or left out"))
         .query("svc_hint_first_name", text("with svc_search_mode"))

@@ -2,12 +2,15 @@
 //
 // Options: publishableKey; user {externalId}; onSuccess(public_token); onExit({error, error_description} or null);
 // usage 'ONE_TIME' (default) or 'MULTIPLE'; endpointId; searchMode, ial2Mode (true); hints {firstName, lastName, dob};
+// language, a BCP 47 tag, for the pages (default: the reader's);
 // display 'popup' (default) or 'iframe', and for the latter a container element (default: a layer over the page) and the frame's title.
 (() => {
   'use strict';
   const script = document.currentScript;
   const base = script.src.replace(/\/link\/v1\/link\.js([?#].*)?$/, '');
   const service = new URL(base).origin;
+  // The component's own words, by language. The service fills them in.
+  const texts = { /* texts */ };
   const nothing = () => {};
   let last = null;
 
@@ -16,6 +19,7 @@
     const add = (name, value) => { if (value !== undefined && value !== null && value !== '') query.set(name, String(value)); };
     add('display', options.display);
     add('usage', options.usage);
+    add('ui_locales', options.language);
     add('svc_external_id', options.user && options.user.externalId);
     add('svc_endpoint_id', options.endpointId);
     if (options.searchMode) add('svc_search_mode', 'true');
@@ -34,10 +38,22 @@
     return window.open(url, '_blank', `popup,width=${width},height=${height},left=${left},top=${top}`);
   };
 
-  const layer = (url, container, title) => {
+  // The words of the language that the page asks for, or that its reader likes best.
+  const spoken = (language) => {
+    for (const wanted of [language, ...(language ? [] : navigator.languages || []), 'en']) {
+      for (let tag = wanted || ''; tag; tag = tag.slice(0, Math.max(0, tag.lastIndexOf('-')))) {
+        const found = Object.keys(texts).find((known) => known.toLowerCase() === tag.toLowerCase());
+        if (found) return texts[found];
+      }
+    }
+    return texts.en;
+  };
+
+  const layer = (url, { container, title, language }) => {
+    const words = spoken(language);
     const frame = document.createElement('iframe');
     frame.src = url;
-    frame.title = title || 'Connect your health records';
+    frame.title = title || words.title;
     frame.style.cssText = 'border:0;width:100%;height:100%;min-height:38rem;color-scheme:normal';
     if (container) {
       container.append(frame);
@@ -49,8 +65,8 @@
     // The way out where the frame has none: it may show nothing at all, and keys that are pressed in it stay there.
     const leave = document.createElement('button');
     leave.type = 'button';
-    leave.textContent = 'Close';
-    leave.style.cssText = 'display:block;margin:0 0 0 auto;padding:0 1rem;height:2.75rem;border:0;background:none;color:inherit;font:inherit;cursor:pointer';
+    leave.textContent = words.close;
+    leave.style.cssText = 'display:block;margin-block:0;margin-inline:auto 0;padding:0 1rem;height:2.75rem;border:0;background:none;color:inherit;font:inherit;cursor:pointer';
     leave.addEventListener('click', () => dialog.close());
     frame.style.height = 'calc(100% - 2.75rem)';
     frame.style.minHeight = '0';
@@ -98,7 +114,7 @@
       addEventListener('message', state.hear);
       running = state;
       if (options.display === 'iframe') {
-        const shown = layer(url, options.container, options.title);
+        const shown = layer(url, options);
         state.window = shown.frame.contentWindow;
         state.remove = shown.remove;
         if (shown.dialog) shown.dialog.addEventListener('close', () => { if (running === state) { stop(); onExit(null); } });

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{applicants, change, create, keys, list};
+use super::{applicants, change, create, keys, list, profile};
 use crate::cli::terminal::failure::Failure;
 
 /// Register applications, and say what is theirs: keys, redirect URIs, origins, how often their patients' records are
@@ -18,6 +18,7 @@ pub(in crate::cli) struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Create(create::Args),
+    Set(profile::SetArgs),
     List(list::Args),
     RotateKeys(keys::Args),
     AddRedirect(change::RedirectArgs),
@@ -33,6 +34,7 @@ enum Command {
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     match arguments.command {
         Command::Create(arguments) => create::run(arguments),
+        Command::Set(arguments) => profile::set(&arguments),
         Command::List(arguments) => list::run(&arguments),
         Command::RotateKeys(arguments) => keys::run(&arguments),
         Command::AddRedirect(arguments) => change::add_redirect(&arguments),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::keys::{SHOWN_ONCE, shown};
+use super::profile::ProfileArgs;
 use crate::cli::service::data_store::{open, open_or_create, refused};
 use crate::cli::terminal::columns::{plain, time};
 use crate::cli::terminal::failure::Failure;
@@ -37,6 +38,8 @@ pub(super) struct Args {
     /// How often records that patients share for good are fetched anew
     #[arg(long, value_name = "FREQUENCY", value_parser = frequency, default_value = "off")]
     sync: SyncFrequency,
+    #[command(flatten)]
+    profile: ProfileArgs,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -63,6 +66,7 @@ pub(super) fn frequency(text: &str) -> Result<SyncFrequency, String> {
 
 /// Registers it and prints its keys.
 pub(super) fn run(arguments: Args) -> Result<(), Failure> {
+    let logo = arguments.profile.logo()?;
     let store = open_or_create(&arguments.data)?;
     let new = NewApplication {
         id: arguments.id.as_deref(),
@@ -73,6 +77,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         ..NewApplication::default()
     };
     let (made, keys) = store.create_application(&new, Actor::Operator).map_err(refused)?;
+    arguments.profile.apply(&store, &made.id, logo.as_ref().map(Some))?;
     if arguments.json {
         let keys: Vec<_> = keys.iter().map(super::keys::json).collect();
         let object = json!({

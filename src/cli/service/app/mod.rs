@@ -6,5 +6,6 @@ mod command;
 mod create;
 mod keys;
 mod list;
+mod profile;
 
 pub(in crate::cli) use command::{Args, run};

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{add, check, identity, list};
+use super::{add, check, identity, list, organization};
 use crate::cli::terminal::failure::Failure;
 
 /// The directory of sources that patients can connect
@@ -20,6 +20,7 @@ enum Command {
     List(list::Args),
     Check(check::Args),
     SetStatus(check::StatusArgs),
+    Organization(organization::Args),
     IdentityProvider(identity::ProviderArgs),
     RecordLocator(identity::LocatorArgs),
 }
@@ -31,6 +32,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         Command::List(arguments) => list::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::SetStatus(arguments) => check::set_status(&arguments),
+        Command::Organization(arguments) => organization::run(&arguments),
         Command::IdentityProvider(arguments) => identity::save_provider(&arguments),
         Command::RecordLocator(arguments) => identity::save_locator(&arguments),
     }

@@ -6,6 +6,7 @@ mod command;
 mod findings;
 mod identity;
 mod list;
+mod organization;
 mod source;
 
 pub(in crate::cli) use command::{Args, run};

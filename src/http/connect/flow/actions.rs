@@ -5,15 +5,16 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
+use chrono::{TimeZone, Utc};
 
+use super::super::language::{self, Texts};
 use super::super::page::answer::with_cookie;
 use super::super::page::ending::{Denial, denied, ended};
-use super::super::page::texts::Texts;
 use super::super::page::view::Wrong;
 use super::super::page::{notice, shown};
+use super::birth_date::{self, NoBirthDate};
 use super::meanwhile::meanwhile;
 use super::parameters::Parameters;
-use super::request::is_date;
 use super::travel::{departure, stepped, to_provider, to_session, to_source};
 use super::visit::{Visit, fields, form, stored};
 use super::{cookie, places, ticket};
@@ -59,6 +60,8 @@ action!(/// `POST /connect/add`: to the organizations.
     add, added);
 action!(/// `POST /connect/hub`: to the sources that are connected.
     hub, to_hub);
+action!(/// `POST /connect/remove`: one of the sources that are connected.
+    remove, removed);
 action!(/// `POST /connect/places`: to the places that were found.
     found, to_places);
 action!(/// `POST /connect/details`: to the search by details.
@@ -83,7 +86,7 @@ async fn chosen(service: &Arc<Service>, visit: Visit, form: Parameters) -> Resul
     let (key, mode) = (visit.key(), visit.flow.consent.mode);
     // A button that was pressed twice chooses once.
     let chosen = matches!(&visit.flow.progress.step, Step::Share { endpoint } if *endpoint == id);
-    if chosen || !is_choosing(&visit.flow) {
+    if chosen || !(is_choosing(&visit.flow) || tries_again(&visit.flow, &id)) {
         return Ok(to_session(service));
     }
     let by_details = shown::finds_by_details(service, &visit).await?;
@@ -106,6 +109,12 @@ pub(in crate::http::connect) fn is_choosing(flow: &Flow) -> bool {
         Step::Choose | Step::Share { .. } | Step::Away { .. } | Step::Waiting { .. } | Step::Trouble { .. }
     );
     step && may_choose(flow)
+}
+
+/// Whether a source is one that failed before, tried again beside those that are connected.
+fn tries_again(flow: &Flow, endpoint: &str) -> bool {
+    let failed = flow.errored().any(|one| one.endpoint == endpoint);
+    flow.progress.step == Step::Hub && flow.request.way != Way::Choose && failed && may_choose(flow)
 }
 
 /// Whether the patient chooses organizations: not where the application named the only one, and not before they have
@@ -172,7 +181,7 @@ async fn beside(service: &Arc<Service>, visit: &Visit, step: Step) -> Result<Res
 /// says whose it is; from then on a cookie of its own does.
 pub(in crate::http::connect) async fn window(State(service): State<Arc<Service>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let t = Texts::of(&parts.headers);
+    let t = language::of(&service, &parts.headers);
     // Another site that knows a ticket must not send its own visitors to a source with it.
     if !is_from_own_page(&parts.headers, &service.base_url) {
         return notice::stale_window(&service, t);
@@ -250,6 +259,12 @@ async fn to_hub(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<R
     }
 }
 
+async fn removed(service: &Arc<Service>, visit: Visit, form: Parameters) -> Result<Response, Error> {
+    let (key, endpoint) = (visit.key(), form.sole("endpoint").unwrap_or_default().to_owned());
+    let taken = stored(service, move |service| service.store.remove_source(key, &endpoint));
+    stepped(service, taken.await?.map(|()| to_session(service)))
+}
+
 async fn to_places(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {
     match visit.flow.progress.places.is_empty() {
         true => Ok(to_session(service)),
@@ -275,16 +290,27 @@ async fn searched(service: &Arc<Service>, visit: Visit, form: Parameters) -> Res
         return Ok(to_session(service));
     }
     let field = |name: &str| form.sole(name).unwrap_or_default().trim().to_owned();
+    let t = visit.texts;
+    let typed = ["birth_day", "birth_month", "birth_year"].map(field);
+    let [day, month, year] = typed.each_ref().map(String::as_str);
+    let order = birth_date::order(t.date_order);
+    let today = Utc
+        .timestamp_opt(service.store.clock().now(), 0)
+        .single()
+        .unwrap_or_default();
+    let whole = field("birth_date");
+    let born = birth_date::read([day, month, year], &whole, order, t.month_names, today.date_naive());
     let details = Details {
         given: field("given"),
         family: field("family"),
-        birth_date: field("birth_date"),
+        birth_date: born.map_or(whole, |date| date.to_string()),
         gender: field("gender"),
         postal_code: field("postal_code"),
     };
-    let wrong = wrong(visit.texts, &details);
+    let wrong = wrong(t, &details, born.err());
     if !wrong.is_empty() {
-        return shown::details(service, &visit, details, wrong, false).await;
+        let typed = born.is_err().then_some(typed);
+        return shown::details(service, &visit, details, typed, wrong, false).await;
     }
     let (key, said) = (visit.key(), details.clone());
     let turn = match stored(service, move |service| service.store.take_details(key, said)).await? {
@@ -305,7 +331,7 @@ async fn searched(service: &Arc<Service>, visit: Visit, form: Parameters) -> Res
 }
 
 /// What is not filled in as it must be, in the order of the form.
-fn wrong(t: &'static Texts, details: &Details) -> Vec<Wrong> {
+fn wrong(t: &'static Texts, details: &Details, born: Option<NoBirthDate>) -> Vec<Wrong> {
     let mut wrong = Vec::new();
     let mut name = |field, value: &str, missing| {
         let text = match value.chars().count() {
@@ -317,10 +343,14 @@ fn wrong(t: &'static Texts, details: &Details) -> Vec<Wrong> {
     };
     name("given", &details.given, t.details_missing_given);
     name("family", &details.family, t.details_missing_family);
-    if !is_date(&details.birth_date) {
+    if let Some(why) = born {
         wrong.push(Wrong {
             field: "birth_date",
-            text: t.details_bad_birth_date,
+            text: match why {
+                NoBirthDate::Unreadable => t.details_bad_birth_date,
+                NoBirthDate::Future => t.details_birth_date_future,
+                NoBirthDate::TooOld => t.details_birth_date_old,
+            },
         });
     }
     if details.postal_code.chars().count() > 20 {

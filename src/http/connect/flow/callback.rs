@@ -8,8 +8,8 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 
+use super::super::language::{self, Texts};
 use super::super::page::notice;
-use super::super::page::texts::Texts;
 use super::meanwhile::meanwhile;
 use super::parameters::Parameters;
 use super::travel::{
@@ -41,7 +41,7 @@ pub(in crate::http::connect) async fn from_source(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    let t = Texts::of(&headers);
+    let t = language::of(&service, &headers);
     let back = match back(&service, &headers, query).await {
         Ok(back) => back,
         Err(response) => return response,
@@ -61,7 +61,7 @@ pub(in crate::http::connect) async fn from_provider(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    let t = Texts::of(&headers);
+    let t = language::of(&service, &headers);
     let back = match back(&service, &headers, query).await {
         Ok(back) => back,
         Err(response) => return response,
@@ -90,7 +90,7 @@ fn answer(
 
 /// Whether somebody comes back into a session that this browser has open.
 async fn back(service: &Arc<Service>, headers: &HeaderMap, query: Option<String>) -> Result<Back, Response> {
-    let t = Texts::of(headers);
+    let t = language::of(service, headers);
     let parameters = Parameters::parse(query.unwrap_or_default().as_bytes());
     let Some(state) = parameters.sole("state").map(str::to_owned) else {
         return Err(notice::stray(service, t));

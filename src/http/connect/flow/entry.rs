@@ -6,10 +6,10 @@ use axum::extract::{RawQuery, State};
 use axum::http::{Extensions, HeaderMap, Method};
 use axum::response::Response;
 
+use super::super::language::{self, Texts};
 use super::super::page::answer::{because, with_cookie};
 use super::super::page::ending::{link_refused, not_begun, refused};
 use super::super::page::notice;
-use super::super::page::texts::Texts;
 use super::cookie;
 use super::parameters::Parameters;
 use super::redirect_uri::is_registered;
@@ -60,8 +60,9 @@ pub(in crate::http::connect) async fn link_start(
     headers: HeaderMap,
     extensions: Extensions,
 ) -> Response {
-    let t = Texts::of(&headers);
     let parameters = Parameters::parse(query.unwrap_or_default().as_bytes());
+    let asked = language::named(&service, &parameters);
+    let t = asked.unwrap_or_else(|| language::of(&service, &headers));
     let (key, origin) = match request::key_and_origin(&parameters) {
         Ok((key, origin)) => (key.to_owned(), origin.to_owned()),
         Err(why) => return notice::untrusted(&service, t, why),
@@ -97,8 +98,9 @@ pub(in crate::http::connect) async fn link_start(
     if let Err(allowance) = service.throttle.charge_flow(&extensions) {
         return notice::busy(&service, t, &allowance, &application.origins);
     }
+    let framed = wanted.display == Display::Frame;
     match begin(&service, client, wanted).await {
-        Ok(Ok(response)) => response,
+        Ok(Ok(response)) => in_language(&service, response, asked, framed),
         Ok(Err(invalid)) => refuse(invalid),
         Err(error) => notice::broken(&service, t, error),
     }
@@ -112,8 +114,9 @@ struct Sent {
 }
 
 async fn by_redirect(service: Arc<Service>, sent: Sent, RawQuery(query): RawQuery, door: Door) -> Response {
-    let t = Texts::of(&sent.headers);
     let parameters = Parameters::parse(query.unwrap_or_default().as_bytes());
+    let asked = language::named(&service, &parameters);
+    let t = asked.unwrap_or_else(|| language::of(&service, &sent.headers));
     let (id, uri) = match request::client_and_redirect(&parameters) {
         Ok(named) => named,
         Err(why) => return notice::untrusted(&service, t, why),
@@ -152,9 +155,17 @@ async fn by_redirect(service: Arc<Service>, sent: Sent, RawQuery(query): RawQuer
         return notice::busy(&service, t, &allowance, &[]);
     }
     match begin(&service, client, wanted).await {
-        Ok(Ok(response)) => response,
+        Ok(Ok(response)) => in_language(&service, response, asked, false),
         Ok(Err(invalid)) => refuse(invalid),
         Err(error) => because(not_begun(&service, uri, state), error),
+    }
+}
+
+/// The pages that follow are in the language that the application asks for.
+fn in_language(service: &Service, response: Response, asked: Option<&'static Texts>, framed: bool) -> Response {
+    match asked {
+        Some(texts) => language::with_language(service, response, texts, framed),
+        None => response,
     }
 }
 

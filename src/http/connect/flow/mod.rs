@@ -1,6 +1,7 @@
 //! The steps of the flow: who may begin it, what forms do, the way to sources and back.
 
 pub(super) mod actions;
+pub(super) mod birth_date;
 pub(super) mod callback;
 pub(super) mod cookie;
 pub(super) mod csrf;

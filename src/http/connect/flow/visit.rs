@@ -7,11 +7,11 @@ use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 
-use super::super::page::texts::Texts;
+use super::super::language::{self, Texts};
 use super::super::page::{ending, left, notice};
 use super::parameters::Parameters;
 use super::{cookie, csrf};
-use crate::consent::{Application, Display, Flow, SessionKey};
+use crate::consent::{Application, ApplicationProfile, Display, Flow, SessionKey};
 use crate::http::body;
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -23,6 +23,8 @@ pub(in crate::http::connect) struct Visit {
     pub(in crate::http::connect) cookie: String,
     pub(in crate::http::connect) flow: Flow,
     pub(in crate::http::connect) application: Application,
+    /// What else patients are shown of it.
+    pub(in crate::http::connect) profile: ApplicationProfile,
     pub(in crate::http::connect) texts: &'static Texts,
 }
 
@@ -59,7 +61,7 @@ pub(in crate::http::connect) async fn stored<T: Send + 'static>(
 /// The patient's open session; else the answer to somebody who has none. A session that has ended without its
 /// application knowing answers with that.
 pub(in crate::http::connect) async fn visit(service: &Arc<Service>, headers: &HeaderMap) -> Result<Visit, Response> {
-    let texts = Texts::of(headers);
+    let texts = language::of(service, headers);
     let Some(cookie) = cookie::read(service, headers, cookie::SESSION) else {
         return Err(left::answer(service, texts, headers).await);
     };
@@ -70,16 +72,18 @@ pub(in crate::http::connect) async fn visit(service: &Arc<Service>, headers: &He
         };
         let told = !flow.is_open() && service.store.tell_flow(key)?;
         let application = service.store.application(&flow.consent.application)?;
-        Ok::<_, crate::consent::Error>(application.map(|application| (flow, application, told)))
+        let profile = service.store.application_profile(&flow.consent.application)?;
+        Ok::<_, crate::consent::Error>(application.map(|application| (flow, application, profile, told)))
     });
     match found.await.and_then(|found| found.map_err(Error::internal)) {
-        Ok(Some((flow, application, _))) if flow.is_open() => Ok(Visit {
+        Ok(Some((flow, application, profile, _))) if flow.is_open() => Ok(Visit {
             cookie,
             flow,
             application,
+            profile,
             texts,
         }),
-        Ok(Some((flow, application, true))) => Err(ending::lapsed(service, texts, &flow, &application)),
+        Ok(Some((flow, application, _, true))) => Err(ending::lapsed(service, texts, &flow, &application)),
         Ok(_) => Err(left::answer(service, texts, headers).await),
         Err(error) => Err(notice::broken(service, texts, error)),
     }
@@ -92,14 +96,16 @@ pub(in crate::http::connect) async fn present(service: &Arc<Service>, headers: &
     let found = stored(service, move |service| {
         let flow = service.store.visit_flow(key).ok()??;
         let application = service.store.application(&flow.consent.application).ok()??;
-        flow.is_open().then_some((flow, application))
+        let profile = service.store.application_profile(&application.id).ok()?;
+        flow.is_open().then_some((flow, application, profile))
     });
-    let (flow, application) = found.await.ok()??;
+    let (flow, application, profile) = found.await.ok()??;
     Some(Visit {
         cookie,
         flow,
         application,
-        texts: Texts::of(headers),
+        profile,
+        texts: language::of(service, headers),
     })
 }
 
@@ -110,7 +116,7 @@ pub(in crate::http::connect) async fn form(
     request: Request,
 ) -> Result<(Visit, Parameters), Response> {
     let (parts, body) = request.into_parts();
-    let texts = Texts::of(&parts.headers);
+    let texts = language::of(service, &parts.headers);
     let parameters = fields(service, &parts.headers, body).await?;
     let visit = visit(service, &parts.headers).await?;
     let token = parameters.sole("csrf").unwrap_or_default();

@@ -1,11 +1,20 @@
 //! Style sheets, scripts and the mark: files of our own, part of the program.
 
-use axum::extract::Path;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS};
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS,
+};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::super::flow::visit::stored;
+use crate::consent::{Logo, LogoOf};
+use crate::http::error::Error;
+use crate::http::service::Service;
 
 const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
@@ -21,32 +30,77 @@ pub(in crate::http::connect) async fn asset(Path(name): Path<String>, headers: H
         "mark.svg" => (SVG, include_str!("../../../../templates/connect/assets/mark.svg")),
         _ => return (StatusCode::NOT_FOUND, "there is no such file").into_response(),
     };
-    file(&headers, media, body, "same-origin", "public, max-age=300")
+    file(&headers, media, body.as_bytes(), "same-origin", "public, max-age=300")
+}
+
+/// `GET /connect/brand.css`: the operator's colours, and nothing where there are none.
+pub(in crate::http::connect) async fn brand_style(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
+    let css = service.pages.branding.css.as_deref().unwrap_or_default();
+    file(&headers, CSS, css.as_bytes(), "same-origin", "public, max-age=300")
+}
+
+/// `GET /connect/brand/logo`
+pub(in crate::http::connect) async fn brand_logo(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
+    match &service.pages.branding.logo {
+        Some(logo) => picture(&headers, logo),
+        None => (StatusCode::NOT_FOUND, "there is no logo").into_response(),
+    }
+}
+
+/// `GET /connect/logo/application/{id}`
+pub(in crate::http::connect) async fn application_logo(
+    State(service): State<Arc<Service>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    logo(&service, LogoOf::Application, id, &headers).await
+}
+
+/// `GET /connect/logo/organization/{id}`
+pub(in crate::http::connect) async fn organization_logo(
+    State(service): State<Arc<Service>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    logo(&service, LogoOf::Organization, id, &headers).await
+}
+
+async fn logo(service: &Arc<Service>, of: LogoOf, id: String, headers: &HeaderMap) -> Response {
+    match stored(service, move |service| service.store.logo(of, &id)).await {
+        Ok(Ok(Some(logo))) => picture(headers, &logo),
+        Ok(Ok(None)) => (StatusCode::NOT_FOUND, "there is no logo").into_response(),
+        Ok(Err(error)) => Error::internal(error).into_response(),
+        Err(error) => error.into_response(),
+    }
+}
+
+/// A picture that somebody gave us. An SVG document may hold scripts, which run nowhere.
+fn picture(headers: &HeaderMap, logo: &Logo) -> Response {
+    let mut response = file(headers, &logo.media, &logo.bytes, "same-origin", "public, max-age=300");
+    let policy = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; sandbox");
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+    response
 }
 
 /// `GET /link/v1/link.js`: the link component, for the pages of applications.
-pub(in crate::http::connect) async fn link(headers: HeaderMap) -> Response {
-    let body = include_str!("../../../../templates/connect/assets/link.js");
-    file(&headers, JS, body, "cross-origin", "public, max-age=3600")
+pub(in crate::http::connect) async fn link(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
+    let body = service.pages.languages.link();
+    file(&headers, JS, body.as_bytes(), "cross-origin", "public, max-age=3600")
 }
 
-fn file(
-    headers: &HeaderMap,
-    media: &'static str,
-    body: &'static str,
-    readers: &'static str,
-    cache: &'static str,
-) -> Response {
-    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, body.as_bytes());
+fn file(headers: &HeaderMap, media: &str, body: &[u8], readers: &'static str, cache: &'static str) -> Response {
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, body);
     // Weak, since an answer may come in a content coding.
     let tag = format!("W/\"{}\"", URL_SAFE_NO_PAD.encode(&digest.as_ref()[..12]));
     let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let mut response = match known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag)) {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => body.into_response(),
+        false => body.to_owned().into_response(),
     };
     let head = response.headers_mut();
-    head.insert(CONTENT_TYPE, HeaderValue::from_static(media));
+    if let Ok(media) = HeaderValue::from_str(media) {
+        head.insert(CONTENT_TYPE, media);
+    }
     head.insert(CACHE_CONTROL, HeaderValue::from_static(cache));
     head.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     head.insert(RESOURCE_POLICY, HeaderValue::from_static(readers));

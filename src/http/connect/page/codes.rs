@@ -2,44 +2,80 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
+use super::super::language;
+use super::super::language::Texts;
 use super::answer::{Policy, page};
-use super::texts::Texts;
-use super::view::{ErrorCode, Errors, Shell};
+use super::view::{ErrorCode, Errors, Shell, Switch};
 use crate::http::service::Service;
 
 /// `GET /errors`
-pub(in crate::http::connect) async fn index(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
-    let t = Texts::of(&headers);
-    shown(&service, t, StatusCode::OK, t.errors_title, None)
+pub(in crate::http::connect) async fn index(
+    State(service): State<Arc<Service>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let t = language::of(&service, &headers);
+    let address = format!("{}/errors", service.base_path());
+    language::switched(&service, query.as_deref(), &address, false)
+        .unwrap_or_else(|| shown(&service, t, StatusCode::OK, t.errors_title, None, address))
 }
 
 /// `GET /errors/{code}`
 pub(in crate::http::connect) async fn one(
     State(service): State<Arc<Service>>,
     Path(code): Path<String>,
+    RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    let t = Texts::of(&headers);
-    match all(t).iter().find(|known| known.code == code) {
-        Some(known) => shown(&service, t, StatusCode::OK, known.title, Some(known)),
-        None => shown(&service, t, StatusCode::NOT_FOUND, t.errors_unknown_title, None),
+    let t = language::of(&service, &headers);
+    let known = all(t);
+    let known = known.iter().find(|known| known.code == code);
+    let index = format!("{}/errors", service.base_path());
+    let address = known.map_or(index.clone(), |known| format!("{index}/{}", known.code));
+    if let Some(response) = language::switched(&service, query.as_deref(), &address, false) {
+        return response;
+    }
+    match known {
+        Some(known) => shown(&service, t, StatusCode::OK, known.title, Some(known), address),
+        None => shown(
+            &service,
+            t,
+            StatusCode::NOT_FOUND,
+            t.errors_unknown_title,
+            None,
+            address,
+        ),
     }
 }
 
-fn shown(service: &Service, t: &'static Texts, status: StatusCode, title: &str, one: Option<&ErrorCode>) -> Response {
+fn shown(
+    service: &Service,
+    t: &'static Texts,
+    status: StatusCode,
+    title: &str,
+    one: Option<&ErrorCode>,
+    address: String,
+) -> Response {
     let s = Shell {
         t,
         base: service.base_path(),
         title: title.to_owned(),
+        brand: &service.pages.branding,
         app: None,
+        asks: None,
+        app_id: "",
         test: false,
         csrf: None,
         steps: Vec::new(),
         to_hub: false,
+        languages: Some(Switch {
+            address,
+            all: service.pages.languages.all(),
+        }),
     };
     page(status, &Errors { s, one, all: &all(t) }, &Policy::default())
 }

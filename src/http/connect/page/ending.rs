@@ -8,9 +8,9 @@ use axum::response::Response;
 
 use super::super::flow::cookie;
 use super::super::flow::redirect_uri::with_query;
+use super::super::language::Texts;
 use super::answer::{Policy, page, see_other, with_cookie};
 use super::left;
-use super::texts::Texts;
 use super::view::{End, Message, Shell};
 use crate::consent::{Application, ConsentState, Display, Ended, Flow, FlowRequest};
 use crate::http::service::Service;
@@ -87,7 +87,7 @@ pub(in crate::http::connect) fn ended(
             closed(service, flow, see_other(&with_query(uri, &pairs)))
         }
         Ended::PublicToken(token) => {
-            let text = t.fill(t.done_text, &application.name).to_string();
+            let text = t.fill(t.done_text, &application.name);
             let message = message(&flow.request, "success", token, None);
             let page = last(service, t, flow, application, t.done_title, text, message, true);
             closed(service, flow, page)
@@ -199,17 +199,28 @@ fn last(
         t,
         base: service.base_path(),
         title: title.to_owned(),
+        brand: &service.pages.branding,
         app: None,
+        asks: None,
+        app_id: "",
         test: flow.consent.mode == Mode::Test,
         csrf: None,
         steps: Vec::new(),
         to_hub: false,
+        languages: None,
     };
     let policy = match flow.request.display {
         Display::Frame => Policy::default().framed_by(&application.origins),
         Display::Page | Display::Popup => Policy::default(),
     };
-    page(StatusCode::OK, &End { s, text, good, message }, &policy)
+    let end = End {
+        s,
+        text,
+        next: good.then(|| t.fill(t.done_next, &application.name)),
+        good,
+        message,
+    };
+    page(StatusCode::OK, &end, &policy)
 }
 
 /// The browser forgets a session that is over.
@@ -235,11 +246,15 @@ pub(in crate::http::connect) fn link_refused(
         t,
         base: service.base_path(),
         title: t.untrusted_title.to_owned(),
+        brand: &service.pages.branding,
         app: None,
+        asks: None,
+        app_id: "",
         test: false,
         csrf: None,
         steps: Vec::new(),
         to_hub: false,
+        languages: None,
     };
     let message = Message {
         origin: holder.0,
@@ -252,6 +267,7 @@ pub(in crate::http::connect) fn link_refused(
     let end = End {
         s,
         text: t.untrusted_what.to_owned(),
+        next: None,
         good: false,
         message: Some(message),
     };

@@ -1,7 +1,7 @@
 //! What is shared, in the words of patients: kinds of records by the resource types behind them, as far as a source has
 //! them and has granted them.
 
-use super::texts::Texts;
+use super::super::language::Texts;
 use super::view::{Category, What};
 
 /// Types that come along with others and are nobody's own, or go without saying.
@@ -110,12 +110,11 @@ pub(in crate::http::connect) fn granted<'a>(types: &'a [String], scope: &str) ->
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderMap;
-
+    use super::super::super::language::Languages;
     use super::*;
 
     fn told(types: &[&str]) -> Vec<(&'static str, String)> {
-        let what = what(Texts::of(&HeaderMap::new()), types.iter().copied());
+        let what = what(Languages::default().all()[0], types.iter().copied());
         what.categories.into_iter().map(|one| (one.name, one.kinds)).collect()
     }
 
@@ -126,7 +125,7 @@ mod tests {
             told(&["Coverage", "Condition", "Immunization", "Organization"]),
             [
                 ("Insurance", text("coverage")),
-                ("Health", text("conditions and immunizations"))
+                ("Health", text("conditions and vaccines"))
             ]
         );
         assert_eq!(told(&["NutritionOrder"]), [("More", text("other records about you"))]);

@@ -14,8 +14,8 @@ use super::notice;
 use crate::consent::{Application, ConsentState, Display, Flow, SessionKey};
 use crate::http::service::Service;
 
+use super::super::language::Texts;
 use super::answer::with_cookie;
-use super::texts::Texts;
 
 /// The session that ended last.
 const LEFT: &str = "svc_left";
@@ -54,10 +54,10 @@ fn over(service: &Arc<Service>, t: &'static Texts, flow: &Flow, application: &Ap
     let name = &application.name;
     let shared = matches!(flow.consent.state, ConsentState::Authorized | ConsentState::Exchanged);
     let (title, text) = match shared {
-        true => (t.over_shared_title, t.fill(t.over_shared, name).to_string()),
-        false => (t.over_title, t.fill(t.over_left, name).to_string()),
+        true => (t.over_shared_title, t.fill(t.over_shared, name)),
+        false => (t.over_title, t.fill(t.over_left, name)),
     };
-    let back = home(flow).map(|address| (address, t.fill(t.over_back, name).to_string()));
+    let back = home(flow).map(|address| (address, t.fill(t.over_back, name)));
     let mut texts = vec![text];
     if flow.request.display != Display::Page {
         texts.push(t.over_close.to_owned());

@@ -9,5 +9,4 @@ pub(super) mod kinds;
 pub(super) mod left;
 pub(super) mod notice;
 pub(super) mod shown;
-pub(super) mod texts;
 pub(super) mod view;

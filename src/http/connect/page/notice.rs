@@ -7,8 +7,8 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 
 use super::super::flow::request::Untrusted;
+use super::super::language::Texts;
 use super::answer::{Policy, because, page};
-use super::texts::Texts;
 use super::view::{Notice, Shell};
 use crate::consent::{Application, Display, Flow};
 use crate::http::error::Error;
@@ -159,11 +159,15 @@ fn bounded(service: &Arc<Service>, t: &'static Texts, status: StatusCode, said: 
         t,
         base: service.base_path(),
         title: said.title.to_owned(),
+        brand: &service.pages.branding,
         app: None,
+        asks: None,
+        app_id: "",
         test: false,
         csrf: None,
         steps: Vec::new(),
         to_hub: false,
+        languages: None,
     };
     let template = Notice {
         s,

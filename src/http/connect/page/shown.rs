@@ -11,16 +11,18 @@ use super::super::flow::parameters::Parameters;
 use super::super::flow::travel::{departure, to_session};
 use super::super::flow::visit::{Visit, present, stored, visit};
 use super::super::flow::{actions, cookie, csrf, places as located, ticket};
+use super::super::language;
 use super::answer::{Policy, page, see_other};
 use super::duration::duration;
 use super::view::{
-    Asking, Choose, Connected, DetailsPage, Facilities, Found, Fragment, FramePage, Hub, IdentityPage, Lasting,
-    NoneFound, Onward, Organization, PlaceView, Problem, Share, Shell, StepMark, WaitingPage, Wrong,
+    Asking, BirthField, Choice, Choose, Connected, DetailsPage, Facilities, Failed, Found, Fragment, FramePage, Hub,
+    IdentityPage, Lasting, NoneFound, Onward, OrganizationView, PlaceView, Problem, Share, Shell, StepMark, Switch,
+    WaitingPage, Wrong,
 };
 use super::{kinds, notice};
 use crate::consent::{
-    self, Asked, AuthorizationState, AuthorizationType, Departure, Details, Display, Endpoint, Flow, IdentityProvider,
-    SessionKey, Step, Trouble, Usage, Way,
+    self, Asked, AuthorizationState, AuthorizationType, Departure, Details, Display, Endpoint, EndpointStatus, Flow,
+    IdentityProvider, SessionKey, Step, Trouble, Usage, Way,
 };
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -43,6 +45,10 @@ pub(in crate::http::connect) async fn page_of_session(
         Err(response) => return response,
     };
     let t = visit.texts;
+    let address = format!("{}/connect", service.base_path());
+    if let Some(response) = language::switched(&service, query.as_deref(), &address, visit.is_framed()) {
+        return response;
+    }
     // With one source its grant is the end, which the page that waited for it comes to here.
     let alone = visit.flow.request.way == Way::Choose && !visit.is_framed();
     if alone && visit.flow.progress.step == Step::Hub && visit.flow.authorized().next().is_some() {
@@ -129,11 +135,18 @@ fn shell<'a>(service: &'a Service, visit: &'a Visit, title: impl ToString, at: u
         t: visit.texts,
         base: service.base_path(),
         title: title.to_string(),
+        brand: &service.pages.branding,
         app: Some(&visit.application.name),
+        asks: Some(&visit.profile),
+        app_id: &visit.application.id,
         test: visit.flow.consent.mode == Mode::Test,
         csrf: csrf::token(&visit.cookie),
         steps: StepMark::all(visit.texts, request.way, request.endpoint.is_some(), at),
         to_hub: visit.flow.authorized().next().is_some() && visit.flow.progress.step != Step::Hub,
+        languages: Some(Switch {
+            address: format!("{}/connect", service.base_path()),
+            all: service.pages.languages.all(),
+        }),
     }
 }
 
@@ -161,9 +174,9 @@ fn policy(visit: &Visit) -> Policy {
 async fn shown(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
     match &visit.flow.progress.step {
         Step::Choose => choose(service, visit, "").await,
-        Step::Share { endpoint } => share(service, visit, &source(service, endpoint).await?),
+        Step::Share { endpoint } => share(service, visit, &source(service, endpoint).await?).await,
         // Who comes back without an answer of the source may send themselves there again.
-        Step::Away { endpoint } => share(service, visit, &source(service, endpoint).await?),
+        Step::Away { endpoint } => share(service, visit, &source(service, endpoint).await?).await,
         Step::Window { endpoint, provider } => match (endpoint, provider) {
             (Some(endpoint), _) => {
                 let endpoint = source(service, endpoint).await?;
@@ -181,7 +194,7 @@ async fn shown(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error>
         Step::Identity { trouble, provider } => identity(service, visit, *trouble, provider.as_deref()).await,
         Step::Details { down } => {
             let filled = visit.flow.progress.details.clone();
-            details(service, visit, filled, Vec::new(), *down).await
+            details(service, visit, filled, None, Vec::new(), *down).await
         }
         Step::Places => places(service, visit, false).await,
         Step::Nothing => nothing(service, visit).await,
@@ -205,15 +218,21 @@ async fn find(service: &Arc<Service>, visit: &Visit, query: String) -> Result<Fo
         false => &[AuthorizationType::Oauth, AuthorizationType::Credentials],
     };
     let found = stored(service, move |service| {
-        service.store.search_endpoints(mode, &text, types, SHOWN + 1)
+        let found = service.store.search_endpoints(mode, &text, types, SHOWN + 1)?;
+        let all = found.into_iter().map(|endpoint| {
+            let profile = service.store.organization_profile(&endpoint.organization.id)?;
+            Ok((endpoint, profile))
+        });
+        all.collect::<Result<Vec<_>, consent::Error>>()
     });
     let found = found.await?.map_err(Error::internal)?;
     let more = found.len() > SHOWN;
-    let organizations = found.iter().take(SHOWN).map(|endpoint| {
-        let name = display_name(endpoint);
-        Organization {
+    let organizations = found.into_iter().take(SHOWN).map(|(endpoint, profile)| {
+        let name = display_name(&endpoint);
+        Choice {
+            organization: OrganizationView::of(visit.texts, &endpoint.organization, profile),
             endpoint: endpoint.id.clone(),
-            by: others(endpoint, &name),
+            by: others(&endpoint, &name),
             name,
             connected: visit.flow.has(&endpoint.id),
         }
@@ -226,25 +245,29 @@ async fn find(service: &Arc<Service>, visit: &Visit, query: String) -> Result<Fo
     })
 }
 
-fn share(service: &Service, visit: &Visit, endpoint: &Endpoint) -> Result<Response, Error> {
+async fn share(service: &Arc<Service>, visit: &Visit, endpoint: &Endpoint) -> Result<Response, Error> {
     let t = visit.texts;
+    let id = endpoint.organization.id.clone();
+    let profile = stored(service, move |service| service.store.organization_profile(&id));
+    let profile = profile.await?.map_err(Error::internal)?;
     let source = display_name(endpoint);
     let asked = visit.flow.consent.usage;
     let usage = departure(endpoint).usage(asked);
     let days = endpoint
         .max_auth_period
         .filter(|seconds| *seconds >= DAY)
-        .map(|seconds| (seconds / DAY).to_string());
+        .and_then(|seconds| usize::try_from(seconds / DAY).ok());
     let request = &visit.flow.request;
     let template = Share {
         s: shell(service, visit, t.fill(t.share_title, &source), 1),
         what: kinds::what(t, endpoint.resources.iter().map(String::as_str)),
         app: &visit.application.name,
         source: &source,
+        organization: OrganizationView::of(t, &endpoint.organization, profile),
         duration: duration(t, &visit.application.name, usage),
         ongoing: usage == Usage::Multiple,
         forced: asked != usage,
-        longest: days.as_deref(),
+        longest: days,
         other: request.endpoint.is_none() || request.way == Way::Search,
     };
     Ok(page(StatusCode::OK, &template, &toward(policy(visit), endpoint)))
@@ -287,7 +310,7 @@ fn problem(service: &Service, visit: &Visit, endpoint: &Endpoint, trouble: Troub
         // Asking again changes nothing about what its records are.
         again: (trouble != Trouble::Unreadable).then(|| Onward {
             action: "share",
-            label: t.fill(t.problem_again, &source).to_string(),
+            label: t.fill(t.problem_again, &source),
         }),
         other: (request.endpoint.is_none() || request.way == Way::Search).then_some(other),
         leave: (trouble == Trouble::NoPatient && alone).then(|| t.fill(t.facilities_leave, app)),
@@ -305,9 +328,10 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
         let what = kinds::what(t, kinds::granted(&endpoint.resources, granted));
         let names: Vec<&str> = what.categories.iter().map(|category| category.name).collect();
         Some(Connected {
+            endpoint: endpoint.id.clone(),
             name: display_name(endpoint),
             what: names.join(" · "),
-            duration: duration(t, &visit.application.name, one.usage).to_string(),
+            duration: duration(t, &visit.application.name, one.usage),
         })
     });
     // A place that failed and was connected then is no failure any more. Whoever was asked and has not answered will
@@ -321,12 +345,24 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
     failed.sort_by(|one, other| one.id.cmp(&other.id));
     failed.dedup_by(|one, other| one.id == other.id);
     let open = |place: &consent::Place| !flow.has(&place.endpoint);
+    let alone = flow.request.way == Way::Choose;
+    let view = |endpoint: &Endpoint| Failed {
+        endpoint: endpoint.id.clone(),
+        name: display_name(endpoint),
+        again: !alone && endpoint.ty.signs_in() && endpoint.status != EndpointStatus::Unavailable,
+    };
+    // The step that is left: none of a way with one source, which is connected; else to connect some or to share them.
+    let (title, at) = match (alone, flow.authorized().next().is_some()) {
+        (true, _) => (t.hub_title_alone, 3),
+        (false, true) => (t.hub_title, 2),
+        (false, false) => (t.hub_title, 1),
+    };
     let template = Hub {
-        s: shell(service, visit, t.hub_title, 2),
+        s: shell(service, visit, title, at),
         app: &visit.application.name,
         connected: connected.collect(),
-        failed: failed.into_iter().map(display_name).collect(),
-        add: flow.request.way != Way::Choose,
+        failed: failed.into_iter().map(view).collect(),
+        add: !alone,
         facilities: flow.progress.places.iter().any(open),
     };
     Ok(page(StatusCode::OK, &template, &policy(visit)))
@@ -353,12 +389,12 @@ async fn waiting(service: &Arc<Service>, visit: &Visit, on: &Asked) -> Result<Re
         Asked::Source { endpoint } => {
             let name = display_name(&source(service, endpoint).await?);
             let (title, text) = (t.fill(t.waiting_source, &name), t.fill(t.waiting_source_text, &name));
-            (title.to_string(), text.to_string(), there(visit))
+            (title, text, there(visit))
         }
         Asked::Provider { code } => {
             let name = provider_of(service, visit, code).await?.map(|known| known.name);
             let text = t.fill(t.waiting_provider_text, name.as_deref().unwrap_or(t.identity_unknown));
-            (t.waiting_provider.to_owned(), text.to_string(), 0)
+            (t.waiting_provider.to_owned(), text, 0)
         }
         Asked::Search => (t.waiting_search.to_owned(), t.waiting_search_text.to_owned(), 0),
         Asked::Places => (t.waiting_places.to_owned(), t.waiting_places_text.to_owned(), 1),
@@ -418,14 +454,12 @@ async fn identity(
     let asked = known.iter().find(|one| Some(one.code.as_str()) == asked);
     let name = asked.map_or(t.identity_unknown, |one| one.name.as_str());
     let problem = trouble.map(|trouble| match trouble {
-        Trouble::Down | Trouble::Rejected | Trouble::Unreadable => (
-            t.fill(t.identity_down_title, name).to_string(),
-            t.identity_down.to_owned(),
-        ),
-        Trouble::Refused | Trouble::NoPatient => (
-            t.identity_refused_title.to_owned(),
-            t.fill(t.identity_refused, name).to_string(),
-        ),
+        Trouble::Down | Trouble::Rejected | Trouble::Unreadable => {
+            (t.fill(t.identity_down_title, name), t.identity_down.to_owned())
+        }
+        Trouble::Refused | Trouble::NoPatient => {
+            (t.identity_refused_title.to_owned(), t.fill(t.identity_refused, name))
+        }
     });
     let template = IdentityPage {
         s: shell(service, visit, t.identity_title, 0),
@@ -435,20 +469,19 @@ async fn identity(
     Ok(page(StatusCode::OK, &template, &policy))
 }
 
-/// The form for a search by details; fields that are wrong are named above it.
+/// The form for a search by details; fields that are wrong are named above it. `typed` is the day, month and year as
+/// the patient left them, where they are no date.
 pub(in crate::http::connect) async fn details(
     service: &Arc<Service>,
     visit: &Visit,
     filled: Details,
+    typed: Option<[String; 3]>,
     wrong: Vec<Wrong>,
     down: bool,
 ) -> Result<Response, Error> {
     let t = visit.texts;
     let (title, lead) = match sought_name(service, visit).await? {
-        Some(name) => (
-            t.fill(t.details_title_at, &name).to_string(),
-            t.fill(t.details_lead_at, &name).to_string(),
-        ),
+        Some(name) => (t.fill(t.details_title_at, &name), t.fill(t.details_lead_at, &name)),
         None => (t.details_title.to_owned(), t.details_lead.to_owned()),
     };
     let status = match wrong.is_empty() {
@@ -458,6 +491,7 @@ pub(in crate::http::connect) async fn details(
     let template = DetailsPage {
         s: shell(service, visit, title, 0),
         lead,
+        birth: BirthField::all(t, &filled.birth_date, typed),
         filled,
         wrong,
         down,
@@ -518,7 +552,7 @@ pub(in crate::http::connect) async fn places(
         what: kinds::what(t, types),
         s: shell(service, visit, title, 1),
         app: &visit.application.name,
-        missing: missing.map(|name| t.fill(t.facilities_not_there, &name).to_string()),
+        missing: missing.map(|name| t.fill(t.facilities_not_there, &name)),
         durations: durations(visit, &endpoints),
         nothing,
     };
@@ -545,7 +579,7 @@ fn durations(visit: &Visit, endpoints: &[Endpoint]) -> Vec<Lasting> {
     let alike = by_usage.len() == 1;
     let lasting = by_usage.into_iter().map(|(usage, names)| Lasting {
         places: (!alike).then(|| t.list(&names)),
-        duration: duration(t, &visit.application.name, usage).to_string(),
+        duration: duration(t, &visit.application.name, usage),
     });
     lasting.collect()
 }
@@ -554,7 +588,7 @@ async fn nothing(service: &Arc<Service>, visit: &Visit) -> Result<Response, Erro
     let t = visit.texts;
     let text = match (&visit.flow.progress.verified, sought_name(service, visit).await?) {
         (Some(_), _) => t.facilities_none_identity.to_owned(),
-        (None, Some(name)) => t.fill(t.facilities_none_at, &name).to_string(),
+        (None, Some(name)) => t.fill(t.facilities_none_at, &name),
         (None, None) => t.facilities_none_details.to_owned(),
     };
     let template = NoneFound {

@@ -2,8 +2,10 @@
 
 use askama::Template;
 
-use super::texts::{Filled, Texts};
-use crate::consent::{Details, Way};
+use super::super::brand::Branding;
+use super::super::flow::birth_date::{self, Part};
+use super::super::language::Texts;
+use crate::consent::{ApplicationProfile, Details, Organization, OrganizationProfile, Way};
 
 /// What all pages share.
 pub(in crate::http::connect) struct Shell<'a> {
@@ -11,14 +13,46 @@ pub(in crate::http::connect) struct Shell<'a> {
     /// The path that the service's addresses begin with; empty at the root of a host.
     pub(in crate::http::connect) base: &'a str,
     pub(in crate::http::connect) title: String,
+    /// Who runs the service.
+    pub(in crate::http::connect) brand: &'a Branding,
     /// The application's name, where one is known.
     pub(in crate::http::connect) app: Option<&'a str>,
+    /// What else is shown of it.
+    pub(in crate::http::connect) asks: Option<&'a ApplicationProfile>,
+    /// What the application is named by in addresses.
+    pub(in crate::http::connect) app_id: &'a str,
     pub(in crate::http::connect) test: bool,
     /// What forms carry; `None` outside of a session.
     pub(in crate::http::connect) csrf: Option<String>,
     pub(in crate::http::connect) steps: Vec<StepMark>,
     /// Whether "cancel" leads back to the sources that are connected already.
     pub(in crate::http::connect) to_hub: bool,
+    /// The languages that the page can be shown in, where it can be asked for in another.
+    pub(in crate::http::connect) languages: Option<Switch<'a>>,
+}
+
+impl Shell<'_> {
+    /// What the service is called.
+    fn service(&self) -> &str {
+        self.brand.name.as_deref().unwrap_or(self.t.service)
+    }
+
+    /// What becomes of the records: before anything is shared, and after.
+    fn promise(&self) -> String {
+        let text = if self.to_hub {
+            self.t.promise_shared
+        } else {
+            self.t.promise
+        };
+        self.t.fill(text, self.app.unwrap_or_default())
+    }
+}
+
+/// The languages to choose from.
+pub(in crate::http::connect) struct Switch<'a> {
+    /// The page that shows the same in another language.
+    pub(in crate::http::connect) address: String,
+    pub(in crate::http::connect) all: &'a [&'static Texts],
 }
 
 /// A step of the way, as it is shown above the page.
@@ -63,19 +97,51 @@ impl StepMark {
     }
 }
 
+/// Who runs a source, as patients may know them.
+pub(in crate::http::connect) struct OrganizationView {
+    pub(in crate::http::connect) id: String,
+    /// A name for its logo.
+    pub(in crate::http::connect) logo: Option<String>,
+    /// What it is, and where.
+    pub(in crate::http::connect) about: Option<String>,
+}
+
+impl OrganizationView {
+    pub(in crate::http::connect) fn of(
+        t: &'static Texts,
+        organization: &Organization,
+        profile: OrganizationProfile,
+    ) -> OrganizationView {
+        let kind = match organization.ty.to_ascii_uppercase().as_str() {
+            "PAYER" => Some(t.organization_payer),
+            "PROVIDER" => Some(t.organization_provider),
+            "PHARMACY" => Some(t.organization_pharmacy),
+            "LAB" => Some(t.organization_lab),
+            _ => None,
+        };
+        let about: Vec<&str> = kind.into_iter().chain(profile.place.as_deref()).collect();
+        OrganizationView {
+            id: organization.id.clone(),
+            logo: profile.logo,
+            about: (!about.is_empty()).then(|| about.join(" · ")),
+        }
+    }
+}
+
 /// An organization to choose.
-pub(in crate::http::connect) struct Organization {
+pub(in crate::http::connect) struct Choice {
     pub(in crate::http::connect) endpoint: String,
     pub(in crate::http::connect) name: String,
     /// Who runs it, where that is another name.
     pub(in crate::http::connect) by: Option<String>,
+    pub(in crate::http::connect) organization: OrganizationView,
     pub(in crate::http::connect) connected: bool,
 }
 
 /// The organizations that a name found.
 pub(in crate::http::connect) struct Found {
     pub(in crate::http::connect) query: String,
-    pub(in crate::http::connect) organizations: Vec<Organization>,
+    pub(in crate::http::connect) organizations: Vec<Choice>,
     /// At most so many are shown.
     pub(in crate::http::connect) limit: usize,
     pub(in crate::http::connect) more: bool,
@@ -86,10 +152,9 @@ impl Found {
     fn said(&self, t: &'static Texts) -> String {
         match (self.organizations.len(), self.query.is_empty()) {
             (0, true) => t.choose_empty.to_owned(),
-            (0, false) => t.fill(t.choose_none, &self.query).to_string(),
-            (number, _) if self.more => t.fill(t.choose_many, &number.to_string()).to_string(),
-            (1, _) => t.choose_found_one.to_owned(),
-            (number, _) => t.fill(t.choose_found, &number.to_string()).to_string(),
+            (0, false) => t.fill(t.choose_none, &self.query),
+            (_, _) if self.more => t.count(t.choose_many, self.limit),
+            (number, _) => t.count(t.choose_found, number),
         }
     }
 
@@ -98,7 +163,7 @@ impl Found {
     }
 
     fn cut(&self, t: &'static Texts) -> String {
-        t.fill(t.choose_more, &self.limit.to_string()).to_string()
+        t.count(t.choose_more, self.limit)
     }
 }
 
@@ -125,6 +190,13 @@ pub(in crate::http::connect) struct What {
     pub(in crate::http::connect) unsure: bool,
 }
 
+impl What {
+    /// The headings in a line.
+    fn names(&self, t: &'static Texts) -> String {
+        t.list(&self.categories.iter().map(|one| one.name).collect::<Vec<_>>())
+    }
+}
+
 /// Kinds of records under one heading.
 pub(in crate::http::connect) struct Category {
     pub(in crate::http::connect) name: &'static str,
@@ -138,13 +210,14 @@ pub(in crate::http::connect) struct Share<'a> {
     pub(in crate::http::connect) what: What,
     pub(in crate::http::connect) app: &'a str,
     pub(in crate::http::connect) source: &'a str,
+    pub(in crate::http::connect) organization: OrganizationView,
     /// For how long, if the source grants what it is asked for.
-    pub(in crate::http::connect) duration: Filled<'a>,
+    pub(in crate::http::connect) duration: String,
     pub(in crate::http::connect) ongoing: bool,
     /// The application asked for longer than the source grants.
     pub(in crate::http::connect) forced: bool,
     /// Days until the source asks the patient to sign in again.
-    pub(in crate::http::connect) longest: Option<&'a str>,
+    pub(in crate::http::connect) longest: Option<usize>,
     /// Whether another organization may be chosen instead.
     pub(in crate::http::connect) other: bool,
 }
@@ -165,16 +238,25 @@ pub(in crate::http::connect) struct Problem<'a> {
     pub(in crate::http::connect) again: Option<Onward>,
     pub(in crate::http::connect) other: Option<Onward>,
     /// Leaving means that no records were found, rather than that the patient cancelled.
-    pub(in crate::http::connect) leave: Option<Filled<'a>>,
+    pub(in crate::http::connect) leave: Option<String>,
 }
 
 /// A source that is connected.
 pub(in crate::http::connect) struct Connected {
+    pub(in crate::http::connect) endpoint: String,
     pub(in crate::http::connect) name: String,
     /// The headings of what it shares.
     pub(in crate::http::connect) what: String,
     /// For how long.
     pub(in crate::http::connect) duration: String,
+}
+
+/// A source that could not be connected.
+pub(in crate::http::connect) struct Failed {
+    pub(in crate::http::connect) endpoint: String,
+    pub(in crate::http::connect) name: String,
+    /// Whether the patient can go there again.
+    pub(in crate::http::connect) again: bool,
 }
 
 #[derive(Template)]
@@ -183,7 +265,7 @@ pub(in crate::http::connect) struct Hub<'a> {
     pub(in crate::http::connect) s: Shell<'a>,
     pub(in crate::http::connect) app: &'a str,
     pub(in crate::http::connect) connected: Vec<Connected>,
-    pub(in crate::http::connect) failed: Vec<String>,
+    pub(in crate::http::connect) failed: Vec<Failed>,
     pub(in crate::http::connect) add: bool,
     pub(in crate::http::connect) facilities: bool,
 }
@@ -194,12 +276,49 @@ pub(in crate::http::connect) struct Wrong {
     pub(in crate::http::connect) text: &'static str,
 }
 
+/// A part of the date of birth.
+pub(in crate::http::connect) struct BirthField {
+    id: &'static str,
+    name: &'static str,
+    label: &'static str,
+    autocomplete: &'static str,
+    value: String,
+}
+
+impl BirthField {
+    /// The fields in the order of the language: with what was typed, else with a date as it is kept.
+    pub(in crate::http::connect) fn all(t: &'static Texts, date: &str, typed: Option<[String; 3]>) -> [BirthField; 3] {
+        let mut parts = date.split('-').map(|part| part.trim_start_matches('0').to_owned());
+        let mut part = || parts.next().unwrap_or_default();
+        let (year, month, day) = (part(), part(), part());
+        let [day, month, year] = typed.unwrap_or([day, month, year]);
+        let mut first = true;
+        birth_date::order(t.date_order).map(|part| {
+            let (name, label, autocomplete, value) = match part {
+                Part::Day => ("birth_day", t.details_day, "bday-day", day.clone()),
+                Part::Month => ("birth_month", t.details_month, "bday-month", month.clone()),
+                Part::Year => ("birth_year", t.details_year, "bday-year", year.clone()),
+            };
+            // The summary of what is wrong leads to the first one.
+            let id = if std::mem::take(&mut first) { "birth_date" } else { name };
+            BirthField {
+                id,
+                name,
+                label,
+                autocomplete,
+                value,
+            }
+        })
+    }
+}
+
 #[derive(Template)]
 #[template(path = "connect/details.html")]
 pub(in crate::http::connect) struct DetailsPage<'a> {
     pub(in crate::http::connect) s: Shell<'a>,
     pub(in crate::http::connect) lead: String,
     pub(in crate::http::connect) filled: Details,
+    pub(in crate::http::connect) birth: [BirthField; 3],
     pub(in crate::http::connect) wrong: Vec<Wrong>,
     pub(in crate::http::connect) down: bool,
 }
@@ -314,6 +433,8 @@ pub(in crate::http::connect) struct Message<'a> {
 pub(in crate::http::connect) struct End<'a> {
     pub(in crate::http::connect) s: Shell<'a>,
     pub(in crate::http::connect) text: String,
+    /// What comes next.
+    pub(in crate::http::connect) next: Option<String>,
     pub(in crate::http::connect) good: bool,
     pub(in crate::http::connect) message: Option<Message<'a>>,
 }

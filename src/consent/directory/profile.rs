@@ -1,0 +1,282 @@
+//! What patients are shown of an application and of an organization beside their names: purpose, place, links and a
+//! logo.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rusqlite::{Connection, OptionalExtension, params};
+use url::Url;
+
+use super::super::error::Error;
+use super::super::log::audit::{About, Actor, note};
+use super::super::store::Store;
+
+/// The longest purpose or place, in letters.
+const LONGEST: usize = 200;
+/// Bytes of a logo.
+const LARGEST: usize = 256 << 10;
+/// Bytes in which an SVG document says that it is one.
+const HEAD: usize = 1 << 10;
+
+/// A picture that a browser shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Logo {
+    /// Its media type.
+    pub media: String,
+    /// The file.
+    pub bytes: Vec<u8>,
+}
+
+impl Logo {
+    /// A logo from a file, whose format its first bytes tell: PNG, JPEG, WebP or SVG.
+    pub fn new(bytes: Vec<u8>) -> Result<Logo, Error> {
+        let invalid = |problem| Error::Invalid {
+            what: "the logo".to_owned(),
+            problem,
+        };
+        if bytes.len() > LARGEST {
+            return Err(invalid("is larger than 256 KiB"));
+        }
+        let head = &bytes[..bytes.len().min(HEAD)];
+        let media = match head {
+            [0x89, b'P', b'N', b'G', ..] => "image/png",
+            [0xff, 0xd8, 0xff, ..] => "image/jpeg",
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
+            head if String::from_utf8_lossy(head).contains("<svg") => "image/svg+xml",
+            _ => return Err(invalid("is no PNG, JPEG, WebP or SVG")),
+        };
+        let media = media.to_owned();
+        Ok(Logo { media, bytes })
+    }
+}
+
+/// What patients are shown of an application.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ApplicationProfile {
+    /// What it wants the records for, in a sentence.
+    pub purpose: Option<String>,
+    /// Its privacy policy.
+    pub privacy: Option<String>,
+    /// Its terms of use.
+    pub terms: Option<String>,
+    /// A name for the logo, another one for each; `None` where it has none.
+    pub logo: Option<String>,
+}
+
+/// What patients are shown of an organization.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OrganizationProfile {
+    /// Where it is, as patients say it.
+    pub place: Option<String>,
+    /// A name for the logo, another one for each; `None` where it has none.
+    pub logo: Option<String>,
+}
+
+/// What is set anew of an application; what is `None` stays, and an empty text takes away.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ApplicationChange<'a> {
+    /// What it wants the records for, in a sentence.
+    pub purpose: Option<&'a str>,
+    /// Its privacy policy.
+    pub privacy: Option<&'a str>,
+    /// Its terms of use.
+    pub terms: Option<&'a str>,
+    /// Its logo, or none any more.
+    pub logo: Option<Option<&'a Logo>>,
+}
+
+/// What is set anew of an organization; what is `None` stays, and an empty text takes away.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OrganizationChange<'a> {
+    /// Where it is.
+    pub place: Option<&'a str>,
+    /// Its logo, or none any more.
+    pub logo: Option<Option<&'a Logo>>,
+}
+
+/// Whose logo it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogoOf {
+    /// An application's.
+    Application,
+    /// An organization's.
+    Organization,
+}
+
+impl Store {
+    /// What patients are shown of an application.
+    pub fn application_profile(&self, application: &str) -> Result<ApplicationProfile, Error> {
+        self.read(|connection| {
+            let sql = "SELECT purpose, privacy, terms, logo_digest FROM application_profile WHERE application = ?1";
+            let mut statement = connection.prepare_cached(sql)?;
+            let found = statement.query_row([application], |row| {
+                Ok(ApplicationProfile {
+                    purpose: row.get(0)?,
+                    privacy: row.get(1)?,
+                    terms: row.get(2)?,
+                    logo: row.get(3)?,
+                })
+            });
+            Ok(found.optional()?.unwrap_or_default())
+        })
+    }
+
+    /// Sets what patients are shown of an application.
+    pub fn set_application_profile(
+        &self,
+        application: &str,
+        change: &ApplicationChange<'_>,
+        actor: Actor,
+    ) -> Result<(), Error> {
+        let purpose = change.purpose.map(|text| line("the purpose", text)).transpose()?;
+        let privacy = change
+            .privacy
+            .map(|text| link("the privacy policy", text))
+            .transpose()?;
+        let terms = change.terms.map(|text| link("the terms", text)).transpose()?;
+        let now = self.clock().now();
+        self.write(|transaction| {
+            let known = "SELECT EXISTS (SELECT 1 FROM application WHERE id = ?1)";
+            if !transaction.query_row(known, [application], |row| row.get::<_, bool>(0))? {
+                return Err(Error::UnknownApplication(application.to_owned()));
+            }
+            let sql = "INSERT INTO application_profile (application) VALUES (?1) ON CONFLICT DO NOTHING";
+            transaction.execute(sql, [application])?;
+            let table = ("application_profile", "application", application);
+            for (column, text) in [("purpose", purpose), ("privacy", privacy), ("terms", terms)] {
+                put(transaction, table, column, text)?;
+            }
+            put_logo(transaction, table, change.logo)?;
+            let about = About {
+                application: Some(application),
+                ..About::default()
+            };
+            note(transaction, now, actor, "application.profile-set", about, "")
+        })
+    }
+
+    /// What patients are shown of an organization.
+    pub fn organization_profile(&self, organization: &str) -> Result<OrganizationProfile, Error> {
+        self.read(|connection| {
+            let sql = "SELECT place, logo_digest FROM organization_profile WHERE organization = ?1";
+            let mut statement = connection.prepare_cached(sql)?;
+            let found = statement.query_row([organization], |row| {
+                Ok(OrganizationProfile {
+                    place: row.get(0)?,
+                    logo: row.get(1)?,
+                })
+            });
+            Ok(found.optional()?.unwrap_or_default())
+        })
+    }
+
+    /// Sets what patients are shown of an organization.
+    pub fn set_organization_profile(
+        &self,
+        organization: &str,
+        change: &OrganizationChange<'_>,
+        actor: Actor,
+    ) -> Result<(), Error> {
+        let place = change.place.map(|text| line("the place", text)).transpose()?;
+        let now = self.clock().now();
+        self.write(|transaction| {
+            let known = "SELECT EXISTS (SELECT 1 FROM organization WHERE id = ?1)";
+            if !transaction.query_row(known, [organization], |row| row.get::<_, bool>(0))? {
+                return Err(Error::UnknownOrganization(organization.to_owned()));
+            }
+            let sql = "INSERT INTO organization_profile (organization) VALUES (?1) ON CONFLICT DO NOTHING";
+            transaction.execute(sql, [organization])?;
+            let table = ("organization_profile", "organization", organization);
+            put(transaction, table, "place", place)?;
+            put_logo(transaction, table, change.logo)?;
+            note(
+                transaction,
+                now,
+                actor,
+                "organization.profile-set",
+                About::default(),
+                organization,
+            )
+        })
+    }
+
+    /// The logo of an application or an organization.
+    pub fn logo(&self, of: LogoOf, id: &str) -> Result<Option<Logo>, Error> {
+        let sql = match of {
+            LogoOf::Application => {
+                "SELECT logo_media, logo FROM application_profile WHERE application = ?1 AND logo IS NOT NULL"
+            }
+            LogoOf::Organization => {
+                "SELECT logo_media, logo FROM organization_profile WHERE organization = ?1 AND logo IS NOT NULL"
+            }
+        };
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let found = statement.query_row([id], |row| {
+                Ok(Logo {
+                    media: row.get(0)?,
+                    bytes: row.get(1)?,
+                })
+            });
+            Ok(found.optional()?)
+        })
+    }
+}
+
+/// A table, its key's column and the key.
+type Row<'a> = (&'static str, &'static str, &'a str);
+
+fn put(
+    connection: &Connection,
+    (table, key, id): Row<'_>,
+    column: &str,
+    text: Option<Option<&str>>,
+) -> Result<(), Error> {
+    if let Some(text) = text {
+        let sql = format!("UPDATE {table} SET {column} = ?2 WHERE {key} = ?1");
+        connection.execute(&sql, params![id, text])?;
+    }
+    Ok(())
+}
+
+fn put_logo(connection: &Connection, (table, key, id): Row<'_>, logo: Option<Option<&Logo>>) -> Result<(), Error> {
+    if let Some(kept) = logo {
+        let digest = kept.map(|logo| {
+            let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &logo.bytes);
+            URL_SAFE_NO_PAD.encode(&digest.as_ref()[..9])
+        });
+        let sql = format!("UPDATE {table} SET logo = ?2, logo_media = ?3, logo_digest = ?4 WHERE {key} = ?1");
+        let (bytes, media) = (kept.map(|logo| &logo.bytes), kept.map(|logo| &logo.media));
+        connection.execute(&sql, params![id, bytes, media, digest])?;
+    }
+    Ok(())
+}
+
+/// A line of text; `None` where it is empty.
+fn line<'t>(what: &str, text: &'t str) -> Result<Option<&'t str>, Error> {
+    let problem = match text.trim() {
+        "" => return Ok(None),
+        text if text.chars().count() > LONGEST => "is longer than 200 letters",
+        text if text.chars().any(char::is_control) => "has control characters",
+        text => return Ok(Some(text)),
+    };
+    let what = what.to_owned();
+    Err(Error::Invalid { what, problem })
+}
+
+/// An address that patients may follow; `None` where it is empty.
+fn link<'t>(what: &str, text: &'t str) -> Result<Option<&'t str>, Error> {
+    let address = text.trim();
+    if address.is_empty() {
+        return Ok(None);
+    }
+    let fine = Url::parse(address).is_ok_and(|url| {
+        url.scheme() == "https" && url.has_host() && url.username().is_empty() && url.password().is_none()
+    });
+    match fine && address.len() <= 2_000 {
+        true => Ok(Some(address)),
+        false => Err(Error::Invalid {
+            what: format!("{what} {address:?}"),
+            problem: "is no https address",
+        }),
+    }
+}

@@ -1,0 +1,149 @@
+//! A brand's colour, made to be read: the contrasts of WCAG 2.2, computed.
+
+use std::fmt;
+
+/// What text needs against what is behind it (WCAG 2.2, 1.4.3).
+pub(super) const READABLE: f64 = 4.5;
+/// What the cards of the pages are painted in, by day and by night.
+const CARDS: [Color; 2] = [Color([0xff, 0xff, 0xff]), Color([0x19, 0x23, 0x2b])];
+const WHITE: Color = Color([0xff; 3]);
+const INK: Color = Color([0x0b, 0x14, 0x1a]);
+
+/// A colour of the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Color([u8; 3]);
+
+impl Color {
+    /// Reads `#0b6b6b` or `#066`.
+    pub(super) fn parse(text: &str) -> Option<Color> {
+        let digits = text.strip_prefix('#')?;
+        let digit = |at: usize| digits.get(at..=at).and_then(|one| u8::from_str_radix(one, 16).ok());
+        let mut parts = [0; 3];
+        for (at, part) in parts.iter_mut().enumerate() {
+            *part = match digits.len() {
+                3 => digit(at)? * 0x11,
+                6 => digit(2 * at)? * 0x10 + digit(2 * at + 1)?,
+                _ => return None,
+            };
+        }
+        Some(Color(parts))
+    }
+
+    /// Relative luminance.
+    fn luminance(self) -> f64 {
+        let [red, green, blue] = self.0.map(|part| {
+            let part = f64::from(part) / 255.0;
+            match part <= 0.040_45 {
+                true => part / 12.92,
+                false => ((part + 0.055) / 1.055).powf(2.4),
+            }
+        });
+        0.2126 * red + 0.7152 * green + 0.0722 * blue
+    }
+
+    pub(super) fn contrast(self, other: Color) -> f64 {
+        let (one, other) = (self.luminance(), other.luminance());
+        (one.max(other) + 0.05) / (one.min(other) + 0.05)
+    }
+
+    fn mixed(self, other: Color, share: f64) -> Color {
+        let mut parts = [0; 3];
+        for (at, part) in parts.iter_mut().enumerate() {
+            let mixed = f64::from(self.0[at]) * (1.0 - share) + f64::from(other.0[at]) * share;
+            *part = mixed.round().clamp(0.0, 255.0) as u8;
+        }
+        Color(parts)
+    }
+
+    /// The nearest one that can be read on `behind` and on `softly`, on the way to white or to ink.
+    fn readable(self, behind: [Color; 2]) -> Color {
+        let toward = match behind[0].luminance() > 0.18 {
+            true => INK,
+            false => WHITE,
+        };
+        let steps = (0..=20).map(|step| self.mixed(toward, f64::from(step) / 20.0));
+        let mut fine = steps.filter(|one| behind.iter().all(|behind| one.contrast(*behind) >= READABLE));
+        fine.next().unwrap_or(toward)
+    }
+
+    /// What is written on it.
+    fn ink(self) -> Color {
+        match self.contrast(WHITE) >= self.contrast(INK) {
+            true => WHITE,
+            false => INK,
+        }
+    }
+}
+
+impl fmt::Display for Color {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [red, green, blue] = self.0;
+        write!(f, "#{red:02x}{green:02x}{blue:02x}")
+    }
+}
+
+/// The colours of the pages for a brand's colour, by day and by night.
+pub(super) struct Palette {
+    /// Accent, what is written on it, and a tint behind text.
+    tones: [[Color; 3]; 2],
+    /// Whether the colour is used as it is, by day.
+    pub(super) kept: bool,
+}
+
+impl Palette {
+    pub(super) fn of(brand: Color) -> Palette {
+        let tones = CARDS.map(|card| {
+            let soft = card.mixed(brand, 0.12);
+            let accent = brand.readable([card, soft]);
+            [accent, accent.ink(), soft]
+        });
+        Palette {
+            kept: tones[0][0] == brand,
+            tones,
+        }
+    }
+
+    /// The style sheet that paints the pages so.
+    pub(super) fn css(&self) -> String {
+        let rule = |[accent, ink, soft]: [Color; 3]| {
+            format!(":root {{ --accent: {accent}; --accent-ink: {ink}; --accent-soft: {soft}; }}")
+        };
+        let [day, night] = self.tones;
+        format!(
+            "{}\n@media (prefers-color-scheme: dark) {{ {} }}\n",
+            rule(day),
+            rule(night)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contrast_is_that_of_wcag() {
+        let color = |text| Color::parse(text).unwrap();
+        assert!((color("#000").contrast(WHITE) - 21.0).abs() < 0.01);
+        assert!((color("#777777").contrast(WHITE) - 4.48).abs() < 0.01);
+        assert_eq!(color("#0b6b6b").to_string(), "#0b6b6b");
+        for bad in ["", "0b6b6b", "#12", "#12345g", "#1234567", "#äöü"] {
+            assert_eq!(Color::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn every_colour_becomes_one_that_can_be_read() {
+        for step in 0..=0xfff_u32 {
+            let brand = Color::parse(&format!("#{step:03x}")).unwrap();
+            let palette = Palette::of(brand);
+            for (card, [accent, ink, soft]) in CARDS.into_iter().zip(palette.tones) {
+                assert!(accent.contrast(card) >= READABLE, "{brand} on {card}");
+                assert!(accent.contrast(soft) >= READABLE, "{brand} on {soft}");
+                assert!(accent.contrast(ink) >= READABLE, "{ink} on {brand}");
+            }
+        }
+        assert!(Palette::of(Color::parse("#0b6b6b").unwrap()).kept);
+        assert!(!Palette::of(Color::parse("#ffee00").unwrap()).kept);
+    }
+}

@@ -1,0 +1,233 @@
+//! A date of birth as people write it: in three fields, or in one of them as a whole.
+
+use chrono::{Datelike, NaiveDate};
+
+/// Nobody who is older is looked for.
+const OLDEST: i32 = 130;
+
+/// Why it is no date of birth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::http::connect) enum NoBirthDate {
+    /// There is no such date, or it cannot be read.
+    Unreadable,
+    /// It is yet to come.
+    Future,
+    /// Nobody lives so long.
+    TooOld,
+}
+
+/// A part of a date, in the order in which a language has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::http::connect) enum Part {
+    Day,
+    Month,
+    Year,
+}
+
+/// The parts in a language's order, as its texts name them: `month day year`.
+pub(in crate::http::connect) fn order(text: &str) -> [Part; 3] {
+    let parts: Vec<Part> = text
+        .split_whitespace()
+        .filter_map(|word| match word {
+            "day" => Some(Part::Day),
+            "month" => Some(Part::Month),
+            "year" => Some(Part::Year),
+            _ => None,
+        })
+        .collect();
+    match parts[..] {
+        [one, two, three] if one != two && two != three && one != three => [one, two, three],
+        _ => [Part::Year, Part::Month, Part::Day],
+    }
+}
+
+/// Reads what was sent for day, month and year; `whole` is one field for all. A date that was typed or pasted into one
+/// of the fields as a whole is read, too: year first, with the month's name, or in the language's order.
+pub(in crate::http::connect) fn read(
+    [day, month, year]: [&str; 3],
+    whole: &str,
+    order: [Part; 3],
+    months: &str,
+    today: NaiveDate,
+) -> Result<NaiveDate, NoBirthDate> {
+    let fields = [day, month, year].map(str::trim);
+    let filled: Vec<&str> = fields
+        .into_iter()
+        .chain([whole.trim()])
+        .filter(|field| !field.is_empty())
+        .collect();
+    let date = match filled[..] {
+        [one] => as_whole(one, order, months),
+        [_, _, _] => dated(fields[2], fields[1], fields[0], months),
+        _ => None,
+    };
+    let date = date.ok_or(NoBirthDate::Unreadable)?;
+    if date > today {
+        return Err(NoBirthDate::Future);
+    }
+    match today.year() - date.year() > OLDEST {
+        true => Err(NoBirthDate::TooOld),
+        false => Ok(date),
+    }
+}
+
+fn as_whole(text: &str, order: [Part; 3], months: &str) -> Option<NaiveDate> {
+    // "31 de diciembre de 1980", "December 31st, 1980".
+    let words = text.split(|letter: char| !letter.is_alphanumeric());
+    let words: Vec<&str> = words
+        .filter(|word| !word.is_empty() && !is_filler(word, months))
+        .collect();
+    let [one, two, three] = match words[..] {
+        [digits] if digits.len() == 8 && digits.is_ascii() => [&digits[..4], &digits[4..6], &digits[6..]],
+        [one, two, three] => [one, two, three],
+        _ => return None,
+    };
+    if is_year(one) {
+        return dated(one, two, three, months);
+    }
+    if !is_year(three) {
+        return None;
+    }
+    let named =
+        |word: &str| word.contains(char::is_alphabetic) && !word.starts_with(|letter: char| letter.is_ascii_digit());
+    let day_first =
+        order.iter().position(|part| *part == Part::Day) < order.iter().position(|part| *part == Part::Month);
+    match (named(one), named(two)) {
+        (true, false) => dated(three, one, two, months),
+        (false, true) => dated(three, two, one, months),
+        // Where only one way of reading is a date, that is meant: 31/12 is no month and day.
+        _ if day_first => dated(three, two, one, months).or_else(|| dated(three, one, two, months)),
+        _ => dated(three, one, two, months).or_else(|| dated(three, two, one, months)),
+    }
+}
+
+/// Words between the parts: no number, no month.
+fn is_filler(word: &str, months: &str) -> bool {
+    !word.contains(|letter: char| letter.is_ascii_digit()) && month(word, months).is_none()
+}
+
+fn is_year(word: &str) -> bool {
+    word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn dated(year: &str, month_said: &str, day: &str, months: &str) -> Option<NaiveDate> {
+    let year = is_year(year).then(|| year.parse().ok())??;
+    // "31st" and "1er" are days, too.
+    let digits = day.trim_end_matches(char::is_alphabetic);
+    let suffix = day.len() - digits.len();
+    let day = (suffix <= 2 && digits.len() <= 2).then(|| digits.parse().ok())??;
+    NaiveDate::from_ymd_opt(year, month(month_said, months)?, day)
+}
+
+/// A month by its number, its name, or at least three letters of it.
+fn month(said: &str, months: &str) -> Option<u32> {
+    if said.bytes().all(|byte| byte.is_ascii_digit()) {
+        return (said.len() <= 2).then(|| said.parse().ok())?;
+    }
+    let said = said.trim_end_matches('.').to_lowercase();
+    if said.chars().count() < 3 {
+        return None;
+    }
+    let mut names = months.split_whitespace().zip(1..=12);
+    names
+        .find(|(name, _)| name.to_lowercase().starts_with(&said))
+        .map(|(_, number)| number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENGLISH: &str = "January February March April May June July August September October November December";
+    const SPANISH: &str = "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre";
+
+    fn today() -> NaiveDate {
+        NaiveDate::from_ymd_opt(2026, 5, 10).unwrap()
+    }
+
+    fn whole(text: &str, order_said: &str, months: &str) -> Result<String, NoBirthDate> {
+        read([text, "", ""], "", order(order_said), months, today()).map(|date| date.to_string())
+    }
+
+    #[test]
+    fn three_fields_make_a_date() {
+        let three = |day, month, year| read([day, month, year], "", order(""), ENGLISH, today());
+        let date = NaiveDate::from_ymd_opt(1980, 2, 9).unwrap();
+        assert_eq!(three("9", "2", "1980"), Ok(date));
+        assert_eq!(three(" 09 ", "Feb", "1980"), Ok(date));
+        for (day, month, year) in [
+            ("30", "2", "1980"),
+            ("", "2", "1980"),
+            ("9", "2", "80"),
+            ("x", "y", "z"),
+            ("9", "13", "1980"),
+        ] {
+            assert_eq!(
+                three(day, month, year),
+                Err(NoBirthDate::Unreadable),
+                "{day} {month} {year}"
+            );
+        }
+        assert_eq!(three("11", "5", "2026"), Err(NoBirthDate::Future));
+        assert!(three("10", "5", "2026").is_ok());
+        assert_eq!(three("1", "1", "1850"), Err(NoBirthDate::TooOld));
+        assert_eq!(
+            read(["", "", ""], "", order(""), ENGLISH, today()),
+            Err(NoBirthDate::Unreadable)
+        );
+    }
+
+    #[test]
+    fn common_forms_are_read_wherever_they_are_put() {
+        let american = "month day year";
+        for text in [
+            "1980-12-31",
+            "12/31/1980",
+            "31.12.1980",
+            "12-31-1980",
+            "Dec 31, 1980",
+            "31 December 1980",
+            "19801231",
+            "December 31st, 1980",
+            "31st of December 1980",
+            "1980/12/31",
+            " 12 31 1980 ",
+            "dec. 31 1980",
+        ] {
+            assert_eq!(whole(text, american, ENGLISH).as_deref(), Ok("1980-12-31"), "{text}");
+        }
+        let spanish = "day month year";
+        for text in ["31 de diciembre de 1980", "31/12/1980", "31 dic 1980"] {
+            assert_eq!(whole(text, spanish, SPANISH).as_deref(), Ok("1980-12-31"), "{text}");
+        }
+        // What could be either is read as the language has it.
+        assert_eq!(whole("04/05/1980", american, ENGLISH).as_deref(), Ok("1980-04-05"));
+        assert_eq!(whole("04/05/1980", spanish, SPANISH).as_deref(), Ok("1980-05-04"));
+        let last = read(["", "", "12/31/1980"], "", order(american), ENGLISH, today());
+        assert_eq!(last.unwrap().to_string(), "1980-12-31");
+        let one = read(["", "", ""], "1980-12-31", order(american), ENGLISH, today());
+        assert_eq!(one.unwrap().to_string(), "1980-12-31");
+        for bad in [
+            "",
+            "yesterday",
+            "12/31/80",
+            "1980",
+            "1980-13-01",
+            "99999999999",
+            "1/2/3/1980",
+            "٣١",
+            "ab cd 1980",
+            "1980123é",
+        ] {
+            assert_eq!(whole(bad, american, ENGLISH), Err(NoBirthDate::Unreadable), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_order_that_is_none_is_the_iso_one() {
+        assert_eq!(order("month day year"), [Part::Month, Part::Day, Part::Year]);
+        for bad in ["", "day day year", "day month", "x y z"] {
+            assert_eq!(order(bad), [Part::Year, Part::Month, Part::Day]);
+        }
+    }
+}

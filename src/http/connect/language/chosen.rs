@@ -1,0 +1,96 @@
+//! Which language somebody is shown: the one they chose, else the one their browser likes best.
+
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT_LANGUAGE;
+use axum::response::Response;
+
+use super::super::flow::cookie;
+use super::super::flow::parameters::Parameters;
+use super::super::page::answer::{see_other, with_cookie};
+use super::languages::Languages;
+use super::texts::Texts;
+use crate::http::service::Service;
+
+/// The language that a browser's owner chose.
+const COOKIE: &str = "svc_language";
+
+/// The texts for whoever sent these headers.
+pub(in crate::http::connect) fn of(service: &Service, headers: &HeaderMap) -> &'static Texts {
+    let languages = &service.pages.languages;
+    let chosen = cookie::read(service, headers, COOKIE).and_then(|tag| languages.find(&tag));
+    let accepted = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+    chosen.unwrap_or_else(|| accepted_among(languages, accepted.unwrap_or_default()))
+}
+
+/// The language that an application asks for: `ui_locales` names several, the best one first (OpenID Connect Core,
+/// section 3.1.2.1).
+pub(in crate::http::connect) fn named(service: &Service, parameters: &Parameters) -> Option<&'static Texts> {
+    let wanted = parameters.sole("ui_locales")?;
+    wanted
+        .split_whitespace()
+        .find_map(|tag| service.pages.languages.find(tag))
+}
+
+/// The answer to a page that is asked for in a language by `?language=`: the same page, in that language from now on.
+pub(in crate::http::connect) fn switched(
+    service: &Service,
+    query: Option<&str>,
+    address: &str,
+    framed: bool,
+) -> Option<Response> {
+    let parameters = Parameters::parse(query?.as_bytes());
+    let texts = service.pages.languages.find(parameters.sole("language")?)?;
+    Some(with_language(service, see_other(address), texts, framed))
+}
+
+/// The response, and this language from now on.
+pub(in crate::http::connect) fn with_language(
+    service: &Service,
+    response: Response,
+    texts: &'static Texts,
+    framed: bool,
+) -> Response {
+    with_cookie(response, cookie::set(service, COOKIE, texts.lang, framed))
+}
+
+/// Goes by the quality values of `Accept-Language` (RFC 9110, section 12.5.4), the first of equals; English else.
+fn accepted_among(languages: &Languages, accepted: &str) -> &'static Texts {
+    let mut best: Option<(f32, &'static Texts)> = None;
+    for range in accepted.split(',') {
+        let mut parts = range.split(';').map(str::trim);
+        let tag = parts.next().unwrap_or_default();
+        let quality = parts
+            .find_map(|part| part.strip_prefix("q="))
+            .map_or(Ok(1.0), str::parse);
+        let quality = quality.unwrap_or(0.0);
+        if let Some(texts) = languages.find(tag)
+            && quality > 0.0
+            && best.is_none_or(|(known, _)| quality > known)
+        {
+            best = Some((quality, texts));
+        }
+    }
+    best.map_or(languages.all()[0], |(_, texts)| texts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_liked_language_is_spoken_and_english_else() {
+        let languages = Languages::default();
+        for (accepted, lang) in [
+            ("", "en"),
+            ("de-CH, fr;q=0.9", "en"),
+            ("*", "en"),
+            ("en;q=x, ;;,", "en"),
+            ("es-MX, en;q=0.8", "es"),
+            ("en;q=0.8, ES;q=0.9", "es"),
+            ("es;q=0", "en"),
+            ("fr, es;q=0.1", "es"),
+        ] {
+            assert_eq!(accepted_among(&languages, accepted).lang, lang, "{accepted}");
+        }
+    }
+}

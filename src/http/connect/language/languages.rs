@@ -1,0 +1,178 @@
+//! Every language that a server speaks.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use serde_json::{Map, json};
+
+use super::bundle::Bundle;
+use super::file::{self, LanguageError};
+use super::texts::Texts;
+
+/// The languages that are part of the program.
+static BUILTIN: LazyLock<[&'static Texts; 2]> = LazyLock::new(|| {
+    let english = builtin("en.ftl", include_str!("../../../../templates/languages/en.ftl"), None);
+    let spanish = include_str!("../../../../templates/languages/es.ftl");
+    [english, builtin("es.ftl", spanish, Some(english))]
+});
+
+/// The link component, before the words of each language are put in.
+const LINK: &str = include_str!("../../../../templates/connect/assets/link.js");
+/// Where they are put.
+const LINK_TEXTS: &str = "{ /* texts */ }";
+
+/// The languages of a server's pages.
+#[derive(Clone, Debug)]
+pub struct Languages {
+    all: Vec<&'static Texts>,
+    link: String,
+}
+
+impl Default for Languages {
+    fn default() -> Languages {
+        Languages::of(BUILTIN.to_vec())
+    }
+}
+
+impl Languages {
+    /// Those that are part of the program, and one for each `.ftl` file of a folder, which goes before one of the same
+    /// name. What a file leaves out is said in English, and a warning says so.
+    pub fn with_folder(folder: &Path) -> Result<Languages, LanguageError> {
+        let unreadable = |path: &Path| {
+            let path = path.to_owned();
+            |source| LanguageError::Unreadable { path, source }
+        };
+        let mut paths = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(unreadable(folder))? {
+            let path = entry.map_err(unreadable(folder))?.path();
+            if path.extension().is_some_and(|extension| extension == "ftl") {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        let mut all = BUILTIN.to_vec();
+        for path in paths {
+            let text = std::fs::read_to_string(&path).map_err(unreadable(&path))?;
+            let texts = loaded(&path, text, Some(BUILTIN[0]))?;
+            // The pages hold on to their texts for as long as the program runs: a server reads them once.
+            let texts: &'static Texts = Box::leak(Box::new(texts));
+            match all.iter_mut().find(|known| known.lang == texts.lang) {
+                Some(known) => *known = texts,
+                None => all.push(texts),
+            }
+        }
+        Ok(Languages::of(all))
+    }
+
+    fn of(all: Vec<&'static Texts>) -> Languages {
+        let words = all.iter().map(|texts| {
+            let words = json!({"title": texts.link_title, "close": texts.link_close});
+            (texts.lang.to_owned(), words)
+        });
+        let words = serde_json::Value::Object(words.collect::<Map<_, _>>());
+        let link = LINK.replace(LINK_TEXTS, &words.to_string());
+        Languages { all, link }
+    }
+
+    /// English first.
+    pub(in crate::http::connect) fn all(&self) -> &[&'static Texts] {
+        &self.all
+    }
+
+    /// The link component with its words in every language.
+    pub(in crate::http::connect) fn link(&self) -> &str {
+        &self.link
+    }
+
+    /// The language of this tag, or the one that it is a variety of.
+    pub(super) fn find(&self, tag: &str) -> Option<&'static Texts> {
+        let named = |wanted: &str| self.all.iter().find(|texts| texts.lang.eq_ignore_ascii_case(wanted));
+        let mut wanted = tag;
+        loop {
+            if let Some(texts) = named(wanted) {
+                return Some(texts);
+            }
+            // `zh-Hant-TW` is looked for as `zh-Hant` and `zh` as well (RFC 4647, section 3.4).
+            wanted = &wanted[..wanted.rfind('-')?];
+        }
+    }
+}
+
+fn builtin(name: &str, text: &str, english: Option<&'static Texts>) -> &'static Texts {
+    // A test loads each of them, so that this cannot fail in a program that was tested.
+    #[allow(clippy::expect_used)]
+    let texts = loaded(Path::new(name), text.to_owned(), english).expect("a language of the program is well-formed");
+    Box::leak(Box::new(texts))
+}
+
+fn loaded(path: &Path, text: String, english: Option<&'static Texts>) -> Result<Texts, LanguageError> {
+    let tag = file::tag(path)?;
+    let resource = file::parsed(path, text)?;
+    let strange = file::check(path, &resource, Texts::KEYS)?;
+    let bundle = Bundle::new(tag, resource);
+    let missing = Texts::KEYS.iter().map(|(key, _)| *key).filter(|key| !bundle.has(key));
+    let missing: Vec<&str> = missing.collect();
+    if !missing.is_empty() {
+        let missing = missing.join(" ");
+        tracing::warn!(language = %bundle.tag, missing, "a language leaves texts out: they are said in English");
+    }
+    if !strange.is_empty() {
+        let unknown = strange.join(" ");
+        tracing::warn!(language = %bundle.tag, unknown, "a language has texts that no page shows");
+    }
+    let texts = Texts::new(bundle, english);
+    match texts.problems().into_iter().next() {
+        Some((key, problem)) => Err(LanguageError::Placeholder {
+            path: path.to_owned(),
+            key: key.to_owned(),
+            problem,
+        }),
+        None => Ok(texts),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_languages_of_the_program_are_whole() {
+        for texts in Languages::default().all() {
+            for (key, _) in Texts::KEYS {
+                assert!(texts.says(key), "{}: {key}", texts.lang);
+            }
+            for (key, text) in texts.filled() {
+                assert!(
+                    !text.is_empty() && !text.contains(['{', '}']),
+                    "{}: {key}: {text}",
+                    texts.lang
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_folder_adds_a_language_and_english_says_the_rest() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(
+            folder.path().join("he.ftl"),
+            "language_name = עברית\ncancel = חזרה אל { $app }",
+        )
+        .unwrap();
+        std::fs::write(folder.path().join("README"), "not a language").unwrap();
+        let languages = Languages::with_folder(folder.path()).unwrap();
+        let texts = languages.find("he-IL").unwrap();
+        assert_eq!((texts.lang, texts.dir), ("he", "rtl"));
+        assert_eq!(texts.fill(texts.cancel, "Well"), "חזרה אל \u{2068}Well\u{2069}");
+        assert_eq!(texts.skip, languages.all()[0].skip);
+        assert!(languages.link().contains(r#""he":{"#));
+
+        std::fs::write(folder.path().join("fr.ftl"), "cancel = Retour").unwrap();
+        let error = Languages::with_folder(folder.path()).unwrap_err();
+        assert!(
+            error.to_string().ends_with("fr.ftl: cancel: $app is left out"),
+            "{error}"
+        );
+        assert!(Languages::with_folder(&folder.path().join("none")).is_err());
+    }
+}

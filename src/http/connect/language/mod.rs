@@ -1,0 +1,16 @@
+//! The languages of the pages: Fluent files, of which English and Spanish are part of the program and others come from
+//! a folder.
+
+mod bundle;
+mod chosen;
+mod file;
+mod languages;
+#[cfg(test)]
+mod reading;
+mod texts;
+
+pub use file::LanguageError;
+pub use languages::Languages;
+
+pub(super) use chosen::{named, of, switched, with_language};
+pub(super) use texts::Texts;
