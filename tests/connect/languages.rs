@@ -66,12 +66,12 @@ fn walk(world: &World, language: &str, mut see: impl FnMut(&str, &Page)) {
     see("details", &browser.page);
     browser.press("search", &[]);
     see("to correct", &browser.page);
-    browser.press(
+    browser.send(
         "search",
         &[("given", "No"), ("family", "Body"), ("birth_date", "1980-01-02")],
     );
     see("none", &browser.page);
-    browser.press("cancel", &[]);
+    browser.press("leave", &[]);
     browser.go("/connect");
     see("over", &browser.page);
     let mut browser = reader(world, language, &[("svc_ial2_mode", "true")]);

@@ -163,7 +163,7 @@ fn style_and_scripts_are_files_that_browsers_keep() {
 fn pages_say_their_language_and_that_nobody_is_real_in_test_mode() {
     let world = World::new();
     let browser = world.enter(&[]);
-    assert!(browser.page.text.contains(r#"<html lang="en">"#));
+    assert!(browser.page.text.contains(r#"<html lang="en" dir="ltr">"#));
     assert!(browser.page.text.contains("nobody in these records is real"));
     let live = world.enter(&[("client_id", &world.live)]);
     assert!(!live.page.text.contains("nobody in these records is real"));

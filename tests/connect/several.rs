@@ -154,7 +154,10 @@ fn places_are_found_by_details_and_hints_are_filled_in() {
     let filled = |browser: &Browser, name: &str| browser.page.values(name)[0].clone();
     assert_eq!(filled(&browser, "given"), person.given);
     assert_eq!(filled(&browser, "family"), person.family);
-    assert_eq!(filled(&browser, "birth_date"), person.birth_date);
+    let born: Vec<u32> = person.birth_date.split('-').map(|part| part.parse().unwrap()).collect();
+    for (name, part) in ["birth_year", "birth_month", "birth_day"].into_iter().zip(born) {
+        assert_eq!(filled(&browser, name), part.to_string(), "{name}");
+    }
     let fields = [
         ("given", person.given.as_str()),
         ("family", person.family.as_str()),
