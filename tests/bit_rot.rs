@@ -13,7 +13,7 @@ use tabularium::ingest::{Options, import};
 use tabularium::lake::compact::{self, CompactOptions, Effort};
 use tabularium::lake::file::{CHECKSUMS_KEY, Verified, verify};
 use tabularium::lake::{Keys, Lake, LakeError, Mode, deletes};
-use tabularium::search::parameters::raw;
+use tabularium::search::raw;
 use tabularium::search::{Engine, Handling, Request};
 use tabularium::views::{Format, Resources, Run, View};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use tabularium::search::Pin;
+use tabularium::search::SnapshotToken;
 
 use crate::harness::records::{self, Record};
 use crate::harness::server::{Answer, Server};
@@ -476,7 +476,7 @@ fn links_of_a_view_show_their_reader_no_more_than_their_own() {
     }
     // Snapshots that the token's holder was given no link to: of another time, and of none.
     for snapshot in 0..5 {
-        let tag = Pin { snapshot, erasures: 0 }.text(&server.lake);
+        let tag = SnapshotToken { snapshot, erasures: 0 }.text(&server.lake);
         let answer = run(&server, &ben, &format!("{}?_tag={tag}", RUNS[0]), "Observation", &[]);
         match answer.status {
             200 => assert!(rows(&answer).iter().all(|id| id == "obs-ben")),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use tabularium::lake::scan::{ItemMatch, Wish};
+use tabularium::lake::scan::{ItemMatch, LeafTest};
 use tabularium::lake::{Lake, Picture, ScanRequest};
 
 use super::asked::{Asked, scanned};
@@ -84,15 +84,15 @@ fn objects<'j>(json: &'j Value, path: &[&str]) -> Vec<&'j Value> {
 fn brute(rows: &[Value], condition: &ItemMatch) -> BTreeSet<String> {
     let split: Vec<Vec<&str>> = condition.leaves.iter().map(|leaf| leaf.split('.').collect()).collect();
     let parent = &split[0][..split[0].len() - 1];
-    let fits = |item: &Value, wishes: &Vec<Wish>| {
+    let fits = |item: &Value, wishes: &Vec<LeafTest>| {
         wishes.iter().zip(&split).all(|(wish, path)| {
             let value = item.get(path[path.len() - 1]).and_then(Value::as_str);
             match wish {
-                Wish::Any => true,
-                Wish::Absent => value.is_none(),
-                Wish::Is(text) => value == Some(text),
-                Wish::In(texts) => value.is_some_and(|value| texts.contains(value)),
-                Wish::Like(text) => value.is_some_and(|value| value.eq_ignore_ascii_case(text)),
+                LeafTest::Any => true,
+                LeafTest::Absent => value.is_none(),
+                LeafTest::Is(text) => value == Some(text),
+                LeafTest::In(texts) => value.is_some_and(|value| texts.contains(value)),
+                LeafTest::Like(text) => value.is_some_and(|value| value.eq_ignore_ascii_case(text)),
             }
         })
     };
@@ -107,14 +107,14 @@ fn brute(rows: &[Value], condition: &ItemMatch) -> BTreeSet<String> {
         .collect()
 }
 
-fn wish() -> impl Strategy<Value = Wish> {
+fn wish() -> impl Strategy<Value = LeafTest> {
     prop_oneof![
-        Just(Wish::Any),
-        Just(Wish::Absent),
-        (0..TEXTS.len()).prop_map(|n| Wish::Is(TEXTS[n].into())),
+        Just(LeafTest::Any),
+        Just(LeafTest::Absent),
+        (0..TEXTS.len()).prop_map(|n| LeafTest::Is(TEXTS[n].into())),
         prop::collection::vec(prop::sample::select(TEXTS.to_vec()), 0..3)
-            .prop_map(|texts| Wish::In(Arc::new(texts.iter().collect()))),
-        (0..TEXTS.len()).prop_map(|n| Wish::Like(TEXTS[n].to_uppercase().into())),
+            .prop_map(|texts| LeafTest::In(Arc::new(texts.iter().collect()))),
+        (0..TEXTS.len()).prop_map(|n| LeafTest::Like(TEXTS[n].to_uppercase().into())),
     ]
 }
 
@@ -123,7 +123,7 @@ fn condition() -> impl Strategy<Value = ItemMatch> {
         prop::collection::vec(prop::sample::select(vec!["final", "amended", "none"]), 1..3).prop_map(|texts| {
             ItemMatch {
                 leaves: vec!["status".into()],
-                any_of: texts.into_iter().map(|text| vec![Wish::Is(text.into())]).collect(),
+                any_of: texts.into_iter().map(|text| vec![LeafTest::Is(text.into())]).collect(),
                 label: "test".into(),
             }
         });
@@ -139,7 +139,7 @@ fn condition() -> impl Strategy<Value = ItemMatch> {
                     .to_vec(),
                 any_of: wishes
                     .into_iter()
-                    .map(|(n, system, version)| vec![Wish::Like(TEXTS[n].to_uppercase().into()), system, version])
+                    .map(|(n, system, version)| vec![LeafTest::Like(TEXTS[n].to_uppercase().into()), system, version])
                     .collect(),
                 label: "test".into(),
             }
@@ -147,7 +147,7 @@ fn condition() -> impl Strategy<Value = ItemMatch> {
     let many = Just(ItemMatch {
         leaves: vec!["code.coding.code".into()],
         any_of: (0..100)
-            .map(|n| vec![Wish::Is(if n == 99 { "b".into() } else { n.to_string().into() })])
+            .map(|n| vec![LeafTest::Is(if n == 99 { "b".into() } else { n.to_string().into() })])
             .collect(),
         label: "test".into(),
     });
@@ -184,7 +184,7 @@ fn a_count_by_code_reads_the_codes_alone() {
     let table = lake.table(&picture, ty("Observation"), &application("local"));
     let condition = ItemMatch {
         leaves: vec!["code.coding.system".into(), "code.coding.code".into()],
-        any_of: vec![vec![Wish::Is("http://loinc.org".into()), Wish::Is("a".into())]],
+        any_of: vec![vec![LeafTest::Is("http://loinc.org".into()), LeafTest::Is("a".into())]],
         label: "code".into(),
     };
     let (found, report) = scanned(&table, ScanRequest::default(), &[Asked::of_items(&condition)]);

@@ -12,7 +12,7 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tabularium::lake::file::CHECKSUMS_KEY;
-use tabularium::lake::scan::{ItemMatch, Prune, ScanReport, Wish};
+use tabularium::lake::scan::{ItemMatch, LeafTest, Prune, ScanReport};
 use tabularium::lake::{Lake, Picture, ScanRequest};
 
 use super::asked::{Asked, scanned, try_scanned};
@@ -241,7 +241,7 @@ fn a_page_that_says_it_is_shorter_is_an_error_and_no_other_rows() {
     let table = lake.table(&picture, ty("Observation"), &application("local"));
     let status = ItemMatch {
         leaves: vec!["status".into()],
-        any_of: vec![vec![Wish::Is("final".into())]],
+        any_of: vec![vec![LeafTest::Is("final".into())]],
         label: "status".into(),
     };
     let request = ScanRequest {

@@ -9,7 +9,7 @@ use tabularium::fhir::facts;
 use tabularium::fhir::search_parameter::SearchParameters;
 use tabularium::ingest::{Options, import};
 use tabularium::lake::{Lake, Mode, PatientScope, Scope};
-use tabularium::search::parameters::raw;
+use tabularium::search::raw;
 use tabularium::search::{Engine, Handling, Request, SearchError, SystemRequest};
 
 use crate::harness;

@@ -11,7 +11,7 @@ use tabularium::fhir::facts;
 use tabularium::fhir::search_parameter::SearchParameters;
 use tabularium::ingest::{Options, import};
 use tabularium::lake::{Mode, Scope};
-use tabularium::search::parameters::raw;
+use tabularium::search::raw;
 use tabularium::search::{Engine, Form, Handling, Request};
 
 struct Records {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tabularium::fhir::facts;
 use tabularium::fhir::search_parameter::SearchParameters;
 use tabularium::lake::{Lake, Scope};
-use tabularium::search::parameters::raw;
+use tabularium::search::raw;
 use tabularium::search::{Engine, Form, Handling, Request, SearchError, SystemRequest};
 use tabularium::terminology::Terminology;
 

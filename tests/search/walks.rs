@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tabularium::fhir::search_parameter::SearchParameters;
 use tabularium::lake::Scope;
-use tabularium::search::parameters::raw;
+use tabularium::search::raw;
 use tabularium::search::{Engine, Handling, Request, SearchError};
 
 use super::corpus::{BASE, Corpus, corpus, link, name, resources};
