@@ -21,7 +21,7 @@ use tabularium::columns::shred::{Shredder, SystemValues};
 use tabularium::fhir::storage::LeafSet;
 use tabularium::fhir::{TypeId, facts};
 use tabularium::lake::file::FileWriter;
-use tabularium::lake::scan::{FILE, ItemMatch, MemoryLimits, Necessary, Predicate, ROW, LeafTest, expression};
+use tabularium::lake::scan::{FILE, ItemMatch, LeafTest, MemoryLimits, Necessary, Predicate, ROW, expression};
 use tabularium::lake::{Lake, LakeOptions, Locator, Mode, Person, ScanRequest, Scope, ScopedTable};
 
 const PEOPLE: usize = 2_000;
@@ -254,7 +254,10 @@ fn population(c: &mut Criterion) {
     }
     let condition = ItemMatch {
         leaves: vec!["code.coding.system".into(), "code.coding.code".into()],
-        any_of: vec![vec![LeafTest::Is("http://loinc.org".into()), LeafTest::Is("718-7".into())]],
+        any_of: vec![vec![
+            LeafTest::Is("http://loinc.org".into()),
+            LeafTest::Is("718-7".into()),
+        ]],
         label: "code".into(),
     };
     let by_code: [Arc<dyn Predicate>; 1] = [Arc::new(ByCode {

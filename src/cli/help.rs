@@ -14,7 +14,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Serve",
         &[
-            "serve", "config", "token", "app", "endpoint", "consents", "sync", "keys", "audit",
+            "serve", "config", "token", "app", "endpoint", "consents", "sync", "keys", "audit", "console",
         ],
     ),
     ("Codes and rules", &["normalize", "terminology", "plans"]),
@@ -24,7 +24,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ),
     (
         "Try and measure",
-        &["generate", "sandbox", "bench", "completions", "man"],
+        &["generate", "sandbox", "bench", "run-plan", "completions", "man"],
     ),
 ];
 

@@ -166,9 +166,9 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "id  name              n",
-                "a   Ångström 東京     5",
-                "bb  x\u{fffd}[31m\u{fffd}y      12.50",
+                "id  name               n",
+                "a   Ångström 東京      5",
+                "bb  x\u{fffd}[31m\u{fffd}y       12.50",
                 "",
             ]
         );
