@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use criterion::{Criterion, Throughput};
 use tabularium::published::Shrink;
-use tabularium::terminology::{Folder, Terminology, load, systems};
+use tabularium::terminology::codes::systems;
+use tabularium::terminology::{Folder, Terminology, load};
 
 const CONCEPTS: u32 = 1_000_000;
 const NDCS: u32 = 300_000;

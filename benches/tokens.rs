@@ -250,6 +250,7 @@ fn served(sample: &Sample) -> Served {
         base_url: format!("http://{address}"),
         limits: Limits::default(),
         explain: false,
+        console: false,
         sources: client::Client::new(Guard::Public, HttpLimits::default()).unwrap(),
         pages: Pages::default(),
     })

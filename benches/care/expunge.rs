@@ -14,7 +14,7 @@ use criterion::{Criterion, SamplingMode};
 use serde_json::Value;
 use tabularium::consent::{Clock, LOCAL_APPLICATION, Store, Tokens};
 use tabularium::fhir::search_parameter::SearchParameters;
-use tabularium::http::{Limits, Options, Service, serve};
+use tabularium::http::{Limits, Options, Pages, Service, serve};
 use tabularium::ingest::Normalization;
 use tabularium::lake::{Lake, Mode};
 use tabularium::normalize::{Day, Knowledge};
@@ -120,7 +120,9 @@ impl Served {
             base_url: base_url.clone(),
             limits: Limits::default(),
             explain: false,
+            console: false,
             sources: Client::new(Guard::Public, HttpLimits::default()).unwrap(),
+            pages: Pages::default(),
         })
         .unwrap();
         runtime.spawn(serve(listener, service, std::future::pending()));

@@ -277,19 +277,26 @@ impl Store {
         mode: Mode,
         patient: &str,
     ) -> Result<Option<ConsentWithSources>, Error> {
+        let Some(id) = self.consent_of_patient(application, mode, patient)? else {
+            return Ok(None);
+        };
         self.read(|connection| {
-            let sql = "SELECT consent.id FROM consent_patient AS known JOIN consent ON consent.id = known.consent
-                       WHERE known.patient = ?1 AND application = ?2 AND mode = ?3 AND consent.owner IS NOT NULL
-                       ORDER BY consent.created_at DESC, consent.id LIMIT 1";
-            let mut statement = connection.prepare_cached(sql)?;
-            let id = statement.query_row([patient, application, mode.schema()], |row| row.get::<_, String>(0));
-            let consent = match id.optional()? {
-                Some(id) => Consent::get(connection, &id)?,
-                None => None,
-            };
+            let consent = Consent::get(connection, &id)?.filter(|consent| consent.owner.is_some());
             consent
                 .map(|consent| ConsentWithSources::of(connection, consent))
                 .transpose()
+        })
+    }
+
+    /// The newest consent that knows a Patient: one whose syncs bring records before one over imported records.
+    pub fn consent_of_patient(&self, application: &str, mode: Mode, patient: &str) -> Result<Option<String>, Error> {
+        self.read(|connection| {
+            let sql = "SELECT consent.id FROM consent_patient AS known JOIN consent ON consent.id = known.consent
+                       WHERE known.patient = ?1 AND application = ?2 AND mode = ?3
+                       ORDER BY consent.owner IS NULL, consent.created_at DESC, consent.id LIMIT 1";
+            let mut statement = connection.prepare_cached(sql)?;
+            let id = statement.query_row([patient, application, mode.schema()], |row| row.get(0));
+            Ok(id.optional()?)
         })
     }
 

@@ -55,7 +55,8 @@ impl Traveling {
         let written = written.unwrap_or_else(|error| panic!("{label}: {error}\n{}", shown(plan)));
         let rows = self.rows(plan)?;
         // A plan that has run is no other plan.
-        assert_eq!(self.codec.encode(plan).unwrap().len(), written.len(), "{label}");
+        let read = |bytes: &[u8]| shown(&self.codec.decode(bytes).unwrap());
+        assert_eq!(read(&self.codec.encode(plan).unwrap()), read(&written), "{label}");
         let file = self.file(&format!("{}.plan", self.known.len()), &written);
         let label = label.to_owned();
         let known = Known {

@@ -19,7 +19,8 @@ fn the_official_suites_plans_give_the_same_rows_in_another_process() {
     let Some(folder) = shared("the_official_suites_plans_give_the_same_rows_in_another_process") else {
         return;
     };
-    let mut files: BTreeMap<String, (Vec<Value>, Vec<(String, Arc<View>)>)> = BTreeMap::new();
+    type Named = (String, Arc<View>);
+    let mut files: BTreeMap<String, (Vec<Value>, Vec<Named>)> = BTreeMap::new();
     let mut views = 0;
     for (name, case, resources) in cases(&folder.join("conformance/sql-on-fhir")) {
         let file = name.split(':').next().unwrap().to_owned();

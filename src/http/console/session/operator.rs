@@ -24,7 +24,7 @@ impl FromRequestParts<Arc<Service>> for Operator {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Operator, Response> {
-        is_on(service)?;
+        is_on(service).map_err(IntoResponse::into_response)?;
         match Operator::of(service, &parts.headers).await {
             Ok(Some(operator)) => Ok(operator),
             Ok(None) if parts.method == Method::GET => Err(see_other(&page::address(service, "/sign-in"))),
@@ -39,12 +39,12 @@ impl FromRequestParts<Arc<Service>> for Operator {
 }
 
 /// Where the console is off, nothing is at its paths.
-pub(in crate::http::console) fn is_on(service: &Service) -> Result<(), Response> {
+pub(in crate::http::console) fn is_on(service: &Service) -> Result<(), Error> {
     match service.console {
         true => Ok(()),
         false => {
             let nothing = "there is nothing here; the FHIR API is under /fhir";
-            Err(Error::Unknown(nothing.to_owned()).into_response())
+            Err(Error::Unknown(nothing.to_owned()))
         }
     }
 }
@@ -124,9 +124,8 @@ impl Operator {
     ) -> Result<(), Error> {
         let (asked, id) = (place.clone(), patient.to_owned());
         let finding = service.blocking(move |service| {
-            let standing = service.store.standing_of_patient(&asked.application, asked.mode, &id)?;
-            let mark = mark(service, &asked, &id);
-            Ok::<_, crate::consent::Error>((standing.map(|standing| standing.consent.id), format!("person {mark}")))
+            let consent = service.store.consent_of_patient(&asked.application, asked.mode, &id)?;
+            Ok::<_, crate::consent::Error>((consent, format!("person {}", mark(service, &asked, &id))))
         });
         let about = finding.await?.map_err(Error::internal)?;
         self.looks(service, page, place, about).await

@@ -55,7 +55,7 @@ pub(in crate::http::console) async fn show(
     State(service): State<Arc<Service>>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Response> {
-    is_on(&service)?;
+    is_on(&service).map_err(IntoResponse::into_response)?;
     let fields = Fields::of_query(query.as_deref());
     let is_over = fields.get("over").is_some();
     Ok(form(
@@ -72,7 +72,7 @@ pub(in crate::http::console) async fn enter(
     headers: HeaderMap,
     sent: Body,
 ) -> Result<Response, Response> {
-    is_on(&service)?;
+    is_on(&service).map_err(IntoResponse::into_response)?;
     let begun = async {
         let fields = Fields::of_body(&service, &headers, sent).await?;
         let token = fields.filled("token").unwrap_or_default().to_owned();

@@ -15,7 +15,7 @@ pub(in crate::http::console) async fn asset(
     State(service): State<Arc<Service>>,
     Path(name): Path<String>,
 ) -> Result<Response, Response> {
-    is_on(&service)?;
+    is_on(&service).map_err(IntoResponse::into_response)?;
     let (media, body) = match name.as_str() {
         "console.css" => (
             "text/css; charset=utf-8",
