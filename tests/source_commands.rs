@@ -402,9 +402,9 @@ impl Confidential {
 
     /// What adding it and then checking it says, line by line.
     fn found(&self) -> [String; 2] {
-        let data = self.folder.path();
-        let added = done(data, &self.arguments(&[]));
-        [added, done(data, &["endpoint", "check", "--allow-private-sources"])]
+        let data = self.folder.path().join("lake");
+        let added = done(&data, &self.arguments(&[]));
+        [added, done(&data, &["endpoint", "check", "--allow-private-sources"])]
     }
 }
 
@@ -439,7 +439,7 @@ fn a_secret_goes_to_another_origin_only_where_the_operator_says_so() {
     // Whatever the SMART configuration named was sent the secret.
     let source = Confidential::new(&json!({"token_elsewhere": true}));
     let asked = || source.payer.requests("cedarway")["token"].as_u64().unwrap();
-    let data = source.folder.path();
+    let data = &source.folder.path().join("lake");
     let (code, said) = refused(data, &source.arguments(&[]));
     let elsewhere = source.payer.base.replace("127.0.0.1", "localhost");
     assert_eq!(code, 2, "{said}");

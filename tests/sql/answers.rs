@@ -201,7 +201,8 @@ fn results_have_the_form_that_is_asked_for() {
         "[]\n"
     );
     let out = lake.file("rows.parquet");
-    assert_eq!(lake.answer_with(statement, &["--out", super::text(&out)]), "");
+    let said = lake.answer_with(statement, &["--out", super::text(&out)]);
+    assert_eq!(said, format!("1 row to {}\n", out.display()));
     let file = std::fs::File::open(&out).unwrap();
     let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
     let rows: usize = reader.build().unwrap().map(|batch| batch.unwrap().num_rows()).sum();

@@ -106,9 +106,16 @@ fn each_view_of_a_folder_gets_a_file_of_its_own() {
                 arguments.extend(["--format", format]);
             }
             let found = tabularium(&arguments);
+            let said = text(&found.stdout);
+            let is_said = |line: &str| line.ends_with(&format!(".{extension}")) && line.contains(&out);
             assert_eq!(
-                (found.status.code(), text(&found.stderr).as_str(), found.stdout.len()),
-                (Some(0), "", 0)
+                (
+                    found.status.code(),
+                    text(&found.stderr).as_str(),
+                    said.lines().filter(|line| is_said(line)).count()
+                ),
+                (Some(0), "", 3),
+                "{said}"
             );
             let expected = ["born", "people", "seen"].map(|name| format!("{name}.{extension}"));
             assert_eq!(names(Path::new(&out)), expected);
@@ -278,8 +285,22 @@ fn patients_and_times_choose_resources_of_files_and_lakes() {
             rows("views/seen.view.json", &["--patient", "a", "--patient", "b"]),
             ["oa,final", "ob,final"]
         );
-        assert!(rows("views/seen.view.json", &["--patient", "o"]).is_empty());
     }
+    // Whoever mistypes an id is told.
+    let nobody = tabularium(&[
+        "run",
+        &place.text("views/seen.view.json"),
+        "--data",
+        &lake,
+        "--patient",
+        "o",
+    ]);
+    assert_eq!(
+        (nobody.status.code(), text(&nobody.stdout).as_str()),
+        (Some(0), "key,status\n")
+    );
+    let warned = "tabularium: warning: there is no Patient \"o\" among the live records of \"local\"\n";
+    assert_eq!(text(&nobody.stderr), warned);
     let since = |view: &str, since: &str| place.rows(view, &["--input", &input, "--since", since]);
     assert_eq!(
         since("views/seen.view.json", "2024-02-01T00:00:00Z"),
