@@ -4,6 +4,7 @@ mod command;
 mod command_several;
 mod contained;
 mod erased;
+mod examples;
 mod fidelity;
 mod formats;
 mod http;

@@ -6,6 +6,7 @@ use memchr::memmem;
 
 use super::TABLE;
 use super::content::AttachmentContent;
+use super::recorded::Contents;
 use crate::fhir::facts;
 use crate::lake::catalog::{self, StoredAttachment};
 use crate::lake::error::LakeError;
@@ -62,10 +63,13 @@ impl Lake {
         let found = self.with_reader(|reader| {
             catalog::find_attachment(reader, scope.mode, &scope.application, id, picture.snapshot)
         })?;
-        let content = match found.filter(|found| belongs(found, &row, scope)) {
-            None => None,
-            Some(found) => Some(self.open_attachment(scope.mode, &found)?),
-        };
+        let mut content = None;
+        if let Some(found) = found.filter(|found| self.is_shown(found, scope)) {
+            let recorded = found.contents(self.folder().keys())?;
+            if memmem::find(&row.resource, recorded.sha256.as_bytes()).is_some() {
+                content = Some(self.open_attachment(scope.mode, &found, &recorded)?);
+            }
+        }
         Ok(Some(Attached { row, content }))
     }
 
@@ -78,14 +82,26 @@ impl Lake {
         }
     }
 
-    fn open_attachment(&self, mode: Mode, found: &StoredAttachment) -> Result<AttachmentContent, LakeError> {
+    /// Whether a file came by an authorization that the scope has.
+    fn is_shown(&self, found: &StoredAttachment, scope: &Scope) -> bool {
+        scope.patient.as_ref().is_none_or(|patient| {
+            patient.owners.contains(&found.owner) && found.is_of(&patient.authorizations, self.owner_key())
+        })
+    }
+
+    fn open_attachment(
+        &self,
+        mode: Mode,
+        found: &StoredAttachment,
+        recorded: &Contents,
+    ) -> Result<AttachmentContent, LakeError> {
         let path = self.folder().table(mode, TABLE).join(&found.name);
         let content = AttachmentContent::open(&path, self.folder().keys()).map_err(LakeError::io("read", &path))?;
         let trailer = content.trailer();
-        let same = trailer.binary == found.binary
+        let same = trailer.binary == recorded.binary
             && trailer.owner == found.owner
             && trailer.bytes == found.bytes
-            && trailer.sha256 == found.sha256;
+            && trailer.sha256 == recorded.sha256;
         match same {
             true => Ok(content),
             false => Err(LakeError::Damaged(format!(
@@ -111,22 +127,17 @@ impl Lake {
             let facts = std::fs::metadata(folder.join(&one.name));
             facts.is_ok_and(|facts| facts.is_file() && facts.len() == one.file_bytes)
         };
-        let kept = stored.into_iter().filter(is_there).map(|one| KeptAttachment {
-            number: one.id,
-            binary: one.binary,
-            bytes: one.bytes,
-            sha256: one.sha256,
-            sha1: one.sha1,
-            origin: one.origin,
+        let kept = stored.into_iter().filter(is_there).map(|one| {
+            let contents = one.contents(self.folder().keys())?;
+            Ok(KeptAttachment {
+                number: one.id,
+                binary: contents.binary,
+                bytes: one.bytes,
+                sha256: contents.sha256,
+                sha1: contents.sha1,
+                origin: contents.origin,
+            })
         });
-        Ok(kept.collect())
+        kept.collect()
     }
-}
-
-/// Whether a file is that of the row: the row names its digest, and it came by an authorization that the scope has.
-fn belongs(found: &StoredAttachment, row: &Row, scope: &Scope) -> bool {
-    let is_shown = scope.patient.as_ref().is_none_or(|patient| {
-        patient.owners.contains(&found.owner) && patient.authorizations.contains(&found.authorization)
-    });
-    is_shown && memmem::find(&row.resource, found.sha256.as_bytes()).is_some()
 }

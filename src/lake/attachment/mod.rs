@@ -7,6 +7,7 @@
 mod content;
 mod convert;
 mod door;
+mod recorded;
 mod sealed;
 mod trailer;
 mod write;
@@ -15,6 +16,7 @@ pub(super) use content::hexadecimal;
 pub use content::{AttachmentContent, Range};
 pub(super) use convert::{convert, is_sealed_file, renamed};
 pub use door::{Attached, KeptAttachment};
+pub(super) use recorded::{Contents, Mark, Recorded};
 pub use write::{AttachmentWriter, Sums};
 
 use std::path::Path;

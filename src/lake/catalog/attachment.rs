@@ -6,13 +6,16 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::create::owner_key;
 use super::load::Head;
 use super::stamp;
 use crate::columns::layout::ATTACHMENTS_LAYOUT_VERSION;
-use crate::lake::attachment::{TABLE as FOLDER, Trailer};
+use crate::lake::attachment::{Contents, Mark, Recorded, TABLE as FOLDER, Trailer, is_sealed_name};
 use crate::lake::erase::{ErasedAttachment, Erasure, Intent};
 use crate::lake::error::LakeError;
+use crate::lake::owners::owner::OwnerKey;
 use crate::lake::owners::scope::Mode;
+use crate::lake::seal::Keys;
 
 const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS tabularium_attachment (attachment_id INTEGER PRIMARY KEY, mode VARCHAR NOT NULL, application VARCHAR NOT NULL, owner BIGINT NOT NULL, authorization VARCHAR NOT NULL, binary_id VARCHAR NOT NULL, path VARCHAR NOT NULL, content_bytes BIGINT NOT NULL, file_size_bytes BIGINT NOT NULL, sha256 VARCHAR NOT NULL, sha1 VARCHAR NOT NULL, origin VARCHAR NOT NULL, begin_snapshot BIGINT NOT NULL, end_snapshot BIGINT);
@@ -30,42 +33,42 @@ pub(in crate::lake) struct StoredAttachment {
     pub(in crate::lake) mode: Mode,
     pub(in crate::lake) application: String,
     pub(in crate::lake) owner: i64,
-    pub(in crate::lake) authorization: String,
-    /// The id of the row of `Binary`.
-    pub(in crate::lake) binary: String,
     /// The file's name beside the data files of `Binary`.
     pub(in crate::lake) name: String,
     /// Length of the bytes, and of the file.
     pub(in crate::lake) bytes: u64,
     pub(in crate::lake) file_bytes: u64,
-    /// Hexadecimal digits.
-    pub(in crate::lake) sha256: String,
-    pub(in crate::lake) sha1: String,
-    pub(in crate::lake) origin: String,
+    /// What is told of its contents.
+    pub(in crate::lake) recorded: Recorded,
     pub(in crate::lake) begin: u64,
     pub(in crate::lake) end: Option<u64>,
 }
 
 impl StoredAttachment {
-    /// The row of a file with such a trailer, whose number and snapshot the commit gives.
-    pub(in crate::lake) fn of(mode: Mode, name: String, file_bytes: u64, trailer: Trailer) -> StoredAttachment {
-        StoredAttachment {
-            id: 0,
-            mode,
-            application: trailer.application,
-            owner: trailer.owner,
-            authorization: trailer.authorization,
-            binary: trailer.binary,
-            name,
-            bytes: trailer.bytes,
-            file_bytes,
-            sha256: trailer.sha256,
-            sha1: trailer.sha1,
-            origin: trailer.origin,
-            begin: 0,
-            end: None,
+    /// Whether it came by one of these authorizations.
+    pub(in crate::lake) fn is_of(&self, authorizations: &[String], key: OwnerKey) -> bool {
+        let mut authorizations = authorizations.iter();
+        match &self.recorded {
+            Recorded::Clear(contents) => authorizations.any(|one| *one == contents.authorization),
+            Recorded::Sealed { authorization, .. } => authorizations
+                .any(|one| Mark::of_authorization(key, self.mode, &self.application, one) == *authorization),
         }
     }
+
+    /// What is told of its contents, to who has the file's key.
+    pub(in crate::lake) fn contents(&self, keys: &Keys) -> Result<Contents, LakeError> {
+        self.recorded.open(&self.name, keys)
+    }
+}
+
+/// A file that becomes the attachment of a row of `Binary`.
+#[derive(Debug)]
+pub(in crate::lake) struct AddedAttachment {
+    pub(in crate::lake) mode: Mode,
+    /// The file's name beside the data files of `Binary`.
+    pub(in crate::lake) name: String,
+    pub(in crate::lake) file_bytes: u64,
+    pub(in crate::lake) trailer: Trailer,
 }
 
 /// Whether the catalog has ever had an attachment.
@@ -91,13 +94,13 @@ pub(in crate::lake) fn find_attachment(
         return Ok(None);
     }
     let sql = format!(
-        "SELECT {COLUMNS} FROM tabularium_attachment WHERE binary_id = ?1 AND mode = ?2 AND application = ?3
+        "SELECT {COLUMNS} FROM tabularium_attachment WHERE binary_id IN (?1, ?5) AND mode = ?2 AND application = ?3
          AND begin_snapshot <= ?4 AND (end_snapshot IS NULL OR end_snapshot > ?4) ORDER BY attachment_id DESC LIMIT 1"
     );
+    let mark = Mark::of_binary(owner_key(connection)?, mode, application, binary);
     let mut statement = connection.prepare_cached(&sql)?;
-    let found = statement.query_row(params![binary, mode.schema(), application, snapshot], |row| {
-        Ok(stored(row))
-    });
+    let asked = params![binary, mode.schema(), application, snapshot, mark.as_str()];
+    let found = statement.query_row(asked, |row| Ok(stored(row)));
     found.optional()?.transpose()
 }
 
@@ -114,13 +117,11 @@ pub(in crate::lake) fn live_attachments(
     }
     let sql = format!(
         "SELECT {COLUMNS} FROM tabularium_attachment
-         WHERE owner = ?1 AND mode = ?2 AND application = ?3 AND authorization = ?4 AND end_snapshot IS NULL"
+         WHERE owner = ?1 AND mode = ?2 AND application = ?3 AND authorization IN (?4, ?5) AND end_snapshot IS NULL"
     );
-    select(
-        connection,
-        &sql,
-        params![owner, mode.schema(), application, authorization],
-    )
+    let mark = Mark::of_authorization(owner_key(connection)?, mode, application, authorization);
+    let asked = params![owner, mode.schema(), application, authorization, mark.as_str()];
+    select(connection, &sql, asked)
 }
 
 /// The attachments of all snapshots, in the order of their numbers.
@@ -146,20 +147,30 @@ fn stored(row: &Row<'_>) -> Result<StoredAttachment, LakeError> {
     let mode: String = row.get(1)?;
     let damaged = || LakeError::Damaged("tabularium_attachment has a row that is no attachment".to_owned());
     let name: String = row.get(6)?;
+    let recorded = match is_sealed_name(&name) {
+        true => Recorded::Sealed {
+            binary: Mark::read(row.get(5)?),
+            authorization: Mark::read(row.get(4)?),
+            sealed: row.get(11)?,
+        },
+        false => Recorded::Clear(Contents {
+            binary: row.get(5)?,
+            authorization: row.get(4)?,
+            sha256: row.get(9)?,
+            sha1: row.get(10)?,
+            origin: row.get(11)?,
+        }),
+    };
     let is_plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
     Ok(StoredAttachment {
         id: row.get(0)?,
         mode: Mode::named(&mode).filter(|_| is_plain).ok_or_else(damaged)?,
         application: row.get(2)?,
         owner: row.get(3)?,
-        authorization: row.get(4)?,
-        binary: row.get(5)?,
         name,
         bytes: row.get(7)?,
         file_bytes: row.get(8)?,
-        sha256: row.get(9)?,
-        sha1: row.get(10)?,
-        origin: row.get(11)?,
+        recorded,
         begin: row.get(12)?,
         end: row.get(13)?,
     })
@@ -169,7 +180,7 @@ fn stored(row: &Row<'_>) -> Result<StoredAttachment, LakeError> {
 #[derive(Debug, Default)]
 pub(in crate::lake) struct AttachmentCommit {
     /// Each takes the place of the one of the same row of `Binary`. Numbers and snapshots are given by the commit.
-    pub(in crate::lake) added: Vec<StoredAttachment>,
+    pub(in crate::lake) added: Vec<AddedAttachment>,
     /// Those that stay and are known by another origin from now on.
     pub(in crate::lake) origins: Vec<(u64, String)>,
 }
@@ -180,11 +191,53 @@ impl AttachmentCommit {
     }
 }
 
+/// The five columns of a row that tell of its contents: `binary_id`, `authorization`, `sha256`, `sha1`, `origin`.
+fn told(recorded: &Recorded) -> [&str; 5] {
+    match recorded {
+        Recorded::Clear(contents) => [
+            &contents.binary,
+            &contents.authorization,
+            &contents.sha256,
+            &contents.sha1,
+            &contents.origin,
+        ],
+        Recorded::Sealed {
+            binary,
+            authorization,
+            sealed,
+        } => [binary.as_str(), authorization.as_str(), "", "", sealed],
+    }
+}
+
+/// Records other contents of a file, or the same of a file that takes its place.
+pub(super) fn record_again(connection: &Connection, id: u64, recorded: &Recorded) -> Result<(), LakeError> {
+    let [binary, authorization, sha256, sha1, origin] = told(recorded);
+    let sql = "UPDATE tabularium_attachment
+               SET binary_id = ?, authorization = ?, sha256 = ?, sha1 = ?, origin = ? WHERE attachment_id = ?";
+    let values = params![binary, authorization, sha256, sha1, origin, id];
+    connection.prepare_cached(sql)?.execute(values)?;
+    Ok(())
+}
+
+/// Has a file be known by another origin.
+fn set_origin(connection: &Connection, id: u64, origin: &str, keys: &Keys) -> Result<(), LakeError> {
+    let sql = format!("SELECT {COLUMNS} FROM tabularium_attachment WHERE attachment_id = ?");
+    for one in select(connection, &sql, [id])? {
+        let mut contents = one.contents(keys)?;
+        origin.clone_into(&mut contents.origin);
+        let whose = (one.mode, &*one.application);
+        let recorded = Recorded::new(&contents, &one.name, whose, owner_key(connection)?, keys)?;
+        record_again(connection, id, &recorded)?;
+    }
+    Ok(())
+}
+
 /// Writes the rows of a snapshot.
 pub(super) fn insert_attachments(
     transaction: &Connection,
     after: &mut Head,
     commit: &AttachmentCommit,
+    keys: &Keys,
 ) -> Result<(), LakeError> {
     if commit.is_empty() {
         return Ok(());
@@ -195,34 +248,39 @@ pub(super) fn insert_attachments(
         params![ATTACHMENTS_LAYOUT_VERSION, super::create::LAYOUT_KEY],
     )?;
     for (id, origin) in &commit.origins {
-        transaction.execute(
-            "UPDATE tabularium_attachment SET origin = ? WHERE attachment_id = ?",
-            params![origin, id],
-        )?;
+        set_origin(transaction, *id, origin, keys)?;
     }
     let mut end = transaction.prepare_cached(
         "UPDATE tabularium_attachment SET end_snapshot = ?
-         WHERE binary_id = ? AND mode = ? AND application = ? AND end_snapshot IS NULL",
+         WHERE binary_id IN (?, ?) AND mode = ? AND application = ? AND end_snapshot IS NULL",
     )?;
+    let owner_key = owner_key(transaction)?;
     let mut row = transaction
         .prepare_cached("INSERT INTO tabularium_attachment VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)")?;
     for one in &commit.added {
-        end.execute(params![after.snapshot, one.binary, one.mode.schema(), one.application])?;
+        let (mode, trailer) = (one.mode.schema(), &one.trailer);
+        // The one before may be of the other kind, while a lake is being sealed.
+        let mark = Mark::of_binary(owner_key, one.mode, &trailer.application, &trailer.binary);
+        let ended = params![after.snapshot, trailer.binary, mark.as_str(), mode, trailer.application];
+        end.execute(ended)?;
+        let whose = (one.mode, &*trailer.application);
+        let recorded = Recorded::new(&Contents::of(trailer), &one.name, whose, owner_key, keys)?;
+        let [binary, authorization, sha256, sha1, origin] = told(&recorded);
         let id = after.next_file_id;
         after.next_file_id += 1;
         row.execute(params![
             id,
-            one.mode.schema(),
-            one.application,
-            one.owner,
-            one.authorization,
-            one.binary,
+            mode,
+            trailer.application,
+            trailer.owner,
+            authorization,
+            binary,
             one.name,
-            one.bytes,
+            trailer.bytes,
             one.file_bytes,
-            one.sha256,
-            one.sha1,
-            one.origin,
+            sha256,
+            sha1,
+            origin,
             after.snapshot
         ])?;
     }
@@ -243,6 +301,7 @@ pub(super) fn expire_attachments(transaction: &Connection, oldest: u64, now: i64
 pub(super) fn erase_attachments(
     transaction: &Connection,
     erasures: &[&Erasure],
+    keys: &Keys,
     now: i64,
 ) -> Result<Vec<(u64, Vec<ErasedAttachment>)>, LakeError> {
     let mut erased = Vec::new();
@@ -254,18 +313,14 @@ pub(super) fn erase_attachments(
         let meant = meant(transaction, &intent, Some(erasure.first_file))?;
         let mut files = Vec::with_capacity(meant.len());
         for one in &meant {
-            schedule_attachments(transaction, "attachment_id = ?1", *one, now)?;
-            let sql = format!(
-                "DELETE FROM tabularium_attachment WHERE attachment_id = ?
-                 RETURNING mode || '/{FOLDER}/' || path, content_bytes, sha256"
-            );
-            files.push(transaction.prepare_cached(&sql)?.query_row([one], |row| {
-                Ok(ErasedAttachment {
-                    path: row.get(0)?,
-                    bytes: row.get(1)?,
-                    sha256: row.get(2)?,
-                })
-            })?);
+            schedule_attachments(transaction, "attachment_id = ?1", one.id, now)?;
+            transaction.execute("DELETE FROM tabularium_attachment WHERE attachment_id = ?", [one.id])?;
+            files.push(ErasedAttachment {
+                path: format!("{}/{FOLDER}/{}", one.mode.schema(), one.name),
+                bytes: one.bytes,
+                // Nobody can read any more what a lost key has sealed, and it goes all the same.
+                sha256: one.contents(keys).map(|contents| contents.sha256).unwrap_or_default(),
+            });
         }
         erased.push((erasure.id, files));
     }
@@ -277,21 +332,22 @@ pub(in crate::lake) fn means_attachments(connection: &Connection, intent: &Inten
     Ok(has_attachments(connection)? && !meant(connection, intent, None)?.is_empty())
 }
 
-/// The numbers of the attachments that an intent means, below `first_file` if that is given.
-fn meant(connection: &Connection, intent: &Intent, first_file: Option<u64>) -> Result<Vec<u64>, LakeError> {
-    let mut statement = connection.prepare_cached(
-        "SELECT attachment_id, authorization FROM tabularium_attachment
-         WHERE owner = ?1 AND mode = ?2 AND application = ?3 AND (?4 IS NULL OR attachment_id < ?4)",
-    )?;
+/// The attachments that an intent means, those with numbers below `first_file` if that is given.
+fn meant(
+    connection: &Connection,
+    intent: &Intent,
+    first_file: Option<u64>,
+) -> Result<Vec<StoredAttachment>, LakeError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM tabularium_attachment
+         WHERE owner = ?1 AND mode = ?2 AND application = ?3 AND (?4 IS NULL OR attachment_id < ?4)"
+    );
+    let key = owner_key(connection)?;
     let mut found = Vec::new();
     for owner in &intent.patient.owners {
-        let mut rows = statement.query(params![owner, intent.mode.schema(), intent.application, first_file])?;
-        while let Some(row) = rows.next()? {
-            let authorization: String = row.get(1)?;
-            if intent.patient.authorizations.contains(&authorization) {
-                found.push(row.get(0)?);
-            }
-        }
+        let asked = params![owner, intent.mode.schema(), intent.application, first_file];
+        let of_owner = select(connection, &sql, asked)?.into_iter();
+        found.extend(of_owner.filter(|one| one.is_of(&intent.patient.authorizations, key)));
     }
     Ok(found)
 }

@@ -2,10 +2,10 @@
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::attachment::{StoredAttachment, all_attachments, schedule_attachments};
+use super::attachment::{StoredAttachment, all_attachments, record_again, schedule_attachments};
 use super::erasure::{Exchange, count, exchange_files};
 use super::keys::expire_replaced_keys;
-use crate::lake::attachment::is_sealed_name;
+use crate::lake::attachment::{Recorded, is_sealed_name};
 use crate::lake::error::LakeError;
 
 /// A data file that is to be written anew, or whose delete files are.
@@ -22,6 +22,8 @@ pub(in crate::lake) struct ConvertedAttachment {
     pub(in crate::lake) id: u64,
     pub(in crate::lake) name: String,
     pub(in crate::lake) file_bytes: u64,
+    /// What is told of its contents from now on.
+    pub(in crate::lake) recorded: Recorded,
 }
 
 /// The data files of all snapshots that are in clear (`are_sealed`: that are sealed), or have such a delete file.
@@ -73,6 +75,7 @@ pub(in crate::lake) fn exchange_converted(
         transaction
             .prepare_cached(sql)?
             .execute(params![one.name, one.file_bytes, one.id])?;
+        record_again(&transaction, one.id, &one.recorded)?;
     }
     count(&transaction, 1)?;
     Ok(transaction.commit()?)

@@ -18,7 +18,7 @@ use crate::lake::commit::written::WrittenFile;
 use crate::lake::erase::{Entry, ErasedAttachment, ErasedFile, Erasure, Erasures, Intent};
 use crate::lake::error::LakeError;
 use crate::lake::owners::scope::{Mode, PatientScope, Scope};
-use crate::lake::seal::FileKey;
+use crate::lake::seal::{FileKey, Keys};
 
 /// The metadata key that counts how many times an erasure was recorded or finished. Without it the table is not there.
 const EPOCH_KEY: &str = "tabularium.erasures";
@@ -235,10 +235,11 @@ pub(in crate::lake) fn exchange(
     exchanges: &[Exchange<'_>],
     attached: &[&Erasure],
     told: Told,
+    keys: &Keys,
 ) -> Result<Vec<(u64, u64)>, LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let head = exchange_files(&transaction, &exchanges.iter().collect::<Vec<_>>())?;
-    let attachments = erase_attachments(&transaction, attached, head.time)?;
+    let attachments = erase_attachments(&transaction, attached, keys, head.time)?;
     let counts = attachments
         .iter()
         .map(|(id, erased)| (*id, erased.len() as u64))

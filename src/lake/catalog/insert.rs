@@ -10,7 +10,7 @@ use crate::columns::layout::{ColumnRow, Layout};
 use crate::lake::commit::written::WrittenFile;
 use crate::lake::error::LakeError;
 use crate::lake::owners::scope::Mode;
-use crate::lake::seal::FileKey;
+use crate::lake::seal::{FileKey, Keys};
 
 /// What a snapshot does.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub(in crate::lake) struct Commit<'a> {
     pub(in crate::lake) message: &'a str,
     pub(in crate::lake) tables: Vec<TableCommit<'a>>,
     pub(in crate::lake) attachments: AttachmentCommit,
+    /// Those of the lake, for what is recorded of sealed attachments.
+    pub(in crate::lake) keys: &'a Keys,
 }
 
 /// What it does to one table.
@@ -85,7 +87,7 @@ pub(in crate::lake) fn insert(connection: &mut Connection, commit: &Commit<'_>) 
     for table in &commit.tables {
         insert_table(&transaction, &mut after, table, &mut changes)?;
     }
-    insert_attachments(&transaction, &mut after, &commit.attachments)?;
+    insert_attachments(&transaction, &mut after, &commit.attachments, commit.keys)?;
     transaction
         .prepare_cached("INSERT INTO ducklake_snapshot VALUES (?, ?, ?, ?, ?)")?
         .execute(params![

@@ -26,7 +26,8 @@ mod standing;
 mod statistics;
 
 pub(super) use attachment::{
-    AttachmentCommit, StoredAttachment, all_attachments, find_attachment, live_attachments, means_attachments,
+    AddedAttachment, AttachmentCommit, StoredAttachment, all_attachments, find_attachment, live_attachments,
+    means_attachments,
 };
 pub(super) use connection::{PATIENCE, copy, cut_off, open_reader, open_writer, refuse_without_catalog};
 pub(super) use convert::{

@@ -119,7 +119,7 @@ pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> 
     adopted.attachments = attached.len() as u64;
     let attachment_files: Vec<PathBuf> = attached.iter().map(|(_, path)| path.clone()).collect();
     let attachments = AttachmentCommit {
-        added: attached.into_iter().map(|(stored, _)| stored).collect(),
+        added: attached.into_iter().map(|(added, _)| added).collect(),
         origins: Vec::new(),
     };
     let key = owner_key(&folder, &old, mark.as_ref(), &tables)?;
@@ -461,6 +461,7 @@ fn fill(
         message: "catalog made anew from the data files",
         tables: commits,
         attachments,
+        keys: folder.keys(),
     };
     catalog::insert(connection, &commit)?;
     // A link into the old catalog's last snapshot would show nothing, where it is to say that this is gone.

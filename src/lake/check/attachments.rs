@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::report::Problem;
 use crate::lake::attachment::{AttachmentContent, TABLE, Trailer, is_attachment};
-use crate::lake::catalog::StoredAttachment;
+use crate::lake::catalog::{AddedAttachment, StoredAttachment};
 use crate::lake::owners::scope::Mode;
 use crate::lake::seal::Keys;
 use crate::lake::store::folder::Folder;
@@ -28,13 +28,17 @@ pub(super) fn attachment(path: &Path, stored: &StoredAttachment, keys: &Keys) ->
         Ok(content) => content,
         Err(error) => return Some(unreadable(error)),
     };
+    let recorded = match stored.contents(keys) {
+        Ok(recorded) => recorded,
+        Err(error) => return Some(Problem::Unreadable(error.to_string())),
+    };
     let trailer = content.trailer();
     let same = (trailer.mode.as_str(), trailer.owner, trailer.bytes)
         == (stored.mode.schema(), stored.owner, stored.bytes)
         && trailer.application == stored.application
-        && trailer.authorization == stored.authorization
-        && trailer.binary == stored.binary
-        && trailer.sha256 == stored.sha256;
+        && trailer.authorization == recorded.authorization
+        && trailer.binary == recorded.binary
+        && trailer.sha256 == recorded.sha256;
     if !same {
         return Some(Problem::Contents(
             "says that it is another attachment than is recorded".to_owned(),
@@ -95,7 +99,7 @@ pub(super) fn found_attachments(
 pub(super) fn taken_attachments(
     found: &[FoundAttachment],
     updated: impl Fn(Mode, &str, &str) -> Option<i64>,
-) -> Vec<(StoredAttachment, PathBuf)> {
+) -> Vec<(AddedAttachment, PathBuf)> {
     let mut newest: BTreeMap<(Mode, &str, &str), &FoundAttachment> = BTreeMap::new();
     for one in found {
         let key = (one.mode, one.trailer.application.as_str(), one.trailer.binary.as_str());
@@ -112,9 +116,13 @@ pub(super) fn taken_attachments(
         }
     }
     let taken = newest.into_values().map(|one| {
-        let name = crate::lake::commit::transaction::file_name(&one.path);
-        let stored = StoredAttachment::of(one.mode, name, one.bytes, one.trailer.clone());
-        (stored, one.path.clone())
+        let added = AddedAttachment {
+            mode: one.mode,
+            name: crate::lake::commit::transaction::file_name(&one.path),
+            file_bytes: one.bytes,
+            trailer: one.trailer.clone(),
+        };
+        (added, one.path.clone())
     });
     taken.collect()
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::report::Problem;
 use crate::fhir::{TypeId, facts};
-use crate::lake::attachment::{CONTENT_TAG, TABLE};
+use crate::lake::attachment::{CONTENT_TAG, Contents, TABLE};
 use crate::lake::catalog;
 use crate::lake::deletes;
 use crate::lake::error::LakeError;
@@ -29,8 +29,17 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
     let picture = catalog::load(connection, folder, None)?;
     let mut attachments = catalog::all_attachments(connection)?;
     attachments.retain(|one| one.end.is_none());
-    let key = |one: &catalog::StoredAttachment| (one.mode, one.application.clone(), one.binary.clone());
-    let by_row: FxHashMap<_, usize> = attachments.iter().map(key).zip(0..).collect();
+    // What is wrong with one whose key is lost is found elsewhere.
+    let contents = attachments.iter().map(|one| one.contents(folder.keys()).ok());
+    let contents: Vec<Option<Contents>> = contents.collect();
+    let rows_of = attachments.iter().zip(&contents).zip(0..);
+    let by_row: FxHashMap<_, (usize, &str)> = rows_of
+        .filter_map(|((one, contents), at)| {
+            let contents = contents.as_ref()?;
+            let row = (one.mode, one.application.clone(), contents.binary.clone());
+            Some((row, (at, &*contents.sha256)))
+        })
+        .collect();
     let (mut found, mut named, mut are_all_read) = (Vec::new(), FxHashSet::default(), true);
     let tables = picture.tables.values();
     for table in tables.filter(|table| facts().get(table.ty).name == TABLE) {
@@ -42,9 +51,9 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
             };
             let mut without = 0;
             for row in rows {
-                let at = by_row.get(&(table.mode, row.application, row.id)).copied();
-                match (at.filter(|at| attachments[*at].sha256 == row.sha256), row.is_synced) {
-                    (Some(at), _) => drop(named.insert(at)),
+                let known = by_row.get(&(table.mode, row.application, row.id));
+                match (known.filter(|(_, sha256)| *sha256 == row.sha256), row.is_synced) {
+                    (Some((at, _)), _) => drop(named.insert(*at)),
                     (None, true) => without += 1,
                     // An imported row may have been exported from another lake, with its tags.
                     (None, false) => {}
@@ -57,7 +66,8 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
         }
     }
     if are_all_read {
-        for (_, one) in attachments.iter().enumerate().filter(|(at, _)| !named.contains(at)) {
+        let is_of_none = |at: usize| contents[at].is_some() && !named.contains(&at);
+        for (_, one) in attachments.iter().enumerate().filter(|(at, _)| is_of_none(*at)) {
             let path = folder.table(one.mode, TABLE).join(&one.name);
             found.push((path, Problem::Contents("is of no row of Binary".to_owned())));
         }
@@ -81,9 +91,11 @@ pub(in crate::lake) fn unattached(connection: &Connection, folder: &Folder) -> R
     let picture = catalog::load(connection, folder, None)?;
     let attachments = catalog::all_attachments(connection)?.into_iter();
     let live = attachments.filter(|one| one.end.is_none());
-    let known: FxHashSet<_> = live
-        .map(|one| (one.mode, one.application, one.binary, one.sha256))
-        .collect();
+    let known = live.map(|one| {
+        let contents = one.contents(folder.keys())?;
+        Ok((one.mode, one.application, contents.binary, contents.sha256))
+    });
+    let known = known.collect::<Result<FxHashSet<_>, LakeError>>()?;
     let mut found = Vec::new();
     let tables = picture.tables.values();
     for table in tables.filter(|table| facts().get(table.ty).name == TABLE) {

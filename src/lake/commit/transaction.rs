@@ -12,7 +12,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use super::super::attachment;
 use super::super::attachment::{Sums, Trailer, hexadecimal};
 use super::super::catalog;
-use super::super::catalog::{AttachmentCommit, Commit, NewDeleteFile, NewFile, StoredAttachment, TableCommit};
+use super::super::catalog::{AddedAttachment, AttachmentCommit, Commit, NewDeleteFile, NewFile, TableCommit};
 use super::super::deletes;
 use super::super::error::LakeError;
 use super::super::owners::scope::Mode;
@@ -194,9 +194,12 @@ impl<'w> Transaction<'w> {
         };
         let file_bytes = attachment::seal(new.bytes, &path, new.sums, &trailer, key.as_ref())?;
         self.attachment_keys.extend(key);
-        self.attachments
-            .added
-            .push(StoredAttachment::of(mode, file_name(&path), file_bytes, trailer));
+        self.attachments.added.push(AddedAttachment {
+            mode,
+            name: file_name(&path),
+            file_bytes,
+            trailer,
+        });
         Ok(())
     }
 
@@ -241,6 +244,7 @@ impl<'w> Transaction<'w> {
         if !attachments.is_empty() {
             catalog::watch_attachments(&self.writer.connection)?;
         }
+        let keys = self.writer.lake().folder().keys().clone();
         let commit = Commit {
             base: self.base.snapshot,
             time: self.time,
@@ -248,6 +252,7 @@ impl<'w> Transaction<'w> {
             message,
             tables: commits,
             attachments,
+            keys: &keys,
         };
         // From here on the files may be part of a snapshot even if an error is reported; the next writer sorts that
         // out.

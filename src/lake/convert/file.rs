@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::fhir::facts;
-use crate::lake::attachment::{self, TABLE};
+use crate::lake::attachment::{self, Recorded, TABLE};
 use crate::lake::catalog::{ConvertedAttachment, Exchange, NewPeriod, StoredAttachment, StoredFile};
 use crate::lake::commit::transaction::file_name;
 use crate::lake::deletes;
 use crate::lake::erase::{Fresh, random_name, rewrite};
 use crate::lake::error::LakeError;
+use crate::lake::owners::owner::OwnerKey;
 use crate::lake::picture::TablePicture;
 use crate::lake::seal::FileKey;
 use crate::lake::store::folder::Folder;
@@ -71,11 +72,11 @@ impl Old {
     }
 
     /// Writes the file that takes its place, of the kind that new files of the lake are of.
-    pub(super) fn convert(&self, folder: &Folder) -> Result<(New<'_>, Fresh), LakeError> {
+    pub(super) fn convert(&self, folder: &Folder, owner_key: OwnerKey) -> Result<(New<'_>, Fresh), LakeError> {
         let mut fresh = Fresh::default();
         let new = match self {
             Old::Data(table, file) => New::Data(data_file(folder, table, file, &mut fresh)?),
-            Old::Attachment(one) => attachment_file(folder, one, &mut fresh)?,
+            Old::Attachment(one) => attachment_file(folder, owner_key, one, &mut fresh)?,
         };
         Ok((new, fresh))
     }
@@ -118,14 +119,22 @@ fn data_file<'p>(
     Ok(exchange)
 }
 
-fn attachment_file<'p>(folder: &Folder, one: &StoredAttachment, fresh: &mut Fresh) -> Result<New<'p>, LakeError> {
+fn attachment_file<'p>(
+    folder: &Folder,
+    owner_key: OwnerKey,
+    one: &StoredAttachment,
+    fresh: &mut Fresh,
+) -> Result<New<'p>, LakeError> {
     let dir = folder.table(one.mode, TABLE);
     let key = folder.keys().make()?;
     let path = fresh.add(attachment::renamed(&dir.join(&one.name), key.as_ref()));
     let file_bytes = attachment::convert(&dir.join(&one.name), &path, folder.keys(), key.as_ref())?;
+    let (name, keys) = (file_name(&path), folder.keys());
+    let whose = (one.mode, &*one.application);
     let converted = ConvertedAttachment {
         id: one.id,
-        name: file_name(&path),
+        recorded: Recorded::new(&one.contents(keys)?, &name, whose, owner_key, keys)?,
+        name,
         file_bytes,
     };
     Ok(New::Attachment(converted, key))

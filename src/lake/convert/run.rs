@@ -120,11 +120,11 @@ impl Conversion {
 
     /// Writes some files anew, on every core, and exchanges them for the old ones.
     fn convert(&mut self, writer: &mut LakeWriter, some: &[Old]) -> Result<(), LakeError> {
-        let folder = writer.lake().folder().clone();
+        let (folder, owner_key) = (writer.lake().folder().clone(), writer.lake().owner_key());
         let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         let work = || {
             while let Some(old) = some.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let new = old.convert(&folder);
+                let new = old.convert(&folder, owner_key);
                 let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
                 made.push((old, new));
             }

@@ -51,14 +51,11 @@ impl LakeWriter {
             }
         }
         for one in catalog::all_attachments(&self.connection)? {
-            if since.has(
-                one.mode,
-                &one.application,
-                one.owner,
-                Whose::Authorization(&one.authorization),
-            ) {
+            let authorization = one.contents(self.lake().folder().keys())?.authorization;
+            let whose = Whose::Authorization(&authorization);
+            if since.has(one.mode, &one.application, one.owner, whose) {
                 let means = meant.entry((one.mode, one.application, one.owner));
-                means.or_default().authorizations.insert(one.authorization);
+                means.or_default().authorizations.insert(authorization);
             }
         }
         let intents: Vec<Intent> = meant.into_iter().map(intent).collect();

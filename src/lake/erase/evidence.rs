@@ -61,7 +61,7 @@ pub struct ErasedAttachment {
     pub path: String,
     /// Length of the document.
     pub bytes: u64,
-    /// The SHA-256 of the document, in hexadecimal digits.
+    /// The SHA-256 of the document, in hexadecimal digits; empty where the key of a sealed one was lost before.
     pub sha256: String,
 }
 

@@ -427,7 +427,8 @@ impl LakeWriter {
             of_erasures: files,
             of_subjects: std::mem::take(&mut work.told),
         };
-        let exchanged = catalog::exchange(&mut self.connection, finished, &work.exchanges, attached, told);
+        let keys = self.lake().folder().keys().clone();
+        let exchanged = catalog::exchange(&mut self.connection, finished, &work.exchanges, attached, told, &keys);
         if exchanged.is_ok() || catalog::epoch(&self.connection).ok() != Some(before) {
             // Even if an error is reported they may be part of a snapshot; the next writer sorts that out.
             work.fresh.keep();

@@ -1,0 +1,193 @@
+//! What a catalog records of an attachment: as it is in an open lake, and under the file's own key in a sealed one, so
+//! that it goes with the key and an older copy of the catalog tells nothing of what was erased.
+//!
+//! A sealed row is found by marks of its `Binary` and its authorization. They are made under the lake's owner key,
+//! which stands in the catalog: who has the folder can tell that two rows have the same authorization, and, of an
+//! id that they know from elsewhere, whether it is there.
+
+use std::path::Path;
+
+use aws_lc_rs::hmac::{HMAC_SHA256, Key, sign};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use serde::{Deserialize, Serialize};
+
+use super::{Trailer, hexadecimal, key_of};
+use crate::lake::error::LakeError;
+use crate::lake::owners::owner::OwnerKey;
+use crate::lake::owners::scope::Mode;
+use crate::lake::seal::{Keys, PieceCipher};
+
+/// What else is sealed under the file's key is not for this place.
+const PLACE: &[u8] = b"a row of tabularium_attachment";
+/// Bytes of a mark.
+const MARK: usize = 16;
+
+/// What is recorded of an attachment's contents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::lake) struct Contents {
+    /// The id of the row of `Binary`.
+    pub(in crate::lake) binary: String,
+    pub(in crate::lake) authorization: String,
+    /// Hexadecimal digits.
+    pub(in crate::lake) sha256: String,
+    pub(in crate::lake) sha1: String,
+    /// By what a sync knows that it need not be fetched again.
+    pub(in crate::lake) origin: String,
+}
+
+impl Contents {
+    /// What a file says of itself.
+    pub(in crate::lake) fn of(trailer: &Trailer) -> Contents {
+        Contents {
+            binary: trailer.binary.clone(),
+            authorization: trailer.authorization.clone(),
+            sha256: trailer.sha256.clone(),
+            sha1: trailer.sha1.clone(),
+            origin: trailer.origin.clone(),
+        }
+    }
+}
+
+/// The same as it stands in a row of the catalog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::lake) enum Recorded {
+    /// Of a file in clear.
+    Clear(Contents),
+    /// Of a sealed file.
+    Sealed {
+        binary: Mark,
+        authorization: Mark,
+        /// [`Contents`] under the file's key, in base64.
+        sealed: String,
+    },
+}
+
+impl Recorded {
+    /// What is recorded of the file of this name.
+    pub(in crate::lake) fn new(
+        contents: &Contents,
+        name: &str,
+        (mode, application): (Mode, &str),
+        owner_key: OwnerKey,
+        keys: &Keys,
+    ) -> Result<Recorded, LakeError> {
+        let Some(id) = key_of(Path::new(name))? else {
+            return Ok(Recorded::Clear(contents.clone()));
+        };
+        let failed = |error| LakeError::Damaged(format!("what is recorded of {name} cannot be sealed: {error}"));
+        // Texts always become JSON.
+        let text = serde_json::to_vec(contents).unwrap_or_default();
+        let mut sealed = Vec::new();
+        let cipher = PieceCipher::new(keys.key(&id)?.secret()).map_err(failed)?;
+        cipher.seal(PLACE, &text, &mut sealed).map_err(failed)?;
+        Ok(Recorded::Sealed {
+            binary: Mark::of_binary(owner_key, mode, application, &contents.binary),
+            authorization: Mark::of_authorization(owner_key, mode, application, &contents.authorization),
+            sealed: STANDARD_NO_PAD.encode(sealed),
+        })
+    }
+
+    /// What the row of the file of this name tells to who has the file's key.
+    pub(in crate::lake) fn open(&self, name: &str, keys: &Keys) -> Result<Contents, LakeError> {
+        let sealed = match self {
+            Recorded::Clear(contents) => return Ok(contents.clone()),
+            Recorded::Sealed { sealed, .. } => sealed,
+        };
+        let damaged = || LakeError::Damaged(format!("what is recorded of {name} is not what was sealed"));
+        let id = key_of(Path::new(name))?.ok_or_else(damaged)?;
+        let cipher = PieceCipher::new(keys.key(&id)?.secret()).map_err(|_| damaged())?;
+        let mut bytes = STANDARD_NO_PAD.decode(sealed).map_err(|_| damaged())?;
+        let clear = cipher.open(PLACE, &mut bytes).ok_or_else(damaged)?;
+        serde_json::from_slice(clear).map_err(|_| damaged())
+    }
+}
+
+/// By what a sealed row is found: 32 hexadecimal digits of an HMAC-SHA256 under the lake's owner key.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::lake) struct Mark(String);
+
+impl Mark {
+    /// That of a row of `Binary`.
+    pub(in crate::lake) fn of_binary(key: OwnerKey, mode: Mode, application: &str, id: &str) -> Mark {
+        Mark::of(key, ["binary", mode.schema(), application, id])
+    }
+
+    /// That of an authorization.
+    pub(in crate::lake) fn of_authorization(key: OwnerKey, mode: Mode, application: &str, id: &str) -> Mark {
+        Mark::of(key, ["authorization", mode.schema(), application, id])
+    }
+
+    fn of(key: OwnerKey, texts: [&str; 4]) -> Mark {
+        // A byte that no UTF-8 text contains keeps ("a", "bc") and ("ab", "c") apart.
+        let bytes = texts.map(str::as_bytes).join(&0xff);
+        let mark = sign(&Key::new(HMAC_SHA256, &key.bytes()), &bytes);
+        Mark(hexadecimal(&mark.as_ref()[..MARK]))
+    }
+
+    /// The mark that stands in a row.
+    pub(in crate::lake) fn read(text: String) -> Mark {
+        Mark(text)
+    }
+
+    /// The digits.
+    pub(in crate::lake) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lake::seal::{Kek, KeyStore};
+
+    fn contents() -> Contents {
+        Contents {
+            binary: "letter-1".to_owned(),
+            authorization: "auth-1".to_owned(),
+            sha256: "ab".repeat(32),
+            sha1: "cd".repeat(20),
+            origin: "https://source.example/Binary/1".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_sealed_row_opens_with_the_files_key_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = Keys::of(KeyStore::create(folder.path(), Kek::random().unwrap()).unwrap());
+        let owner_key = OwnerKey::random();
+        let names = [(); 2].map(|()| {
+            let key = keys.make().unwrap().unwrap();
+            keys.keep(std::slice::from_ref(&key)).unwrap();
+            super::super::new_name("0123456789abcdef", Some(key.id()))
+        });
+        let whose = (Mode::Live, "app");
+        let recorded = Recorded::new(&contents(), &names[0], whose, owner_key, &keys).unwrap();
+        assert_eq!(recorded.open(&names[0], &keys).unwrap(), contents());
+        assert!(recorded.open(&names[1], &keys).is_err());
+        assert!(recorded.open(&names[0], &Keys::none()).is_err());
+        let text = format!("{recorded:?}");
+        for told in ["letter-1", "auth-1", "abab", "cdcd", "source.example"] {
+            assert!(!text.contains(told), "{told}");
+        }
+        let in_clear = Recorded::new(&contents(), "a.attachment", whose, owner_key, &keys).unwrap();
+        assert_eq!(in_clear, Recorded::Clear(contents()));
+    }
+
+    #[test]
+    fn marks_are_of_one_lake_mode_application_and_id() {
+        let keys = [OwnerKey::random(), OwnerKey::random()];
+        let mark = Mark::of_binary(keys[0], Mode::Live, "app", "1");
+        assert_eq!(mark, Mark::of_binary(keys[0], Mode::Live, "app", "1"));
+        assert_eq!(mark.as_str().len(), 2 * MARK);
+        for other in [
+            Mark::of_binary(keys[1], Mode::Live, "app", "1"),
+            Mark::of_binary(keys[0], Mode::Test, "app", "1"),
+            Mark::of_binary(keys[0], Mode::Live, "ap", "p1"),
+            Mark::of_binary(keys[0], Mode::Live, "app", "2"),
+            Mark::of_authorization(keys[0], Mode::Live, "app", "1"),
+        ] {
+            assert_ne!(mark, other);
+        }
+    }
+}
