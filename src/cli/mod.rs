@@ -16,6 +16,8 @@ macro_rules! println {
 
 mod command;
 mod configuration;
+#[cfg(test)]
+mod documented_tests;
 mod help;
 mod lake;
 mod program;
