@@ -10,8 +10,8 @@ use super::apply::{Rules, apply};
 use super::contents::Contents;
 use super::error::BackupError;
 use super::files::{Files, How, is_never_changed};
+use super::folder::BackupFolder;
 use super::manifest::Manifest;
-use super::place::Place;
 use super::take::{CATALOG, slashed};
 use crate::consent::STORE_FILE;
 use crate::lake::erase::ledger::Ledger;
@@ -31,7 +31,7 @@ pub struct Cleaned {
 }
 
 /// Has every snapshot lose what was erased since it was taken.
-pub(super) fn clean(place: &Place, ledger: &Ledger, rules: Rules<'_>) -> Result<Cleaned, BackupError> {
+pub(super) fn clean(place: &BackupFolder, ledger: &Ledger, rules: Rules<'_>) -> Result<Cleaned, BackupError> {
     let mut cleaned = Cleaned::default();
     for id in place.ids()? {
         let manifest = match Manifest::read(&place.path(&id)) {
@@ -51,7 +51,7 @@ pub(super) fn clean(place: &Place, ledger: &Ledger, rules: Rules<'_>) -> Result<
 }
 
 fn clean_one(
-    place: &Place,
+    place: &BackupFolder,
     ledger: &Ledger,
     mut manifest: Manifest,
     rules: Rules<'_>,
@@ -100,7 +100,7 @@ fn clean_one(
 }
 
 /// Lays a snapshot out for a run's own use. What is written to is copied.
-fn lay_out(place: &Place, manifest: &Manifest, dir: &Path) -> Result<(), BackupError> {
+fn lay_out(place: &BackupFolder, manifest: &Manifest, dir: &Path) -> Result<(), BackupError> {
     let files = Files::new(place);
     for file in &manifest.files {
         match is_never_changed(&file.path) {

@@ -7,13 +7,13 @@ use rustc_hash::FxHashMap;
 
 use super::error::BackupError;
 use super::files::{Files, How};
+use super::folder::BackupFolder;
 use super::manifest::{Manifest, ManifestFile};
-use super::place::Place;
 
 /// Files by their path in the data folder.
 #[derive(Debug)]
 pub(super) struct Contents<'p> {
-    place: &'p Place,
+    place: &'p BackupFolder,
     pub(super) files: Files<'p>,
     /// Of earlier snapshots, and of earlier attempts at this one. Their names are never another file's.
     known: FxHashMap<String, ManifestFile>,
@@ -22,7 +22,7 @@ pub(super) struct Contents<'p> {
 
 impl<'p> Contents<'p> {
     /// Nothing yet; files of these snapshots are known.
-    pub(super) fn new(place: &'p Place, earlier: &[&Manifest]) -> Contents<'p> {
+    pub(super) fn new(place: &'p BackupFolder, earlier: &[&Manifest]) -> Contents<'p> {
         let files = earlier.iter().flat_map(|manifest| &manifest.files);
         Contents {
             place,
@@ -33,7 +33,7 @@ impl<'p> Contents<'p> {
     }
 
     /// The folder of backups.
-    pub(super) fn place(&self) -> &'p Place {
+    pub(super) fn place(&self) -> &'p BackupFolder {
         self.place
     }
 

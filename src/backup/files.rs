@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use aws_lc_rs::digest;
 
 use super::error::BackupError;
+use super::folder::{BackupFolder, sync_folder};
 use super::manifest::{ManifestFile, hexadecimal};
-use super::place::{Place, sync_folder};
 use crate::lake::store::private;
 
 const CHUNK: usize = 1 << 20;
@@ -34,7 +34,7 @@ pub(super) fn is_never_changed(path: &str) -> bool {
 /// The files of a folder of backups.
 #[derive(Debug)]
 pub(super) struct Files<'p> {
-    place: &'p Place,
+    place: &'p BackupFolder,
     /// Folders whose names are not durable yet.
     touched: BTreeSet<PathBuf>,
     /// Files that were not there before, and their bytes.
@@ -43,7 +43,7 @@ pub(super) struct Files<'p> {
 }
 
 impl<'p> Files<'p> {
-    pub(super) fn new(place: &'p Place) -> Files<'p> {
+    pub(super) fn new(place: &'p BackupFolder) -> Files<'p> {
         Files {
             place,
             touched: BTreeSet::new(),

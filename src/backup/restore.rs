@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use super::apply::{Rules, apply};
 use super::error::BackupError;
 use super::files::{Files, How, is_never_changed};
+use super::folder::{BackupFolder, sync_folder};
 use super::manifest::Manifest;
-use super::place::{Place, sync_folder};
 use super::sealed::SnapshotKeys;
 use super::take::{CATALOG, slashed};
 use crate::lake::erase::ledger;
@@ -65,7 +65,7 @@ pub struct Restored {
 
 /// Restores a snapshot of the folder of backups `from` into `data`, which is made or is empty.
 pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) -> Result<Restored, BackupError> {
-    let place = Place::open(from)?;
+    let place = BackupFolder::open(from)?;
     let manifest = place.manifest(options.snapshot.as_deref())?;
     let ledger = find_ledger(&place, &manifest, data, options)?;
     left_behind(data)?;
@@ -101,7 +101,7 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
 
 /// The ledger, if it is the one that the backups go with.
 fn find_ledger(
-    place: &Place,
+    place: &BackupFolder,
     manifest: &Manifest,
     data: &Path,
     options: &Restoring,
@@ -157,7 +157,7 @@ fn clear(data: &Path) -> Result<(), BackupError> {
 }
 
 fn build(
-    (place, manifest): (&Place, &Manifest),
+    (place, manifest): (&BackupFolder, &Manifest),
     dir: &Path,
     (ledger, keys): (Option<&Ledger>, Option<&SnapshotKeys>),
     options: &Restoring,

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use super::error::BackupError;
+use super::folder::BackupFolder;
 use super::manifest::Manifest;
-use super::place::Place;
 use super::restore::Restoring;
 use super::take::CATALOG;
 use crate::lake::KekSource;
@@ -22,7 +22,7 @@ impl SnapshotKeys {
     /// Those of a snapshot of a sealed lake; `None` for one of an open lake. Refuses to go on where a part cannot be
     /// read, unless that is accepted.
     pub(super) fn find(
-        place: &Place,
+        place: &BackupFolder,
         manifest: &Manifest,
         options: &Restoring,
     ) -> Result<Option<SnapshotKeys>, BackupError> {

@@ -14,8 +14,8 @@ use super::clean::{Cleaned, clean};
 use super::contents::Contents;
 use super::error::BackupError;
 use super::files::How;
+use super::folder::BackupFolder;
 use super::manifest::Manifest;
-use super::place::Place;
 use crate::lake::check::{Finding, Problem};
 use crate::lake::erase::ledger;
 use crate::lake::erase::ledger::Ledger;
@@ -65,7 +65,7 @@ pub struct Backed {
 pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Result<Backed, BackupError> {
     refuse_overlap(data, to)?;
     Lake::open(data)?;
-    let place = Place::open_or_create(to)?;
+    let place = BackupFolder::open_or_create(to)?;
     let ledger_path = ledger::place(data);
     let ledger = Ledger::read_or_create(&ledger_path)?;
     let made = take(&place, data, options, &ledger);
@@ -108,7 +108,7 @@ fn refuse_overlap(data: &Path, to: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-fn take(place: &Place, data: &Path, options: Options, ledger: &Ledger) -> Result<Backed, BackupError> {
+fn take(place: &BackupFolder, data: &Path, options: Options, ledger: &Ledger) -> Result<Backed, BackupError> {
     let earlier = match place.manifest(None) {
         Ok(newest) => Some(newest),
         Err(BackupError::NoSnapshot { .. } | BackupError::Damaged { .. }) => None,
@@ -215,7 +215,7 @@ fn finding(path: &Path, problem: Problem) -> Finding {
 }
 
 fn publish(
-    place: &Place,
+    place: &BackupFolder,
     mut contents: Contents<'_>,
     image: &LakeImage,
     ledger: &Ledger,

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::error::BackupError;
 use super::files::Files;
+use super::folder::BackupFolder;
 use super::manifest::{Manifest, ManifestFile};
-use super::place::Place;
 
 /// What was read, and what is wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Verified {
 
 /// Reads every file of every snapshot and holds it against its SHA-256.
 pub fn verify(at: &Path) -> Result<Verified, BackupError> {
-    let place = Place::open(at)?;
+    let place = BackupFolder::open(at)?;
     let mut verified = Verified::default();
     let mut files: BTreeMap<String, (ManifestFile, Vec<String>)> = BTreeMap::new();
     for id in place.ids()? {

@@ -302,7 +302,7 @@ impl Bench {
         Ok((
             job,
             Outcome {
-                server_memory_bytes: memory.most(),
+                server_memory_bytes: memory.peak(),
                 ..outcome
             },
         ))
@@ -353,7 +353,7 @@ impl Bench {
         let mut outcome = outcome(family, clients, &job.plan, &tally, taken);
         outcome.failed += failures.iter().map(|failure| failure.count).sum::<u64>();
         outcome.errors.extend(failures);
-        outcome.server_memory_bytes = memory.most();
+        outcome.server_memory_bytes = memory.peak();
         outcome.soak = Some(Soak {
             imports,
             erasures,

@@ -287,13 +287,13 @@ pub(super) fn curve(samples: &[MemoryAt]) -> Vec<MemoryAt> {
 /// is the maximum over the twelfth of the time before it. `None` if there are no samples.
 pub(super) fn growth(samples: &[MemoryAt]) -> Option<f64> {
     let end = samples.last()?.seconds;
-    let most = |from: f64, to: f64| {
+    let peak = |from: f64, to: f64| {
         let within = samples
             .iter()
             .filter(|sample| (end * from..=end * to).contains(&sample.seconds));
         within.map(|sample| sample.bytes).max()
     };
-    let (then, now) = (most(1.0 / 12.0, 1.0 / 6.0)?, most(11.0 / 12.0, 1.0)?);
+    let (then, now) = (peak(1.0 / 12.0, 1.0 / 6.0)?, peak(11.0 / 12.0, 1.0)?);
     (then > 0).then(|| now as f64 / then as f64)
 }
 

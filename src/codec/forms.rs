@@ -71,7 +71,8 @@ pub(super) struct ScanForm {
     /// Whether the greatest comes first, and where the numbers lie.
     pub(super) order: Option<(bool, Vec<ReachForm>)>,
     pub(super) owners: Option<Vec<i64>>,
-    pub(super) stretch: StretchForm,
+    #[serde(rename = "stretch")]
+    pub(super) span: SpanForm,
     pub(super) is_costly: bool,
     /// Expressions, as `datafusion-proto` has them.
     pub(super) filters: Vec<Base64>,
@@ -92,7 +93,7 @@ pub(super) enum ReachForm {
 
 /// A part of a table: file and row where it begins, and where it ends.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct StretchForm(Option<(u64, u32)>, Option<(u64, u32)>);
+pub(super) struct SpanForm(Option<(u64, u32)>, Option<(u64, u32)>);
 
 /// The rows of a type that a scope shows in a snapshot.
 #[derive(Debug, Serialize, Deserialize)]
@@ -146,13 +147,13 @@ impl Base64 {
     }
 }
 
-impl StretchForm {
-    pub(super) fn of(stretch: Span) -> StretchForm {
+impl SpanForm {
+    pub(super) fn of(span: Span) -> SpanForm {
         let place = |at: Locator| (at.file, at.row);
-        StretchForm(stretch.from.map(place), stretch.until.map(place))
+        SpanForm(span.from.map(place), span.until.map(place))
     }
 
-    pub(super) fn stretch(&self) -> Span {
+    pub(super) fn span(&self) -> Span {
         let locator = |(file, row)| Locator { file, row };
         Span {
             from: self.0.map(locator),

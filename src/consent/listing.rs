@@ -5,9 +5,9 @@ use rusqlite::{params, params_from_iter};
 
 use super::error::Error;
 use super::record::Consent;
-use super::standing::ConsentWithSources;
 use super::states::ConsentState;
 use super::store::Store;
+use super::with_sources::ConsentWithSources;
 use crate::lake::Mode;
 
 /// Which consents are wanted.

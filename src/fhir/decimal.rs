@@ -360,7 +360,7 @@ mod tests {
     fn what_fits_is_scaled_exactly() {
         let nines = "9".repeat(20);
         let eighteen = format!("0.{}1", "0".repeat(17));
-        let most = format!("{nines}.{}", "9".repeat(18));
+        let longest = format!("{nines}.{}", "9".repeat(18));
         for (text, expected) in [
             ("0", Some(0)),
             ("-0.00", Some(0)),
@@ -376,7 +376,7 @@ mod tests {
             ("10e-19", Some(1)),
             ("1e19", Some(10i128.pow(37))),
             ("1e20", None),
-            (&most, Some(BEYOND - 1)),
+            (&longest, Some(BEYOND - 1)),
             ("-1e999999999", None),
             ("1E-22", None),
         ] {

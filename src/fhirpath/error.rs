@@ -222,10 +222,10 @@ pub enum FhirPathError {
         problem: String,
     },
     /// The result has more items than the caller has room for.
-    #[error("the expression yields more than {most} items")]
+    #[error("the expression yields more than {max_items} items")]
     TooMany {
         /// How many there is room for.
-        most: usize,
+        max_items: usize,
     },
     /// The evaluation costs more work than its data account for and its run has to spend.
     #[error("evaluating the expression costs more work than there is for it")]

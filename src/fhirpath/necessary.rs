@@ -22,7 +22,7 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::scan::{ItemMatch, LeafTest, Necessary, Prune};
 
 /// Combinations of values beyond this many are not spelled out.
-const MOST_COMBINATIONS: usize = 64;
+const MAX_COMBINATIONS: usize = 64;
 
 /// What must hold of a row of the root type's table for the expression to be true of it; `None` where the expression
 /// can be in error, or be something else than true, false or empty, and so has to be asked of every row.
@@ -335,7 +335,7 @@ impl Analysis<'_> {
                 })
             });
             any_of = combined.collect();
-            if any_of.len() > MOST_COMBINATIONS {
+            if any_of.len() > MAX_COMBINATIONS {
                 return None;
             }
         }

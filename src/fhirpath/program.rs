@@ -143,12 +143,12 @@ impl Program {
 
     /// The same, where the caller has room for so many items in all rows together: if there are more, it is an error,
     /// and as far as can be told beforehand, they are not made.
-    pub fn evaluate_at_most(&self, focus: &Focus, most: usize) -> Result<Evaluation, FhirPathError> {
-        match interpreter::run(&self.inner, focus, most) {
+    pub fn evaluate_at_most(&self, focus: &Focus, max_items: usize) -> Result<Evaluation, FhirPathError> {
+        match interpreter::run(&self.inner, focus, max_items) {
             Err(FhirPathError::TooLarge | FhirPathError::TooManySteps { .. }) if focus.len() > 1 => {
                 let middle = focus.len() / 2;
-                let first = self.evaluate_at_most(&focus.slice(0, middle), most)?;
-                let left = most.saturating_sub(first.collection.len());
+                let first = self.evaluate_at_most(&focus.slice(0, middle), max_items)?;
+                let left = max_items.saturating_sub(first.collection.len());
                 let second = self.evaluate_at_most(&focus.slice(middle, focus.len() - middle), left)?;
                 let mut faults = first.faults;
                 faults.extend(second.faults.into_iter().map(|fault| Fault {

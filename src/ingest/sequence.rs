@@ -67,7 +67,7 @@ enum Round<'r> {
 }
 
 /// A held resource's place in the input.
-struct Place {
+struct InputPosition {
     file: Arc<Path>,
     origin: Origin,
     ordinal: u64,
@@ -150,7 +150,7 @@ impl Sequence {
         let held = self.admit(held, &file)?;
         let mut ready = blocks;
         for resource in held {
-            let place = Place {
+            let place = InputPosition {
                 file: Arc::clone(&file),
                 origin: resource.origin,
                 ordinal: resource.ordinal,
@@ -228,7 +228,7 @@ impl Sequence {
     }
 
     /// Resolves what a resource waits for; puts it aside, and gives nothing, if that has not come.
-    fn settle(&mut self, resource: &Held, place: &Place) -> Result<Option<Links>, IngestError> {
+    fn settle(&mut self, resource: &Held, place: &InputPosition) -> Result<Option<Links>, IngestError> {
         let mut links = Links::default();
         for wait in &resource.waits {
             let target = match (self.answer(&wait.condition)?, &wait.otherwise) {
@@ -275,7 +275,7 @@ impl Sequence {
         text: &[u8],
         id: Option<&str>,
         links: &Links,
-        place: &Place,
+        place: &InputPosition,
         block: &mut Block,
         round: &mut Round<'_>,
     ) {

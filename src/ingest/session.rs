@@ -26,9 +26,9 @@ use crate::lake::{Lake, LakeWriter, Mode, Picture};
 /// Larger pieces are prepared one at a time.
 const LARGE: usize = 8 << 20;
 /// An input is begun at most so often. That without one resource another fits no longer is rare.
-const MOST_BEGINNINGS: u32 = 4;
+const MAX_BEGINNINGS: u32 = 4;
 /// More threads than this would hold more files in the making than memory allows.
-const MOST_THREADS: usize = 8;
+const MAX_THREADS: usize = 8;
 
 /// Bounds on what an import keeps in memory. What does not fit is written or read more often, with the same result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Options {
     pub(super) fn threads(&self) -> usize {
         std::thread::available_parallelism()
             .map_or(1, usize::from)
-            .min(MOST_THREADS)
+            .min(MAX_THREADS)
     }
 }
 
@@ -154,7 +154,7 @@ fn take_in(
         session.add_files(files.clone())?;
         session.write_rest()?;
         let found = std::mem::take(&mut session.store.unfit);
-        if begun == MOST_BEGINNINGS || session.options.normalize.is_none() || found.is_within(&unfit) {
+        if begun == MAX_BEGINNINGS || session.options.normalize.is_none() || found.is_within(&unfit) {
             session.attach(attachments)?;
             return session.commit();
         }

@@ -27,14 +27,14 @@ pub struct Limit {
 
 impl Limit {
     /// How many rows are looked for at most.
-    pub(super) fn most(&self) -> Option<usize> {
+    pub(super) fn max_rows(&self) -> Option<usize> {
         self.take.map(|take| self.skip.saturating_add(take))
     }
 
     /// How many rows of a part of the table are looked for at most. Backwards, the last rows of a part are wanted, and
     /// only its end tells which they are.
     pub fn of_part(&self) -> Option<usize> {
-        self.most().filter(|_| !self.backwards)
+        self.max_rows().filter(|_| !self.backwards)
     }
 }
 

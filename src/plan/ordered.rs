@@ -78,7 +78,7 @@ impl OrderedLimitExec {
 /// The input, told how many rows of a partition are wanted at most.
 fn bounded(input: Arc<dyn ExecutionPlan>, limit: Limit) -> Arc<dyn ExecutionPlan> {
     match (input.downcast_ref::<LakeScanExec>(), limit.of_part()) {
-        (Some(scan), Some(most)) => Arc::new(scan.at_most(most)),
+        (Some(scan), Some(max_rows)) => Arc::new(scan.at_most(max_rows)),
         _ => input,
     }
 }
@@ -143,7 +143,7 @@ impl ExecutionPlan for OrderedLimitExec {
         };
         let pace = Pace {
             // Most pages end in the first part; the others are worth a thread once it was not enough.
-            first_here: limit.most().is_some_and(|most| most <= FEW_ROWS),
+            first_here: limit.max_rows().is_some_and(|max_rows| max_rows <= FEW_ROWS),
             blocking: false,
         };
         let rows = Limited {
@@ -171,7 +171,7 @@ fn begin(
     begun.add(1);
     match input.execute(part, context) {
         Ok(batches) if limit.backwards => {
-            let last = last(batches, limit.most().unwrap_or(usize::MAX));
+            let last = last(batches, limit.max_rows().unwrap_or(usize::MAX));
             let last = futures::stream::once(last).map_ok(|batches| futures::stream::iter(batches.into_iter().map(Ok)));
             Box::pin(last.try_flatten())
         }
@@ -181,7 +181,7 @@ fn begin(
 }
 
 /// The last rows of a part, at most so many, the last first.
-async fn last(mut batches: SendableRecordBatchStream, most: usize) -> Result<Vec<RecordBatch>> {
+async fn last(mut batches: SendableRecordBatchStream, max_rows: usize) -> Result<Vec<RecordBatch>> {
     let mut kept: VecDeque<RecordBatch> = VecDeque::new();
     let mut rows = 0;
     while let Some(batch) = batches.next().await {
@@ -189,7 +189,7 @@ async fn last(mut batches: SendableRecordBatchStream, most: usize) -> Result<Vec
         rows += batch.num_rows();
         kept.push_back(batch);
         while let Some(first) = kept.front()
-            && rows - first.num_rows() >= most
+            && rows - first.num_rows() >= max_rows
         {
             rows -= first.num_rows();
             kept.pop_front();

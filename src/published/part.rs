@@ -28,11 +28,11 @@ pub(crate) struct Part<L> {
     pub(crate) name: String,
     pub(crate) layout: L,
     pub(crate) size: u64,
-    place: Place,
+    place: Location,
 }
 
 #[derive(Debug)]
-enum Place {
+enum Location {
     File(PathBuf),
     Zipped(Arc<Archive>, usize),
 }
@@ -117,7 +117,7 @@ fn file_parts<L>(path: &Path, recognise: Recognise<L>, found: &mut Vec<Part<L>>)
             name: path.display().to_string(),
             layout,
             size,
-            place: Place::File(path.to_owned()),
+            place: Location::File(path.to_owned()),
         });
     }
     Ok(())
@@ -147,7 +147,7 @@ fn zipped_parts<L>(
             reason: error.to_string(),
         })?;
         if let Some(layout) = recognise(&head, head.len() < HEAD) {
-            let place = Place::Zipped(archive.clone(), index);
+            let place = Location::Zipped(archive.clone(), index);
             found.push(Part {
                 name,
                 layout,
@@ -213,14 +213,14 @@ impl<L> Part<L> {
     ) -> Result<T, E> {
         const BUFFER: usize = 256 << 10;
         match &self.place {
-            Place::File(path) => {
+            Location::File(path) => {
                 let file = File::open(path).map_err(|source| PublishedError::Unreadable {
                     path: path.clone(),
                     source,
                 })?;
                 take(&mut BufReader::with_capacity(BUFFER, file))
             }
-            Place::Zipped(archive, index) => {
+            Location::Zipped(archive, index) => {
                 let mut entries = archive.open()?;
                 let entry = entries.by_index(*index).map_err(|error| archive.broken(&error))?;
                 take(&mut BufReader::with_capacity(BUFFER, entry))

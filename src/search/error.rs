@@ -73,30 +73,30 @@ pub enum SearchError {
         ty: &'static str,
     },
     /// Conditions that lead to very many tables (400).
-    #[error("{parameter}: the search would have to look into more than {most} tables; name the types of its chains")]
+    #[error("{parameter}: the search would have to look into more than {max} tables; name the types of its chains")]
     Joins {
         /// The parameter as the client wrote it.
         parameter: String,
         /// How many may be looked into.
-        most: usize,
+        max: usize,
     },
     /// A condition that goes through very many resources, one behind the other (400).
-    #[error("{parameter}: chains and _has may lead through {most} resources at most, one behind the other")]
+    #[error("{parameter}: chains and _has may lead through {max} resources at most, one behind the other")]
     Deep {
         /// The parameter as the client wrote it.
         parameter: String,
         /// How many may follow each other.
-        most: usize,
+        max: usize,
     },
     /// More of something than one parameter may have (400).
-    #[error("{parameter}: there may be {most} {what} at most")]
+    #[error("{parameter}: there may be {max} {what} at most")]
     Many {
         /// The parameter as the client wrote it.
         parameter: String,
         /// What there are too many of.
         what: &'static str,
         /// How many there may be.
-        most: usize,
+        max: usize,
     },
     /// More resources would have to be remembered than a search may hold (422).
     #[error("a condition on other resources is met by more than {0} of them; narrow it")]

@@ -98,7 +98,7 @@ impl Shelf {
     }
 
     /// Fetches the document at an address, if it has no more than so many bytes.
-    pub async fn get(&self, address: &str, most: u64) -> Result<Document, NotGiven> {
+    pub async fn get(&self, address: &str, max_bytes: u64) -> Result<Document, NotGiven> {
         let url = Url::parse(address).map_err(|_| NotGiven::Else)?;
         let nowhere = Realm::default();
         let own = self
@@ -113,10 +113,10 @@ impl Shelf {
             None => return Err(NotGiven::Else),
         };
         let asked = async {
-            let came = self.ask(&url, "*/*", (token, realm), most).await?;
+            let came = self.ask(&url, "*/*", (token, realm), max_bytes).await?;
             match came.content_type.as_deref().is_some_and(|ty| ty.contains("fhir+xml")) {
                 // XML of FHIR around the bytes: it has the other form, too.
-                true => self.ask(&url, "application/fhir+json", (token, realm), most).await,
+                true => self.ask(&url, "application/fhir+json", (token, realm), max_bytes).await,
                 false => Ok(came),
             }
         };
@@ -125,7 +125,7 @@ impl Shelf {
             .map_err(|_| NotGiven::Late)?
     }
 
-    async fn ask(&self, url: &Url, accept: &str, access: (&str, &Realm), most: u64) -> Result<Document, NotGiven> {
+    async fn ask(&self, url: &Url, accept: &str, access: (&str, &Realm), max_bytes: u64) -> Result<Document, NotGiven> {
         let mut download = self.client.open(url.as_str(), accept, access.0, access.1).await?;
         let head = download.head();
         match head.status {
@@ -135,8 +135,8 @@ impl Shelf {
         }
         let is_json = head.content_type.as_deref().is_some_and(|ty| ty.contains("json"));
         // JSON has its bytes in base64, and something around it.
-        let taken = if is_json { most / 3 * 4 + AROUND } else { most };
-        let too_large = || NotGiven::TooLarge(most);
+        let taken = if is_json { max_bytes / 3 * 4 + AROUND } else { max_bytes };
+        let too_large = || NotGiven::TooLarge(max_bytes);
         if download.length().is_some_and(|length| length > taken) {
             return Err(too_large());
         }
@@ -152,7 +152,7 @@ impl Shelf {
             bytes,
         };
         let came = if is_json { inside(came)? } else { came };
-        match came.bytes.len() as u64 > most {
+        match came.bytes.len() as u64 > max_bytes {
             true => Err(too_large()),
             false => Ok(came),
         }

@@ -13,5 +13,5 @@ mod worker;
 
 pub use document::{Document, NotGiven, Shelf};
 pub use erase::{Erasing, carry_out_erasures, intent};
-pub use settings::{Most, Pace, Settings};
+pub use settings::{Pace, Settings, SyncLimits};
 pub use worker::Worker;

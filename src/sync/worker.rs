@@ -209,8 +209,8 @@ impl Bench {
         if free == 0 {
             return;
         }
-        let (store, most) = (self.shop.store.clone(), free + self.running.len());
-        let due = match tokio::task::spawn_blocking(move || store.due_jobs(most, jobs.div_ceil(2))).await {
+        let (store, max_jobs) = (self.shop.store.clone(), free + self.running.len());
+        let due = match tokio::task::spawn_blocking(move || store.due_jobs(max_jobs, jobs.div_ceil(2))).await {
             Ok(Ok(due)) => due,
             Ok(Err(error)) => return tracing::error!(%error, "sync jobs could not be looked for"),
             Err(_) => return,

@@ -42,23 +42,23 @@ impl Dice {
 pub(in crate::bench) struct Reservoir<T> {
     items: Vec<T>,
     seen: u64,
-    most: usize,
+    capacity: usize,
 }
 
 impl<T> Reservoir<T> {
     /// An empty sample of so many items at most.
-    pub(in crate::bench) fn new(most: usize) -> Reservoir<T> {
+    pub(in crate::bench) fn new(capacity: usize) -> Reservoir<T> {
         Reservoir {
             items: Vec::new(),
             seen: 0,
-            most,
+            capacity,
         }
     }
 
     /// Considers the next item, which is made only if it is taken.
     pub(in crate::bench) fn offer(&mut self, dice: &mut Dice, item: impl FnOnce() -> T) {
         self.seen += 1;
-        if self.items.len() < self.most {
+        if self.items.len() < self.capacity {
             self.items.push(item());
         } else {
             let at = dice.below(usize::try_from(self.seen).unwrap_or(usize::MAX));

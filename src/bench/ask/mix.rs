@@ -14,7 +14,7 @@ use super::template::{Template, resource_type};
 use crate::fhir::{TypeId, facts};
 
 /// The most clients of a family.
-pub(in crate::bench) const MOST_CLIENTS: usize = 10_000;
+pub(in crate::bench) const MAX_CLIENTS: usize = 10_000;
 
 /// Families of queries.
 #[derive(Clone, Debug)]
@@ -222,8 +222,8 @@ fn bad(name: &str, reason: String) -> BenchError {
 /// The families that an entry stands for.
 fn families_of(raw: RawFamily, folder: Option<&Path>, known: &[Family]) -> Result<Vec<Family>, String> {
     let clients = match raw.clients {
-        Some(clients) if clients.is_empty() || clients.iter().any(|many| !(1..=MOST_CLIENTS).contains(many)) => {
-            return Err(format!("\"clients\" are numbers from 1 to {MOST_CLIENTS}"));
+        Some(clients) if clients.is_empty() || clients.iter().any(|many| !(1..=MAX_CLIENTS).contains(many)) => {
+            return Err(format!("\"clients\" are numbers from 1 to {MAX_CLIENTS}"));
         }
         clients => clients,
     };

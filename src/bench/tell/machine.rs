@@ -78,7 +78,7 @@ impl Memory {
     }
 
     /// The most seen, where something was.
-    pub(in crate::bench) fn most(&self) -> Option<u64> {
+    pub(in crate::bench) fn peak(&self) -> Option<u64> {
         lock(&self.seen).iter().map(|sample| sample.bytes).max()
     }
 
@@ -116,10 +116,10 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn this_process_uses_memory() {
-        let (now, most) = (
+        let (now, peak) = (
             memory(std::process::id()).unwrap(),
             peak_memory(std::process::id()).unwrap(),
         );
-        assert!(now > 0 && most > 0);
+        assert!(now > 0 && peak > 0);
     }
 }

@@ -9,9 +9,9 @@ use uuid::Uuid;
 use super::super::error::Error;
 use super::super::log::audit::{About, Actor, note};
 use super::super::record::{AuthorizationType, Usage};
-use super::super::standing::OFFLINE;
 use super::super::states::named;
 use super::super::store::{Store, mode_of};
+use super::super::with_sources::OFFLINE;
 use crate::lake::Mode;
 
 /// The longest name or label, in letters, and what is said of a longer one.

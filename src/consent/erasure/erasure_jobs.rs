@@ -10,10 +10,10 @@ use super::super::error::Error;
 use super::super::log::audit::{About, Actor, note};
 use super::super::moves::{ask_to_erase, forget_access, stop_jobs};
 use super::super::record::{Authorization, Consent};
-use super::super::standing::ConsentWithSources;
 use super::super::states::{ConsentState, named};
 use super::super::store::{Store, mode_of};
 use super::super::syncs::readiness::Readiness;
+use super::super::with_sources::ConsentWithSources;
 use crate::lake::Mode;
 
 named! {
@@ -218,12 +218,12 @@ fn expunge(connection: &Connection, now: i64, asked: &Expunge<'_>) -> Result<Exp
         let earlier = ErasureJob::select(connection, earlier, params![consent.id, ErasureCause::Expunge])?.pop();
         return earlier.map(Expunged::Accepted).ok_or(Error::Lost("erasure"));
     }
-    let standing = ConsentWithSources::of(connection, consent)?;
-    let readiness = standing.readiness(now);
-    if readiness != Readiness::Ready || standing.consent.state != ConsentState::Exchanged {
+    let full_consent = ConsentWithSources::of(connection, consent)?;
+    let readiness = full_consent.readiness(now);
+    if readiness != Readiness::Ready || full_consent.consent.state != ConsentState::Exchanged {
         return Ok(Expunged::NotNow(readiness));
     }
-    let (consent, cause, actor) = (&standing.consent, ErasureCause::Expunge, Actor::Application);
+    let (consent, cause, actor) = (&full_consent.consent, ErasureCause::Expunge, Actor::Application);
     let job = ErasureJob::create(connection, now, consent, cause, (actor, Some(asked.request)))?;
     for mut authorization in Authorization::of(connection, &consent.id)? {
         stop_jobs(connection, now, &authorization.id, "the records were expunged")?;

@@ -149,7 +149,7 @@ impl Flow {
     }
 
     /// The session as it stands at a time.
-    fn standing(connection: &Connection, key: SessionKey, now: i64) -> Result<Option<Flow>, Error> {
+    fn current(connection: &Connection, key: SessionKey, now: i64) -> Result<Option<Flow>, Error> {
         let mut flow = Flow::load(connection, key)?;
         if let Some(flow) = &mut flow {
             flow.progress.settle(now);
@@ -221,13 +221,13 @@ impl Store {
     /// The session of a key, looked at without anybody being here.
     pub fn peek_flow(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
         let now = self.clock().now();
-        self.read(|connection| Flow::standing(connection, key, now))
+        self.read(|connection| Flow::current(connection, key, now))
     }
 
     /// The session of a key, whose patient is here now. One that was left alone for too long ends by that.
     pub fn visit_flow(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
         let now = self.clock().now();
-        let found = self.read(|connection| Flow::standing(connection, key, now))?;
+        let found = self.read(|connection| Flow::current(connection, key, now))?;
         match found {
             Some(flow) if flow.is_open() && flow.is_idle(now) => {
                 self.sweep()?;
@@ -251,7 +251,7 @@ impl Store {
         let now = self.clock().now();
         let mut outcome = None;
         let written = self.write(|transaction| {
-            let Some(mut flow) = Flow::standing(transaction, key, now)? else {
+            let Some(mut flow) = Flow::current(transaction, key, now)? else {
                 return Ok(());
             };
             if !flow.is_open() || flow.is_idle(now) {

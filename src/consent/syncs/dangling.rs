@@ -60,11 +60,11 @@ fn read(counts: &[u8]) -> BTreeMap<u64, u32> {
 
 /// In order of hashes. Those that were met most often have the first right to a place, so that what is counted on gets
 /// to its end.
-fn written(dangling: &BTreeMap<u64, u32>, most: usize) -> Vec<u8> {
+fn written(dangling: &BTreeMap<u64, u32>, max_bytes: usize) -> Vec<u8> {
     let mut kept: Vec<(u64, u32)> = dangling.iter().map(|(hash, count)| (*hash, *count)).collect();
-    if kept.len() > most {
+    if kept.len() > max_bytes {
         kept.sort_by_key(|(hash, count)| (std::cmp::Reverse(*count), *hash));
-        kept.truncate(most);
+        kept.truncate(max_bytes);
         kept.sort_unstable();
     }
     let mut counts = Vec::with_capacity(kept.len() * BYTES);

@@ -104,7 +104,7 @@ impl Store {
     /// Puts new jobs into the queue and gives those whose turn it is, oldest first. A source is asked for one
     /// authorization's records once at a time: a second job of it waits for the first. No more than `each` jobs ask one
     /// endpoint, so that one which is slow, or means to be, leaves room for the others.
-    pub fn due_jobs(&self, most: usize, each: usize) -> Result<Vec<Due>, Error> {
+    pub fn due_jobs(&self, max_jobs: usize, each: usize) -> Result<Vec<Due>, Error> {
         let now = self.clock().now();
         let any = self.read(|connection| {
             let sql = "SELECT EXISTS (SELECT 1 FROM sync_job WHERE state = 'CREATED'
@@ -138,7 +138,7 @@ impl Store {
                        WHERE nth + COALESCE(active.count, 0) <= ?3
                        ORDER BY waiting.created_at, place LIMIT ?2";
             let mut statement = transaction.prepare_cached(sql)?;
-            let rows = statement.query_map(params![now, most as i64, each as i64], |row| {
+            let rows = statement.query_map(params![now, max_jobs as i64, each as i64], |row| {
                 Ok(Due {
                     job: row.get(0)?,
                     endpoint: row.get(1)?,

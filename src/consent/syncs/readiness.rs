@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::super::error::Error;
-use super::super::standing::{ConsentWithSources, Source};
 use super::super::states::{AuthorizationState, JobState};
 use super::super::store::Store;
+use super::super::with_sources::{ConsentWithSources, Source};
 
 /// Whether a consent's records can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +48,8 @@ impl Store {
         {
             return Ok(presence);
         }
-        let presence = match self.standing(consent)? {
-            Some(standing) => standing.presence(now),
+        let presence = match self.full_consent(consent)? {
+            Some(full_consent) => full_consent.presence(now),
             None => Presence {
                 readiness: Readiness::Ready,
                 patients: Arc::default(),

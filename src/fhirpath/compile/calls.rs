@@ -333,7 +333,7 @@ fn arity(function: &Function) -> String {
     match (function.required, function.parameters.len()) {
         (_, 0) => "takes no arguments".to_string(),
         (1, 1) => "takes 1 argument".to_string(),
-        (least, most) if least == most => format!("takes {most} arguments"),
-        (least, most) => format!("takes {least} to {most} arguments"),
+        (min, max) if min == max => format!("takes {max} arguments"),
+        (min, max) => format!("takes {min} to {max} arguments"),
     }
 }

@@ -99,12 +99,12 @@ fn written(literal: &Literal) -> String {
 }
 
 /// Names of types and columns beyond this many are counted.
-const MOST_NAMES: usize = 4;
+const MAX_NAMES: usize = 4;
 
 fn listed(names: &[String], between: &str) -> String {
-    match names.len().checked_sub(MOST_NAMES).filter(|more| *more > 0) {
+    match names.len().checked_sub(MAX_NAMES).filter(|more| *more > 0) {
         None => names.join(between),
-        Some(more) => format!("{} and {more} more", names[..MOST_NAMES].join(between)),
+        Some(more) => format!("{} and {more} more", names[..MAX_NAMES].join(between)),
     }
 }
 

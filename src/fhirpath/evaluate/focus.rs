@@ -11,7 +11,7 @@ use super::super::compile::types::ItemType;
 use super::super::values::collection::{Body, Collection, Offsets};
 use super::super::values::columns::Values;
 use super::super::values::items::Items;
-use super::lineage::{Place, resources};
+use super::lineage::{ColumnSlot, resources};
 use super::work::Work;
 use crate::fhir::TypeId;
 
@@ -142,7 +142,7 @@ impl Focus {
                 false => Some(resource),
             }
         };
-        let places: Vec<Option<Place>> = (0..self.len()).map(of).collect();
+        let places: Vec<Option<ColumnSlot>> = (0..self.len()).map(of).collect();
         Some(resources(&places, self.root.ty()))
     }
 

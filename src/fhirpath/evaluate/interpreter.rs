@@ -59,7 +59,7 @@ impl Output {
 }
 
 /// Evaluates a program.
-pub(in crate::fhirpath) fn run(program: &Inner, focus: &Focus, most: usize) -> Result<Evaluation, FhirPathError> {
+pub(in crate::fhirpath) fn run(program: &Inner, focus: &Focus, max_items: usize) -> Result<Evaluation, FhirPathError> {
     let frame = Frame {
         this: focus.items.clone(),
         focus,
@@ -68,12 +68,12 @@ pub(in crate::fhirpath) fn run(program: &Inner, focus: &Focus, most: usize) -> R
         index: None,
         limit: (MAX_ITEMS + MAX_ITEMS_PER_ROW * focus.len())
             .min(MAX_OFFSET)
-            .min(most.saturating_mul(STEPS_PER_RESULT).max(MAX_ITEMS)),
+            .min(max_items.saturating_mul(STEPS_PER_RESULT).max(MAX_ITEMS)),
         steps: Rc::default(),
         faults: RefCell::default(),
         variables: RefCell::default(),
     };
-    let collection = frame.items_at_most(&program.node, most)?;
+    let collection = frame.items_at_most(&program.node, max_items)?;
     let mut faults = frame.faults.into_inner();
     if faults.is_empty() {
         return Ok(Evaluation { collection, faults });
@@ -159,17 +159,17 @@ impl<'a> Frame<'a> {
     }
 
     /// Evaluates the node that the result comes from.
-    fn items_at_most(&self, node: &Node, most: usize) -> Result<Collection, FhirPathError> {
+    fn items_at_most(&self, node: &Node, max_items: usize) -> Result<Collection, FhirPathError> {
         if let Node::Fixed(node) = node {
             let found = self.once(node)?;
-            return match found.len().saturating_mul(self.rows()) > most {
-                true => Err(FhirPathError::TooMany { most }),
+            return match found.len().saturating_mul(self.rows()) > max_items {
+                true => Err(FhirPathError::TooMany { max_items }),
                 false => self.each_row(&found),
             };
         }
         let collection = self.items(node)?;
-        match collection.len() > most {
-            true => Err(FhirPathError::TooMany { most }),
+        match collection.len() > max_items {
+            true => Err(FhirPathError::TooMany { max_items }),
             false => Ok(collection),
         }
     }

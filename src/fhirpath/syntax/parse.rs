@@ -113,15 +113,15 @@ impl<'a> Builder<'a> {
         self.climb(&mut tokens.into_iter().peekable(), 0)
     }
 
-    /// Precedence climbing: takes operators that bind at least as tightly as `least`; all associate to the left.
-    fn climb(&self, tokens: &mut Tokens, least: u8) -> Result<Expr, FhirPathError> {
+    /// Precedence climbing: takes operators that bind at least as tightly as `min_precedence`; all associate to the left.
+    fn climb(&self, tokens: &mut Tokens, min_precedence: u8) -> Result<Expr, FhirPathError> {
         let mut left = match tokens.next() {
             Some(Token::Operand(operand)) => operand,
             _ => return Err(self.syntax(0, "an operand")),
         };
         loop {
             match tokens.peek() {
-                Some(Token::TypeTest { .. }) if TYPE_TEST_PRECEDENCE >= least => {
+                Some(Token::TypeTest { .. }) if TYPE_TEST_PRECEDENCE >= min_precedence => {
                     let Some(Token::TypeTest { cast, ty, at }) = tokens.next() else {
                         continue;
                     };
@@ -134,7 +134,7 @@ impl<'a> Builder<'a> {
                         },
                     )?;
                 }
-                Some(Token::Infix(operator, _)) if operator.precedence() >= least => {
+                Some(Token::Infix(operator, _)) if operator.precedence() >= min_precedence => {
                     let operator = *operator;
                     left = self.chain(tokens, left, operator)?;
                 }

@@ -47,7 +47,7 @@ const AGREEING_DIGITS: u32 = 24;
 /// Digits that a converted number has after its first where it would have no end.
 const ENDLESS_DIGITS: u32 = 18;
 /// How many units a thread remembers.
-const MOST_REMEMBERED: usize = 1024;
+const MAX_CACHED: usize = 1024;
 
 thread_local! {
     static KNOWN: RefCell<FxHashMap<Box<str>, Option<Arc<Unit>>>> = RefCell::default();
@@ -59,7 +59,7 @@ pub(in crate::fhirpath) fn lookup(code: &str) -> Option<Arc<Unit>> {
         if let Some(unit) = known.get(code) {
             return unit.clone();
         }
-        if known.len() >= MOST_REMEMBERED {
+        if known.len() >= MAX_CACHED {
             known.clear();
         }
         let unit = read(code).map(Arc::new);

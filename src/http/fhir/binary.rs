@@ -198,13 +198,13 @@ fn wants_resource(headers: &HeaderMap, media: &str) -> Result<bool, Error> {
     for range in values.flat_map(|text| text.split(',')).map(str::trim) {
         let quality = range.split(';').skip(1).find_map(|part| part.trim().strip_prefix("q="));
         let quality = quality.map_or(1.0, |text| text.trim().parse().unwrap_or(0.0));
-        let most = |known: &mut f32| *known = known.max(quality);
+        let raise = |known: &mut f32| *known = known.max(quality);
         match essence(range).as_str() {
             "" => {}
-            of if of == own => most(&mut bytes),
-            "application/fhir+json" | "application/json+fhir" | "application/json" | "text/json" => most(&mut json),
-            "application/fhir+xml" | "application/xml+fhir" => most(&mut xml),
-            _ => most(&mut bytes),
+            of if of == own => raise(&mut bytes),
+            "application/fhir+json" | "application/json+fhir" | "application/json" | "text/json" => raise(&mut json),
+            "application/fhir+xml" | "application/xml+fhir" => raise(&mut xml),
+            _ => raise(&mut bytes),
         }
     }
     match json {

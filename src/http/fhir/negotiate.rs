@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn the_first_wish_counts() {
-        for (prefer, wish) in [
+        for (prefer, preferred) in [
             ("handling=strict", Some(Handling::Strict)),
             ("return=minimal, Handling = \"LENIENT\"", Some(Handling::Lenient)),
             (
@@ -204,7 +204,7 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(PREFER, prefer.parse().unwrap());
-            assert_eq!(Preferred::by(&headers), Preferred(wish), "{prefer}");
+            assert_eq!(Preferred::by(&headers), Preferred(preferred), "{prefer}");
         }
     }
 

@@ -28,8 +28,8 @@ pub(in crate::http) async fn introspected(
     surface: Surface,
 ) -> Result<Response, Refused> {
     let work = move |service: &Service| -> Result<Response, Refused> {
-        let answer = match service.store.standing(&inspected.claims.sub)? {
-            Some(standing) => introspection(service, &inspected, &standing, surface)?,
+        let answer = match service.store.full_consent(&inspected.claims.sub)? {
+            Some(full_consent) => introspection(service, &inspected, &full_consent, surface)?,
             // Nothing is left of what the token stood for.
             None => json!({"active": false}),
         };

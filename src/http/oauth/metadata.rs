@@ -16,7 +16,7 @@ const PAGES: [&str; 4] = ["client_uri", "logo_uri", "tos_uri", "policy_uri"];
 /// Metadata that are kept and told as they came.
 const TEXTS: [&str; 2] = ["software_id", "software_version"];
 /// Redirect URIs, contacts and the like that one client may have.
-const MOST: usize = 50;
+const MAX_ITEMS: usize = 50;
 
 /// A client's metadata as they are registered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -146,7 +146,7 @@ fn text<'o>(object: &'o Map<String, Value>, name: &str) -> Result<Option<&'o str
 fn texts(object: &Map<String, Value>, name: &str) -> Result<Option<Vec<String>>, OAuthError> {
     let list = match object.get(name) {
         None | Some(Value::Null) => return Ok(None),
-        Some(Value::Array(list)) if list.len() <= MOST => list,
+        Some(Value::Array(list)) if list.len() <= MAX_ITEMS => list,
         Some(_) => return Err(wrong(name, "must be an array of at most 50 strings")),
     };
     let texts: Option<Vec<String>> = list.iter().map(|one| Some(one.as_str()?.to_owned())).collect();

@@ -76,15 +76,15 @@ impl<'s> ShownConsent<'s> {
     /// The consent to the extent that is wanted. It reads files where resources are counted.
     pub(super) fn of(
         service: &Service,
-        standing: &'s ConsentWithSources,
+        full_consent: &'s ConsentWithSources,
         extent: Extent,
     ) -> Result<ShownConsent<'s>, Error> {
-        let consent = &standing.consent;
+        let consent = &full_consent.consent;
         let now = service.store.clock().now();
-        let mut authorizations = Vec::with_capacity(standing.sources.len());
-        for source in &standing.sources {
+        let mut authorizations = Vec::with_capacity(full_consent.sources.len());
+        for source in &full_consent.sources {
             let sync = match extent {
-                Extent::Full { counted } => Some(sync(service, standing, Some(source), counted)?),
+                Extent::Full { counted } => Some(sync(service, full_consent, Some(source), counted)?),
                 Extent::Summary => None,
             };
             authorizations.push(ShownAuthorization::of(source, now, sync));

@@ -40,26 +40,26 @@ pub(in crate::http) struct Taken {
 impl Taken {
     /// `None` where the client takes neither a coding that is spoken here nor an answer as it is.
     pub(in crate::http) fn by(headers: &HeaderMap) -> Option<Taken> {
-        let mut wishes = Wishes::default();
+        let mut weights = Weights::default();
         for value in headers.get_all(ACCEPT_ENCODING) {
             for element in value.to_str().unwrap_or_default().split(',') {
-                wishes.add(element);
+                weights.add(element);
             }
         }
-        wishes.taken()
+        weights.taken()
     }
 }
 
 /// The weight of each coding, where the header names it.
 #[derive(Default)]
-struct Wishes {
+struct Weights {
     zstd: Option<f32>,
     gzip: Option<f32>,
     identity: Option<f32>,
     any: Option<f32>,
 }
 
-impl Wishes {
+impl Weights {
     fn add(&mut self, element: &str) {
         let (name, parameters) = element.split_once(';').unwrap_or((element, ""));
         let weight = parameters.split(';').find_map(|parameter| {
@@ -67,14 +67,14 @@ impl Wishes {
             let weight: f32 = value.trim().parse().ok()?;
             (name.trim().eq_ignore_ascii_case("q") && weight.is_finite()).then_some(weight)
         });
-        let wish = match name.trim() {
+        let known = match name.trim() {
             name if name.eq_ignore_ascii_case("zstd") => &mut self.zstd,
             name if name.eq_ignore_ascii_case("gzip") || name.eq_ignore_ascii_case("x-gzip") => &mut self.gzip,
             name if name.eq_ignore_ascii_case("identity") => &mut self.identity,
             "*" => &mut self.any,
             _ => return,
         };
-        *wish = Some(weight.unwrap_or(1.0));
+        *known = Some(weight.unwrap_or(1.0));
     }
 
     fn taken(&self) -> Option<Taken> {
@@ -135,15 +135,15 @@ impl Coding {
     /// Decodes the whole of something that has at most `limit` bytes. `None` where it has more.
     pub(in crate::http) fn decode(self, coded: &[u8], limit: usize) -> io::Result<Option<Bytes>> {
         let mut plain = Vec::new();
-        let most = limit as u64 + 1;
+        let max_bytes = limit as u64 + 1;
         match self {
             Coding::Gzip => flate2::read::MultiGzDecoder::new(coded)
-                .take(most)
+                .take(max_bytes)
                 .read_to_end(&mut plain)?,
             Coding::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(coded)?;
                 decoder.window_log_max(ZSTD_WINDOW_LOG)?;
-                decoder.take(most).read_to_end(&mut plain)?
+                decoder.take(max_bytes).read_to_end(&mut plain)?
             }
         };
         Ok((plain.len() <= limit).then(|| Bytes::from(plain)))

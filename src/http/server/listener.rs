@@ -21,7 +21,7 @@ use super::super::service::Service;
 use super::super::throttle::{Peer, subscriber};
 use super::answer::Answer;
 use super::file_limit;
-use super::places::{Place, Places, Seat};
+use super::places::{ConnectionSlot, Places, Seat};
 use super::stream::Stream;
 use crate::lake::REFRESH;
 
@@ -71,7 +71,7 @@ pub async fn serve(
 }
 
 /// The next connection, once there is a place for it.
-async fn accept(listener: &TcpListener, places: &Arc<Places>) -> Option<(TcpStream, Place)> {
+async fn accept(listener: &TcpListener, places: &Arc<Places>) -> Option<(TcpStream, ConnectionSlot)> {
     match listener.accept().await {
         Ok((stream, peer)) => {
             let place = places.take(subscriber(peer.ip())).await;

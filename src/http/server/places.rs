@@ -45,7 +45,7 @@ struct Taken {
 
 /// A connection's place. It is free again when this is dropped.
 #[derive(Debug)]
-pub(in crate::http) struct Place {
+pub(in crate::http) struct ConnectionSlot {
     places: Arc<Places>,
     id: u64,
     seat: Arc<Seat>,
@@ -115,7 +115,7 @@ impl Places {
 
     /// A place for a connection from this address, if need be that of another connection; waits while all are being
     /// answered.
-    pub(in crate::http) async fn take(self: &Arc<Places>, address: IpAddr) -> Place {
+    pub(in crate::http) async fn take(self: &Arc<Places>, address: IpAddr) -> ConnectionSlot {
         loop {
             let changed = self.changed.notified();
             if let Some(place) = self.try_take(address) {
@@ -142,7 +142,7 @@ impl Places {
         }
     }
 
-    fn try_take(self: &Arc<Places>, address: IpAddr) -> Option<Place> {
+    fn try_take(self: &Arc<Places>, address: IpAddr) -> Option<ConnectionSlot> {
         let mut taken = self.locked();
         let now = self.now();
         while taken.seats.len() >= self.max {
@@ -162,7 +162,7 @@ impl Places {
         taken.next += 1;
         taken.seats.insert(id, seat.clone());
         *taken.by_address.entry(address).or_default() += 1;
-        Some(Place {
+        Some(ConnectionSlot {
             places: self.clone(),
             id,
             seat,
@@ -242,14 +242,14 @@ impl Taken {
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     /// By which the connection says what it is doing.
     pub(in crate::http) fn seat(&self) -> &Arc<Seat> {
         &self.seat
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.places.free(self.id);
     }
@@ -343,15 +343,15 @@ mod tests {
     }
 
     /// A place whose connection has been doing this for so many milliseconds.
-    fn place(places: &Arc<Places>, last: u8, activity: Activity, waited: u64) -> Place {
+    fn place(places: &Arc<Places>, last: u8, activity: Activity, waited: u64) -> ConnectionSlot {
         let place = places.try_take(address(last)).unwrap();
         place.seat.state.store(activity.since(NOW - waited), Ordering::Release);
         place
     }
 
     /// Which of these goes next.
-    fn next(places: &Places, held: &[Place]) -> Option<usize> {
-        let gone = |place: &Place| Activity::of(place.seat.state.load(Ordering::Acquire)) == Activity::Evicted;
+    fn next(places: &Places, held: &[ConnectionSlot]) -> Option<usize> {
+        let gone = |place: &ConnectionSlot| Activity::of(place.seat.state.load(Ordering::Acquire)) == Activity::Evicted;
         let before: Vec<bool> = held.iter().map(gone).collect();
         places.evict_from(&mut places.locked(), NOW).then(|| {
             let mut newly = held.iter().zip(before).enumerate();

@@ -65,7 +65,7 @@ pub(in crate::http) struct Sync {
 /// `sync` of a whole consent, or of one source; without counts if they are not wanted. It reads files.
 pub(in crate::http) fn sync(
     service: &Service,
-    standing: &ConsentWithSources,
+    full_consent: &ConsentWithSources,
     source: Option<&Source>,
     counted: bool,
 ) -> Result<Sync, Error> {
@@ -73,14 +73,14 @@ pub(in crate::http) fn sync(
         true => Some(
             service
                 .counts
-                .of(&service.lake, standing.scope(&service.lake, source))?,
+                .of(&service.lake, full_consent.scope(&service.lake, source))?,
         ),
         false => None,
     };
     let now = service.store.clock().now();
     let (last_synced_at, state) = match source {
         Some(source) => (source.synced_at, source.sync_at(now)),
-        None => (standing.synced_at(), standing.sync(now)),
+        None => (full_consent.synced_at(), full_consent.sync(now)),
     };
     Ok(Sync {
         resource_types,
@@ -90,10 +90,10 @@ pub(in crate::http) fn sync(
 }
 
 /// `usage`: that of the primary source, which is what was resolved; what was asked for where there is none.
-pub(in crate::http) fn usage(standing: &ConsentWithSources) -> Usage {
-    standing
+pub(in crate::http) fn usage(full_consent: &ConsentWithSources) -> Usage {
+    full_consent
         .primary()
-        .map_or(standing.consent.usage, |source| source.authorization.usage)
+        .map_or(full_consent.consent.usage, |source| source.authorization.usage)
 }
 
 /// `timeUntilMaxAuth`.

@@ -18,7 +18,7 @@ use crate::http::error::Error;
 use crate::http::limits::{Rate, Rates};
 
 /// Buckets that are kept at most, roughly: what comes in within a second may exceed it.
-const MOST: usize = 200_000;
+const MAX_BUCKETS: usize = 200_000;
 
 /// The buckets of a server.
 pub(in crate::http) struct Throttle {
@@ -177,7 +177,7 @@ impl<K: Hash + Eq + Clone> Buckets<K> {
 
     fn tidy(&self) {
         self.limiter.retain_recent();
-        self.crowded.store(self.limiter.len() > MOST, Ordering::Relaxed);
+        self.crowded.store(self.limiter.len() > MAX_BUCKETS, Ordering::Relaxed);
     }
 }
 
@@ -260,13 +260,13 @@ mod tests {
     #[test]
     fn too_many_buckets_are_shared() {
         let buckets = Buckets::new(hourly(2).unwrap(), 0u32);
-        for key in 1..=u32::try_from(MOST).unwrap() + 1 {
+        for key in 1..=u32::try_from(MAX_BUCKETS).unwrap() + 1 {
             buckets.charge(&key).unwrap();
         }
         buckets.tidy();
         let new = 10_000_000;
         assert!(buckets.charge(&new).is_ok() && buckets.charge(&(new + 1)).is_ok());
         assert!(buckets.charge(&(new + 2)).is_err());
-        assert_eq!(buckets.limiter.len(), MOST + 2);
+        assert_eq!(buckets.limiter.len(), MAX_BUCKETS + 2);
     }
 }

@@ -10,13 +10,13 @@ use super::super::references::known::KnownRow;
 use super::block::{Block, Entry};
 
 /// A resource in the buffer: block, entry.
-pub(in crate::ingest) type Place = (u32, u32);
+pub(in crate::ingest) type BufferIndex = (u32, u32);
 
 /// The occurrences of one id.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ingest) struct Chain {
     /// The last occurrence.
-    pub(in crate::ingest) last: Place,
+    pub(in crate::ingest) last: BufferIndex,
     first_digest: [u8; 16],
     last_digest: [u8; 16],
     changes: i64,
@@ -53,11 +53,11 @@ pub(in crate::ingest) enum Outcome {
 
 /// Chains of the blocks of one type, by id, but for the contents (id, digest) in `without`.
 pub(in crate::ingest) fn chains(blocks: &[Block], without: &FxHashSet<(&str, [u8; 16])>) -> Vec<Chain> {
-    let mut order: Vec<Place> = (0..)
+    let mut order: Vec<BufferIndex> = (0..)
         .zip(blocks)
         .flat_map(|(block, content)| (0..content.entries.len() as u32).map(move |entry| (block, entry)))
         .collect();
-    let entry = |place: Place| &blocks[place.0 as usize].entries[place.1 as usize];
+    let entry = |place: BufferIndex| &blocks[place.0 as usize].entries[place.1 as usize];
     if !without.is_empty() {
         order.retain(|place| !without.contains(&(blocks[place.0 as usize].id(entry(*place)), entry(*place).digest)));
     }

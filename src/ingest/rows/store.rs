@@ -18,7 +18,7 @@ use super::super::session::Options;
 use super::super::summary::Summary;
 use super::super::sync::synced::{Synced, SyncedAttachment};
 use super::block::Block;
-use super::chains::{Chain, Current, Outcome, Place, Present, chains};
+use super::chains::{BufferIndex, Chain, Current, Outcome, Present, chains};
 use super::encode::{Done, Job, Pending, Row, Target};
 use super::unfit::Unfit;
 use crate::fhir::TypeId;
@@ -30,7 +30,7 @@ const FILE_ROWS: usize = 32_768;
 /// Most bytes of resources in all files that are made at the same time; their columns take about three times as much.
 const IN_THE_MAKING: usize = 64 << 20;
 /// Runs are not cut smaller than this for the sake of more cores.
-const LEAST_BYTES: usize = 4 << 20;
+const MIN_BYTES: usize = 4 << 20;
 
 /// The writing side of an import.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl<'w> Store<'w> {
             self.cut(*ty, blocks, rows, &mut jobs);
         }
         let mut written: FxHashMap<TypeId, Vec<PathBuf>> = FxHashMap::default();
-        let mut refused: FxHashSet<(TypeId, Place)> = FxHashSet::default();
+        let mut refused: FxHashSet<(TypeId, BufferIndex)> = FxHashSet::default();
         while !jobs.is_empty() {
             let before = refused.len();
             for done in self.run(std::mem::take(&mut jobs))? {
@@ -235,10 +235,10 @@ impl<'w> Store<'w> {
         &mut self,
         ty: TypeId,
         blocks: &[Block],
-        refused: &FxHashSet<(TypeId, Place)>,
+        refused: &FxHashSet<(TypeId, BufferIndex)>,
         summary: &mut Summary,
     ) -> Result<Vec<Row>, IngestError> {
-        let content = |place: &Place| {
+        let content = |place: &BufferIndex| {
             let block = &blocks[place.0 as usize];
             let entry = &block.entries[place.1 as usize];
             (block.id(entry), entry.digest)
@@ -331,7 +331,7 @@ impl<'w> Store<'w> {
         };
         let total: usize = rows.iter().map(size).sum();
         let threads = self.options.threads();
-        let bytes = total.div_ceil(threads).clamp(LEAST_BYTES, IN_THE_MAKING / threads);
+        let bytes = total.div_ceil(threads).clamp(MIN_BYTES, IN_THE_MAKING / threads);
         let mut job = Job {
             ty,
             blocks,

@@ -49,12 +49,12 @@ pub(super) struct Shared {
 #[derive(Debug)]
 struct Stored {
     ordinal: u64,
-    place: Place,
+    place: Location,
 }
 
 /// Where a record is, as [`stowed`] writes it.
 #[derive(Debug)]
-enum Place {
+enum Location {
     Memory(Box<[u8]>),
     File(u64, usize),
 }
@@ -100,17 +100,17 @@ impl Shared {
         }
         let place = if self.memory + record.len() <= IN_MEMORY {
             self.memory += record.len();
-            Place::Memory(record.into())
+            Location::Memory(record.into())
         } else {
             let file = match &self.file {
                 Some(file) => file,
                 None => self.file.insert(Parts::create_in(&self.folder)?),
             };
-            Place::File(file.add(record)?, record.len())
+            Location::File(file.add(record)?, record.len())
         };
         let earlier = self.places.insert(identity, Stored { ordinal, place });
         if let Some(Stored {
-            place: Place::Memory(record),
+            place: Location::Memory(record),
             ..
         }) = earlier
         {
@@ -125,12 +125,12 @@ impl Shared {
         };
         let mut buffer = Vec::new();
         let bytes = match (&stored.place, &self.file) {
-            (Place::Memory(bytes), _) => &bytes[..],
-            (Place::File(at, length), Some(file)) => {
+            (Location::Memory(bytes), _) => &bytes[..],
+            (Location::File(at, length), Some(file)) => {
                 file.read(*at, *length, 0..*length, &mut buffer)?;
                 &buffer
             }
-            (Place::File(..), None) => return Ok(None),
+            (Location::File(..), None) => return Ok(None),
         };
         Ok(stowed::read(bytes).map(|record| Known {
             resource_type: record.resource_type,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Place, Round, Sequence, Sink};
+use super::{InputPosition, Round, Sequence, Sink};
 use crate::columns::json::Tape;
 use crate::ingest::contexts::{Contexts, Filed, Wanted};
 use crate::ingest::error::IngestError;
@@ -56,7 +56,7 @@ impl Sequence {
             if !latest {
                 continue;
             }
-            let place = Place {
+            let place = InputPosition {
                 file: late.file,
                 origin: late.origin,
                 ordinal: late.ordinal,

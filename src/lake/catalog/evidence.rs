@@ -75,13 +75,13 @@ pub(in crate::lake) fn entries(connection: &Connection, subject: &str) -> Result
     let mut rows = statement.query([subject])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        let standing = LakeState {
+        let lake_state = LakeState {
             snapshot: row.get(0)?,
             erasures: row.get(1)?,
         };
         let entry = serde_json::from_str(&row.get::<_, String>(2)?);
         let damaged = |_| LakeError::Damaged("tabularium_evidence has a row that is no evidence".to_owned());
-        found.push((standing, entry.map_err(damaged)?));
+        found.push((lake_state, entry.map_err(damaged)?));
     }
     Ok(found)
 }

@@ -264,16 +264,8 @@ pub(super) fn write_statistics(
     let bounded = file_bounds(layout, written);
     let is_told = |id: &i32| written.key.is_none() || bounded.contains_key(id);
     for column in written.columns.iter().filter(|column| is_told(&column.id)) {
-        let (least, greatest) = bounded.get(&column.id).map(|bounds| bounds.texts()).unzip();
-        statistics_row.execute(params![
-            id,
-            table,
-            column.id,
-            written.rows,
-            column.nulls,
-            least,
-            greatest
-        ])?;
+        let (min, max) = bounded.get(&column.id).map(|bounds| bounds.texts()).unzip();
+        statistics_row.execute(params![id, table, column.id, written.rows, column.nulls, min, max])?;
     }
     Ok(())
 }

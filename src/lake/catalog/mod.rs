@@ -22,7 +22,7 @@ mod kind;
 mod load;
 mod named;
 mod stamp;
-mod standing;
+mod state;
 mod statistics;
 
 pub(super) use attachment::{
@@ -50,7 +50,7 @@ pub(super) use keys::{
 pub(super) use kind::{kind, set_kind, turn};
 pub(super) use load::{history, is_kept, load, load_at};
 pub(super) use named::{broken_pages, contradictions, named};
-pub(super) use standing::{
-    CatalogState, digest, find_owner_key, standing, watch, watch_anew, watch_attachments, watch_erasures, watched,
+pub(super) use state::{
+    CatalogState, digest, find_owner_key, state, watch, watch_anew, watch_attachments, watch_erasures, watched,
 };
 pub(super) use statistics::{mend, wrong_statistics};

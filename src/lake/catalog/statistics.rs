@@ -19,8 +19,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The bounds of an integer or time column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
-    least: i64,
-    greatest: i64,
+    min: i64,
+    max: i64,
     time: bool,
 }
 
@@ -34,24 +34,24 @@ impl Bounds {
                 value.to_string()
             }
         };
-        (text(self.least), text(self.greatest))
+        (text(self.min), text(self.max))
     }
 
     fn union(self, other: Bounds) -> Bounds {
         Bounds {
-            least: self.least.min(other.least),
-            greatest: self.greatest.max(other.greatest),
+            min: self.min.min(other.min),
+            max: self.max.max(other.max),
             time: self.time,
         }
     }
 
     /// The bounds of [`texts`](Bounds::texts).
-    fn parse(least: &str, greatest: &str) -> Option<Bounds> {
+    fn parse(min: &str, max: &str) -> Option<Bounds> {
         let number = |text: &str| text.parse().ok();
         let bounds = |of: &dyn Fn(&str) -> Option<i64>, time| {
             Some(Bounds {
-                least: of(least)?,
-                greatest: of(greatest)?,
+                min: of(min)?,
+                max: of(max)?,
                 time,
             })
         };
@@ -72,8 +72,8 @@ pub(super) fn file_bounds(layout: &Layout, file: &WrittenFile) -> BTreeMap<i32, 
             Some((
                 layout.column_id(name)?,
                 Bounds {
-                    least: *range.start(),
-                    greatest: *range.end(),
+                    min: *range.start(),
+                    max: *range.end(),
                     time,
                 },
             ))
@@ -127,13 +127,13 @@ pub(super) fn widen(transaction: &Connection, table: u64, commit: &TableCommit<'
         }
     }
     for (column, statistics) in now {
-        let (least, greatest) = statistics.bounds.map(|bounds| bounds.texts()).unzip();
+        let (min, max) = statistics.bounds.map(|bounds| bounds.texts()).unzip();
         let statement = match known.get(&column) {
             None => &mut insert,
             Some(known) if *known != statistics => &mut update,
             Some(_) => continue,
         };
-        statement.execute(params![table, column, statistics.null, least, greatest])?;
+        statement.execute(params![table, column, statistics.null, min, max])?;
     }
     Ok(())
 }
@@ -261,9 +261,9 @@ fn totals(transaction: &Connection, table: Option<u64>) -> Result<Vec<Totals>, L
     while let Some(row) = rows.next()? {
         let all_known: bool = row.get(3)?;
         let bounds = |at: usize, time| -> Result<Option<Bounds>, rusqlite::Error> {
-            let (least, greatest): (Option<i64>, Option<i64>) = (row.get(at)?, row.get(at + 1)?);
-            let bounds = least.zip(greatest).filter(|_| all_known);
-            Ok(bounds.map(|(least, greatest)| Bounds { least, greatest, time }))
+            let (min, max): (Option<i64>, Option<i64>) = (row.get(at)?, row.get(at + 1)?);
+            let bounds = min.zip(max).filter(|_| all_known);
+            Ok(bounds.map(|(min, max)| Bounds { min, max, time }))
         };
         found.push(Totals {
             id: row.get(0)?,
@@ -286,10 +286,8 @@ fn read(transaction: &Connection, table: u64) -> Result<BTreeMap<i32, ColumnStat
     let mut rows = statement.query([table])?;
     let mut known = BTreeMap::new();
     while let Some(row) = rows.next()? {
-        let (least, greatest): (Option<String>, Option<String>) = (row.get(2)?, row.get(3)?);
-        let bounds = least
-            .zip(greatest)
-            .and_then(|(least, greatest)| Bounds::parse(&least, &greatest));
+        let (min, max): (Option<String>, Option<String>) = (row.get(2)?, row.get(3)?);
+        let bounds = min.zip(max).and_then(|(min, max)| Bounds::parse(&min, &max));
         known.insert(
             row.get(0)?,
             ColumnStatistics {

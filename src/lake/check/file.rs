@@ -177,10 +177,10 @@ fn range(metadata: &ParquetMetaData, column: &str) -> Option<RangeInclusive<i64>
         let Some(Statistics::Int64(values)) = group.column(at).statistics() else {
             return None;
         };
-        let (least, greatest) = (*values.min_opt()?, *values.max_opt()?);
+        let (min, max) = (*values.min_opt()?, *values.max_opt()?);
         range = Some(match range {
-            Some(range) => least.min(*range.start())..=greatest.max(*range.end()),
-            None => least..=greatest,
+            Some(range) => min.min(*range.start())..=max.max(*range.end()),
+            None => min..=max,
         });
     }
     range

@@ -96,7 +96,7 @@ impl Mark {
         digest: u64,
         before: Option<&Mark>,
     ) -> Result<Mark, LakeError> {
-        let standing = catalog::standing(connection)?;
+        let state = catalog::state(connection)?;
         let recorded = catalog::unfinished(connection)?;
         let mut unfinished_erasures: Vec<Unfinished> = recorded.into_iter().map(Unfinished::of).collect();
         // What was recorded before may be over, but a file that it gave up is still there.
@@ -112,9 +112,9 @@ impl Mark {
         Ok(Mark {
             keys_to_destroy: catalog::has_keys_to_destroy(connection)?,
             is_sealing: kind.is_halfway().then_some(kind.seals()),
-            newest_snapshot: standing.newest,
-            erasures: standing.erasures,
-            oldest_snapshot: standing.oldest,
+            newest_snapshot: state.newest,
+            erasures: state.erasures,
+            oldest_snapshot: state.oldest,
             rows_digest: Some(hexadecimal(digest)),
             owner_key: catalog::owner_key(connection)?.to_hex(),
             unfinished_erasures,
@@ -158,9 +158,8 @@ impl Mark {
     }
 
     /// Whether the catalog stands where this mark says.
-    fn is_at(&self, standing: &CatalogState) -> bool {
-        (self.newest_snapshot, self.erasures, self.oldest_snapshot)
-            == (standing.newest, standing.erasures, standing.oldest)
+    fn is_at(&self, state: &CatalogState) -> bool {
+        (self.newest_snapshot, self.erasures, self.oldest_snapshot) == (state.newest, state.erasures, state.oldest)
     }
 
     /// The erasures that it keeps.
@@ -195,7 +194,7 @@ impl Mark {
         connection: &rusqlite::Connection,
         digest: u64,
     ) -> Result<Option<String>, LakeError> {
-        let now = catalog::standing(connection)?;
+        let now = catalog::state(connection)?;
         if now.newest < self.newest_snapshot || now.erasures < self.erasures || now.oldest < self.oldest_snapshot {
             return Ok(Some(format!(
                 "it is an older copy: it ends with snapshot {} and {} changes by erasures, the last writer left {} and {}",

@@ -84,7 +84,7 @@ pub(in crate::lake) fn create(folder: &Folder, now: i64, sealing: Option<&KekSou
 fn seal_empty(folder: &Folder, source: &KekSource) -> Result<(), LakeError> {
     let connection = catalog::open_writer(&folder.catalog())?;
     catalog::check_version(&connection, folder)?;
-    if catalog::is_sealed(&connection)? || catalog::standing(&connection)?.newest > 0 {
+    if catalog::is_sealed(&connection)? || catalog::state(&connection)?.newest > 0 {
         return Ok(());
     }
     folder.clone().seal(source)?;

@@ -7,7 +7,7 @@
 use std::ops::RangeInclusive;
 
 /// Files one owner may meet in a table before a thrifty compaction merges runs, and how many it leaves.
-const MOST_RUNS: usize = 8;
+const MAX_RUNS: usize = 8;
 const LEFT_RUNS: usize = 4;
 /// Small files that a thrifty compaction waits for, so that it does not rewrite a growing file for each newcomer.
 const SMALL_FILES: usize = 16;
@@ -69,25 +69,25 @@ pub(super) fn next(files: &[Candidate], effort: Effort, target: u64) -> Option<V
 
 /// The first stretch of owners where files overlap or several neighbours are small.
 fn overlapping(files: &[Candidate], target: u64) -> Option<Vec<Candidate>> {
-    let mut stretches: Vec<Vec<Candidate>> = Vec::new();
+    let mut overlaps: Vec<Vec<Candidate>> = Vec::new();
     let mut end = i64::MIN;
     for file in sorted(files) {
-        match stretches.last_mut() {
-            Some(stretch) if *file.owners.start() <= end => stretch.push(file.clone()),
-            _ => stretches.push(vec![file.clone()]),
+        match overlaps.last_mut() {
+            Some(overlap) if *file.owners.start() <= end => overlap.push(file.clone()),
+            _ => overlaps.push(vec![file.clone()]),
         }
         end = end.max(*file.owners.end());
     }
     let mut group: Vec<Candidate> = Vec::new();
-    for stretch in stretches {
-        let both_small = bytes(&group) < target / SMALL && bytes(&stretch) < target / SMALL;
+    for overlap in overlaps {
+        let both_small = bytes(&group) < target / SMALL && bytes(&overlap) < target / SMALL;
         if !both_small {
             if worth_merging(&group) {
                 return Some(group);
             }
             group.clear();
         }
-        group.extend(stretch);
+        group.extend(overlap);
     }
     worth_merging(&group).then_some(group)
 }
@@ -116,18 +116,18 @@ fn small_files(files: &[Candidate], target: u64) -> Option<Vec<Candidate>> {
 /// The smallest runs, once some owner meets too many files.
 fn deep_runs(files: &[Candidate]) -> Option<Vec<Candidate>> {
     let mut runs = runs(files.to_vec());
-    if runs.len() <= MOST_RUNS {
+    if runs.len() <= MAX_RUNS {
         return None;
     }
     runs.sort_by_key(|run| bytes(run));
-    let least = runs.len() - LEFT_RUNS + 1;
+    let min_count = runs.len() - LEFT_RUNS + 1;
     let mut sum = 0;
     let count = runs
         .iter()
         .enumerate()
         .take_while(|(at, run)| {
             let size = bytes(run);
-            let take = *at < least || size <= sum;
+            let take = *at < min_count || size <= sum;
             sum += size;
             take
         })
@@ -195,16 +195,16 @@ mod tests {
     /// What a merge leaves: disjoint files of about the target's size, cut between owners.
     fn merge(group: &[Vec<Candidate>], next_id: &mut u64) -> Vec<Candidate> {
         let files = group.concat();
-        let (least, greatest) = files.iter().fold((i64::MAX, i64::MIN), |(least, greatest), file| {
-            (least.min(*file.owners.start()), greatest.max(*file.owners.end()))
+        let (first, last) = files.iter().fold((i64::MAX, i64::MIN), |(first, last), file| {
+            (first.min(*file.owners.start()), last.max(*file.owners.end()))
         });
-        let pieces = super::super::merge::pieces(bytes(&files), TARGET).min((greatest - least) as u64 + 1) as i64;
-        let width = (greatest - least + 1) / pieces;
+        let pieces = super::super::merge::pieces(bytes(&files), TARGET).min((last - first) as u64 + 1) as i64;
+        let width = (last - first + 1) / pieces;
         (0..pieces)
             .map(|at| {
                 *next_id += 1;
-                let start = least + at * width;
-                let end = if at + 1 == pieces { greatest } else { start + width - 1 };
+                let start = first + at * width;
+                let end = if at + 1 == pieces { last } else { start + width - 1 };
                 file(*next_id, start..=end, bytes(&files) / pieces as u64)
             })
             .collect()
@@ -273,7 +273,7 @@ mod tests {
         #[test]
         fn thrifty_ends_with_at_most_eight_files_an_owner(files in any_files()) {
             let settled = settle(files, Effort::Thrifty);
-            prop_assert!(depth(&settled) <= MOST_RUNS);
+            prop_assert!(depth(&settled) <= MAX_RUNS);
             prop_assert!(!settled.iter().any(Candidate::worn));
         }
     }

@@ -219,8 +219,8 @@ impl LakeWriter {
                 attachment_files,
                 ..Evidence::default()
             };
-            for (standing, entry) in catalog::entries(&self.connection, subject)? {
-                let first = evidence.before.map_or(standing, |before| before.min(standing));
+            for (lake_state, entry) in catalog::entries(&self.connection, subject)? {
+                let first = evidence.before.map_or(lake_state, |before| before.min(lake_state));
                 evidence.before = Some(first);
                 match entry {
                     Entry::File(file) => evidence.files.push(file),

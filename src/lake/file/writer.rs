@@ -222,12 +222,12 @@ fn widen<T: ArrowPrimitiveType<Native = i64>>(
     column: &str,
 ) -> Option<()> {
     let values = batch.column_by_name(column)?.as_primitive_opt::<T>()?;
-    let (mut least, mut greatest) = (min(values)?, max(values)?);
+    let (mut low, mut high) = (min(values)?, max(values)?);
     if let Some(range) = range {
-        least = least.min(*range.start());
-        greatest = greatest.max(*range.end());
+        low = low.min(*range.start());
+        high = high.max(*range.end());
     }
-    *range = Some(least..=greatest);
+    *range = Some(low..=high);
     Some(())
 }
 

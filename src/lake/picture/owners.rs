@@ -8,9 +8,9 @@ use std::ops::RangeInclusive;
 #[derive(Debug, Default)]
 pub(super) struct OwnerIndex {
     /// Least owner of each file, ascending.
-    least: Vec<i64>,
+    starts: Vec<i64>,
     /// A complete binary tree of greatest owners; leaves from `leaves` on, node `n` above `2n` and `2n + 1`.
-    greatest: Vec<i64>,
+    max_ends: Vec<i64>,
     leaves: usize,
 }
 
@@ -18,25 +18,25 @@ impl OwnerIndex {
     /// `ranges` must ascend by their start.
     pub(super) fn new<'a>(ranges: impl ExactSizeIterator<Item = &'a RangeInclusive<i64>>) -> OwnerIndex {
         let leaves = ranges.len().next_power_of_two();
-        let mut least = Vec::with_capacity(ranges.len());
-        let mut greatest = vec![i64::MIN; 2 * leaves];
+        let mut starts = Vec::with_capacity(ranges.len());
+        let mut max_ends = vec![i64::MIN; 2 * leaves];
         for (at, range) in ranges.enumerate() {
-            least.push(*range.start());
-            greatest[leaves + at] = *range.end();
+            starts.push(*range.start());
+            max_ends[leaves + at] = *range.end();
         }
         for node in (1..leaves).rev() {
-            greatest[node] = greatest[2 * node].max(greatest[2 * node + 1]);
+            max_ends[node] = max_ends[2 * node].max(max_ends[2 * node + 1]);
         }
         OwnerIndex {
-            least,
-            greatest,
+            starts,
+            max_ends,
             leaves,
         }
     }
 
     /// Places of the ranges that hold `owner`, ascending.
     pub(super) fn holding(&self, owner: i64) -> Vec<usize> {
-        let end = self.least.partition_point(|least| *least <= owner);
+        let end = self.starts.partition_point(|start| *start <= owner);
         let mut found = Vec::new();
         let mut open = if end == 0 {
             Vec::new()
@@ -44,7 +44,7 @@ impl OwnerIndex {
             vec![(1, 0, self.leaves)]
         };
         while let Some((node, from, width)) = open.pop() {
-            if from >= end || self.greatest[node] < owner {
+            if from >= end || self.max_ends[node] < owner {
                 continue;
             }
             if width == 1 {

@@ -93,8 +93,8 @@ impl ItemMatch {
             return Ok(Ranges::default());
         }
         // A few rows are cheaper to decode than the codes of all.
-        let most = rows.count() * 4 >= file.groups()[group].rows as usize;
-        if most
+        let is_most = rows.count() * 4 >= file.groups()[group].rows as usize;
+        if is_most
             && self.any_of.len() <= MAX_ALTERNATIVES
             && let Some(found) = codes::matching(self, file, group, read).map_err(file.parquet())?
         {

@@ -76,7 +76,7 @@ impl LakeImage {
             return Err(LakeError::Damaged(what));
         }
         catalog::check_version(&connection, folder)?;
-        let standing = catalog::standing(&connection)?;
+        let state = catalog::state(&connection)?;
         let mut files = Vec::new();
         for (path, bytes) in catalog::named(&connection, &folder.data())? {
             let path = path.strip_prefix(folder.path()).unwrap_or(&path).to_owned();
@@ -85,8 +85,8 @@ impl LakeImage {
         files.sort_unstable();
         Ok(LakeImage {
             owner_key: catalog::owner_key(&connection)?,
-            snapshot: standing.newest,
-            erasures: standing.erasures,
+            snapshot: state.newest,
+            erasures: state.erasures,
             kind: catalog::kind(&connection)?,
             is_erasing: !catalog::unfinished(&connection)?.is_empty(),
             folder: folder.clone(),

@@ -4,7 +4,7 @@
 
 use super::Facts;
 use super::identifiers::{Identifier, fragment};
-use super::index::{Place, is_same_base, key};
+use super::index::{EntryIndex, is_same_base, key};
 use crate::columns::json::{Edits, Value};
 use crate::fhir::reference::Reference;
 use crate::fhir::{TypeId, facts as r4};
@@ -34,7 +34,7 @@ pub(super) fn patient_links(
     record: &Record<'_>,
     base: &Base<'_>,
     facts: &Facts,
-    others: &[Place],
+    others: &[EntryIndex],
     edits: &mut Edits,
     report: &mut Report,
 ) {
@@ -145,17 +145,17 @@ impl<'e> Visit<'e> for Editor<'e, '_> {
 
 impl<'e> Editor<'e, '_> {
     /// Whether a resource is of the record's own source.
-    fn is_own(&self, place: Place) -> bool {
+    fn is_own(&self, place: EntryIndex) -> bool {
         self.facts.index.source(place) == self.record.source
     }
 
     /// Whether a reference may be led to a resource: to another source's only if that can be marked.
-    fn may_lead_to(&self, read: &Read<'e>, place: Place) -> bool {
+    fn may_lead_to(&self, read: &Read<'e>, place: EntryIndex) -> bool {
         self.is_own(place) || !read.has_beside
     }
 
     /// A reference that leads to a resource as it stands.
-    fn found(&mut self, value: Value<'e>, read: &Read<'e>, place: Place) {
+    fn found(&mut self, value: Value<'e>, read: &Read<'e>, place: EntryIndex) {
         let named = !read.has_display;
         if let Some((name, from)) = self.facts.index.name(place).filter(|_| named) {
             self.edits.append_str(value, "display", name);
@@ -168,7 +168,7 @@ impl<'e> Editor<'e, '_> {
     }
 
     /// The mark of a name: of another source's resource, or one that another source's record gives.
-    fn beside(&self, place: Place, from: Option<SourceId>) -> Option<String> {
+    fn beside(&self, place: EntryIndex, from: Option<SourceId>) -> Option<String> {
         if !self.is_own(place) {
             let reference = self.facts.index.reference(place);
             return Some(self.base.beside(Rule::References, &Origin::Resource(&reference)));
@@ -178,7 +178,7 @@ impl<'e> Editor<'e, '_> {
     }
 
     /// Writes a reference so that it leads to a resource. If that is another source's, the source's own text is kept.
-    fn leads_to(&mut self, text: Value<'e>, value: Value<'e>, read: &Read<'e>, own: &str, place: Place) {
+    fn leads_to(&mut self, text: Value<'e>, value: Value<'e>, read: &Read<'e>, own: &str, place: EntryIndex) {
         let reference = self.facts.index.reference(place);
         self.edits.replace_str(text, &reference);
         if !self.is_own(place) {
@@ -192,7 +192,7 @@ impl<'e> Editor<'e, '_> {
 
     /// Adds the identifier that a conditional reference asks for. Led to another source, the reference keeps its own
     /// text, so that the identifier goes with what was contributed.
-    fn identify(&mut self, value: Value<'e>, identifier: &Identifier, place: Place) {
+    fn identify(&mut self, value: Value<'e>, identifier: &Identifier, place: EntryIndex) {
         let (system, text) = (quoted(&identifier.system), quoted(&identifier.value));
         let mark = match self.is_own(place) {
             true => String::new(),

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 
 use super::identifiers::Identifier;
-use super::index::{Index, Place};
+use super::index::{EntryIndex, Index};
 use crate::columns::json::{Edits, Tape, Value};
 use crate::fhir::{TypeId, facts};
 use crate::normalize::contributed::add_items;
@@ -107,18 +107,18 @@ pub(super) struct Gain {
     /// The value, of a qualification its code.
     json: String,
     /// Whose it is.
-    from: Place,
+    from: EntryIndex,
 }
 
 /// A copy of a practitioner, an organization or a location, and its values.
-type Held = (Place, Vec<Known>);
+type Held = (EntryIndex, Vec<Known>);
 
 /// The copies, by type and NPI.
 #[derive(Debug, Default)]
 pub(super) struct Knowledge(BTreeMap<(TypeId, String), Vec<Held>>);
 
 impl Knowledge {
-    pub(super) fn see(&mut self, record: &Record<'_>, place: Place) {
+    pub(super) fn see(&mut self, record: &Record<'_>, place: EntryIndex) {
         let elements = elements(record.resource_type);
         if elements.is_empty() {
             return;
@@ -151,7 +151,7 @@ impl Knowledge {
         index: &Index,
         settings: &Settings<'_>,
         form: &form::Facts,
-    ) -> FxHashMap<Place, Vec<Gain>> {
+    ) -> FxHashMap<EntryIndex, Vec<Gain>> {
         let mut gains = FxHashMap::default();
         for (_, mut copies) in self.0 {
             copies.sort_by_cached_key(|(place, _)| (index.source(*place), index.id(*place)));
@@ -193,7 +193,13 @@ fn is_single(holds: Holds) -> bool {
     matches!(holds, Holds::Text | Holds::Address)
 }
 
-fn gain(value: &Known, from: Place, source: SourceId, settings: &Settings<'_>, form: &form::Facts) -> Option<Gain> {
+fn gain(
+    value: &Known,
+    from: EntryIndex,
+    source: SourceId,
+    settings: &Settings<'_>,
+    form: &form::Facts,
+) -> Option<Gain> {
     let json = match value.holds {
         Holds::Concepts | Holds::Qualifications => concept(&value.json, source, settings, form)?,
         _ => value.json.to_string(),

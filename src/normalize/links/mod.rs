@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use self::index::{Index, Place};
+use self::index::{EntryIndex, Index};
 use self::knowledge::{Gain, Knowledge};
 use super::form;
 use super::marks::Base;
@@ -35,9 +35,9 @@ pub struct Facts {
     index: Index,
     knowledge: Knowledge,
     sources: Arc<[Source]>,
-    gains: FxHashMap<Place, Vec<Gain>>,
+    gains: FxHashMap<EntryIndex, Vec<Gain>>,
     /// For the Patients of a consent with several sources, the others.
-    patients: FxHashMap<Place, Vec<Place>>,
+    patients: FxHashMap<EntryIndex, Vec<EntryIndex>>,
     /// The source that is synced, and how often its references led nowhere before.
     synced: Option<SourceId>,
     dangling: BTreeMap<u64, u32>,
@@ -77,11 +77,11 @@ impl Facts {
         let Some(patient) = facts().lookup("Patient") else {
             return;
         };
-        let mut by_source: BTreeMap<SourceId, Vec<Place>> = BTreeMap::new();
+        let mut by_source: BTreeMap<SourceId, Vec<EntryIndex>> = BTreeMap::new();
         for place in self.index.of_type(patient) {
             by_source.entry(self.index.source(place)).or_default().push(place);
         }
-        let alone: Vec<(SourceId, Place)> = by_source
+        let alone: Vec<(SourceId, EntryIndex)> = by_source
             .iter()
             .filter_map(|(source, places)| match places[..] {
                 [place] => Some((*source, place)),
@@ -90,7 +90,7 @@ impl Facts {
             .collect();
         for (source, place) in &alone {
             let others = alone.iter().filter(|(other, _)| other != source);
-            let others: Vec<Place> = others.map(|(_, other)| *other).collect();
+            let others: Vec<EntryIndex> = others.map(|(_, other)| *other).collect();
             if !others.is_empty() {
                 self.patients.insert(*place, others);
             }

@@ -66,7 +66,7 @@ pub struct Export {
 }
 
 /// Bytes of documents in one export. They are in memory while it is made, as they came and as pages.
-const MOST_ATTACHED: u64 = 256 << 20;
+const MAX_ATTACHED: u64 = 256 << 20;
 
 impl Export {
     /// An export that nothing stands in yet.
@@ -76,7 +76,7 @@ impl Export {
             author: author.into(),
             failed: Vec::new(),
             resources: 0,
-            room: MOST_ATTACHED,
+            room: MAX_ATTACHED,
             lost: Vec::new(),
             stop: Stop::default(),
         }

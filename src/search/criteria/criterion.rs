@@ -194,7 +194,7 @@ impl Test {
             _ => {}
         }
         if let Test::AnyOf { matchers, .. } = self {
-            matcher::gather_tokens(matchers, pushdown::MOST_ALTERNATIVES);
+            matcher::gather_tokens(matchers, pushdown::MAX_ALTERNATIVES);
             matcher::gather_values(matchers);
         }
         Ok(())

@@ -16,12 +16,12 @@ use crate::fhirpath::{Program, Selection};
 /// Where a parameter's values lie.
 #[derive(Debug)]
 pub(in crate::search) struct Plain {
-    places: Vec<Place>,
+    places: Vec<RootElement>,
 }
 
 /// A root element and what is known of its columns.
 #[derive(Debug)]
-struct Place {
+struct RootElement {
     column: String,
     kind: Kind,
 }
@@ -53,7 +53,7 @@ impl Plain {
                 _ => Kind::Other,
             };
             let column = column.to_owned();
-            Some(Place { column, kind })
+            Some(RootElement { column, kind })
         });
         let places = places.collect::<Option<Vec<_>>>()?;
         let any = places.iter().any(|place| place.kind != Kind::Other);
@@ -98,7 +98,7 @@ impl Plain {
     fn columns<T>(
         &self,
         batch: &RecordBatch,
-        of: impl Fn(&Place, &RecordBatch) -> Result<Option<T>, Undecided>,
+        of: impl Fn(&RootElement, &RecordBatch) -> Result<Option<T>, Undecided>,
     ) -> Option<Vec<T>> {
         let columns = self.places.iter().map(|place| of(place, batch));
         columns.filter_map(Result::transpose).collect::<Result<_, _>>().ok()
@@ -137,7 +137,7 @@ struct Times {
 }
 
 impl Times {
-    fn of(place: &Place, batch: &RecordBatch) -> Result<Option<Times>, Undecided> {
+    fn of(place: &RootElement, batch: &RecordBatch) -> Result<Option<Times>, Undecided> {
         let (starts, ends, open) = match place.kind {
             Kind::Moment => {
                 let bound = |suffix| batch.column_by_name(&format!("{}{suffix}", place.column)).cloned();
@@ -189,7 +189,7 @@ struct Amounts {
 }
 
 impl Amounts {
-    fn of(place: &Place, batch: &RecordBatch) -> Result<Option<Amounts>, Undecided> {
+    fn of(place: &RootElement, batch: &RecordBatch) -> Result<Option<Amounts>, Undecided> {
         if place.kind != Kind::Quantity {
             return absent(place, batch);
         }
@@ -245,7 +245,7 @@ fn child(batch: &RecordBatch, column: &str, name: &str) -> Result<Option<ArrayRe
 
 /// Nothing lies in a place without columns, or with nothing but nulls in them; elsewhere its values have to be looked
 /// at.
-fn absent<T>(place: &Place, batch: &RecordBatch) -> Result<Option<T>, Undecided> {
+fn absent<T>(place: &RootElement, batch: &RecordBatch) -> Result<Option<T>, Undecided> {
     let companion = format!("{}__", place.column);
     let schema = batch.schema();
     let mut columns = schema.fields().iter().zip(batch.columns());

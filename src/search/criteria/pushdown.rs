@@ -18,7 +18,7 @@ use crate::fhirpath::{Origin, Selection};
 use crate::lake::scan::{Alternative, IdSet, ItemMatch, LeafTest, Necessary, Prune};
 
 /// Alternatives beyond this many are evaluated row by row, where ids are looked up in a set.
-pub(in crate::search) const MOST_ALTERNATIVES: usize = 64;
+pub(in crate::search) const MAX_ALTERNATIVES: usize = 64;
 
 /// What must hold of a row for it to match the criterion.
 pub(in crate::search) fn necessary(query: &Query, criterion: &Criterion) -> Necessary {
@@ -98,7 +98,7 @@ fn item_match(
     });
     let tests = matchers.iter().map(|matcher| leaf_tests(compiled, origin, matcher));
     let any_of: Vec<Vec<LeafTest>> = tests.collect::<Option<_>>()?;
-    (any_of.len() <= MOST_ALTERNATIVES).then(|| ItemMatch {
+    (any_of.len() <= MAX_ALTERNATIVES).then(|| ItemMatch {
         leaves: leaves.collect(),
         any_of,
         label: criterion.label.as_str().into(),

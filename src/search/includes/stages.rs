@@ -99,8 +99,8 @@ impl Engine {
             while !left.is_empty() && !included.is_full() {
                 let (now, later) = left.split_at(step.min(left.len()));
                 // What has more bytes than an answer brings along is read in smaller parts, a single one whole.
-                let most = if step == 1 { usize::MAX } else { included.room() };
-                let Some(rows) = targets_of(table, now, most).await? else {
+                let max_bytes = if step == 1 { usize::MAX } else { included.room() };
+                let Some(rows) = targets_of(table, now, max_bytes).await? else {
                     step = (step / 16).max(1);
                     continue;
                 };
@@ -171,11 +171,11 @@ impl Engine {
 }
 
 /// The targets of references, as far as the scope shows them, each where its reference stands; `None` where they have
-/// more bytes than `most`.
+/// more bytes than `max_bytes`.
 async fn targets_of(
     table: &ScopedTable,
     targets: &[(TypeId, Sought)],
-    most: usize,
+    max_bytes: usize,
 ) -> Result<Option<Vec<PlacedRow>>, SearchError> {
     let mut by_type: FxHashMap<TypeId, Vec<usize>> = FxHashMap::default();
     for (at, (ty, _)) in targets.iter().enumerate() {
@@ -191,7 +191,7 @@ async fn targets_of(
     let read = |ty: TypeId, part: &[usize]| {
         let sought: Vec<Sought> = part.iter().map(|at| targets[*at].1.clone()).collect();
         let table = table.other(ty);
-        async move { table.read_all(&sought, most) }
+        async move { table.read_all(&sought, max_bytes) }
     };
     let mut rows: Vec<PlacedRow> = vec![None; targets.len()];
     let found = at_once(parts.iter().map(|(ty, part)| read(*ty, part))).await;

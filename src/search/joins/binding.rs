@@ -16,7 +16,7 @@ use crate::lake::Lake;
 use crate::lake::scan::{IdSet, Person, ScopedTable};
 
 /// More people than this are not told apart by their rows' owners: most row groups would have rows of one of them.
-const MOST_PEOPLE: usize = 65_536;
+const MAX_PEOPLE: usize = 65_536;
 /// Rows that a person has at least, on average, where it is worthwhile to tell people apart by them.
 const ROWS_PER_PERSON: u64 = 8;
 
@@ -41,7 +41,7 @@ pub(in crate::search) fn of(query: &Query, table: &ScopedTable, lake: &Lake) -> 
     let named = query.criteria.iter().filter_map(|criterion| named(query.ty, criterion));
     let Some(patients) = named.min_by_key(Named::len).filter(|patients| {
         let few = patients.len() as u64 * ROWS_PER_PERSON <= table.stored();
-        patients.len() <= 1 || few && patients.len() <= MOST_PEOPLE
+        patients.len() <= 1 || few && patients.len() <= MAX_PEOPLE
     }) else {
         return Bound::default();
     };

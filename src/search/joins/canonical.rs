@@ -24,7 +24,7 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::scan::ScopedTable;
 
 /// The most different canonicals that one condition or include may lead through.
-const MOST: usize = 1_000_000;
+const MAX_CANONICALS: usize = 1_000_000;
 
 /// Whether resources of a type are known by a URL of their own, with a version or without.
 pub(in crate::search) fn have_urls(ty: TypeId) -> bool {
@@ -93,8 +93,8 @@ impl Canonicals {
     }
 
     fn bounded(&self) -> Result<(), SearchError> {
-        if self.count > MOST {
-            return Err(SearchError::TooManyJoined(MOST));
+        if self.count > MAX_CANONICALS {
+            return Err(SearchError::TooManyJoined(MAX_CANONICALS));
         }
         Ok(())
     }

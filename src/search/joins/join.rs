@@ -18,7 +18,7 @@ use super::super::criteria::matcher::Matcher;
 use super::super::engine::Engine;
 use super::super::parameters::parameter::Compiled;
 use super::super::run::contained;
-use super::join_side::{Near, criterion, reach, refers_to};
+use super::join_side::{ThisSide, criterion, reach, refers_to};
 use super::other::{Other, bounded};
 use crate::fhir::TypeId;
 use crate::lake::scan::{IdSet, Predicate, ScopedTable};
@@ -26,7 +26,7 @@ use crate::plan::{IdsExec, On};
 
 /// What the conditions of one criterion are answered by.
 struct Asked<'a> {
-    near: Option<&'a Near<'a>>,
+    this_side: Option<&'a ThisSide<'a>>,
     /// Whether they speak of items of the rows rather than of the rows.
     of_items: bool,
 }
@@ -71,9 +71,9 @@ impl Engine {
             let alone = in_plan && joins.len() == 1;
             let mut answered = Vec::with_capacity(joins.len());
             for (_, at) in joins {
-                let near = Near::of(self, table, criteria);
+                let this_side = ThisSide::of(self, table, criteria);
                 let left_to_plan = match alone {
-                    true => self.late(table, near.as_ref(), criteria, at).await?,
+                    true => self.late(table, this_side.as_ref(), criteria, at).await?,
                     false => None,
                 };
                 if let Some((late, ids)) = left_to_plan {
@@ -86,7 +86,7 @@ impl Engine {
                     continue;
                 }
                 let asked = Asked {
-                    near: near.as_ref(),
+                    this_side: this_side.as_ref(),
                     of_items: false,
                 };
                 let mut ids = Ran::new();
@@ -121,7 +121,7 @@ impl Engine {
                     Condition::Item { holds, .. } => {
                         let holds = std::slice::from_mut(holds.as_mut());
                         let of_items = Asked {
-                            near: None,
+                            this_side: None,
                             of_items: true,
                         };
                         self.settle_parts(table, &of_items, holds, ran).await?;
@@ -150,7 +150,7 @@ impl Engine {
             Join::Chain { compiled, targets } => {
                 let mut matchers = Vec::with_capacity(targets.len());
                 for (ty, criterion) in targets {
-                    let mut other = self.chained(table, asked.near, compiled, (*ty, criterion)).await?;
+                    let mut other = self.chained(table, asked.this_side, compiled, (*ty, criterion)).await?;
                     let plan = self.meeting(&mut other).await?;
                     matchers.push(refers_to(*ty, self.ids(&plan).await?));
                     ran.push(plan);
@@ -172,7 +172,7 @@ impl Engine {
                 ids,
             } => {
                 let mut other = self
-                    .referring_side(table, asked.near, through, (*source, criterion))
+                    .referring_side(table, asked.this_side, through, (*source, criterion))
                     .await?;
                 let plan = self.referred(&mut other, through, table.ty()).await?;
                 let mut found = self.ids(&plan).await?;
@@ -219,13 +219,13 @@ impl Engine {
     pub(in crate::search) async fn chained(
         &self,
         table: &ScopedTable,
-        near: Option<&Near<'_>>,
+        this_side: Option<&ThisSide<'_>>,
         compiled: &Arc<Compiled>,
         (ty, criterion): (TypeId, &Criterion),
     ) -> Result<Other, SearchError> {
         let mut other = Other::of(table.other(ty), vec![criterion.clone()]);
-        if let Some(near) = near {
-            near.referred(self, compiled, &mut other).await?;
+        if let Some(this_side) = this_side {
+            this_side.referred(self, compiled, &mut other).await?;
         }
         Ok(other)
     }
@@ -234,13 +234,13 @@ impl Engine {
     pub(in crate::search) async fn referring_side(
         &self,
         table: &ScopedTable,
-        near: Option<&Near<'_>>,
+        this_side: Option<&ThisSide<'_>>,
         through: &Arc<Compiled>,
         (source, criterion): (TypeId, &Criterion),
     ) -> Result<Other, SearchError> {
         let mut other = Other::of(table.other(source), vec![criterion.clone()]);
-        if let Some(near) = near {
-            near.referring(self, through, &mut other).await?;
+        if let Some(this_side) = this_side {
+            this_side.referring(self, through, &mut other).await?;
         }
         Ok(other)
     }

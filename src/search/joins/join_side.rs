@@ -20,10 +20,10 @@ const ROWS_OF_A_PERSON: u64 = 1_000;
 /// So many times the rows of the search must be in the other table for the search's to be found first.
 const TIMES: u64 = 4;
 /// More ids than this do not narrow the other search enough to be worth looking for.
-const MOST: usize = 65_536;
+const MAX_IDS: usize = 65_536;
 
 /// What is known of the rows of a search before its conditions on other resources are answered.
-pub(in crate::search) struct Near<'a> {
+pub(in crate::search) struct ThisSide<'a> {
     table: &'a ScopedTable,
     /// What is asked of the rows themselves.
     known: Vec<Criterion>,
@@ -31,10 +31,14 @@ pub(in crate::search) struct Near<'a> {
     rows: u64,
 }
 
-impl<'a> Near<'a> {
+impl<'a> ThisSide<'a> {
     /// What the criteria of a search of `table` say of its rows; `None` where they say nothing, or where everything is
     /// one person's anyway.
-    pub(in crate::search) fn of(engine: &Engine, table: &'a ScopedTable, criteria: &[Criterion]) -> Option<Near<'a>> {
+    pub(in crate::search) fn of(
+        engine: &Engine,
+        table: &'a ScopedTable,
+        criteria: &[Criterion],
+    ) -> Option<ThisSide<'a>> {
         if table.scope().patient.is_some() || !engine.sessions().pushes_down() {
             return None;
         }
@@ -50,14 +54,14 @@ impl<'a> Near<'a> {
             (None, None) => u64::MAX,
         };
         let of_ids = query.criteria.iter().filter_map(ids).min().unwrap_or(usize::MAX) as u64;
-        Some(Near {
+        Some(ThisSide {
             table,
             rows: table.stored().min(of_people).min(of_ids),
             known: query.criteria,
         })
     }
 
-    fn is_nearer_than(&self, other: &ScopedTable) -> bool {
+    fn is_smaller_than(&self, other: &ScopedTable) -> bool {
         self.rows.saturating_mul(TIMES) < other.stored()
     }
 
@@ -70,7 +74,7 @@ impl<'a> Near<'a> {
     ) -> Result<(), SearchError> {
         let ty = other.table.ty();
         // Whom canonicals lead to, ids do not tell.
-        let narrows = self.is_nearer_than(&other.table) && !through.follows_urls(ty);
+        let narrows = self.is_smaller_than(&other.table) && !through.follows_urls(ty);
         let Some(ids) = engine.ids_of(ty)?.filter(|_| narrows) else {
             return Ok(());
         };
@@ -88,7 +92,7 @@ impl<'a> Near<'a> {
         through: &Arc<Compiled>,
         other: &mut Other,
     ) -> Result<(), SearchError> {
-        if !self.is_nearer_than(&other.table) || through.follows_urls(self.table.ty()) {
+        if !self.is_smaller_than(&other.table) || through.follows_urls(self.table.ty()) {
             return Ok(());
         }
         let plan = engine.meeting(&mut self.first()).await?;
@@ -116,7 +120,7 @@ async fn narrow(
     asked: impl FnOnce(Arc<IdSet>) -> Criterion,
 ) -> Result<(), SearchError> {
     let found = engine.ids(&plan).await?;
-    if found.len() <= MOST {
+    if found.len() <= MAX_IDS {
         let asked = asked(found);
         other.joins.push(On {
             label: asked.label.as_str().into(),

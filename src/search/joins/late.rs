@@ -16,7 +16,7 @@ use super::super::parameters::query::Query;
 use super::super::run::contained;
 use super::binding::is_of_people;
 use super::join::{Ran, values};
-use super::join_side::{Near, refers_to};
+use super::join_side::{ThisSide, refers_to};
 use crate::fhir::TypeId;
 use crate::lake::scan::{IdSet, Predicate, ScopedTable};
 use crate::plan::{Late, Link};
@@ -28,7 +28,7 @@ impl Engine {
     pub(in crate::search) async fn late(
         &self,
         table: &ScopedTable,
-        near: Option<&Near<'_>>,
+        this_side: Option<&ThisSide<'_>>,
         criteria: &[Criterion],
         at: usize,
     ) -> Result<Option<(Arc<Late>, Ran)>, SearchError> {
@@ -54,7 +54,7 @@ impl Engine {
         match join.as_ref() {
             Join::Chain { compiled, targets } => {
                 for (ty, criterion) in targets {
-                    let mut other = self.chained(table, near, compiled, (*ty, criterion)).await?;
+                    let mut other = self.chained(table, this_side, compiled, (*ty, criterion)).await?;
                     ids.push(self.meeting(&mut other).await?);
                 }
             }
@@ -64,7 +64,9 @@ impl Engine {
                 criterion,
                 ..
             } => {
-                let mut other = self.referring_side(table, near, through, (*source, criterion)).await?;
+                let mut other = self
+                    .referring_side(table, this_side, through, (*source, criterion))
+                    .await?;
                 ids.push(self.referred(&mut other, through, table.ty()).await?);
             }
             Join::List { .. } | Join::Hierarchy { .. } => return Ok(None),

@@ -1,7 +1,7 @@
 //! The links of a page: ready-to-call GET addresses that say what was understood, in a canonical order.
 
 use super::super::parameters::query::INCLUDED;
-use super::page_token::{PageToken, Place, Side};
+use super::page_token::{PagePosition, PageToken, Side};
 use crate::lake::scan::Locator;
 
 /// What the links of one page are made of.
@@ -67,9 +67,9 @@ impl Links<'_> {
         links
     }
 
-    fn place(&self, end: usize, side: Side) -> Option<Place> {
+    fn place(&self, end: usize, side: Side) -> Option<PagePosition> {
         let (part, locator) = self.ends?[end];
-        Some(Place { part, locator, side })
+        Some(PagePosition { part, locator, side })
     }
 
     fn page(&self, offset: usize, included: usize, tag: Option<&str>) -> String {

@@ -58,7 +58,7 @@ impl Side {
 
 /// Where a page lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::search) struct Place {
+pub(in crate::search) struct PagePosition {
     /// Which of the types searched the match is of, in their order.
     pub(in crate::search) part: usize,
     /// A match.
@@ -80,7 +80,7 @@ pub(in crate::search) struct PageToken {
     /// How many matches lie before the page.
     pub(in crate::search) offset: usize,
     /// Where the page lies; without, it is found by counting.
-    pub(in crate::search) place: Option<Place>,
+    pub(in crate::search) place: Option<PagePosition>,
     /// How many matches there are, if that was counted.
     pub(in crate::search) total: Option<usize>,
 }
@@ -161,7 +161,7 @@ impl PageToken {
     fn bytes(&self) -> Vec<u8> {
         let (side, part, locator) = match self.place {
             None => (0, 0, Locator { file: 0, row: 0 }),
-            Some(Place { part, locator, side }) => (side.byte(), part as u64, locator),
+            Some(PagePosition { part, locator, side }) => (side.byte(), part as u64, locator),
         };
         let total = self.total.map_or(NOT_COUNTED, |total| total as u64);
         let mut bytes = vec![VERSION, side];
@@ -190,7 +190,7 @@ impl PageToken {
         let row = u32::from_le_bytes(row.try_into().ok()?);
         let place = match side {
             0 => None,
-            side => Some(Place {
+            side => Some(PagePosition {
                 part: usize::try_from(part).ok()?,
                 locator: Locator { file, row },
                 side: Side::of_byte(side)?,
@@ -225,7 +225,7 @@ mod tests {
 
     fn tags() -> impl Strategy<Value = PageToken> {
         let side = prop_oneof![Just(Side::After), Just(Side::At), Just(Side::Before)];
-        let place = (any::<u16>(), any::<u64>(), any::<u32>(), side).prop_map(|(part, file, row, side)| Place {
+        let place = (any::<u16>(), any::<u64>(), any::<u32>(), side).prop_map(|(part, file, row, side)| PagePosition {
             part: part.into(),
             locator: Locator { file, row },
             side,

@@ -10,7 +10,7 @@ use super::super::criteria::criterion::Criterion;
 use super::super::includes::include::Include;
 use super::super::joins::binding::Filed;
 use super::super::paging::page_token;
-use super::super::paging::page_token::{Place, Side};
+use super::super::paging::page_token::{PagePosition, Side};
 use super::super::run::contained::{Contained, Which};
 use super::super::run::trace::Trace;
 use super::super::{Handling, SearchError};
@@ -81,7 +81,7 @@ pub(in crate::search) struct Query {
     /// The tag of a page link, as it was sent.
     pub(in crate::search) tag: Option<String>,
     /// Where the page lies, if the tag says it: what `offset` counts need not be counted again.
-    pub(in crate::search) place: Option<Place>,
+    pub(in crate::search) place: Option<PagePosition>,
     /// Whether records may have been erased since the tag was given out, so that `offset` counts too many.
     pub(in crate::search) erased_since: bool,
     /// What the answer says about how the query was taken.
@@ -266,7 +266,7 @@ impl Query {
                 return Err(SearchError::Many {
                     parameter: "_sort".to_owned(),
                     what: "different keys",
-                    most: MAX_SORT_KEYS,
+                    max: MAX_SORT_KEYS,
                 });
             }
         }

@@ -101,7 +101,7 @@ impl<'a> Resolver<'a> {
         if depth > MAX_DEPTH {
             return Err(SearchError::Deep {
                 parameter: shown(parameter),
-                most: MAX_DEPTH,
+                max: MAX_DEPTH,
             });
         }
         self.depth.set(depth + 1);
@@ -138,7 +138,7 @@ impl<'a> Resolver<'a> {
         match self.joins.get() > MAX_JOINS {
             true => Err(SearchError::Joins {
                 parameter: parameter.to_owned(),
-                most: MAX_JOINS,
+                max: MAX_JOINS,
             }),
             false => Ok(()),
         }
@@ -381,12 +381,12 @@ pub(in crate::search) fn refuse_modifier(raw: &RawParameter, ty: &'static str) -
 }
 
 /// Refuses a parameter with more of something than there may be.
-fn at_most(raw: &RawParameter, what: &'static str, count: usize, most: usize) -> Result<(), SearchError> {
-    match count > most {
+fn at_most(raw: &RawParameter, what: &'static str, count: usize, max: usize) -> Result<(), SearchError> {
+    match count > max {
         true => Err(SearchError::Many {
             parameter: shown(&written(raw)),
             what,
-            most,
+            max,
         }),
         false => Ok(()),
     }

@@ -14,12 +14,12 @@ use super::super::criteria::matcher::Matcher;
 use super::super::engine::{Engine, Handling};
 use super::super::includes::referred::Ids;
 use super::super::joins::binding::Filed;
-use super::super::paging::page_token::Place as PageStart;
+use super::super::paging::page_token::PagePosition;
 use super::super::paging::position::Position;
 use super::super::parameters::query::{Query, is_of_page};
 use super::super::parameters::raw::RawParameter;
 use super::super::parameters::result::{MAX_COUNT, Total};
-use super::super::run::parts::{Part, Place};
+use super::super::run::parts::{MatchPosition, Part};
 use super::page::{RecordPage, Shown};
 use crate::fhir::{TypeId, facts};
 use crate::lake::{Picture, Scope};
@@ -142,7 +142,7 @@ impl Engine {
         }
         let shown = match lead.is_backwards() {
             true => Shown::Entries(self.shown(&parts.parts, &places, true)?.into()),
-            false => Shown::Places(places.iter().filter_map(Place::outer).collect()),
+            false => Shown::Places(places.iter().filter_map(MatchPosition::outer).collect()),
         };
         let mut page = RecordPage::new(self.lake(), request, (lead, course), (places.len(), more), total);
         page.snapshot = sources.picture.snapshot;
@@ -364,11 +364,11 @@ impl Sources<'_> {
 
 impl Parts {
     /// Where a page begins, by its place among all types.
-    fn start(&self, start: PageStart) -> Result<PageStart, SearchError> {
+    fn start(&self, start: PagePosition) -> Result<PagePosition, SearchError> {
         let part = self.places.iter().position(|place| *place == start.part);
         // Its rows were there when the link was made.
         let part = part.ok_or(SearchError::Expired)?;
-        Ok(PageStart { part, ..start })
+        Ok(PagePosition { part, ..start })
     }
 }
 

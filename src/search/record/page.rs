@@ -252,8 +252,8 @@ impl RecordPage {
         let mut count = places.len();
         let rows = loop {
             // A single resource is read whatever its size.
-            let most = if count == 1 { usize::MAX } else { STEP_BYTES };
-            match table.resources_in_passing(&places[..count], most)? {
+            let max_bytes = if count == 1 { usize::MAX } else { STEP_BYTES };
+            match table.resources_in_passing(&places[..count], max_bytes)? {
                 Some(rows) => break rows,
                 None => count = (count / 16).max(1),
             }

@@ -28,7 +28,7 @@ use crate::lake::scan::{IdSet, Locator, Row, ScopedTable};
 /// The column that holds contained resources.
 pub(in crate::search) const COLUMN: &str = "contained";
 /// The most contained resources that one search may match: all of them are put in order for each page.
-const MOST: usize = 1_000_000;
+const MAX_CONTAINED: usize = 1_000_000;
 /// Contained resources that are made into columns together.
 const STEP: usize = 4096;
 
@@ -411,8 +411,8 @@ impl Finder<'_> {
                 });
             }
         }
-        match self.found.len() > MOST {
-            true => Err(SearchError::TooManyContained(MOST)),
+        match self.found.len() > MAX_CONTAINED {
+            true => Err(SearchError::TooManyContained(MAX_CONTAINED)),
             false => Ok(()),
         }
     }

@@ -19,7 +19,7 @@ use super::super::SearchError;
 use super::super::criteria::criterion::Criterion;
 use super::super::criteria::{key_function, predicate};
 use super::super::paging::boundary;
-use super::super::paging::page_token::{Place, Side};
+use super::super::paging::page_token::{PagePosition, Side};
 use super::super::parameters::query::Query;
 use super::matches::Found;
 use super::merge::{Keyed, Order};
@@ -223,14 +223,14 @@ impl Scan {
         let mut predicates = predicate::of(query, sessions.pushes_down());
         let mut request = request(sessions, query, owners, leaves.clone());
         match query.place {
-            Some(Place { locator, side, .. }) if query.sort.is_empty() => {
-                request.stretch = match side {
+            Some(PagePosition { locator, side, .. }) if query.sort.is_empty() => {
+                request.span = match side {
                     Side::After => Span::after(locator),
                     Side::At => Span::from(locator),
                     Side::Before => Span::before(locator),
                 };
             }
-            Some(Place { locator, side, .. }) => {
+            Some(PagePosition { locator, side, .. }) => {
                 predicates.push(boundary::predicate(table, &query.sort, leaves, locator, side)?);
             }
             None => {}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::plan::{Operator, Planner, SemiJoinPlanner};
 
 /// The most parts of a table that is walked through.
-const MOST_PARTS: usize = 4096;
+const MAX_PARTS: usize = 4096;
 
 /// Planners: one for whole scans, one whose scans come in as many parts as there can be.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ impl Sessions {
         let operators = || -> Vec<Operator> { vec![Arc::new(SemiJoinPlanner)] };
         Sessions {
             parallel: Planner::new(None, operators()),
-            in_parts: Planner::new(Some(MOST_PARTS), operators()),
+            in_parts: Planner::new(Some(MAX_PARTS), operators()),
             pushdown: true,
         }
     }

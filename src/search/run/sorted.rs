@@ -27,7 +27,7 @@ pub(in crate::search) fn page(
     skip: usize,
     take: usize,
 ) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
-    let most = skip.saturating_add(take);
+    let max_rows = skip.saturating_add(take);
     let schema = DFSchema::try_from(rows.schema())?;
     let key = |key: SortExpr| -> Result<PhysicalSortExpr, SearchError> {
         let expr = planner.state().create_physical_expr(key.expr, &schema)?;
@@ -43,11 +43,11 @@ pub(in crate::search) fn page(
     };
     let several = rows.output_partitioning().partition_count() > 1;
     let sorted = SortExec::new(order.clone(), rows)
-        .with_fetch(Some(most))
+        .with_fetch(Some(max_rows))
         .with_preserve_partitioning(several);
     let mut plan: Arc<dyn ExecutionPlan> = Arc::new(sorted);
     if several {
-        plan = Arc::new(SortPreservingMergeExec::new(order, plan).with_fetch(Some(most)));
+        plan = Arc::new(SortPreservingMergeExec::new(order, plan).with_fetch(Some(max_rows)));
     }
     if skip > 0 {
         plan = Arc::new(GlobalLimitExec::new(plan, skip, Some(take)));

@@ -100,17 +100,17 @@ impl Http {
         self.guard
     }
 
-    /// Gets a document of at most `most` bytes, following redirects. A bearer token goes to addresses of its realm
+    /// Gets a document of at most `max_bytes` bytes, following redirects. A bearer token goes to addresses of its realm
     /// only.
     pub(super) async fn get(
         &self,
         address: &str,
         accept: &str,
         bearer: Option<(&str, &Realm)>,
-        most: usize,
+        max_bytes: usize,
     ) -> Result<Answer, Error> {
         let (response, url) = self.open(address, accept, bearer).await?;
-        read(response, url, most).await
+        read(response, url, max_bytes).await
     }
 
     /// Begins to get a document, and says where it is in the end.
@@ -239,9 +239,12 @@ pub(super) fn failure(error: &reqwest::Error, url: &Url) -> Error {
     }
 }
 
-async fn read(mut response: Response, url: Url, most: usize) -> Result<Answer, Error> {
+async fn read(mut response: Response, url: Url, max_bytes: usize) -> Result<Answer, Error> {
     let too_large = || Error::TooLarge { host: host(&url) };
-    if response.content_length().is_some_and(|length| length > most as u64) {
+    if response
+        .content_length()
+        .is_some_and(|length| length > max_bytes as u64)
+    {
         return Err(too_large());
     }
     let status = response.status().as_u16();
@@ -249,7 +252,7 @@ async fn read(mut response: Response, url: Url, most: usize) -> Result<Answer, E
     let content_type = content_type(response.headers());
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| failure(&error, &url))? {
-        if body.len() + chunk.len() > most {
+        if body.len() + chunk.len() > max_bytes {
             return Err(too_large());
         }
         body.extend_from_slice(&chunk);

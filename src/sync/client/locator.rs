@@ -9,7 +9,7 @@ use super::http::malformed;
 use super::token::patient_id;
 
 /// Facilities that are taken of one answer.
-const MOST: usize = 200;
+const MAX_FACILITIES: usize = 200;
 /// Letters of a facility's name that are shown.
 const LONGEST_NAME: usize = 200;
 
@@ -75,7 +75,7 @@ impl Client {
             .as_array()
             .ok_or_else(|| malformed(&answer.url, "no list of facilities"))?;
         let mut facilities = Vec::new();
-        for one in list.iter().take(MOST) {
+        for one in list.iter().take(MAX_FACILITIES) {
             let facility =
                 Facility::deserialize(one).map_err(|_| malformed(&answer.url, "a facility that cannot be read"))?;
             // Where nobody is named, nobody's records can be asked for.

@@ -345,19 +345,19 @@ impl<'de> Deserialize<'de> for Short {
 }
 
 /// The first items of a list; the others are passed over.
-struct Few<T, const MOST: usize>(Vec<T>);
+struct Few<T, const MAX: usize>(Vec<T>);
 
-impl<T, const MOST: usize> Default for Few<T, MOST> {
+impl<T, const MAX: usize> Default for Few<T, MAX> {
     fn default() -> Self {
         Few(Vec::new())
     }
 }
 
-impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for Few<T, MOST> {
+impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for Few<T, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Items<T, const MOST: usize>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for Items<T, MOST> {
-            type Value = Few<T, MOST>;
+        struct Items<T, const MAX: usize>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for Items<T, MAX> {
+            type Value = Few<T, MAX>;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("a list")
@@ -369,7 +369,7 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for Few<T, MO
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
                 let mut items = Vec::new();
-                while items.len() < MOST {
+                while items.len() < MAX {
                     match list.next_element()? {
                         Some(item) => items.push(item),
                         None => return Ok(Few(items)),
@@ -379,7 +379,7 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for Few<T, MO
                 Ok(Few(items))
             }
         }
-        deserializer.deserialize_any(Items::<T, MOST>(PhantomData))
+        deserializer.deserialize_any(Items::<T, MAX>(PhantomData))
     }
 }
 

@@ -80,7 +80,7 @@ impl<'w> Work<'w> {
         catch.records += 1;
         let bytes = self.held.bytes.fetch_add(length, Ordering::Relaxed) + length;
         let records = self.held.records.fetch_add(1, Ordering::Relaxed) + 1;
-        if bytes > self.most.bytes || records > self.most.records {
+        if bytes > self.limits.bytes || records > self.limits.records {
             return Err(Trouble::Over(
                 "the source gives more than is taken of one patient".to_owned(),
             ));

@@ -19,7 +19,7 @@ use super::spool::Spool;
 use crate::consent::LastSync;
 use crate::fhir::{TypeId, facts};
 use crate::sync::client::Statement;
-use crate::sync::settings::Most;
+use crate::sync::settings::SyncLimits;
 
 /// Types and referred resources that are fetched at once; the source's gate decides how many of their requests are
 /// sent.
@@ -58,7 +58,7 @@ pub(super) struct Work<'w> {
     pub(super) source: &'w Source,
     pub(super) spool: &'w Spool,
     pub(super) whose: Whose<'w>,
-    pub(super) most: Most,
+    pub(super) limits: SyncLimits,
     pub(super) held: Held,
     pub(super) unasked: AtomicU64,
     pub(super) granted: HashSet<TypeId>,
@@ -103,13 +103,13 @@ pub(super) async fn fetch(
     plan: &Plan,
     spool: &Spool,
     whose: Whose<'_>,
-    most: Most,
+    limits: SyncLimits,
 ) -> Result<Fetched, Trouble> {
     let work = Work {
         source,
         spool,
         whose,
-        most,
+        limits,
         held: Held::default(),
         unasked: AtomicU64::new(0),
         granted: plan.granted.iter().copied().collect(),

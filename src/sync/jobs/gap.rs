@@ -110,10 +110,10 @@ impl Gap {
                 format!("asked for only by {asked}: the source refuses a search for all"),
             ),
             Why::Failed(trouble) => (MissingReason::Failed, None, count(&format!("left out: {trouble}"))),
-            Why::TooLarge(most) => (
+            Why::TooLarge(max_bytes) => (
                 MissingReason::NotTaken,
                 None,
-                count(&format!("left at the source: larger than {most} bytes")),
+                count(&format!("left at the source: larger than {max_bytes} bytes")),
             ),
             Why::TooMany => (
                 MissingReason::NotAsked,

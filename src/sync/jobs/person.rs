@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::lake::scratch::TextFile;
 
 /// Records that are looked through.
-const MOST: usize = 10_000;
+const MAX_RECORDS: usize = 10_000;
 /// What is taken of a Patient that is contained in a record.
 const TAKEN: &[&str] = &["identifier", "name", "telecom", "gender", "birthDate", "address"];
 
@@ -25,7 +25,7 @@ pub(super) fn made(files: &[TextFile], id: &str) -> io::Result<String> {
         for line in BufReader::new(file.open()?).lines() {
             let line = line?;
             seen += 1;
-            if seen > MOST {
+            if seen > MAX_RECORDS {
                 break 'all;
             }
             let says = |what: &str| memmem::find(line.as_bytes(), what.as_bytes()).is_some();

@@ -139,11 +139,11 @@ pub(in crate::sync) async fn run(shop: Arc<JobContext>, job: String) {
             let asked = retry_after.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
             let wait = wait.max(asked.unwrap_or(0)).min(LONGEST_WAIT);
             tracing::info!(job, why, wait, "a sync is put off");
-            let wish = match asked.filter(|seconds| *seconds > wait) {
+            let requested = match asked.filter(|seconds| *seconds > wait) {
                 Some(seconds) => format!("; the source asks to be left alone for {seconds} s"),
                 None => String::new(),
             };
-            let told = format!("{why}{wish}; it is tried again in {wait} s");
+            let told = format!("{why}{requested}; it is tried again in {wait} s");
             store.return_job(&job, store.clock().now() + wait, &told)
         }
         Err(trouble) => {
@@ -241,21 +241,21 @@ async fn carry_out(
     };
     let since = since.filter(|last| last.missing.iter().all(is_searched));
     let spool = shop.spools.open(&errand.job.id).map_err(internal)?;
-    let most = shop.settings.most;
+    let limits = shop.settings.limits;
     let whose = Whose {
         patient: &patient,
         scope: granted.as_deref(),
         statement: statement.as_ref(),
         since: since.as_ref(),
     };
-    let all = tokio::time::timeout(most.time, fetch(&source, &plan, &spool, whose, most)).await;
+    let all = tokio::time::timeout(limits.time, fetch(&source, &plan, &spool, whose, limits)).await;
     let late = |_| Trouble::Passing {
         why: "the source took too long".to_owned(),
         retry_after: None,
     };
     *fetched = all.map_err(late)??;
     let whose = whose_attachments(shop, &errand, &endpoint, &patient).await?;
-    let all = tokio::time::timeout(most.time, attach(&source, spool, whose, most, fetched.bytes)).await;
+    let all = tokio::time::timeout(limits.time, attach(&source, spool, whose, limits, fetched.bytes)).await;
     let (spool, attached) = all.map_err(late)??;
     fetched.gaps.extend(attached.gaps.iter().cloned());
     let Attached {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 
-use super::attach::{Reply, Wish, once};
+use super::attach::{DownloadTarget, Reply, once};
 use super::said::Said;
 use super::search::PageSizes;
 use crate::consent::{Authorization, AuthorizationType, Credential, Dialect, Endpoint, Store};
@@ -206,18 +206,18 @@ impl Source {
     }
 
     /// The same with the body in a file.
-    pub(super) async fn download(&self, url: &str, wish: Wish<'_>) -> Result<Reply, Trouble> {
-        self.ask(url, Some(wish)).await
+    pub(super) async fn download(&self, url: &str, target: DownloadTarget<'_>) -> Result<Reply, Trouble> {
+        self.ask(url, Some(target)).await
     }
 
-    async fn ask(&self, url: &str, wish: Option<Wish<'_>>) -> Result<Reply, Trouble> {
+    async fn ask(&self, url: &str, target: Option<DownloadTarget<'_>>) -> Result<Reply, Trouble> {
         let mut renewed = false;
         let mut tries = 0;
         loop {
             let (token, generation) = self.token().await?;
             let reply = {
                 let _request = self.turn().await?;
-                once(&self.client, url, &token, &self.realm, wish).await
+                once(&self.client, url, &token, &self.realm, target).await
             };
             if let Ok(Reply { answer: refusal, .. }) = reply.as_ref()
                 && refusal.status != 200
@@ -249,10 +249,10 @@ impl Source {
                 None => jittered(self.pace.first.saturating_mul(1 << (tries - 1).min(16))),
             };
             if let Some(seconds) = retry_after {
-                let until = Instant::now() + Duration::from_secs(seconds).min(self.pace.most);
+                let until = Instant::now() + Duration::from_secs(seconds).min(self.pace.max_wait);
                 self.gate.leave_alone(until);
             }
-            if tries >= self.pace.tries || wait > self.pace.most {
+            if tries >= self.pace.tries || wait > self.pace.max_wait {
                 return Err(Trouble::Passing { why, retry_after });
             }
             tokio::time::sleep(wait).await;
@@ -334,7 +334,7 @@ impl Source {
                         return Err(Trouble::Passing { why, retry_after });
                     }
                     let wait = retry_after.map_or(self.pace.first, Duration::from_secs);
-                    tokio::time::sleep(wait.min(self.pace.most)).await;
+                    tokio::time::sleep(wait.min(self.pace.max_wait)).await;
                 }
                 Err(error) => return Err(Trouble::Shut(format!("access could not be renewed: {error}"))),
             }

@@ -1,8 +1,8 @@
 //! What a ViewDefinition says of itself: its name, its status, who made it, which profiles it claims to follow. None of
 //! it changes a row, so most of what is odd here is noted and no error.
 
+use super::element_path::ElementPath;
 use super::finding::Findings;
-use super::place::Place;
 use super::raw::{is_name, no_name};
 use super::read::{known, must_be, optional_text, present};
 use crate::columns::json::Value;
@@ -84,7 +84,7 @@ const BASES: [&str; 2] = [
 ];
 
 /// Looks at everything that does not bear on the rows; `None` if this is no ViewDefinition at all.
-pub(in crate::views) fn check(findings: &mut Findings, root: Value<'_>, at: &Place<'_>) -> Option<Claims> {
+pub(in crate::views) fn check(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>) -> Option<Claims> {
     if !is_view_definition(findings, root, at) {
         return None;
     }
@@ -118,7 +118,7 @@ impl Form {
     }
 }
 
-fn is_view_definition(findings: &mut Findings, root: Value<'_>, at: &Place<'_>) -> bool {
+fn is_view_definition(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>) -> bool {
     let place = at.property("resourceType");
     match present(root, "resourceType") {
         None => {
@@ -147,7 +147,7 @@ fn is_view_definition(findings: &mut Findings, root: Value<'_>, at: &Place<'_>) 
 }
 
 /// The name, which becomes that of a table or a file.
-pub(in crate::views) fn name(findings: &mut Findings, root: Value<'_>, at: &Place<'_>) -> Option<String> {
+pub(in crate::views) fn name(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>) -> Option<String> {
     let name = optional_text(findings, root, at, "name")?;
     let place = at.property("name");
     if !is_name(&name) {
@@ -165,7 +165,7 @@ pub(in crate::views) fn name(findings: &mut Findings, root: Value<'_>, at: &Plac
     Some(name)
 }
 
-fn status(findings: &mut Findings, root: Value<'_>, at: &Place<'_>) {
+fn status(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>) {
     if present(root, "status").is_none() {
         findings.warn(at, IssueType::Required, "has no status");
         return;
@@ -179,7 +179,7 @@ fn status(findings: &mut Findings, root: Value<'_>, at: &Place<'_>) {
     }
 }
 
-fn fhir_versions(findings: &mut Findings, root: Value<'_>, at: &Place<'_>) {
+fn fhir_versions(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>) {
     let place = at.property("fhirVersion");
     let Some(value) = present(root, "fhirVersion") else {
         return;
@@ -200,7 +200,7 @@ fn fhir_versions(findings: &mut Findings, root: Value<'_>, at: &Place<'_>) {
     }
 }
 
-fn claims(findings: &mut Findings, root: Value<'_>, at: &Place<'_>) -> Claims {
+fn claims(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>) -> Claims {
     let mut claims = Claims::default();
     let profiles = present(root, "meta").and_then(|meta| meta.get("profile"));
     for profile in profiles.into_iter().flat_map(|profiles| profiles.items()) {

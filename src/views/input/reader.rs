@@ -175,13 +175,13 @@ pub struct Batches<D: Document> {
     reader: Arc<Reader>,
     tools: Option<Tools>,
     documents: std::vec::IntoIter<D>,
-    current: Option<Place<D>>,
+    current: Option<OpenDocument<D>>,
     ready: VecDeque<(TypeId, RecordBatch)>,
 }
 
 /// How far a document has been read.
 #[derive(Debug)]
-struct Place<D> {
+struct OpenDocument<D> {
     document: D,
     /// Where the next line begins.
     at: usize,
@@ -209,7 +209,7 @@ impl<D: Document> Batches<D> {
                 }
                 None => match self.documents.next() {
                     Some(document) => {
-                        self.current = Some(Place {
+                        self.current = Some(OpenDocument {
                             document,
                             at: 0,
                             entries: VecDeque::new(),
@@ -255,7 +255,7 @@ struct Turn<'b> {
 
 impl Turn<'_> {
     /// Reads on in a document; says whether there is more of it.
-    fn read<D: Document>(&mut self, place: &mut Place<D>) -> Result<bool, RunError> {
+    fn read<D: Document>(&mut self, place: &mut OpenDocument<D>) -> Result<bool, RunError> {
         while self.ready.is_empty() {
             if let Some(entry) = place.entries.pop_front() {
                 let text = &place.document.text()[entry.clone()];

@@ -24,7 +24,7 @@ pub(in crate::views) struct ParquetWriter<W: Write + Send> {
     columns: Vec<Column>,
     schema: SchemaRef,
     /// Bytes that its row group may hold.
-    most: usize,
+    max_bytes: usize,
 }
 
 impl<W: Write + Send> ParquetWriter<W> {
@@ -39,14 +39,14 @@ impl<W: Write + Send> ParquetWriter<W> {
             writer: ArrowWriter::try_new(sink, schema.clone(), Some(properties))?,
             columns: columns.to_vec(),
             schema,
-            most: BYTES / share.max(1),
+            max_bytes: BYTES / share.max(1),
         })
     }
 
     pub(in crate::views) fn write(&mut self, batch: &RecordBatch) -> Result<(), RunError> {
         let batch = typed::typed(&self.columns, &self.schema, batch)?;
         self.writer.write(&batch)?;
-        if self.writer.memory_size() > self.most {
+        if self.writer.memory_size() > self.max_bytes {
             self.writer.flush()?;
         }
         Ok(())

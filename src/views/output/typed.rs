@@ -141,8 +141,9 @@ fn build(ty: SqlType, array: &dyn Array, written: &Written<'_>) -> Option<ArrayR
             .map(|number| number as f32)
             .filter(|number| number.is_finite())),
         SqlType::Double => built!(Float64Builder::new(), float),
-        SqlType::Text(most) => built!(StringBuilder::new(), |text: &str| {
-            let fits = most.is_none_or(|most| text.chars().take(most as usize + 1).count() <= most as usize);
+        SqlType::Text(max_length) => built!(StringBuilder::new(), |text: &str| {
+            let fits = max_length
+                .is_none_or(|max_length| text.chars().take(max_length as usize + 1).count() <= max_length as usize);
             fits.then(|| text.to_owned())
         }),
         SqlType::Binary => built!(BinaryBuilder::new(), binary),

@@ -22,7 +22,7 @@ use crate::fhirpath::{CompileOptions, ItemType, System, necessary};
 use crate::lake::scan::{Necessary, Predicate, Prune};
 
 /// Values of an `IN` beyond this many are not spelled out.
-const MOST_VALUES: usize = 64;
+const MAX_VALUES: usize = 64;
 /// Microseconds of a day.
 const DAY: i64 = 86_400_000_000;
 
@@ -116,7 +116,7 @@ fn condition(view: &View, filter: &Expr) -> Option<String> {
             expr,
             list,
             negated: false,
-        }) if list.len() <= MOST_VALUES => {
+        }) if list.len() <= MAX_VALUES => {
             let values: Vec<&ScalarValue> = list.iter().map(literal).collect::<Option<_>>()?;
             compared(view, column(view, expr)?, Operator::Eq, &values)
         }
@@ -155,7 +155,7 @@ fn choice<'f>(view: &View, filter: &'f Expr) -> Option<(usize, Vec<&'f ScalarVal
         Operator::Or => {
             let ((at, mut values), (other, more)) = (choice(view, left)?, choice(view, right)?);
             values.extend(more);
-            (at == other && values.len() <= MOST_VALUES).then_some((at, values))
+            (at == other && values.len() <= MAX_VALUES).then_some((at, values))
         }
         Operator::Eq => match (column(view, left), column(view, right)) {
             (Some(at), None) => Some((at, vec![literal(right)?])),

@@ -18,9 +18,9 @@ use crate::consent::error::Error;
 use crate::consent::log::audit::Actor;
 use crate::consent::moves::ONE_TIME_SECONDS;
 use crate::consent::record::{Authorization, Consent, Job, Usage};
-use crate::consent::standing::ConsentWithSources;
 use crate::consent::states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState};
 use crate::consent::store::Client;
+use crate::consent::with_sources::ConsentWithSources;
 
 /// What an application got.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct Granted {
     /// The refresh token with the seconds it lives; `None` where a link is for one time only.
     pub refresh: Option<(String, i64)>,
     /// How things stand with the consent after it.
-    pub standing: ConsentWithSources,
+    pub full_consent: ConsentWithSources,
     /// Whether the family began with a public token, for which the link API has answers of its own.
     pub by_link: bool,
 }
@@ -39,7 +39,7 @@ pub struct Granted {
 pub(super) struct Drafted {
     pub(super) claims: Claims,
     pub(super) refresh: Option<(String, i64)>,
-    pub(super) standing: ConsentWithSources,
+    pub(super) full_consent: ConsentWithSources,
     pub(super) surface: Surface,
 }
 
@@ -116,14 +116,14 @@ impl Tokens {
                 let Drafted {
                     claims,
                     refresh,
-                    standing,
+                    full_consent,
                     surface,
                 } = *drafted;
                 self.store().jobs_changed();
                 Ok(Granted {
                     access: self.sign(&claims)?,
                     refresh,
-                    standing,
+                    full_consent,
                     by_link: surface == Surface::Link,
                 })
             }
@@ -168,27 +168,27 @@ impl Tokens {
                 multiple |= authorization.usage == Usage::Multiple;
             }
         }
-        let standing = ConsentWithSources::of(connection, consent)?;
+        let full_consent = ConsentWithSources::of(connection, consent)?;
         // A link that is for one time has no right to come back; a code's tokens can always be refreshed.
         let refresh = match surface == Surface::Oauth || multiple {
             true => Some(add_refresh_token(
                 connection,
                 now,
                 &family,
-                &standing,
+                &full_consent,
                 surface,
                 caller.public_key(),
             )?),
             false => None,
         };
-        let standing = standing.again(connection)?;
-        let claims = self.draft(&standing.consent, &caller.client)?;
-        let id = &standing.consent.id;
+        let full_consent = full_consent.again(connection)?;
+        let claims = self.draft(&full_consent.consent, &caller.client)?;
+        let id = &full_consent.consent.id;
         add_access_token(connection, now, &family, id, &claims.jti, claims.exp)?;
         Ok(Outcome::Granted(Box::new(Drafted {
             claims,
             refresh,
-            standing,
+            full_consent,
             surface,
         })))
     }

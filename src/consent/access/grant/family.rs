@@ -8,8 +8,8 @@ use crate::consent::access::secret::Digest;
 use crate::consent::error::Error;
 use crate::consent::log::audit::{Actor, note};
 use crate::consent::record::Consent;
-use crate::consent::standing::ConsentWithSources;
 use crate::consent::store::Store;
+use crate::consent::with_sources::ConsentWithSources;
 
 /// Which API began a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,12 +80,12 @@ pub(super) fn add_refresh_token(
     connection: &Connection,
     now: i64,
     family: &str,
-    standing: &ConsentWithSources,
+    full_consent: &ConsentWithSources,
     surface: Surface,
     public_client: Option<&str>,
 ) -> Result<(String, i64), Error> {
     let text = secret::random("rt_")?;
-    let (consent, until) = (&standing.consent.id, standing.refresh_until(now));
+    let (consent, until) = (&full_consent.consent.id, full_consent.refresh_until(now));
     let sql = "INSERT INTO refresh_token (digest, family, consent, surface, public_client, created_at, expires_at)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     let digest = secret::digest(&text);

@@ -12,8 +12,8 @@ use crate::consent::error::Error;
 use crate::consent::log::audit::Actor;
 use crate::consent::moves::forget_outcomes;
 use crate::consent::record::{Authorization, Consent, Job, Usage};
-use crate::consent::standing::{ConsentWithSources, Source};
 use crate::consent::states::{AuthorizationEvent, AuthorizationState, ConsentState};
+use crate::consent::with_sources::{ConsentWithSources, Source};
 
 /// Whether a refresh asks for fresh records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,20 +63,20 @@ impl Tokens {
             end_family(connection, now, &token.family, &consent, "a refresh token came again")?;
             return Ok(Outcome::Refused(GrantError::RefreshToken));
         }
-        let standing = ConsentWithSources::of(connection, consent)?;
-        let stands =
-            standing.consent.state == ConsentState::Exchanged && standing.sources.iter().any(|one| one.may_refresh());
+        let full_consent = ConsentWithSources::of(connection, consent)?;
+        let stands = full_consent.consent.state == ConsentState::Exchanged
+            && full_consent.sources.iter().any(|one| one.may_refresh());
         if token.revoked_at.is_some() || token.expires_at <= now || !stands {
             return Err(GrantError::RefreshToken);
         }
         // Checked before the token is spent: it stays good for a refresh that syncs nothing.
-        if resync == Resync::Multiple && self.is_in_vain(connection, now, &standing)? {
+        if resync == Resync::Multiple && self.is_in_vain(connection, now, &full_consent)? {
             return Err(GrantError::AccessEnded);
         }
         if !token.spend(connection, now)? {
             return Err(GrantError::RefreshToken);
         }
-        for source in &standing.sources {
+        for source in &full_consent.sources {
             again(connection, now, &source.authorization, resync)?;
             if resync == Resync::Multiple && self.may_retry(connection, now, source)? {
                 let mut authorization = source.authorization.clone();
@@ -85,24 +85,29 @@ impl Tokens {
                 Job::create(connection, now, &authorization.id, "refresh")?;
             }
         }
-        let (family, id) = (&token.family, &standing.consent.id);
+        let (family, id) = (&token.family, &full_consent.consent.id);
         // A family that began with the secret key, or showed it once, does without it no more.
         let public = caller.public_key().filter(|_| token.public_client.is_some());
-        let refresh = add_refresh_token(connection, now, family, &standing, token.surface, public)?;
-        let standing = standing.again(connection)?;
-        let claims = self.draft(&standing.consent, &caller.client)?;
+        let refresh = add_refresh_token(connection, now, family, &full_consent, token.surface, public)?;
+        let full_consent = full_consent.again(connection)?;
+        let claims = self.draft(&full_consent.consent, &caller.client)?;
         add_access_token(connection, now, family, id, &claims.jti, claims.exp)?;
         Ok(Outcome::Granted(Box::new(Drafted {
             claims,
             refresh: Some(refresh),
-            standing,
+            full_consent,
             surface: token.surface,
         })))
     }
 
     /// Whether every source of a consent failed at its first records and none can be asked again.
-    fn is_in_vain(&self, connection: &Connection, now: i64, standing: &ConsentWithSources) -> Result<bool, GrantError> {
-        for source in standing.sources.iter().filter(|source| source.may_refresh()) {
+    fn is_in_vain(
+        &self,
+        connection: &Connection,
+        now: i64,
+        full_consent: &ConsentWithSources,
+    ) -> Result<bool, GrantError> {
+        for source in full_consent.sources.iter().filter(|source| source.may_refresh()) {
             let errored = source.authorization.state == AuthorizationState::Errored;
             if !errored || self.may_retry(connection, now, source)? {
                 return Ok(false);

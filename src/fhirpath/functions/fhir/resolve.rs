@@ -15,7 +15,7 @@ use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::evaluate::combine::{flat_map, pick};
 use crate::fhirpath::evaluate::interpreter::{Output, step};
 use crate::fhirpath::evaluate::invocation::Invocation;
-use crate::fhirpath::evaluate::lineage::{Place, resources};
+use crate::fhirpath::evaluate::lineage::{ColumnSlot, resources};
 use crate::fhirpath::evaluate::opening::told_apart;
 use crate::fhirpath::values::collection::{Body, Collection, Offsets};
 use crate::fhirpath::values::columns::Values;
@@ -108,12 +108,12 @@ struct Around {
 /// Resources, each once.
 #[derive(Default)]
 struct Numbered {
-    places: Vec<Option<Place>>,
+    places: Vec<Option<ColumnSlot>>,
     numbers: FxHashMap<(usize, usize), usize>,
 }
 
 impl Numbered {
-    fn number(&mut self, place: Place) -> usize {
+    fn number(&mut self, place: ColumnSlot) -> usize {
         *self.numbers.entry(place.key()).or_insert_with(|| {
             self.places.push(Some(place));
             self.places.len() - 1

@@ -33,7 +33,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
 /// Digits after the point of a decimal's boundary where none are asked for.
 const DECIMAL_PRECISION: i32 = 8;
 /// Most digits after the point.
-const MOST_DECIMALS: i32 = 28;
+const MAX_DECIMALS: i32 = 28;
 
 fn shape(signature: &Signature<'_>) -> Shape {
     let mut shape = Shape::default();
@@ -84,7 +84,7 @@ fn boundary(call: &Invocation<'_>, high: bool) -> Result<Output, FhirPathError> 
 /// value is rounded and what lies nearer is cut, as HL7's suite has it.
 fn of_number(number: Number, precision: Option<i32>, high: bool) -> Option<Number> {
     let precision = precision.unwrap_or(DECIMAL_PRECISION);
-    if !(0..=MOST_DECIMALS).contains(&precision) {
+    if !(0..=MAX_DECIMALS).contains(&precision) {
         return None;
     }
     let half = Number {

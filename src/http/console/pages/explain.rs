@@ -12,7 +12,7 @@ use super::super::session::form::Fields;
 use super::super::session::operator::Operator;
 use super::super::shown::json::escape;
 use super::super::shown::page::{Frame, html, shown};
-use super::super::shown::place::Place;
+use super::super::shown::tenant::Tenant;
 use crate::http::error::Error;
 use crate::http::fhir::resource_type::resource_type;
 use crate::http::service::Service;
@@ -36,7 +36,7 @@ pub(in crate::http::console) async fn show(
     Path((mode, application)): Path<(String, String)>,
     RawQuery(sent): RawQuery,
 ) -> Response {
-    let place = Place::parse(&mode, &application);
+    let place = Tenant::parse(&mode, &application);
     let frame = operator.frame(&service, "explain", place.as_ref().ok());
     let work = async {
         let place = place?;
@@ -73,7 +73,7 @@ pub(in crate::http::console) async fn show(
     shown(&frame, work).await
 }
 
-async fn explained(service: &Arc<Service>, place: &Place, name: &str, query: &str) -> Result<String, Error> {
+async fn explained(service: &Arc<Service>, place: &Tenant, name: &str, query: &str) -> Result<String, Error> {
     let ty = resource_type(name)?;
     let parameters = raw::parse_checked(query)?;
     let turn = service.turn().await?;

@@ -16,7 +16,7 @@ use super::super::session::form::Fields;
 use super::super::session::operator::Operator;
 use super::super::shown::json::escape;
 use super::super::shown::page::{Frame, html, shown};
-use super::super::shown::place::Place;
+use super::super::shown::tenant::Tenant;
 use super::super::shown::words;
 use crate::fhir::storage::{EVERYTHING, TEXT};
 use crate::fhir::{Kind, TypeId, facts};
@@ -61,7 +61,7 @@ pub(in crate::http::console) async fn show(
     Path((mode, application)): Path<(String, String)>,
     RawQuery(sent): RawQuery,
 ) -> Response {
-    let place = Place::parse(&mode, &application);
+    let place = Tenant::parse(&mode, &application);
     let frame = operator.frame(&service, "fhirpath", place.as_ref().ok());
     let work = async {
         let place = place?;
@@ -91,7 +91,7 @@ pub(in crate::http::console) async fn show(
     shown(&frame, work).await
 }
 
-async fn tried(service: &Arc<Service>, place: &Place, name: &str, expression: &str) -> Result<Trial, Error> {
+async fn tried(service: &Arc<Service>, place: &Tenant, name: &str, expression: &str) -> Result<Trial, Error> {
     let ty = resource_type(name)?;
     let (program, part) = compiled(service, ty, expression)?;
     let leaves: Vec<String> = program.leaves().iter().cloned().collect();

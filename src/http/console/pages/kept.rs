@@ -269,9 +269,9 @@ fn application(application: &Application, root: &str) -> Vec<Cell> {
     cells
 }
 
-fn consent(standing: &ConsentWithSources) -> Vec<Cell> {
-    let consent = &standing.consent;
-    let sources = standing.sources.iter().map(|source| {
+fn consent(full_consent: &ConsentWithSources) -> Vec<Cell> {
+    let consent = &full_consent.consent;
+    let sources = full_consent.sources.iter().map(|source| {
         let sync = source.sync.map(|state| format!(", sync {state}")).unwrap_or_default();
         format!("{} ({}{sync})", source.endpoint.name, source.authorization.state)
     });

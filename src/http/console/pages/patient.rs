@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::super::session::operator::{Operator, mark};
 use super::super::shown::label::Label;
 use super::super::shown::page::{Frame, html, private, shown};
-use super::super::shown::place::Place;
+use super::super::shown::tenant::Tenant;
 use super::super::shown::words;
 use crate::fhir::facts;
 use crate::fhir::reference::is_id;
@@ -62,7 +62,7 @@ pub(in crate::http::console) async fn show(
     operator: Operator,
     Path((mode, application, id)): Path<(String, String, String)>,
 ) -> Response {
-    let place = Place::parse(&mode, &application);
+    let place = Tenant::parse(&mode, &application);
     let frame = operator.frame(&service, "stored", place.as_ref().ok());
     let work = async {
         let place = place?;
@@ -163,7 +163,7 @@ pub(in crate::http::console) async fn document(
     Path((mode, application, id, name)): Path<(String, String, String, String)>,
     request: RequestId,
 ) -> Response {
-    let place = Place::parse(&mode, &application);
+    let place = Tenant::parse(&mode, &application);
     let frame = operator.frame(&service, "stored", place.as_ref().ok());
     let work = async {
         let place = place?;

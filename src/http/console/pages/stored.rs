@@ -10,8 +10,8 @@ use axum::response::Response;
 use super::super::session::form::Fields;
 use super::super::session::operator::Operator;
 use super::super::shown::page::{Frame, html, shown};
-use super::super::shown::place::Place;
 use super::super::shown::plot::{Plot, Points};
+use super::super::shown::tenant::Tenant;
 use super::super::shown::words;
 use crate::consent::{Application, LOCAL_APPLICATION};
 use crate::http::error::Error;
@@ -73,7 +73,7 @@ pub(in crate::http::console) async fn show(
 ) -> Response {
     let fields = Fields::of_query(query.as_deref());
     let application = fields.filled("application").unwrap_or(LOCAL_APPLICATION).to_owned();
-    let place = Place::of(Mode::Live, &application);
+    let place = Tenant::of(Mode::Live, &application);
     let frame = operator.frame(&service, "stored", Some(&place));
     let work = async {
         // Numbers of all, nobody's records: there is nothing for the audit log.
@@ -130,13 +130,13 @@ fn rendered(
     html(StatusCode::OK, &page)
 }
 
-fn place(mode: &str, application: &str) -> Place {
+fn place(mode: &str, application: &str) -> Tenant {
     let mode = if mode == Mode::Test.schema() {
         Mode::Test
     } else {
         Mode::Live
     };
-    Place::of(mode, application)
+    Tenant::of(mode, application)
 }
 
 /// Newest first, each with what it added to the one before.

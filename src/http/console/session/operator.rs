@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::super::shown::page::{self, Frame, see_other};
-use super::super::shown::place::Place;
+use super::super::shown::tenant::Tenant;
 use super::{cookie, csrf};
 use crate::consent::{ConsoleLook, ConsoleSession};
 use crate::http::error::Error;
@@ -69,7 +69,7 @@ impl Operator {
         &self,
         service: &Service,
         here: &'static str,
-        place: Option<&Place>,
+        place: Option<&Tenant>,
     ) -> Frame {
         Frame {
             csrf: csrf::token(&self.cookie).unwrap_or_default(),
@@ -96,7 +96,7 @@ impl Operator {
         &self,
         service: &Arc<Service>,
         page: &'static str,
-        place: &Place,
+        place: &Tenant,
         (consent, detail): (Option<String>, String),
     ) -> Result<(), Error> {
         let (session, place) = (self.session.clone(), place.clone());
@@ -119,7 +119,7 @@ impl Operator {
         &self,
         service: &Arc<Service>,
         page: &'static str,
-        place: &Place,
+        place: &Tenant,
         patient: &str,
     ) -> Result<(), Error> {
         let (asked, id) = (place.clone(), patient.to_owned());
@@ -133,7 +133,7 @@ impl Operator {
 }
 
 /// What the audit log calls a person.
-pub(in crate::http::console) fn mark(service: &Service, place: &Place, patient: &str) -> String {
+pub(in crate::http::console) fn mark(service: &Service, place: &Tenant, patient: &str) -> String {
     let sealed = ("console", place.mode.schema(), &*place.application, patient);
     format!("{:016x}", service.lake.seal(&sealed))
 }

@@ -1,12 +1,12 @@
 //! JSON as HTML: indented, its text as it is stored, with references that lead on.
 
 use crate::fhir::reference::is_id;
-use crate::http::console::shown::place::Place;
+use crate::http::console::shown::tenant::Tenant;
 use crate::http::fhir::pretty::pretty;
 use crate::http::fhir::resource_type::resource_type;
 
 /// A resource with links of this console; safe to stand in a page.
-pub(in crate::http::console) fn linked(json: &[u8], root: &str, place: &Place, fhir_base: &str) -> String {
+pub(in crate::http::console) fn linked(json: &[u8], root: &str, place: &Tenant, fhir_base: &str) -> String {
     let text = String::from_utf8_lossy(&pretty(json)).into_owned();
     let mut html = String::with_capacity(text.len() * 2);
     for line in text.lines() {
@@ -66,7 +66,7 @@ mod tests {
         let json = br#"{"a":"<script>","subject":{"reference":"Patient/p1"},
             "b":{"reference":"http://x/fhir/Practitioner/d/_history/2"},
             "c":{"reference":"Nonsense/1"},"d":{"reference":"Patient/<b>"},"n":1.10}"#;
-        let html = linked(json, "/console", &Place::default(), "http://x/fhir/");
+        let html = linked(json, "/console", &Tenant::default(), "http://x/fhir/");
         assert!(html.contains("&lt;script&gt;") && !html.contains("<script>"));
         assert!(
             html.contains("<a href=\"/console/data/live/local/Patient/p1\">Patient/p1</a>&quot;"),

@@ -8,7 +8,7 @@ use axum::http::header::{
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use super::place::Place;
+use super::tenant::Tenant;
 use crate::http::error::{Cause, Error};
 use crate::http::service::Service;
 
@@ -31,7 +31,7 @@ pub(in crate::http::console) struct Frame {
     /// Which entry of the menu this is.
     pub(in crate::http::console) here: &'static str,
     /// Whose records the menu leads to.
-    pub(in crate::http::console) place: Place,
+    pub(in crate::http::console) place: Tenant,
 }
 
 impl Frame {

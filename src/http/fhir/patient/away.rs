@@ -20,8 +20,8 @@ const AT_ONCE: usize = 4;
 /// For all of a request's.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes of one, and of all of a request's.
-const LARGEST: u64 = 64 << 20;
-const MOST: u64 = 256 << 20;
+const MAX_BYTES: u64 = 64 << 20;
+const MAX_BYTES_OF_REQUEST: u64 = 256 << 20;
 
 /// What came of the addresses that were asked.
 pub(super) type Away = FxHashMap<String, Result<Attached, FetchError>>;
@@ -35,7 +35,7 @@ pub(super) struct Budget {
 impl Default for Budget {
     fn default() -> Budget {
         Budget {
-            room: AtomicU64::new(MOST),
+            room: AtomicU64::new(MAX_BYTES_OF_REQUEST),
             deadline: Instant::now() + PATIENCE,
         }
     }
@@ -67,8 +67,8 @@ impl Budget {
 
     async fn one(&self, shelf: &Shelf, url: String) -> (String, Result<Attached, FetchError>) {
         let room = &self.room;
-        let most = room.load(Ordering::Relaxed).min(LARGEST);
-        let came = match tokio::time::timeout_at(self.deadline, shelf.get(&url, most)).await {
+        let max_bytes = room.load(Ordering::Relaxed).min(MAX_BYTES);
+        let came = match tokio::time::timeout_at(self.deadline, shelf.get(&url, max_bytes)).await {
             Ok(Ok(document)) => {
                 let bytes = document.bytes.len() as u64;
                 // Those that come at the same time may take a little more.

@@ -29,19 +29,19 @@ pub(super) fn chosen(
     only: Option<&str>,
 ) -> Result<Vec<Chosen>, Error> {
     // Of an application no authorization is the caller's own: it cannot name one.
-    let standing = match (access.patients(), only, named.patients.as_slice()) {
-        (Some(_), ..) => service.store.standing(&access.subject),
+    let full_consent = match (access.patients(), only, named.patients.as_slice()) {
+        (Some(_), ..) => service.store.full_consent(&access.subject),
         (None, None, [patient]) => {
             let Scope { application, mode, .. } = &*access.scope;
-            service.store.standing_of_patient(application, *mode, patient)
+            service.store.full_consent_of_patient(application, *mode, patient)
         }
         (None, ..) => Ok(None),
     };
-    let standing = standing.map_err(Error::internal)?;
+    let full_consent = full_consent.map_err(Error::internal)?;
     let now = service.store.clock().now();
-    let sources = standing
+    let sources = full_consent
         .iter()
-        .flat_map(|standing| standing.sources.iter().map(move |source| (standing, source)));
+        .flat_map(|full_consent| full_consent.sources.iter().map(move |source| (full_consent, source)));
     let shown = sources.filter(|(_, source)| {
         let authorization = &source.authorization;
         let is_named = authorization
@@ -51,7 +51,7 @@ pub(super) fn chosen(
         authorization.is_active(now) && is_named && only.is_none_or(|only| only == authorization.id)
     });
     let chosen: Vec<Chosen> = shown
-        .map(|(standing, source)| connected(service, standing, source))
+        .map(|(full_consent, source)| connected(service, full_consent, source))
         .collect();
     match (chosen.is_empty(), only) {
         (false, _) => Ok(chosen),
@@ -69,9 +69,9 @@ pub(super) fn chosen(
     }
 }
 
-fn connected(service: &Service, standing: &ConsentWithSources, source: &consent::Source) -> Chosen {
+fn connected(service: &Service, full_consent: &ConsentWithSources, source: &consent::Source) -> Chosen {
     let label = source.endpoint.label.first().unwrap_or(&source.endpoint.name);
-    let scope = Arc::new(standing.scope(&service.lake, Some(source)));
+    let scope = Arc::new(full_consent.scope(&service.lake, Some(source)));
     let kind = match source.authorization.ty {
         AuthorizationType::Ial1 => SourceKind::SelfAttested,
         AuthorizationType::Ial2 => SourceKind::Facility,

@@ -54,7 +54,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
 fn described(id: &'static str, view: &str) -> Operation {
     let references =
         |of: &str| json!({"type": "array", "items": {"type": "string"}, "description": format!("{of}/id")});
-    let whole = |least: usize| json!({"type": "integer", "minimum": least});
+    let whole = |min: usize| json!({"type": "integer", "minimum": min});
     let body = format!(
         "A ViewDefinition, or a Parameters resource: {view} is the ViewDefinition; resource, repeated, brings \
          resources to run over; the parameters of the query may stand here instead"

@@ -26,7 +26,7 @@ impl RowPruning {
     /// Where few rows are left, decoding them is cheaper than the codes of all; and what kept most so far keeps most of
     /// the next.
     pub(in crate::lake::scan) fn pays(&self, rows: usize, of: u32) -> bool {
-        rows * LEAST_SHARE >= of as usize && self.kept * 2 <= self.asked
+        rows * MIN_SHARE >= of as usize && self.kept * 2 <= self.asked
     }
 
     /// The rows of these for which the condition may hold; `None` where it cannot be told here.
@@ -51,7 +51,7 @@ impl RowPruning {
 }
 
 /// The share of a row group's rows from which on it is sieved is one of so many.
-const LEAST_SHARE: usize = 8;
+const MIN_SHARE: usize = 8;
 
 /// Rows that a condition keeps.
 enum Kept {

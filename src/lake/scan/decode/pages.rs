@@ -31,7 +31,7 @@ pub(in crate::lake::scan) fn all_texts(
     Ok(read_texts(file, group, column, rows, usize::MAX)?.unwrap_or_default())
 }
 
-/// The resources at some rows; `None` where they have more bytes than `most`.
+/// The resources at some rows; `None` where they have more bytes than `max_bytes`.
 ///
 /// Pages have checksums, so a text need not be hashed again: that and the digest's own page would cost more than the
 /// text. In files of earlier programs, which have none, each text is compared with its digest.
@@ -39,9 +39,9 @@ pub(in crate::lake::scan) fn read_resources(
     file: &Arc<OpenFile>,
     group: usize,
     rows: &[u32],
-    most: usize,
+    max_bytes: usize,
 ) -> Result<Option<Vec<Bytes>>, ScanError> {
-    let texts = read_texts(file, group, "resource", rows, most)?;
+    let texts = read_texts(file, group, "resource", rows, max_bytes)?;
     if let Some(texts) = &texts
         && !file.has_checksums()
     {
@@ -58,16 +58,16 @@ pub(in crate::lake::scan) fn read_resources(
     Ok(texts)
 }
 
-/// The same of any such column; `None` where they have more bytes than `most`, found out before much more is read.
+/// The same of any such column; `None` where they have more bytes than `max_bytes`, found out before much more is read.
 fn read_texts(
     file: &Arc<OpenFile>,
     group: usize,
     column: &'static str,
     rows: &[u32],
-    most: usize,
+    max_bytes: usize,
 ) -> Result<Option<Vec<Bytes>>, ScanError> {
     let leaf = file.require(column)?;
-    match read_plain(file, group, leaf, rows, most).map_err(file.parquet())? {
+    match read_plain(file, group, leaf, rows, max_bytes).map_err(file.parquet())? {
         Plain::Values(values) => return Ok(Some(values)),
         Plain::TooMany => return Ok(None),
         Plain::Otherwise => {}
@@ -77,7 +77,7 @@ fn read_texts(
     let text = texts(file, &array, column)?;
     let value = |row| Bytes::copy_from_slice(text(row).unwrap_or_default().as_bytes());
     let values: Vec<Bytes> = (0..rows.len()).map(value).collect();
-    Ok(Some(values).filter(|values| bytes_of(values) <= most))
+    Ok(Some(values).filter(|values| bytes_of(values) <= max_bytes))
 }
 
 /// What reading pages as this program writes them came to.
@@ -97,7 +97,7 @@ fn read_plain(
     group: usize,
     leaf: usize,
     rows: &[u32],
-    most: usize,
+    max_bytes: usize,
 ) -> Result<Plain, ParquetError> {
     let chunk = file.metadata().row_group(group).column(leaf);
     let usual = chunk.dictionary_page_offset().is_none() && chunk.column_descr().max_def_level() == 0;
@@ -117,7 +117,7 @@ fn read_plain(
             return Ok(Plain::Otherwise);
         };
         bytes = bytes.saturating_add(bytes_of(&values[before..]));
-        if bytes > most {
+        if bytes > max_bytes {
             return Ok(Plain::TooMany);
         }
         left = rest;

@@ -42,10 +42,10 @@ struct Search<'s> {
 
 impl ScopedTable {
     /// The resources of these ids with their places, each where it was asked for; `None` in place of those that the
-    /// scope does not show. `None` for all where they have more bytes than `most`.
-    pub fn read_all(&self, sought: &[Sought], most: usize) -> Result<Option<Vec<PlacedRow>>, ScanError> {
+    /// scope does not show. `None` for all where they have more bytes than `max_bytes`.
+    pub fn read_all(&self, sought: &[Sought], max_bytes: usize) -> Result<Option<Vec<PlacedRow>>, ScanError> {
         let started = self.watch().map(|watch| (watch, Instant::now()));
-        let found = self.search(sought, most)?;
+        let found = self.search(sought, max_bytes)?;
         if let Some((watch, started)) = started {
             let rows = || found.iter().flatten().flatten();
             let seen = SeenRows {
@@ -59,12 +59,12 @@ impl ScopedTable {
         Ok(found)
     }
 
-    fn search(&self, sought: &[Sought], most: usize) -> Result<Option<Vec<PlacedRow>>, ScanError> {
+    fn search(&self, sought: &[Sought], max_bytes: usize) -> Result<Option<Vec<PlacedRow>>, ScanError> {
         let mut search = Search {
             sought,
             hashes: sought.iter().map(|one| hash_id(&one.id)).collect(),
             found: vec![None; sought.len()],
-            left: most,
+            left: max_bytes,
         };
         let mut guessed: Vec<(i64, usize)> = sought
             .iter()

@@ -103,10 +103,10 @@ impl ScopedTable {
         Ok(self.resources_at_most(places, usize::MAX)?.unwrap_or_default())
     }
 
-    /// The same; `None` where the resources have more bytes than `most`.
-    pub fn resources_at_most(&self, places: &[Locator], most: usize) -> Result<Option<Vec<Row>>, ScanError> {
+    /// The same; `None` where the resources have more bytes than `max_bytes`.
+    pub fn resources_at_most(&self, places: &[Locator], max_bytes: usize) -> Result<Option<Vec<Row>>, ScanError> {
         let started = self.watch().map(|watch| (watch, Instant::now()));
-        let rows = self.rows_at_most(places, most, places.len() <= KEPT_AT_ONCE)?;
+        let rows = self.rows_at_most(places, max_bytes, places.len() <= KEPT_AT_ONCE)?;
         if let Some((watch, started)) = started {
             watch.rows(
                 self.ty,
@@ -117,18 +117,18 @@ impl ScopedTable {
     }
 
     /// The same for one step of many: nothing is kept for the next time.
-    pub fn resources_in_passing(&self, places: &[Locator], most: usize) -> Result<Option<Vec<Row>>, ScanError> {
-        self.rows_at_most(places, most, false)
+    pub fn resources_in_passing(&self, places: &[Locator], max_bytes: usize) -> Result<Option<Vec<Row>>, ScanError> {
+        self.rows_at_most(places, max_bytes, false)
     }
 
-    fn rows_at_most(&self, places: &[Locator], most: usize, keeps: bool) -> Result<Option<Vec<Row>>, ScanError> {
+    fn rows_at_most(&self, places: &[Locator], max_bytes: usize, keeps: bool) -> Result<Option<Vec<Row>>, ScanError> {
         let mut rows: Vec<Option<Row>> = vec![None; places.len()];
         let groups = self.groups(places, |at, file, group, row| {
             rows[at] = keeps.then(|| self.kept(file, group, row)).flatten();
             rows[at].is_some()
         })?;
         let kept = rows.iter().flatten().map(|row| row.resource.len()).sum();
-        let Some(mut left) = most.checked_sub(kept) else {
+        let Some(mut left) = max_bytes.checked_sub(kept) else {
             return Ok(None);
         };
         for Group {

@@ -180,8 +180,8 @@ impl DisplayAs for LakeScanExec {
         if !predicates.is_empty() {
             write!(f, ", predicates=[{}]", predicates.join("; "))?;
         }
-        if self.scan.stretch() != Span::default() {
-            write!(f, ", part={}", self.scan.stretch())?;
+        if self.scan.span() != Span::default() {
+            write!(f, ", part={}", self.scan.span())?;
         }
         if self.sorted.is_some() {
             write!(f, ", order=best first")?;

@@ -93,7 +93,7 @@ impl Order {
     fn first(&self, extent: &Extent<'_>) -> Best {
         match extent.numbers() {
             _ if extent.is_empty() => Best::Missing,
-            Some((_, greatest)) if self.descending => Best::Number(greatest),
+            Some((_, max)) if self.descending => Best::Number(max),
             // What is least comes first, and first is best.
             Some((least, _)) => Best::Number(-least),
             None => Best::Unbounded,

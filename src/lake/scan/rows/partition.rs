@@ -24,7 +24,7 @@ use super::top_k::{Ranking, TopKFilter};
 use crate::lake::picture::DataFile;
 
 /// Files of a share that are held open at once so that their row groups can be read in the order of a sort.
-const MOST_RANKED: usize = 256;
+const MAX_RANKED: usize = 256;
 
 /// What a step came to.
 pub(in crate::lake::scan) enum Step {
@@ -46,7 +46,7 @@ pub(in crate::lake::scan) struct Rows {
     top_k: Option<TopKFilter>,
     ranking: Ranking,
     /// All row groups of the share, the best last, where they are read by a sort's order.
-    ranked: Option<Vec<Place>>,
+    ranked: Option<Vec<FileSlot>>,
     open: Option<(Arc<DataFile>, Arc<OpenFile>, Vec<Part>)>,
     filtering: Option<Filtering>,
     portion: Portion,
@@ -67,7 +67,7 @@ struct Part {
 }
 
 /// A row group of a file.
-type Place = (Arc<DataFile>, Arc<OpenFile>, Part);
+type FileSlot = (Arc<DataFile>, Arc<OpenFile>, Part);
 
 impl Rows {
     /// At most `limit` rows of a share; in the order of a sort, if there is one.
@@ -156,12 +156,12 @@ impl Rows {
 
     /// The next row group of this share: the best of those that are left where there is an order and the files are not
     /// too many to hold open, else the next in the table's order.
-    fn next_group(&mut self) -> Result<Option<Place>, ScanError> {
+    fn next_group(&mut self) -> Result<Option<FileSlot>, ScanError> {
         if let Some(ranked) = &mut self.ranked {
             return Ok(ranked.pop());
         }
         if let Some(order) = self.sorted.as_ref().map(|sorted| sorted.order.clone())
-            && self.files.len() <= MOST_RANKED
+            && self.files.len() <= MAX_RANKED
         {
             let mut ranked = Vec::new();
             while let Some(place) = self.next_in_table()? {
@@ -174,7 +174,7 @@ impl Rows {
         self.next_in_table()
     }
 
-    fn next_in_table(&mut self) -> Result<Option<Place>, ScanError> {
+    fn next_in_table(&mut self) -> Result<Option<FileSlot>, ScanError> {
         loop {
             if let Some((data, file, parts)) = &mut self.open
                 && let Some(part) = parts.pop()

@@ -17,7 +17,7 @@ pub struct ScanRequest {
     /// Only rows of these owners; `None` for all that the scope shows.
     pub owners: Option<Vec<i64>>,
     /// Only rows of this part of the table.
-    pub stretch: Span,
+    pub span: Span,
     /// Whether so much is computed of each row that even few of them are worth every processor.
     pub is_costly: bool,
 }

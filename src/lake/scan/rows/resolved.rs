@@ -43,7 +43,7 @@ pub(in crate::lake::scan) struct Scan {
     pub(in crate::lake::scan) order: Option<Order>,
     pub(in crate::lake::scan) owners: Option<OwnerSet>,
     pub(in crate::lake::scan) either: Vec<Vec<Choice>>,
-    stretch: Span,
+    span: Span,
     pub(in crate::lake::scan) is_costly: bool,
     files: OnceLock<Vec<(Arc<DataFile>, u64)>>,
     pub(in crate::lake::scan) account: Arc<Account>,
@@ -104,7 +104,7 @@ impl Scan {
             numbers_suffice,
             order,
             owners,
-            stretch,
+            span,
             is_costly,
         } = request;
         // Ids are looked up, and leave few rows to the others.
@@ -142,7 +142,7 @@ impl Scan {
                 .into_iter()
                 .map(|choices| choices.into_iter().map(Choice::of).collect())
                 .collect(),
-            stretch,
+            span,
             is_costly,
             files: OnceLock::new(),
             account: Arc::default(),
@@ -151,7 +151,7 @@ impl Scan {
 
     /// Whether every live row of the table that the scope shows comes out.
     pub(in crate::lake::scan) fn is_total(&self) -> bool {
-        self.is_unconditional && self.owners.is_none() && self.stretch == Span::default()
+        self.is_unconditional && self.owners.is_none() && self.span == Span::default()
     }
 
     /// The files that may hold rows of it, in the table's order, each with how many rows those before it have.
@@ -180,12 +180,12 @@ impl Scan {
     }
 
     /// The part of the table that it is of.
-    pub(in crate::lake::scan) fn stretch(&self) -> Span {
-        self.stretch
+    pub(in crate::lake::scan) fn span(&self) -> Span {
+        self.span
     }
 
     pub(in crate::lake::scan) fn ends(&self) -> Ends {
-        Ends::of(&self.stretch, &self.table)
+        Ends::of(&self.span, &self.table)
     }
 
     /// The owners that it is narrowed to.

@@ -69,19 +69,17 @@ pub(in crate::lake::scan) struct Ends {
 impl Ends {
     /// A row of a file that the table does not have lies behind everything as a start, and before everything as an end:
     /// nothing is read.
-    pub(in crate::lake::scan) fn of(stretch: &Span, table: &ScopedTable) -> Ends {
+    pub(in crate::lake::scan) fn of(span: &Span, table: &ScopedTable) -> Ends {
         let place = |locator: Locator| {
             let file = table.table.as_ref()?.file(locator.file)?;
             Some((place_of(file), locator.row))
         };
         Ends {
-            from: match stretch.from {
+            from: match span.from {
                 None => ((i64::MIN, 0), 0),
                 Some(locator) => place(locator).unwrap_or(((i64::MAX, u64::MAX), u32::MAX)),
             },
-            until: stretch
-                .until
-                .map(|locator| place(locator).unwrap_or(((i64::MIN, 0), 0))),
+            until: span.until.map(|locator| place(locator).unwrap_or(((i64::MIN, 0), 0))),
         }
     }
 

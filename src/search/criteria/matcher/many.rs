@@ -9,7 +9,7 @@ use super::{codes, mark_items};
 use crate::fhir::TypeId;
 use crate::fhirpath::Typed;
 use crate::lake::scan::IdSet;
-use crate::search::criteria::pushdown::MOST_ALTERNATIVES;
+use crate::search::criteria::pushdown::MAX_ALTERNATIVES;
 use crate::search::parameters::values::{
     Beginnings, DateSet, NumberSet, Parts, QuantitySet, ReferenceSet, ReferenceValue, TokenSet, TypedSet, UriSet, fold,
 };
@@ -136,7 +136,7 @@ pub(in crate::search) fn gather_values(matchers: &mut Vec<Matcher>) {
         let scanned = all
             .iter()
             .all(|matcher| matches!(matcher, Matcher::Uri(_) | Matcher::Exact(_)));
-        let few = if scanned { MOST_ALTERNATIVES + 1 } else { FEW_VALUES };
+        let few = if scanned { MAX_ALTERNATIVES + 1 } else { FEW_VALUES };
         let many = (all.len() >= few).then(|| Many::of(kind, &all)).flatten();
         match many {
             Some(many) => others.push(Matcher::OneOfMany(Arc::new(many))),

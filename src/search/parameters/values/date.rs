@@ -1,6 +1,6 @@
 //! Date values: a partial date or dateTime with a prefix, as the interval it stands for.
 
-use super::stretches::Spans;
+use super::spans::Spans;
 use super::{Interval, Prefix};
 use crate::fhir::temporal::Temporal;
 

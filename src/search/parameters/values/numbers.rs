@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::number::Numbers;
-use super::stretches::Spans;
+use super::spans::Spans;
 use super::{Extent, NumberValue, Prefix, QuantityValue, Stored};
 
 /// Many numbers.
@@ -31,19 +31,19 @@ impl NumberSet {
         let (exact, beyond): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|value| value.scaled.is_some());
         let of = |prefix: Prefix| exact.iter().filter(move |value| value.prefix == prefix);
         let ranges = |prefix| Spans::of(of(prefix).map(|value| value.range_scaled).collect());
-        let least = |prefix| of(prefix).filter_map(|value| value.scaled).min();
-        let greatest = |prefix| of(prefix).filter_map(|value| value.scaled).max();
+        let min = |prefix| of(prefix).filter_map(|value| value.scaled).min();
+        let max = |prefix| of(prefix).filter_map(|value| value.scaled).max();
         let outside = of(Prefix::Ne).map(|value| value.range_scaled);
         NumberSet {
             equal: ranges(Prefix::Eq),
             approximate: ranges(Prefix::Ap),
             unequal: outside.reduce(|one, other| (one.0.max(other.0), one.1.min(other.1))),
-            greater: least(Prefix::Gt),
-            greater_or_equal: least(Prefix::Ge),
-            lies_above: least(Prefix::Sa),
-            less: greatest(Prefix::Lt),
-            less_or_equal: greatest(Prefix::Le),
-            lies_below: greatest(Prefix::Eb),
+            greater: min(Prefix::Gt),
+            greater_or_equal: min(Prefix::Ge),
+            lies_above: min(Prefix::Sa),
+            less: max(Prefix::Lt),
+            less_or_equal: max(Prefix::Le),
+            lies_below: max(Prefix::Eb),
             beyond,
             all,
         }

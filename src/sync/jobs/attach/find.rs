@@ -23,20 +23,20 @@ const LONGEST: usize = 4_096;
 
 /// Where a source is.
 #[derive(Clone)]
-pub(super) struct Place {
+pub(super) struct SourceAddress {
     /// The FHIR base, without and with a trailing slash.
     base: String,
     root: Url,
     realm: Realm,
 }
 
-impl Place {
-    pub(super) fn of(source: &Source) -> Result<Place, url::ParseError> {
-        Place::at(source.base(), source.realm().clone())
+impl SourceAddress {
+    pub(super) fn of(source: &Source) -> Result<SourceAddress, url::ParseError> {
+        SourceAddress::at(source.base(), source.realm().clone())
     }
 
-    fn at(base: &str, realm: Realm) -> Result<Place, url::ParseError> {
-        Ok(Place {
+    fn at(base: &str, realm: Realm) -> Result<SourceAddress, url::ParseError> {
+        Ok(SourceAddress {
             root: Url::parse(&format!("{base}/"))?,
             base: base.to_owned(),
             realm,
@@ -113,7 +113,7 @@ impl Found {
 }
 
 /// Looks through files of records.
-pub(super) fn find(files: &[TextFile], place: &Place) -> io::Result<Found> {
+pub(super) fn find(files: &[TextFile], place: &SourceAddress) -> io::Result<Found> {
     let mut found = Found::default();
     let mut tape = Tape::new();
     for file in files {
@@ -145,7 +145,7 @@ pub(super) fn may_have_address(line: &str) -> bool {
     memmem::find(line.as_bytes(), b"\"url\"").is_some()
 }
 
-fn look(line: &str, place: &Place, tape: &mut Tape, found: &mut Found) -> bool {
+fn look(line: &str, place: &SourceAddress, tape: &mut Tape, found: &mut Found) -> bool {
     let refers = memmem::find(line.as_bytes(), b"Binary").is_some();
     if !refers && !may_have_address(line) {
         return false;
@@ -256,9 +256,9 @@ fn walk<'t>(value: Value<'t>, ty: TypeId, visit: &mut dyn FnMut(Value<'t>, Value
 pub(super) mod tests {
     use super::*;
 
-    pub(in super::super) fn place() -> Place {
+    pub(in super::super) fn place() -> SourceAddress {
         let base = "https://payer.example/fhir";
-        Place::at(base, Realm::under([base])).unwrap()
+        SourceAddress::at(base, Realm::under([base])).unwrap()
     }
 
     fn found(lines: &[&str]) -> Found {

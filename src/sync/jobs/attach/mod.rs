@@ -22,13 +22,13 @@ use super::spool::Spool;
 use crate::consent::AttachmentCounts;
 use crate::ingest::SyncedAttachment;
 use crate::lake::{KeptAttachment, Lake};
-use crate::sync::settings::Most;
+use crate::sync::settings::SyncLimits;
 pub(in crate::sync) use binary::{Json, of_json};
-pub(super) use download::{Reply, Wish, once};
+pub(super) use download::{DownloadTarget, Reply, once};
 use find::Wanted;
 
 /// Attachments of one job that are fetched.
-const MOST_FETCHED: usize = 20_000;
+const MAX_FETCHED: usize = 20_000;
 
 /// Whose attachments they are, and where they lead to.
 pub(super) struct Whose {
@@ -71,10 +71,10 @@ pub(super) async fn attach(
     source: &Source,
     spool: Spool,
     whose: Whose,
-    most: Most,
+    limits: SyncLimits,
     taken: u64,
 ) -> Result<(Spool, Attached), Trouble> {
-    let place = find::Place::of(source).map_err(internal)?;
+    let place = find::SourceAddress::of(source).map_err(internal)?;
     let (files, looked) = (spool.files(), place.clone());
     let found = blocking(move || find::find(&files, &looked)).await?.map_err(internal)?;
     if found.is_empty() {
@@ -88,7 +88,7 @@ pub(super) async fn attach(
         .map(|(url, wanted)| (url.clone(), whose.id(&wanted.source_id)))
         .collect();
     let mut open: Vec<(Url, Wanted)> = Vec::new();
-    let mut left = MOST_FETCHED;
+    let mut left = MAX_FETCHED;
     for (url, wanted) in found.wanted {
         let id = whose.id(&wanted.source_id);
         if found.inline.contains(&wanted.source_id) {
@@ -109,7 +109,7 @@ pub(super) async fn attach(
         }
     }
     let too_many = attached.tally.at_source;
-    let done = fetch::fetch_all(source, (&spool, whose.lake.folder().keys()), open, most, taken).await?;
+    let done = fetch::fetch_all(source, (&spool, whose.lake.folder().keys()), open, limits, taken).await?;
     let mut gaps = Gaps::default();
     if too_many > 0 {
         gaps.note(Why::TooMany, too_many);

@@ -10,7 +10,7 @@ use url::Url;
 
 use super::super::spool::Spool;
 use super::Fate;
-use super::find::{Place, attachments, each_line, may_have_address};
+use super::find::{SourceAddress, attachments, each_line, may_have_address};
 use crate::columns::json::{Edits, Tape, write_compact};
 use crate::lake::scratch::TextFile;
 
@@ -18,7 +18,7 @@ use crate::lake::scratch::TextFile;
 pub(super) fn rewrite(
     spool: &Spool,
     files: &[TextFile],
-    place: &Place,
+    place: &SourceAddress,
     fates: &BTreeMap<Url, Fate>,
     id: &dyn Fn(&Url) -> Option<String>,
 ) -> io::Result<()> {
@@ -41,7 +41,7 @@ pub(super) fn rewrite(
 /// Writes a record into `text` if something in it changes.
 fn rewrite_line(
     line: &str,
-    place: &Place,
+    place: &SourceAddress,
     fates: &BTreeMap<Url, Fate>,
     id: &dyn Fn(&Url) -> Option<String>,
     tape: &mut Tape,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 
-use crate::http::console::shown::place::Place;
+use crate::http::console::shown::tenant::Tenant;
 use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::lake::scan::ScanReport;
@@ -49,7 +49,7 @@ impl Drop for Waiting {
 /// Plans a view over the records of a place.
 pub(super) async fn planned(
     service: &Arc<Service>,
-    place: &Place,
+    place: &Tenant,
     view: Arc<View>,
     limit: Option<usize>,
 ) -> Result<Run, Error> {
@@ -64,7 +64,7 @@ pub(super) async fn planned(
 /// The first rows.
 pub(super) async fn preview(
     service: &Arc<Service>,
-    place: &Place,
+    place: &Tenant,
     view: Arc<View>,
     limit: usize,
 ) -> Result<Preview, Error> {

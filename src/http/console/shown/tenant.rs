@@ -16,7 +16,7 @@ const LONGEST: usize = 200;
 
 /// Whose records are shown.
 #[derive(Clone, Debug)]
-pub(in crate::http::console) struct Place {
+pub(in crate::http::console) struct Tenant {
     /// Live or test records.
     pub(in crate::http::console) mode: Mode,
     /// Whose they are.
@@ -25,17 +25,17 @@ pub(in crate::http::console) struct Place {
     pub(in crate::http::console) path: String,
 }
 
-impl Default for Place {
-    fn default() -> Place {
-        Place::of(Mode::Live, LOCAL_APPLICATION)
+impl Default for Tenant {
+    fn default() -> Tenant {
+        Tenant::of(Mode::Live, LOCAL_APPLICATION)
     }
 }
 
-impl Place {
+impl Tenant {
     /// The records of an application.
-    pub(in crate::http::console) fn of(mode: Mode, application: &str) -> Place {
+    pub(in crate::http::console) fn of(mode: Mode, application: &str) -> Tenant {
         let encoded = utf8_percent_encode(application, NON_ALPHANUMERIC);
-        Place {
+        Tenant {
             path: format!("{}/{encoded}", mode.schema()),
             mode,
             application: application.into(),
@@ -43,7 +43,7 @@ impl Place {
     }
 
     /// As a path names it.
-    pub(in crate::http::console) fn parse(mode: &str, application: &str) -> Result<Place, Error> {
+    pub(in crate::http::console) fn parse(mode: &str, application: &str) -> Result<Tenant, Error> {
         let mode = match mode {
             "live" => Mode::Live,
             "test" => Mode::Test,
@@ -52,7 +52,7 @@ impl Place {
         if application.is_empty() || application.len() > LONGEST {
             return Err(Error::Unknown("no application has such an id".to_owned()));
         }
-        Ok(Place::of(mode, application))
+        Ok(Tenant::of(mode, application))
     }
 
     /// In words.
@@ -87,11 +87,11 @@ mod tests {
 
     #[test]
     fn a_place_is_what_its_path_names() {
-        let place = Place::parse("test", "my/app x").unwrap();
+        let place = Tenant::parse("test", "my/app x").unwrap();
         assert_eq!(place.path, "test/my%2Fapp%20x");
         assert_eq!((place.mode, &*place.scope().application), (Mode::Test, "my/app x"));
         assert!(place.scope().patient.is_none());
-        assert!(Place::parse("all", "local").is_err());
-        assert!(Place::parse("live", "").is_err());
+        assert!(Tenant::parse("all", "local").is_err());
+        assert!(Tenant::parse("live", "").is_err());
     }
 }

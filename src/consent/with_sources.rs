@@ -262,7 +262,7 @@ fn labels(text: &str) -> Vec<String> {
 
 impl Store {
     /// How things stand with the consent of this id.
-    pub fn standing(&self, consent: &str) -> Result<Option<ConsentWithSources>, Error> {
+    pub fn full_consent(&self, consent: &str) -> Result<Option<ConsentWithSources>, Error> {
         self.read(|connection| match Consent::get(connection, consent)? {
             Some(consent) => ConsentWithSources::of(connection, consent).map(Some),
             None => Ok(None),
@@ -271,7 +271,7 @@ impl Store {
 
     /// How things stand with the consent by which a sync brought a Patient; `None` of imported ones and of who is not
     /// known.
-    pub fn standing_of_patient(
+    pub fn full_consent_of_patient(
         &self,
         application: &str,
         mode: Mode,
@@ -302,9 +302,9 @@ impl Store {
 
     /// What of the lake is one Patient's: what the syncs of their consent brought, or what was imported.
     pub fn scope_of_patient(&self, lake: &Lake, application: &str, mode: Mode, patient: &str) -> Result<Scope, Error> {
-        let known = self.standing_of_patient(application, mode, patient)?;
+        let known = self.full_consent_of_patient(application, mode, patient)?;
         let mut scope = match &known {
-            Some(standing) => standing.scope(lake, None),
+            Some(full_consent) => full_consent.scope(lake, None),
             None => return Ok(Scope::of_patient(lake, application, mode, patient)),
         };
         if let Some(person) = &mut scope.patient {

@@ -23,17 +23,17 @@ const ID: &str = "%Y%m%dT%H%M%S%.3fZ";
 
 /// An open folder of backups.
 #[derive(Debug)]
-pub struct Place {
+pub struct BackupFolder {
     root: PathBuf,
     /// `None` where the folder is on a medium that cannot be written to.
     _lock: Option<File>,
 }
 
-impl Place {
+impl BackupFolder {
     /// Opens a folder to add to it; makes it where it is not there.
-    pub(super) fn open_or_create(root: &Path) -> Result<Place, BackupError> {
+    pub(super) fn open_or_create(root: &Path) -> Result<BackupFolder, BackupError> {
         let root = std::path::absolute(root).map_err(BackupError::io("find", root))?;
-        let place = Place { root, _lock: None };
+        let place = BackupFolder { root, _lock: None };
         let is_filled = match std::fs::read_dir(&place.root) {
             Ok(mut entries) => entries.next().is_some(),
             Err(error) if error.kind() == ErrorKind::NotFound => false,
@@ -56,7 +56,7 @@ impl Place {
             Err(TryLockError::WouldBlock) => return Err(BackupError::Busy(place.root)),
             Err(TryLockError::Error(error)) => return Err(BackupError::io("lock", &path)(error)),
         }
-        let place = Place {
+        let place = BackupFolder {
             _lock: Some(lock),
             ..place
         };
@@ -65,9 +65,9 @@ impl Place {
     }
 
     /// Opens a folder to read it. Others may read it as well.
-    pub fn open(root: &Path) -> Result<Place, BackupError> {
+    pub fn open(root: &Path) -> Result<BackupFolder, BackupError> {
         let root = std::path::absolute(root).map_err(BackupError::io("find", root))?;
-        let mut place = Place { root, _lock: None };
+        let mut place = BackupFolder { root, _lock: None };
         if !place.snapshots().is_dir() {
             return Err(BackupError::Folder {
                 path: place.root,

@@ -174,7 +174,7 @@ const ATTACHMENTS: Covered = (
 );
 
 /// Where the catalog stands now.
-pub(in crate::lake) fn standing(connection: &Connection) -> Result<CatalogState, LakeError> {
+pub(in crate::lake) fn state(connection: &Connection) -> Result<CatalogState, LakeError> {
     Ok(CatalogState {
         newest: head(connection)?.snapshot,
         erasures: epoch(connection)?,
