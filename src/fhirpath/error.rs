@@ -269,7 +269,7 @@ impl FhirPathError {
         }
     }
 
-    /// What was probably meant by a name that is not known, as the end of a sentence; empty where nothing is near.
+    /// A suggestion for an unknown name, as the end of a sentence. Empty if no name is similar.
     pub fn meant(&self) -> String {
         match self {
             FhirPathError::UnknownElement { name, ty, .. } => {
@@ -282,7 +282,7 @@ impl FhirPathError {
         }
     }
 
-    /// Whether evaluating it is too much for what it is evaluated on, so that the same again ends alike.
+    /// Whether the evaluation exceeds its bounds, so that repeating it fails in the same way.
     pub fn is_too_costly(&self) -> bool {
         matches!(
             self,

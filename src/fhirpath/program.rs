@@ -112,7 +112,7 @@ impl Program {
         &self.inner.json_names
     }
 
-    /// The types that its result may have, none twice; none at all where it is empty whatever the data.
+    /// The types that its result may have, each once. Empty if the result is empty for any data.
     pub fn output_types(&self) -> Vec<ItemType> {
         let mut types: Vec<ItemType> = self.inner.shape.sources.iter().map(|source| source.ty).collect();
         types.sort_unstable();

@@ -14,7 +14,7 @@ use super::view::View;
 use crate::lake::scan::Predicate;
 use crate::terminology::Terminology;
 
-/// A view as it was defined.
+/// A view with its written definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenView {
     /// The ViewDefinition, as JSON.
@@ -28,7 +28,7 @@ pub struct WrittenView {
 /// A predicate of a plan of views.
 #[derive(Debug)]
 pub enum WrittenPredicate {
-    /// What any of these views' `where` keeps.
+    /// The `where` of any of these views.
     Where(Vec<WrittenView>),
     /// What a filter over a view's columns says of resources.
     Sought(WrittenView, Box<Expr>),
@@ -57,7 +57,7 @@ impl View {
     }
 }
 
-/// A predicate that views have made; `None` for those of others.
+/// The predicate of a view. `None` for other predicates.
 pub fn write_predicate(predicate: &dyn Predicate) -> Option<WrittenPredicate> {
     let predicate = predicate as &dyn Any;
     if let Some(of_views) = predicate.downcast_ref::<Where>() {

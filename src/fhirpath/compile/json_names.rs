@@ -1,5 +1,5 @@
-//! JSON's names where FHIRPath has others: `valueCoding` for `value.ofType(Coding)`, `resourceType` for the type of a
-//! resource. Decides what they mean, what FHIRPath's form is, and which type is left by a criterion on `resourceType`.
+//! JSON names that FHIRPath spells differently: `valueCoding` for `value.ofType(Coding)`, `resourceType` for the type
+//! of a resource. Decides what they mean, what FHIRPath's form is, and which type a criterion on `resourceType` leaves.
 
 use super::Compiler;
 use super::steps::concrete;

@@ -1,5 +1,5 @@
-//! An expression with what is known of each of its parts before any data is seen: what its items may be, whether there
-//! may be several, and the columns they lie in.
+//! An expression with the static results of each part: the possible types of its items, whether there may be several,
+//! and their columns.
 
 use std::fmt;
 
@@ -18,13 +18,13 @@ use std::sync::Arc;
 pub struct Part {
     /// The element, function, operator or literal.
     pub name: String,
-    /// What its items may be; `None` for what is no expression, such as the name of a type.
+    /// The possible types of its items. `None` if it is no expression, such as the name of a type.
     pub types: Option<Vec<ItemType>>,
     /// Whether there may be several.
     pub many: bool,
     /// The columns that its items lie in, from the root of the table.
     pub columns: Vec<String>,
-    /// What it is made of: what stands before the dot, then arguments or operands.
+    /// Its parts: the input before the dot, then arguments or operands.
     pub parts: Vec<Part>,
 }
 

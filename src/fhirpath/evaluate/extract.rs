@@ -1,5 +1,5 @@
-//! Results as plain Arrow arrays, one slot per row: what a table's columns are made of. Each takes the first item of a
-//! row; a row without an item, or whose item is of another kind, is null.
+//! Results as plain Arrow arrays with one slot per row, for the columns of tables. A slot has the first item of its
+//! row. It is null if the row has no item, or one of another kind.
 
 use arrow::array::{ArrayRef, BooleanArray, Int32Array, StringArray, StringBuilder, UInt32Array};
 

@@ -1,8 +1,8 @@
-//! Runs a resolved program over the rows of a focus. Each node yields a whole column of results; a criterion (`where`,
-//! `select`, `all`, ...) is evaluated in a frame of its own whose rows are the items it is asked about.
+//! Runs a resolved program over the rows of a focus. Each node yields a whole column of results. A criterion (`where`,
+//! `select`, `all`, ...) runs in its own frame, whose rows are the items that it tests.
 //!
-//! Invariant: an error belongs to a row and counts only where the row's result is used: `iif`, `and`, `or` and
-//! `implies` drop the errors of a branch in rows that do not take it.
+//! Invariant: an error belongs to a row and counts only if the row's result is used. `iif`, `and`, `or` and `implies`
+//! drop the errors of a branch in rows that do not take it.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -304,7 +304,7 @@ impl<'a> Frame<'a> {
         &self.focus.work
     }
 
-    /// Evaluates a node with the items of `over`, whose rows are this frame's, as rows.
+    /// Evaluates a node with the items of `over` as rows. The rows of `over` are this frame's rows.
     pub(in crate::fhirpath) fn within<T>(
         &self,
         over: &Collection,
@@ -417,7 +417,7 @@ impl<'a> Frame<'a> {
         *self.focus.clock.get_or_init(Utc::now)
     }
 
-    /// The row of the focus that each row lies in; `None` where they are the same.
+    /// The row of the focus for each row. `None` if they are the same.
     fn focus_rows(&self) -> Option<Vec<u32>> {
         let (outer, offsets) = self.outer?;
         let parents = offsets.parents();
@@ -516,7 +516,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// For rows that are the items of others: what those have.
+/// Rows of an inner frame are items of outer rows: repeats the outer row's collection for each of its items.
 fn spread(of: &Collection, offsets: &Offsets) -> Collection {
     if let Offsets::Each(_) = offsets {
         return of.clone();

@@ -54,7 +54,7 @@ impl Invocation<'_> {
 }
 
 impl Invocation<'_> {
-    /// The argument as one integer per row; `None` where there is none.
+    /// The argument as one integer per row. `None` without a value.
     pub(in crate::fhirpath) fn integers(&self, argument: usize) -> Result<Vec<Option<i32>>, FhirPathError> {
         let value = self.value(argument)?;
         let of = |row: usize| {
@@ -98,7 +98,7 @@ impl Invocation<'_> {
 pub(in crate::fhirpath) type RowResult<T> = Result<Option<T>, String>;
 
 impl Invocation<'_> {
-    /// For functions of a single item: what they make of each row's.
+    /// For functions of a single item: applies `of` to the item of each row.
     pub(in crate::fhirpath) fn map(
         &self,
         mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<Computed>,
@@ -142,7 +142,7 @@ impl Invocation<'_> {
         items.scalar(item)
     }
 
-    /// The single text of a row of an argument; a problem is noted if it is none.
+    /// The single text of a row of an argument. A fault is noted if it is something else.
     pub(in crate::fhirpath) fn text<'c>(&self, argument: &'c Collection, row: usize) -> Option<&'c str> {
         match self.scalar(argument, row)? {
             Scalar::Text(text) => Some(text),

@@ -1,5 +1,5 @@
-//! Where items come from: the column that each column was entered from, up to the batch. It answers which resource an
-//! item lies in, for `%resource`, `%rootResource` and references to resources beside it.
+//! The lineage of items: for each column the column that it was entered from, up to the batch. It finds the resource of
+//! an item, for `%resource`, `%rootResource` and references to neighbouring resources.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::fhir::facts;
 pub(in crate::fhirpath) struct Above {
     pub(in crate::fhirpath) column: Arc<Column>,
     way: Way,
-    /// What a slot's number lacks to what `way` counts: the column may have been sliced.
+    /// The offset between a slot's number and the indices in `way`: the column may have been sliced.
     shift: usize,
 }
 
@@ -120,7 +120,7 @@ impl Items {
         }
     }
 
-    /// The resource that an item lies in, itself if it is one; `None` for computed items.
+    /// The resource that contains an item, or the item itself if it is one. `None` for computed items.
     pub(in crate::fhirpath) fn resource(&self, item: usize) -> Option<ColumnSlot> {
         let place = ColumnSlot {
             column: self.column.clone(),
@@ -130,7 +130,7 @@ impl Items {
     }
 }
 
-/// Resources as items, each a row; where there is none, none. Rows of the batch are of type `root`.
+/// Resources as items, one row each; a row without a resource is empty. Rows of the batch have the type `root`.
 pub(in crate::fhirpath) fn resources(places: &[Option<ColumnSlot>], root: ItemType) -> Collection {
     let any = facts().lookup("Resource").map_or(root, ItemType::Fhir);
     let mut known: FxHashMap<usize, usize> = FxHashMap::default();

@@ -1,10 +1,10 @@
-//! Resources that lie in the batch as JSON text (`contained`, `Bundle.entry.resource`): which types they are of, and
-//! their columns once a step enters them.
+//! Resources that are JSON text in the batch (`contained`, `Bundle.entry.resource`): their types, and their columns
+//! once a step enters them.
 //!
-//! A text is parsed when its type is first asked for and shredded when a step that its type has is first taken into it.
-//! What was read is kept with the batch, so that further steps, and further programs on the same
-//! [`Focus`](super::super::Focus), find it. A text that is no JSON, of no type of R4, or that cannot be shredded is an
-//! item without children.
+//! A text is parsed when its type is first needed. It is shredded when a step that its type defines first enters it.
+//! The results are kept with the batch, for further steps and further programs on the same
+//! [`Focus`](super::super::Focus). A text that is not JSON, has no R4 type, or cannot be shredded is an item without
+//! children.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,7 +28,7 @@ pub(in crate::fhirpath) struct Openings {
     columns: Mutex<Vec<(Key, Arc<Mutex<Opening>>)>>,
 }
 
-/// A text column is known by where its texts lie, which stays as long as it is held.
+/// A text column is identified by the address of its texts, which does not change while it is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
     offsets: usize,
@@ -61,7 +61,7 @@ enum Slot {
     Read(Option<TypeId>, Option<Box<str>>),
     /// Shredded: a row of a part.
     Open(TypeId, Option<Box<str>>, u32, u32),
-    /// Of a type that was asked for, but not to be had in columns.
+    /// Of a requested type, but it cannot be shredded.
     Shut(TypeId, Option<Box<str>>),
 }
 
@@ -107,7 +107,7 @@ impl Items {
         opening
     }
 
-    /// The same items, each a row, by the types that their JSON says; what R4 does not define stays a Resource.
+    /// The same items, one row each, by the type in their JSON. A type that R4 does not define stays a Resource.
     pub(in crate::fhirpath) fn told_apart(&self) -> Collection {
         let (Values::Json(texts), true) = (&self.column.values, self.ty.is_any_resource()) else {
             return Collection::each(self.clone());
@@ -219,7 +219,7 @@ impl Part {
 }
 
 impl Opening {
-    /// Reads the types of these items and shreds those of wanted types, unless it was done before.
+    /// Reads the types of these items and shreds those of wanted types, unless that was done before.
     fn read(&mut self, items: &Items, wanted: &dyn Fn(TypeId) -> bool) {
         let mut tape = Tape::new();
         let mut making: FxHashMap<TypeId, Making> = FxHashMap::default();
@@ -286,8 +286,8 @@ impl Making {
         }
     }
 
-    /// Adds a resource and gives its place; `None` if it cannot be had in columns. Whether it can does not depend on
-    /// the resources before it: one for which these leave no room begins a part of its own.
+    /// Adds a resource and returns its place. `None` if it cannot be shredded. That does not depend on earlier
+    /// resources: if they leave no room, the resource begins a new part.
     fn push(&mut self, root: Value<'_>, slot: usize, parts: &mut Vec<Option<Part>>) -> Option<(u32, u32)> {
         let id = root.get_str("id");
         let system = SystemValues::outside(id.as_deref().unwrap_or_default(), "");

@@ -1,9 +1,9 @@
-//! How much work an evaluation may cost. Work is counted in items handled, bytes of text looked through and nodes run,
-//! never in time, so that the same expression over the same data ends alike on every machine.
+//! Bounds the work of an evaluation. Work counts handled items, searched bytes of text and evaluated nodes, never time.
+//! So an expression over the same data ends the same way on every machine.
 //!
-//! The data account for work themselves: so much for each row, and for each value that the batch holds. What goes
-//! beyond comes out of a budget that all batches of a run share. Honest expressions stay within what their data account
-//! for or need little more; one that multiplies its items spends the budget, and ends.
+//! The data allow a certain amount of work: so much per row and per value of the batch. Work beyond that comes out of a
+//! budget that all batches of a run share. Honest expressions need little of the budget. An expression that multiplies
+//! its items exhausts it and fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,7 +33,7 @@ const BYTES_PER_VALUE: u64 = 8;
 /// Most columns of a complex item that are counted when it is compared.
 const MAX_WEIGHT: usize = 256;
 
-/// What the batches of a run may cost together beyond what their data account for; clones share it.
+/// The shared budget of all batches of a run, beyond the work that their data allow. Clones share it.
 #[derive(Clone, Debug)]
 pub struct WorkBudget(Arc<AtomicU64>);
 

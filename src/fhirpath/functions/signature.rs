@@ -1,4 +1,5 @@
-//! What a function is: its parameters, what it reads of its input, what it yields, and how it runs.
+//! The definition of a function: its parameters, the part of its input that it reads, the types of its result, and how
+//! it runs.
 
 use std::fmt;
 
@@ -32,7 +33,7 @@ impl fmt::Debug for Function {
 pub(in crate::fhirpath) enum Parameter {
     /// A value, evaluated once per row and read.
     Value,
-    /// A collection whose items may end in the result; evaluated once per row.
+    /// A collection whose items may be part of the result. Evaluated once per row.
     Items,
     /// An expression over each item of the input, with its result read as a truth value or not at all.
     Each,
@@ -51,7 +52,7 @@ pub(in crate::fhirpath) enum Parameter {
 /// What is read of items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fhirpath) enum Need {
-    /// Nothing; what becomes of the result decides.
+    /// Nothing. The use of the result decides what is read.
     Nothing,
     /// How many there are.
     Presence,

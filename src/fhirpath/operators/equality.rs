@@ -45,7 +45,7 @@ pub(in crate::fhirpath) fn equal(left: &Collection, right: &Collection) -> Truth
     })
 }
 
-/// The usual case: text of which there is at most one per row against one literal.
+/// The usual case: at most one text per row against one literal.
 fn text_to_constant(left: &Collection, right: &Collection) -> Option<Truth> {
     let (Body::One(items), Body::One(constant)) = (&left.body, &right.body) else {
         return None;

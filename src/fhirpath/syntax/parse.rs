@@ -1,5 +1,5 @@
-//! Text to syntax tree. `grammar/fhirpath.pest` splits the text; this file gives operators their precedence, undoes
-//! escapes and bounds the tree's height, so that no later recursion over it can exhaust the stack. It knows no types.
+//! Text to syntax tree. `grammar/fhirpath.pest` splits the text. This file applies operator precedence, undoes escapes
+//! and bounds the tree's height, so that no recursion over it can exhaust the stack. It knows no types.
 
 use pest::Parser as _;
 use pest::iterators::Pair;
@@ -113,7 +113,8 @@ impl<'a> Builder<'a> {
         self.climb(&mut tokens.into_iter().peekable(), 0)
     }
 
-    /// Precedence climbing: takes operators that bind at least as tightly as `min_precedence`; all associate to the left.
+    /// Precedence climbing: takes operators that bind at least as tightly as `min_precedence`. All operators associate
+    /// to the left.
     fn climb(&self, tokens: &mut Tokens, min_precedence: u8) -> Result<Expr, FhirPathError> {
         let mut left = match tokens.next() {
             Some(Token::Operand(operand)) => operand,

@@ -96,7 +96,7 @@ impl Items {
         self.len == 0
     }
 
-    /// The column that the items lie in; item `i` is its slot [`Items::slot`]`(i)`. It may hold more than the items.
+    /// The column of the items; item `i` is its slot [`Items::slot`]`(i)`. It may hold other slots too.
     pub fn values(&self) -> &Values {
         &self.column.values
     }

@@ -146,7 +146,7 @@ impl Number {
         })
     }
 
-    /// Rounded half away from zero to so many digits after the point; digits are never added.
+    /// Rounds half away from zero to this many digits after the point. Never adds digits.
     pub(in crate::fhirpath) fn rounded(self, scale: u32) -> Number {
         if self.scale <= scale {
             return self;

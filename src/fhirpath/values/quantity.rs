@@ -1,5 +1,5 @@
-//! Quantities: FHIR's (`Quantity` elements and the types that specialize it) and FHIRPath's own, compared and computed
-//! with in common units. What UCUM's units are, `units` says; this file adds the calendar's.
+//! Quantities: FHIR's (`Quantity` elements and its specializations) and FHIRPath's own. They are compared and computed
+//! in common units. `units` knows UCUM's units; this file adds the calendar's.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -158,7 +158,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// As a value of its own; `None` for complex items and numbers that cannot be computed with.
+    /// An owned copy of the value. `None` for complex items and for numbers too large to compute with.
     pub(in crate::fhirpath) fn computed(self) -> Option<Computed> {
         Some(match self {
             Scalar::Boolean(value) => Computed::Boolean(value),

@@ -200,7 +200,7 @@ mod tests {
         assert!(open(&path).is_err());
         std::fs::write(&path, b"").unwrap();
         assert!(open(&path).is_err());
-        // What lies in another piece does not keep anybody from this one.
+        // Damage in another piece does not affect this one.
         let mut damaged = whole.clone();
         damaged[BLOCK] ^= 1;
         std::fs::write(&path, &damaged).unwrap();

@@ -110,7 +110,7 @@ pub(super) struct PieceWriter {
 }
 
 impl PieceWriter {
-    /// Makes the file, or empties the one that is there.
+    /// Creates the file, or empties an existing one.
     pub(super) fn create(path: &Path, key: &FileKey) -> io::Result<PieceWriter> {
         let cipher = Cipher::new(key)?;
         let file = private::options().write(true).create(true).truncate(true).open(path)?;
@@ -158,11 +158,11 @@ impl PieceWriter {
     }
 }
 
-/// Puts the trailer behind the pieces of a file; gives the file's length.
+/// Writes the trailer after the pieces of a file. Returns the file's length.
 pub(super) fn append_sealed_trailer(path: &Path, trailer: &Trailer, key: &FileKey) -> io::Result<u64> {
     let pieces = sealed_length(trailer.bytes).ok_or_else(damaged)?;
     let mut file = private::options().append(true).open(path)?;
-    // What stands behind the pieces is of an attempt before.
+    // An earlier attempt may have left bytes after the pieces.
     file.set_len(HEAD + pieces)?;
     // Texts and numbers always become JSON.
     let text = serde_json::to_vec(trailer).unwrap_or_default();
@@ -175,8 +175,8 @@ pub(super) fn append_sealed_trailer(path: &Path, trailer: &Trailer, key: &FileKe
     Ok(HEAD + pieces + u64::from(length) + TAIL)
 }
 
-/// Seals the bytes of a file into another one, and says at its end what they are. `trailer` has their length and
-/// SHA-256, which are held against what is read. Gives the new file's length.
+/// Seals the bytes of a file into another file and ends it with the trailer. Compares what it reads with the length and
+/// SHA-256 in `trailer`. Returns the new file's length.
 pub(super) fn seal_file(from: &Path, to: &Path, trailer: &Trailer, key: &FileKey) -> io::Result<u64> {
     let mut from = BufReader::with_capacity(BLOCK, File::open(from)?).take(trailer.bytes);
     let mut writer = PieceWriter::create(to, key)?;
@@ -394,7 +394,7 @@ mod tests {
                 .and_then(|content| content.verify(&(0..content.bytes())));
             assert!(sound.is_err(), "{at}");
         }
-        // What lies in another piece does not keep anybody from this one.
+        // Damage in another piece does not affect this one.
         let mut changed = whole.clone();
         changed[second + 20] ^= 1;
         std::fs::write(scene.path("x"), &changed).unwrap();
@@ -423,7 +423,7 @@ mod tests {
             std::fs::write(scene.path("x"), &whole[..end]).unwrap();
             assert!(scene.open("x").is_err(), "{end}");
         }
-        // Without its last piece, behind which the same trailer stands.
+        // The last piece is cut off; the same trailer follows the others.
         let shorter = [&whole[..24 + 2 * piece], &whole[24 + 3 * piece..]].concat();
         std::fs::write(scene.path("x"), shorter).unwrap();
         assert!(scene.open("x").is_err());
@@ -465,7 +465,7 @@ mod tests {
     #[test]
     fn a_file_goes_with_its_key() {
         let scene = Scene::new();
-        // As long as somebody holds a key it is found.
+        // A key can be found as long as somebody holds it.
         let id = scene.stored("x", b"about Ann").id();
         scene.open("x").unwrap();
         scene.keys.destroy(&[id]).unwrap();

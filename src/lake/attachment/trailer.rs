@@ -1,6 +1,6 @@
-//! What stands behind an attachment's bytes: the checksums of their pieces, and whose they are, so that a catalog can
-//! be made anew from the files and an erasure knows its files where no catalog names them. A sealed attachment has it
-//! encrypted ([`super::sealed`]).
+//! The trailer of an attachment file: the checksums of its pieces, and its owner. With it a new catalog can be made
+//! from the files, and an erasure finds its files even if no catalog names them. A sealed attachment has an encrypted
+//! trailer ([`super::sealed`]).
 
 use std::fs::File;
 use std::io;
@@ -38,7 +38,7 @@ pub(in crate::lake) struct Trailer {
     /// Hexadecimal digits.
     pub(in crate::lake) sha256: String,
     pub(in crate::lake) sha1: String,
-    /// By what a sync knows that it need not be fetched again.
+    /// Tells the next sync that it need not fetch the attachment again.
     pub(in crate::lake) origin: String,
     /// The time of the snapshot that it began with, in microseconds since 1970.
     pub(in crate::lake) time: i64,

@@ -19,8 +19,8 @@ const DUCKLAKE_VERSION: &str = "1.0";
 /// The metadata key under which the version of the files' columns stands.
 pub(super) const LAYOUT_KEY: &str = "tabularium_layout_version";
 
-/// All tables that the DuckLake 1.0 specification lists, as it lists them; but primary keys are SQLite's own row ids,
-/// which saves an index, and two partial indexes find what has ended.
+/// All tables of the DuckLake 1.0 specification. They differ in two points: primary keys are SQLite's row ids, which
+/// saves an index, and two partial indexes find ended rows.
 const TABLES: &str = r#"
 CREATE TABLE ducklake_column (column_id BIGINT, begin_snapshot BIGINT, end_snapshot BIGINT, table_id BIGINT, column_order BIGINT, column_name VARCHAR, column_type VARCHAR, initial_default VARCHAR, default_value VARCHAR, nulls_allowed BOOLEAN, parent_column BIGINT, default_value_type VARCHAR, default_value_dialect VARCHAR);
 CREATE TABLE ducklake_column_mapping (mapping_id BIGINT, table_id BIGINT, "type" VARCHAR);

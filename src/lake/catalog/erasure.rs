@@ -88,7 +88,7 @@ pub(in crate::lake) fn epoch(connection: &Connection) -> Result<u64, LakeError> 
     found.map_or(Ok(0), number)
 }
 
-/// The erasures as they stand.
+/// The recorded erasures and the epoch.
 pub(super) fn erasures(connection: &Connection) -> Result<Erasures, LakeError> {
     let epoch = epoch(connection)?;
     let mut pending = Vec::new();
@@ -258,14 +258,14 @@ pub(in crate::lake) fn exchange(
     Ok(counts)
 }
 
-/// Folds the write-ahead log into the catalog and empties it, so that no older page of the catalog is left. `false`
-/// while somebody who reads holds that up.
+/// Moves the write-ahead log into the catalog's file and empties it, so that no older page of the catalog remains.
+/// Returns `false` while a reader prevents it.
 pub(in crate::lake) fn empty_log(connection: &Connection) -> Result<bool, LakeError> {
     let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     Ok(busy == 0)
 }
 
-/// Puts new files in the places of old ones, in all snapshots; gives the newest of these.
+/// Replaces files by new ones in all snapshots. Returns the newest of these snapshots.
 pub(super) fn exchange_files(transaction: &Connection, exchanges: &[&Exchange<'_>]) -> Result<Head, LakeError> {
     let head = head(transaction)?;
     let mut next_file_id = head.next_file_id;
@@ -343,9 +343,9 @@ fn exchange_file(transaction: &Connection, exchange: &Exchange<'_>, next_file_id
     Ok(())
 }
 
-/// The bound under which a rewritten file is filed. A table's files stand in the order of their least owners, and page
-/// links go by that order: so where the least owner was erased, the bound becomes one that keeps the file's place and
-/// tells of others only.
+/// The lower bound to record for a rewritten file. Files of a table are ordered by their lowest owner, and page links
+/// rely on that order. If the lowest owner was erased, the new bound keeps the file's position and reveals only other
+/// owners.
 fn least_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &WrittenFile) -> Result<i64, LakeError> {
     let left = *written.owners.start();
     let before: Option<i64> = transaction

@@ -1,5 +1,5 @@
-//! What erasures have done, in the catalog until whoever asked takes it, so that a process which is killed loses none
-//! of it; and the search of the catalog itself.
+//! Evidence of finished erasures. It stays in the catalog until the caller takes it, so a killed process loses none of
+//! it. This file also searches the catalog itself for erased ids.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, TransactionBehavior, params};
@@ -12,7 +12,8 @@ use crate::lake::error::LakeError;
 const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS tabularium_evidence (evidence_id INTEGER PRIMARY KEY, subject VARCHAR NOT NULL, snapshot BIGINT NOT NULL, erasures BIGINT NOT NULL, entry VARCHAR NOT NULL)";
 
-/// How many texts of the catalog were looked at, and in how many of them ids stand, by whose they are.
+/// The number of texts of the catalog that were searched, and for each subject the number of texts that have one of its
+/// ids.
 #[derive(Debug, Default)]
 pub(in crate::lake) struct FoundInTexts {
     pub(in crate::lake) values: u64,
@@ -114,7 +115,7 @@ pub(in crate::lake) fn all_entries(connection: &Connection) -> Result<Vec<KeptEv
     Ok(kept.collect::<Result<_, _>>()?)
 }
 
-/// Has a new catalog keep what an earlier one had kept.
+/// Copies the kept evidence of an earlier catalog into a new one.
 pub(in crate::lake) fn put_entries(connection: &mut Connection, kept: &[KeptEvidence]) -> Result<(), LakeError> {
     if kept.is_empty() {
         return Ok(());

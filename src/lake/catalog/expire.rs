@@ -1,5 +1,5 @@
-//! Letting go of old snapshots and of the files that only they reach, as DuckLake's expiry does: the rows go in one
-//! transaction that also schedules the files for deletion; then the files go; then the schedule.
+//! Removes old snapshots and the files that only they need, as DuckLake's expiry does. One transaction removes the rows
+//! and schedules the files for deletion. Then the files are deleted, and then the schedule.
 
 use std::path::{Component, PathBuf};
 

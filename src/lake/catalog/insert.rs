@@ -234,13 +234,13 @@ fn insert_files(
     Ok(next_row_id)
 }
 
-/// What stands in `encryption_key`, where DuckLake has a key: the key's id alone.
+/// The value of DuckLake's `encryption_key`: the key's id, never the key.
 pub(super) fn key_id(key: Option<&FileKey>) -> Option<String> {
     key.map(|key| key.id().to_string())
 }
 
-/// What the catalog knows of a data file's values. Of a sealed one it is what the program goes by, and nothing that
-/// tells of records.
+/// The statistics that the catalog has of a data file. For a sealed file they hold only what this program needs, and
+/// nothing that reveals records.
 pub(super) fn write_statistics(
     transaction: &Connection,
     table: u64,

@@ -10,10 +10,9 @@ use super::load::head;
 use crate::lake::attachment::TABLE;
 use crate::lake::error::LakeError;
 
-/// Every file that a row of the catalog names, of whatever snapshot, below `data`, with the size that is recorded.
+/// Every file that a row of the catalog names in any snapshot, with its path below `data` and its recorded size.
 ///
-/// A row whose path is none, or that names the file of another row, is an error: nobody can tell then which files are
-/// the lake's.
+/// An invalid path, or one that another row has too, is an error: then nobody can tell which files belong to the lake.
 pub(in crate::lake) fn named(connection: &Connection, data: &Path) -> Result<FxHashMap<PathBuf, u64>, LakeError> {
     let mut found = FxHashMap::default();
     for (table, id) in FILES {
@@ -66,7 +65,7 @@ fn entry(row: &Row<'_>, data: &Path) -> Option<(PathBuf, u64)> {
     Some((path, row.get(4).ok()?))
 }
 
-/// What SQL alone finds wrong in the rows about files; each query gives the number of such rows.
+/// Faults in the rows about files that SQL alone can find. Each query returns the number of faulty rows.
 const CONTRADICTIONS: [(&str, &str); 9] = [
     (
         "files of a table that is not there",

@@ -1,6 +1,6 @@
-//! What the catalog knows of values: bounds of `owner`, `version` and `last_updated`, and for every other top-level
-//! column only whether it has nulls. Bounds of other columns would keep personal data after an erasure; leaf statistics
-//! stand in the files' footers.
+//! Statistics in the catalog: bounds of `owner`, `version` and `last_updated`, and for every other top-level column
+//! only whether it has nulls. Bounds of other columns would keep personal data after an erasure. Statistics of leaves
+//! are in the files' footers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -146,8 +146,7 @@ pub(in crate::lake) fn mend(connection: &mut Connection) -> Result<(), LakeError
     Ok(())
 }
 
-/// Tables of which the catalog says something else than follows from what it says of their files, a clause each.
-/// Changes nothing.
+/// The tables whose statistics in the catalog differ from those of their files, one clause each. Changes nothing.
 pub(in crate::lake) fn wrong_statistics(connection: &Connection) -> Result<Vec<String>, LakeError> {
     let mut copy = Connection::open_in_memory()?;
     backup::Backup::new(connection, &mut copy)?.run_to_completion(i32::MAX, PAUSE, None)?;
@@ -160,7 +159,7 @@ pub(in crate::lake) fn wrong_statistics(connection: &Connection) -> Result<Vec<S
         .collect())
 }
 
-/// What is said of each table: rows and bytes, then of each column whether it has nulls, and its bounds.
+/// The statistics of each table: rows and bytes, and for each column its bounds and whether it has nulls.
 fn of_tables(connection: &Connection) -> Result<BTreeMap<String, String>, LakeError> {
     let mut statement = connection.prepare(
         "SELECT p.schema_name || '.' || t.table_name,
@@ -175,7 +174,7 @@ fn of_tables(connection: &Connection) -> Result<BTreeMap<String, String>, LakeEr
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Forgets what is said of columns that a sealed lake says nothing of.
+/// Removes statistics of columns that a sealed lake must not have.
 pub(super) fn reduce(transaction: &Connection) -> Result<(), LakeError> {
     transaction.execute(
         "DELETE FROM ducklake_table_column_stats AS s WHERE NOT EXISTS
@@ -204,11 +203,11 @@ pub(super) fn complete(transaction: &Connection) -> Result<(), LakeError> {
     Ok(())
 }
 
-/// Works the statistics of one table, or of all, out anew from those of its files, and writes what differs.
+/// Computes the statistics of one table, or of all, from those of their files, and writes the differences.
 ///
-/// Readers take `record_count` for all rows of the live files, deleted ones included, as DuckDB's writer counts them.
-/// Where it is the number of rows that are left they take the bounds for exact. So the bounds are those of the live
-/// files and of no others.
+/// Readers take `record_count` as the number of rows in all live files, including deleted rows, as DuckDB's writer
+/// counts. If it were the number of remaining rows, they would take the bounds as exact. So the bounds cover exactly
+/// the live files.
 pub(super) fn recompute(transaction: &Connection, table: Option<u64>) -> Result<(), LakeError> {
     for table in totals(transaction, table)? {
         transaction

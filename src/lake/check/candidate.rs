@@ -1,5 +1,5 @@
-//! A data file that may be taken into a new catalog: what it says of itself, and of every row what decides whether it
-//! is the newest of its resource.
+//! A data file that a new catalog may take: its own description, and for each row the values that decide whether it is
+//! the newest version of its resource.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -114,8 +114,8 @@ impl Candidate {
         found.map(|(_, row)| row.last_updated)
     }
 
-    /// Whether this is the file that an erasure has written `other` anew as: the same rows in the same places, but for
-    /// blank ones. What is blank here and not there was erased.
+    /// Whether this file is what an erasure made of `other`: the same rows at the same positions, except for blank
+    /// rows. A row that is blank only here was erased.
     pub(super) fn was_before(&self, other: &Candidate) -> bool {
         let pairs = || self.rows.iter().zip(&other.rows);
         self.rows.len() == other.rows.len()

@@ -152,8 +152,8 @@ fn id(root: &parquet::schema::types::TypePtr) -> Option<i32> {
     info.has_id().then(|| info.id())
 }
 
-/// In how many rows a top-level column is null, by the statistics of its row groups; `None` for one that is not a
-/// single leaf of one value a row, or without statistics.
+/// The number of rows in which a top-level column is null, from the statistics of its row groups. `None` without
+/// statistics, and for a column that is not a single leaf with one value per row.
 fn nulls(metadata: &ParquetMetaData, id: i32) -> Option<u64> {
     let schema = metadata.file_metadata().schema_descr();
     let is_it = |leaf: &parquet::schema::types::ColumnDescPtr| {

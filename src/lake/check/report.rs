@@ -26,8 +26,8 @@ pub struct Report {
     /// Whether the catalog's mark is there and nothing in it contradicts the catalog: files that the catalog does not
     /// name are then left by interrupted writers.
     pub is_as_marked: bool,
-    /// Whether somebody was writing meanwhile. Files that the catalog does not name were not looked for then: they may
-    /// be in the making.
+    /// Whether a writer was active during the check. Then files that the catalog does not name were not looked for: a
+    /// writer may be writing them.
     pub being_written: bool,
 }
 

@@ -52,8 +52,8 @@ impl WriteLock {
 
 impl Drop for WriteLock {
     fn drop(&mut self) {
-        // Emptied so that a later reader of the file is not misled, and the next holder knows that this one was not
-        // killed; the lock itself goes with the descriptor in any case.
+        // Emptied so that a later reader of the file is not misled, and the next holder knows that this process was not
+        // killed. Closing the descriptor releases the lock in any case.
         let _ = self.file.set_len(0);
         let _ = self.file.unlock();
     }

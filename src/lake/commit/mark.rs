@@ -1,10 +1,9 @@
-//! The mark beside the catalog, `DIR/catalog.mark`: where the catalog stood when the last writer left it. A catalog
-//! that stands before its mark is an older copy, and one that stands at its mark has the rows that the mark's digest is
-//! of.
+//! The mark beside the catalog, `DIR/catalog.mark`: the catalog's state when the last writer left it. A catalog below
+//! its mark is an older copy. A catalog at its mark has exactly the rows of the mark's digest.
 //!
-//! The mark is written after each commit: whoever is killed in between leaves a mark that is too low, which says less
-//! and never anything wrong. It also keeps what a lost catalog could not be made anew without: the owner key, and the
-//! erasures whose files may not all be gone.
+//! The mark is written after each commit. A process killed in between leaves a mark that is too low. Such a mark proves
+//! less, but nothing wrong. The mark also keeps what a new catalog needs if the old one is lost: the owner key, and the
+//! erasures whose files may remain.
 
 use std::io::Write;
 
@@ -27,7 +26,7 @@ pub(in crate::lake) struct Mark {
     newest_snapshot: u64,
     erasures: u64,
     oldest_snapshot: u64,
-    /// Of the catalog's rows, as hexadecimal digits; `None` where they were not written yet.
+    /// The digest of the catalog's rows, as hexadecimal digits. `None` before the first one was written.
     rows_digest: Option<String>,
     owner_key: String,
     /// Whether keys of a sealed lake are to be destroyed.
@@ -90,7 +89,7 @@ impl Mark {
         }
     }
 
-    /// The mark of the catalog as it is, with the digest of its rows. `before` is the mark that is there.
+    /// The mark for the catalog's present state, with the digest of its rows. `before` is the existing mark.
     pub(in crate::lake) fn take(
         connection: &rusqlite::Connection,
         digest: u64,
@@ -121,7 +120,7 @@ impl Mark {
         })
     }
 
-    /// The mark of a lake; `None` where there is none, or none that can be read: it says nothing then.
+    /// The mark of a lake. `None` if there is none or it cannot be read; then it proves nothing.
     pub(in crate::lake) fn read(folder: &Folder) -> Option<Mark> {
         let text = std::fs::read(folder.mark()).ok()?;
         serde_json::from_slice(&text).ok()
@@ -177,7 +176,7 @@ impl Mark {
         self.keys_to_destroy
     }
 
-    /// Of what kind the lake is if it is on its way to another one.
+    /// The kind of the lake while a conversion is under way.
     pub(in crate::lake) fn halfway(&self) -> Option<Kind> {
         let is_sealing = self.is_sealing?;
         Some(if is_sealing { Kind::Sealing } else { Kind::Unsealing })
@@ -188,7 +187,7 @@ impl Mark {
         OwnerKey::from_hex(&self.owner_key)
     }
 
-    /// Why the catalog cannot be the one that was marked, if the digest of its rows is this; `None` where it can.
+    /// The reason why this cannot be the marked catalog, given the digest of its rows. `None` if it can be.
     pub(in crate::lake) fn contradiction(
         &self,
         connection: &rusqlite::Connection,

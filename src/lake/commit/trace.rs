@@ -11,7 +11,7 @@ use super::super::owners::scope::Mode;
 use super::super::store::folder::Folder;
 use super::mark::Mark;
 
-/// All is looked at anew after this time, for what a disk or a hand has changed without a writer.
+/// After this time everything is checked again, to find changes that a disk or a person made without a writer.
 const CHECK_AFTER: Duration = Duration::from_secs(600);
 
 /// What a writer leaves, for the next one of the same process.
@@ -19,14 +19,14 @@ const CHECK_AFTER: Duration = Duration::from_secs(600);
 pub(in crate::lake) struct Trace {
     /// The catalog, its log and its mark, and the folders of the data files: one changes with each name in it.
     files: Vec<Option<FileTrace>>,
-    /// What the catalog's rows come to.
+    /// The digest of the catalog's rows.
     pub(in crate::lake) digest: u64,
     pub(in crate::lake) mark: Mark,
     /// When all was looked at.
     pub(in crate::lake) checked: Instant,
 }
 
-/// What the system says of a file, by which a change of it is noticed.
+/// File metadata that shows whether a file has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::lake) struct FileTrace {
     device: u64,
@@ -54,7 +54,7 @@ impl Trace {
 }
 
 impl FileTrace {
-    /// What is known of a file; `None` where there is none.
+    /// The metadata of a file. `None` if there is no file.
     pub(in crate::lake) fn of(path: &Path) -> Option<FileTrace> {
         let facts = std::fs::metadata(path).ok()?;
         Some(FileTrace {

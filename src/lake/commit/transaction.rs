@@ -36,9 +36,9 @@ pub struct Transaction<'w> {
     attachment_keys: Vec<FileKey>,
     /// Files to remove if this does not commit.
     handed_out: Vec<PathBuf>,
-    /// Whether the writer had left files behind before.
+    /// Whether the writer left files behind earlier.
     left_orphans: bool,
-    /// Whether a commit has failed of which nobody knows how far it came.
+    /// Whether a commit has failed and nobody knows how far it came.
     is_unsure: bool,
 }
 
@@ -57,7 +57,7 @@ pub struct NewAttachment<'a> {
     pub bytes: &'a Path,
     /// What they come to.
     pub sums: &'a Sums,
-    /// By what the next sync knows it.
+    /// The value by which the next sync recognizes it.
     pub origin: &'a str,
 }
 
@@ -171,7 +171,7 @@ impl<'w> Transaction<'w> {
         Ok(())
     }
 
-    /// Moves an attachment into the lake, in the place of the one that its row of `Binary` has had.
+    /// Moves an attachment into the lake. It replaces the earlier attachment of the same `Binary` row.
     pub fn add_attachment(&mut self, mode: Mode, new: NewAttachment<'_>) -> Result<(), LakeError> {
         let dir = self.writer.lake().folder().table(mode, attachment::TABLE);
         private::folder(&dir).map_err(LakeError::io("create", &dir))?;
@@ -249,13 +249,12 @@ impl<'w> Transaction<'w> {
             tables: commits,
             attachments,
         };
-        // From here on the files may be part of a snapshot even if an error is reported; the next writer sorts that
-        // out.
+        // From here on the files may belong to a snapshot even if an error is reported. The next writer finds out.
         self.handed_out.clear();
         self.is_unsure = true;
         let inserted = catalog::insert(&mut self.writer.connection, &commit);
         if let Err(LakeError::Conflict { .. }) = &inserted {
-            // The next transaction begins on what is there now.
+            // The next transaction starts from the new state.
             catalog::watch_anew(&self.writer.connection)?;
             self.writer.lake().refresh()?;
         }
@@ -267,8 +266,8 @@ impl<'w> Transaction<'w> {
         Ok(picture)
     }
 
-    /// Whether a file that is replaced may hold rows of an erasure that is not finished: they would come to lie in a
-    /// new file, which is not meant.
+    /// Whether a replaced file may hold rows of an unfinished erasure. These rows would move into a new file, which the
+    /// erasure does not mean.
     fn merges_what_is_erased(&self) -> bool {
         self.tables.iter().any(|((mode, _), change)| {
             let replaced = change.replaced.iter().filter_map(|id| change.file(*id).ok());

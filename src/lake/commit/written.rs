@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use super::super::seal::FileKey;
 
-/// A closed Parquet file and the statistics a commit needs; nobody has to open it again for that.
+/// A closed Parquet file and the statistics that a commit needs, so that nobody has to open the file again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenFile {
-    /// Where it is; `Transaction::new_file_path` chose the place.
+    /// The path, which `Transaction::new_file_path` chose.
     pub path: PathBuf,
-    /// Rows in it; at least one.
+    /// The number of rows, at least one.
     pub rows: u64,
     /// Its size.
     pub bytes: u64,

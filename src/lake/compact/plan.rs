@@ -1,8 +1,8 @@
-//! Which files of a table to merge next. A pure function of the files' sizes and owner ranges.
+//! Decides which files of a table to merge next. A pure function of the files' sizes and owner ranges.
 //!
-//! Files fall into *runs*: within a run owner ranges are disjoint, so one owner meets at most one file of each run, and
-//! the least number of runs is the greatest number of files any owner meets. Merging whole runs is what brings that
-//! number down; merging the smallest ones first keeps the bytes rewritten per byte stored logarithmic.
+//! Files form *runs*: the owner ranges within a run are disjoint, so one owner meets at most one file of each run. The
+//! minimum number of runs equals the maximum number of files that any owner meets. Only merging whole runs lowers this
+//! number. Merging the smallest runs first keeps the bytes rewritten per byte stored logarithmic.
 
 use std::ops::RangeInclusive;
 
@@ -43,14 +43,14 @@ impl Candidate {
         self.bytes < target / SMALL
     }
 
-    /// So many deleted rows that dropping them is worth writing the file anew.
+    /// Rewriting a file pays off if it has at least this many deleted rows.
     fn worn(&self) -> bool {
         self.deleted * 10 >= self.rows && self.deleted > 0
     }
 }
 
-/// Files to merge now, as runs, toward files of `target` bytes; `None` when there is nothing to do. Applying the merge
-/// and planning again comes to an end.
+/// The files to merge now, as runs, towards files of `target` bytes. `None` when there is nothing to do. Repeated
+/// planning and merging terminates.
 pub(super) fn next(files: &[Candidate], effort: Effort, target: u64) -> Option<Vec<Vec<Candidate>>> {
     let group = match effort {
         Effort::Thorough => overlapping(files, target),
@@ -140,8 +140,8 @@ fn worn_file(files: &[Candidate]) -> Option<Vec<Candidate>> {
     files.iter().find(|file| file.worn()).map(|file| vec![file.clone()])
 }
 
-/// The least number of runs these files fall into. Each file joins the run that ended last before it, so that runs with
-/// few, wide files and runs with many, narrow ones stay apart.
+/// The minimum number of runs for these files. Each file joins the run whose end is the last one before it. So runs of
+/// few wide files and runs of many narrow files stay apart.
 fn runs(files: Vec<Candidate>) -> Vec<Vec<Candidate>> {
     let mut runs: Vec<Vec<Candidate>> = Vec::new();
     // Ends of the runs, with their places, so that the latest end before a start is found without looking at all.

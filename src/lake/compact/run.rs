@@ -49,7 +49,7 @@ pub struct Compacted {
     pub bytes_after: u64,
 }
 
-/// A file that could not be read. It stays as it is: merging the others loses nothing of it.
+/// A file that could not be read. It stays as it is, and the others are merged without it.
 #[derive(Debug)]
 pub struct Unreadable {
     /// The data file.

@@ -1,4 +1,4 @@
-//! A file of the other kind, written anew.
+//! Rewrites one file as the lake's new kind.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -66,8 +66,8 @@ impl Conversion {
         &self.done
     }
 
-    /// Does a part of the work; `true` if there is more. Files that were replaced stay until the next step, or the next
-    /// writer, so that whoever reads them in another process has time to notice.
+    /// Does one part of the work. Returns `true` if there is more. Replaced files stay until the next step or the next
+    /// writer, so that readers in other processes have time to notice.
     pub fn step(&mut self, writer: &mut LakeWriter) -> Result<bool, LakeError> {
         let halfway = match self.goal {
             Kind::Sealed | Kind::Sealing => Kind::Sealing,
@@ -168,7 +168,7 @@ impl Conversion {
         Ok(())
     }
 
-    /// Removes what is left of the other kind.
+    /// Removes remaining files of the old kind.
     fn end(&mut self, writer: &mut LakeWriter) -> Result<(), LakeError> {
         let mut left: Vec<String> = writer.remove_scheduled()?.iter().map(|error| reasons(error)).collect();
         if writer.lake().kind() == self.goal {

@@ -125,7 +125,7 @@ fn look_at_rows(
     for row in 0..batch.num_rows() {
         let (patient, authorization) = (value(patients, row), value(authorizations, row));
         let now = (owners.value(row), applications.value(row), patient, authorization);
-        // Rows lie by owner: the next one is mostly the same person's.
+        // Rows are sorted by owner, so the next row mostly belongs to the same person.
         if last.as_ref() == Some(&now) {
             continue;
         }

@@ -24,8 +24,8 @@ use crate::lake::store::survey::files_below;
 /// Bytes of decoded rows held, about; a single row may be larger.
 const BATCH_BYTES: u64 = 8 << 20;
 
-/// Searches every text of a data file for ids. `asked` has the application whose rows count and the number of the ids;
-/// gives as many answers, in that order.
+/// Searches every text of a data file for ids. `asked` has the application whose rows count and the number of the ids.
+/// Returns as many answers, in that order.
 pub(super) fn search_file(
     (path, keys): (&Path, &Keys),
     ty: &str,

@@ -30,14 +30,14 @@ pub(in crate::lake) struct Guarded {
     pub(in crate::lake) guard: Guard,
     /// Where the file ends, as its readers count.
     pub(in crate::lake) end: u64,
-    /// What stands behind the pages of a file with checksums.
+    /// The bytes after the pages of a file with checksums.
     pub(in crate::lake) tail: Option<Tail>,
     /// A sealed file's key, and its footer as it would be in clear.
     pub(in crate::lake) sealed: Option<(FileKey, Arc<ParquetMetaData>)>,
 }
 
 impl Guarded {
-    /// Looks at a file of `length` bytes; compares what stands behind its pages.
+    /// Opens a file of `length` bytes and verifies the bytes after its pages.
     pub(in crate::lake) fn open(file: &File, length: u64, keys: &Keys) -> Result<Guarded, ParquetError> {
         Guarded::open_held(file, length, keys, false)
     }

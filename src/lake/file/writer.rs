@@ -169,7 +169,7 @@ fn summed(mut writer: ArrowWriter<File>, sums: &PageSums, path: &Path) -> Result
     Ok(file)
 }
 
-/// Writes `batches`, one after the other, as the file at `path`; see [`FileWriter`].
+/// Writes `batches` one after the other as the file at `path`. See [`FileWriter`].
 pub fn write_file<'b>(
     path: &Path,
     ty: TypeId,
@@ -195,7 +195,7 @@ fn measure(file: &mut File) -> std::io::Result<(u64, u64)> {
     Ok((bytes, u64::from(u32::from_le_bytes(length))))
 }
 
-/// Where a top-level column without children stands among all leaves.
+/// The index of a top-level column without children among all leaves.
 fn leaf_index(schema: &SchemaRef, name: &str) -> Option<usize> {
     let at = schema.index_of(name).ok()?;
     Some(

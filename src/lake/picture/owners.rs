@@ -1,15 +1,16 @@
-//! Which files' owner ranges hold an owner, without looking at all of them: the table may have 100,000 files.
+//! Finds the files whose owner ranges contain an owner, without looking at all of them: a table may have 100,000 files.
 //!
-//! A segment tree over the files in order of their least owner; each inner node keeps the greatest owner below it.
+//! A segment tree over the files in order of their lowest owner. Each inner node keeps the highest owner below it.
 
 use std::ops::RangeInclusive;
 
 /// The owner ranges of a table's files.
 #[derive(Debug, Default)]
 pub(super) struct OwnerIndex {
-    /// Least owner of each file, ascending.
+    /// The lowest owner of each file, ascending.
     starts: Vec<i64>,
-    /// A complete binary tree of greatest owners; leaves from `leaves` on, node `n` above `2n` and `2n + 1`.
+    /// A complete binary tree of highest owners. The leaves start at `leaves`; node `n` is the parent of `2n` and `2n +
+    /// 1`.
     max_ends: Vec<i64>,
     leaves: usize,
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::place::{PIECE, changed, named, unnamed};
 use crate::lake::seal::{AROUND, PieceCipher};
 
-/// The file. One piece of it is in memory; it is sealed anew whenever another one takes its place there.
+/// The file. One piece of it is in memory. It is sealed again whenever another piece takes its place.
 #[derive(Debug)]
 pub(crate) struct ScratchFile {
     file: File,

@@ -28,7 +28,7 @@ impl Parts {
         })
     }
 
-    /// Takes room for so many bytes, which [`write`](Parts::write) puts there; gives the place.
+    /// Reserves space for this many bytes and returns its place. [`write`](Parts::write) fills it.
     pub(crate) fn reserve(&self, length: usize) -> u64 {
         let pieces = length.div_ceil(PIECE);
         self.end.fetch_add((length + pieces * AROUND) as u64, Ordering::Relaxed)

@@ -92,7 +92,7 @@ impl SealError {
         move |source| SealError::Io { action, path, source }
     }
 
-    /// For `map_err` on SQLite calls: what a damaged file leads to is told from the rest.
+    /// For `map_err` on SQLite calls: separates the errors of a damaged file from the others.
     pub(super) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> SealError {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         let path = path.to_owned();
@@ -115,8 +115,8 @@ impl SealError {
         }
     }
 
-    /// Whether what was given is at fault: a key that is missing or wrong, a database that is not the lake's. What the
-    /// system refuses is not.
+    /// Whether the caller's input is at fault: a missing or wrong key, or another lake's database. Errors of the system
+    /// are not.
     pub fn is_of_input(&self) -> bool {
         !matches!(
             self,

@@ -65,7 +65,7 @@ impl fmt::Debug for Kek {
     }
 }
 
-/// Where a key-encryption key comes from.
+/// The source of a key-encryption key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KekSource {
     /// The environment variable [`KEK_VARIABLE`], if it is set.

@@ -1,5 +1,5 @@
-//! A sealed file as it is opened: its key is found by what the footer says in clear, the footer is decrypted, and the
-//! file is shown as it would be in clear.
+//! Opens a sealed file: finds its key by the clear part of the footer, decrypts the footer, and presents the file as if
+//! it were clear.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -36,8 +36,8 @@ pub(in crate::lake) struct OpenSealed {
     pub(in crate::lake) metadata: ParquetMetaData,
 }
 
-/// Opens a file if it is sealed; `None` for one in clear. A file that is not of the lake's kind is refused, unless
-/// somebody holds it who took it while it was (`is_held`).
+/// Opens a sealed file. `None` for a clear one. Refuses a file that is not of the lake's kind, unless a reader has held
+/// it since it was (`is_held`).
 pub(in crate::lake) fn open(
     file: &File,
     length: u64,
@@ -65,7 +65,7 @@ pub(in crate::lake) fn open(
     Ok(Some(OpenSealed { key, pages, metadata }))
 }
 
-/// The key of a file, if it is sealed: as long as it is held the file can be opened.
+/// The key of a file, if it is sealed. The file can be opened while this is held.
 pub(in crate::lake) fn hold_key(file: &File, keys: &Keys) -> Result<Option<FileKey>, ParquetError> {
     if !keys.open_sealed() {
         return Ok(None);
@@ -102,7 +102,7 @@ fn footer_length(file: &File, length: u64) -> Result<Option<u64>, ParquetError> 
     Ok((magic == *SEALED_MAGIC).then(|| u64::from(u32::from_le_bytes([a, b, c, d]))))
 }
 
-/// The id of the key that sealed a file, and the file's own part of what authenticates its modules.
+/// The id of the key that sealed a file, and the file's own part of the data that authenticates its modules.
 fn announced(file: &File, length: u64, footer: u64) -> Result<(KeyId, Vec<u8>), ParquetError> {
     let start = (length - END)
         .checked_sub(footer)

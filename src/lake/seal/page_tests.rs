@@ -169,7 +169,7 @@ fn only_its_own_key_opens_it() {
     let open_lake = rows(&it.path(), &Keys::none(), None).unwrap_err().to_string();
     assert!(open_lake.ends_with("it is sealed, and the lake is not"), "{open_lake}");
     it.keys.destroy(&[it.key.id()]).unwrap();
-    // Found by who holds it, and by nobody afterwards.
+    // The holder finds it; afterwards nobody does.
     assert!(rows(&it.path(), &it.keys, None).is_ok());
     let path = it.path();
     drop(it.key);
@@ -208,7 +208,7 @@ fn every_changed_byte_shows() {
             file.check_pages().map_err(LakeError::parquet("read", &path))?;
             rows(&path, &it.keys, None)
         });
-        // The length before a page index stands in the footer as well, and nobody goes by it.
+        // The footer also has the length of a page index, and no reader uses the one before the index.
         let is_unread = at >= pages_end && checked.as_ref().is_ok_and(|rows| rows.columns() == it.rows.columns());
         assert!(checked.is_err() || is_unread, "byte {at} of {}", whole.len());
     }

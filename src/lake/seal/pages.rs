@@ -1,10 +1,10 @@
-//! The pages of a sealed file, opened one by one: Parquet Modular Encryption (Parquet format, `Encryption.md`) as
-//! this program writes it, with one key for all of a file.
+//! Decrypts the pages of a sealed file one by one: Parquet Modular Encryption (Parquet format, `Encryption.md`) as this
+//! program writes it, with one key per file.
 //!
-//! A page is two modules, its header and its data, each with a length, a nonce and a tag around it. [`SealedPages`]
-//! knows where they lie and what they are authenticated with. It shows the file as it would be in clear: pages follow
-//! each other without these parts, and the footer that [`SealedPages::new`] gives speaks of those places. So whatever
-//! reads the pages of an open file reads a sealed one's.
+//! A page is two modules, its header and its data. Each has a length, a nonce and a tag. [`SealedPages`] knows their
+//! positions and what authenticates them. It presents the file as if it were clear: pages follow each other without
+//! these parts, and the footer from [`SealedPages::new`] names those positions. So the same readers work on clear and
+//! sealed files.
 
 use std::io;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataBuilder, RowGroupMetaData};
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 
-/// Where the first page begins: behind Parquet's magic number.
+/// The offset of the first page: after Parquet's magic number.
 const FIRST_PAGE: u64 = 4;
 /// A module begins with its length.
 const LENGTH: usize = 4;
@@ -37,7 +37,7 @@ pub(in crate::lake) struct SealedPages {
     end: u64,
 }
 
-/// Where a page lies, and which one it is.
+/// The position of a page, and its number.
 #[derive(Clone, Copy, Debug)]
 struct SealedPage {
     /// Where it begins in clear.
@@ -62,8 +62,8 @@ enum Module {
 }
 
 impl SealedPages {
-    /// The pages that a decrypted footer with its page indexes speaks of, and the footer of the same file in clear.
-    /// `unique` is the file's own part of what authenticates each module.
+    /// The pages of a decrypted footer with its page indexes, and the footer of the same file in clear. `unique` is the
+    /// file's own part of the data that authenticates each module.
     pub(in crate::lake) fn new(
         key: &[u8; 32],
         unique: &[u8],
@@ -111,7 +111,7 @@ impl SealedPages {
         size_of_val(&*self.pages) + self.unique.len() + size_of::<LessSafeKey>()
     }
 
-    /// Where each page lies in the file.
+    /// The position of each page in the file.
     #[cfg(test)]
     pub(super) fn in_file(&self) -> impl Iterator<Item = (u64, usize)> + '_ {
         self.pages.iter().map(|page| (page.sealed, page.length as usize))
@@ -159,7 +159,8 @@ impl SealedPages {
             from.sealed,
             (until.sealed - from.sealed) as usize + until.length as usize,
         )?;
-        // Each page is opened where it lies. The first one's data stay there, what follows moves up to them.
+        // Each page is decrypted in place. The data of the first page stay where they are, and what follows moves up to
+        // them.
         let (mut begin, mut filled) = (0, None);
         for page in pages {
             let at = (page.sealed - from.sealed) as usize;
@@ -187,7 +188,7 @@ impl SealedPages {
         Ok(Bytes::from(bytes).slice(begin..begin + length))
     }
 
-    /// Opens a page where it lies; says where its header and its data are.
+    /// Decrypts a page in place. Returns the positions of its header and its data.
     fn open(&self, page: &SealedPage, sealed: &mut [u8]) -> Result<(Range<usize>, Range<usize>), ParquetError> {
         let (header, data) = match page.ordinal {
             Some(_) => (Module::DataPageHeader, Module::DataPage),
@@ -286,7 +287,7 @@ impl Survey {
         let start = i64::try_from(chunk.byte_range().0)?;
         let first = index.page_locations.first();
         let first = first.ok_or_else(|| damaged("a column has no page"))?.offset;
-        // What lies between a chunk's start and its first data page is its dictionary.
+        // The bytes between a chunk's start and its first data page are its dictionary.
         let dictionary = match first.checked_sub(start) {
             Some(0) => None,
             length => Some(self.page(place, None, start, length.unwrap_or(-1))?.0),

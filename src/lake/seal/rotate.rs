@@ -1,8 +1,7 @@
-//! Another key-encryption key: every file's key is wrapped anew, some at a time. Until the last step both
-//! key-encryption keys open all keys; after it the earlier one opens none, and what it wrapped is overwritten.
+//! Replaces the key-encryption key: wraps the keys of all files again, a batch at a time. Until the last step both
+//! key-encryption keys open all keys. After it the earlier one opens none, and what it wrapped is overwritten.
 //!
-//! A rotation that was interrupted goes on when it is asked for again with the same new key. The files stay as they
-//! are.
+//! An interrupted rotation continues when it is requested again with the same new key. Data files do not change.
 
 use std::path::Path;
 
@@ -15,7 +14,7 @@ use super::scrub;
 use super::store::{self, KekRow, KeyStore};
 use super::wrap::Wrapping;
 
-/// Keys that are wrapped in one transaction: other processes wait no longer than for these.
+/// Keys per transaction. Other processes wait no longer than one transaction.
 const BATCH: usize = 1_000;
 
 /// How a rotation ended.

@@ -40,7 +40,7 @@ impl Folder {
         })
     }
 
-    /// The same folder of a lake whose files these keys open.
+    /// The same folder with these keys to open its files.
     pub(in crate::lake) fn with_keys(self, keys: Keys) -> Folder {
         Folder { keys, ..self }
     }
@@ -63,7 +63,7 @@ impl Folder {
         store.map_err(|source| self.of_keys(source))
     }
 
-    /// A keys database for a lake that had none. What an interrupted attempt has left is taken up.
+    /// Creates a keys database for a lake without one. Continues an interrupted attempt.
     pub(in crate::lake) fn make_keys(&self, source: &KekSource) -> Result<KeyStore, LakeError> {
         let store = source.load().and_then(|kek| match self.has_keys() {
             true => KeyStore::open(&self.path, kek),
@@ -97,7 +97,7 @@ impl Folder {
         self.path.join("catalog.sqlite")
     }
 
-    /// Whether there is a catalog. An empty file is none: SQLite makes one when somebody only looks.
+    /// Whether there is a catalog. An empty file does not count: SQLite creates one for a mere look.
     pub(in crate::lake) fn has_catalog(&self) -> bool {
         std::fs::metadata(self.catalog()).is_ok_and(|file| file.is_file() && file.len() > 0)
     }

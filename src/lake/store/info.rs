@@ -51,7 +51,7 @@ pub struct TableInfo {
 }
 
 impl Lake {
-    /// What the snapshots held that can still be read, newest first; at most so many.
+    /// The contents of the readable snapshots, newest first, at most this many.
     pub fn growth(&self, limit: u32) -> Result<Vec<SnapshotSize>, LakeError> {
         self.with_reader(|reader| catalog::growth(reader, limit))
     }

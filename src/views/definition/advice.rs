@@ -1,6 +1,6 @@
-//! What is doubtful about a view that can be run: columns whose type is not said or not what their path gives, that may
-//! have more values than they can hold, or that are always empty; constants nobody uses; claims that are not met. All
-//! of it is noted and changes nothing.
+//! Warnings about a view that can be run: columns without a declared type or with another type than their path gives,
+//! columns that may have more values than they can hold or that are always empty, unused constants, and profiles that
+//! the view claims but does not meet. Warnings change no row.
 
 use super::column::{ANSI_TYPE, Kind};
 use super::finding::{Finding, Findings};
@@ -133,7 +133,7 @@ pub(in crate::views) fn json_names<'p>(
     }
 }
 
-/// What stands before the last `join()` of a path.
+/// The part of a path before its last `join()`.
 fn joined(text: &str) -> Option<&str> {
     let tree = parse(text).ok()?;
     let mut step: &Expr = &tree;

@@ -1,5 +1,5 @@
-//! A ViewDefinition looked at as a whole: everything that is wrong with it, what it may not mean as it stands, and, if
-//! it can be run, the view with its columns.
+//! Checks a whole ViewDefinition: reports all errors and warnings and, if the view can be run, returns it with its
+//! columns.
 
 use std::sync::Arc;
 

@@ -1,9 +1,7 @@
-//! The columns that a view gives: what their values are, from the `type` the view declares and the types its path
-//! yields.
+//! The columns of a view: the type of their values, from the declared `type` and the types of the path.
 //!
-//! Values keep the form they were written in: decimals, dates and times are text. A declared type decides where it can
-//! hold the values; a value that it cannot hold is an error when it is met. Typed output has them as their SQL type
-//! says.
+//! Values keep their written form: decimals, dates and times are text. A declared type applies if it can hold the
+//! values; a value that it cannot hold is an error of that row. Typed output uses the SQL types of columns.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,7 +33,7 @@ pub enum Kind {
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// Where the view defines it; for a column of a union, in the first branch.
+    /// The place of its definition; for a column of a union, in the first branch.
     pub at: String,
     /// What its values are.
     pub kind: Kind,
@@ -66,7 +64,7 @@ pub(in crate::views) const ANSI_TYPE: &str = "ansi/type";
 const FHIR_TYPE: &str = "fhir_type";
 /// Key under which a field's metadata says the view's description.
 const DESCRIPTION: &str = "description";
-/// What stands before a tag's name in the key under which a field's metadata says its value.
+/// The prefix before a tag's name in the key of a field's metadata.
 const TAG: &str = "tag:";
 
 impl Kind {
@@ -135,7 +133,7 @@ impl Kind {
                 _ => Err(format!("'{ty}' is not a type that a column can have")),
             };
         }
-        // R4 has no integer64; views written for later versions say it of integers, also of those beyond 32 bits.
+        // R4 has no integer64. Views for later versions declare it for integers, also for integers beyond 32 bits.
         if name == "integer64" {
             return Ok(Kind::Decimal);
         }

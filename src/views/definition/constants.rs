@@ -1,5 +1,5 @@
-//! `constant`: which types its value may have, and what is a value of each. Text that is odd for its type (a `code`
-//! with two spaces) compares like any text and is only noted; a date, time or number that is none is an error.
+//! `constant`: its allowed types, and how to read a value of each. A text that is unusual for its type (a `code` with
+//! two spaces) compares like any text and is a warning. An invalid date, time or number is an error.
 
 use super::element_path::ElementPath;
 use super::finding::Findings;

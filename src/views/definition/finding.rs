@@ -1,5 +1,5 @@
-//! What is found about a ViewDefinition, with its place; and where findings are gathered while a definition is gone
-//! through.
+//! Findings: errors and warnings about a ViewDefinition, with their places. This file also collects them during a
+//! check.
 
 use std::fmt;
 
@@ -102,7 +102,7 @@ fn on_one_line(text: &str) -> String {
     line
 }
 
-/// The most findings of a severity that are kept: a hostile definition has no more to say than that.
+/// The maximum number of findings kept for each severity. It bounds the answer to a hostile definition.
 const KEPT: usize = 1000;
 
 /// Findings in the order they are met.

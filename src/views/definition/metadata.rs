@@ -1,5 +1,5 @@
-//! What a ViewDefinition says of itself: its name, its status, who made it, which profiles it claims to follow. None of
-//! it changes a row, so most of what is odd here is noted and no error.
+//! Metadata of a ViewDefinition: its name, its status, its author, the profiles that it claims. Metadata changes no
+//! row, so most faults here are warnings.
 
 use super::element_path::ElementPath;
 use super::finding::Findings;
@@ -184,7 +184,7 @@ fn fhir_versions(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>)
     let Some(value) = present(root, "fhirVersion") else {
         return;
     };
-    // A single version that is no list is what older drafts had.
+    // Older drafts had a single version instead of a list.
     let versions: Vec<_> = match value.is_array() {
         true => value.items().collect(),
         false => vec![value],

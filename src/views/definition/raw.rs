@@ -279,7 +279,7 @@ pub(in crate::views) fn is_name(name: &str) -> bool {
         && name.len() <= 255
 }
 
-/// What is said of a name that is none.
+/// The message for an invalid name.
 pub(in crate::views) fn no_name(name: &str) -> String {
     format!("'{name}' is no name: it may have letters, digits and underscores, a letter first")
 }

@@ -1,5 +1,5 @@
-//! Reading properties of JSON objects: what is missing or of the wrong JSON type is noted with its place and left out,
-//! so that one fault does not hide the next.
+//! Reads properties of JSON objects. A missing property, or one of the wrong JSON type, is noted with its place and
+//! left out, so that one fault does not hide the next.
 
 use std::collections::HashSet;
 
@@ -119,7 +119,7 @@ pub(in crate::views) fn must_be(wanted: &str, value: Value<'_>) -> String {
 /// What any element may have and a view does not look at.
 const IGNORED: [&str; 3] = ["id", "extension", "fhir_comments"];
 
-/// Notes properties that `what` does not have, and those that are there twice.
+/// Reports properties that `what` does not define, and duplicates.
 pub(in crate::views) fn known(
     findings: &mut Findings,
     value: Value<'_>,

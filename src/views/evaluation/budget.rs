@@ -50,8 +50,8 @@ impl Budget {
         rows <= self.rows
     }
 
-    /// Takes the cells of `parts` parts of so many rows. Cells are not given back: a row number that is made anew for
-    /// each level of a tree counts for each.
+    /// Takes cells for `parts` parts of this many rows. Cells are never given back: a row number that is copied at each
+    /// level of a tree counts each time.
     pub(in crate::views) fn take(&self, rows: usize, parts: usize) -> Result<(), RunError> {
         let left = rows
             .checked_mul(parts)

@@ -1,5 +1,5 @@
-//! Rows as Parquet: values are of their columns' SQL types, which are text for decimals, dates and times unless the
-//! view says otherwise, so that nothing is lost. The FHIR type of a column and its tags stand in its field's metadata.
+//! Writes rows as Parquet. Values have their columns' SQL types. By default these are text for decimals, dates and
+//! times, so that nothing is lost. The FHIR type of a column and its tags are in its field's metadata.
 
 use std::io::Write;
 
@@ -57,7 +57,7 @@ impl<W: Write + Send> ParquetWriter<W> {
         Ok(self.writer.into_inner()?)
     }
 
-    /// What has been written to, for taking out what is there.
+    /// The written bytes, until they are taken out.
     pub(in crate::views) fn sink(&mut self) -> &mut W {
         self.writer.inner_mut()
     }

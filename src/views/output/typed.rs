@@ -1,7 +1,7 @@
-//! Rows whose values are of their columns' SQL types, for formats that have types. A value that its type cannot hold is
-//! an error that names column and type. A decimal is rounded to the scale of its type, half away from zero, as SQL
-//! casts it; a moment without a zone counts as UTC, and one of a TIMESTAMP without time zone is in UTC; a DATE of a
-//! date and time is the date as it was written.
+//! Converts values to their columns' SQL types, for formats with types. A value that its type cannot hold is an error
+//! that names column and type. A decimal is rounded to the scale of its type, half away from zero, as SQL casts it. A
+//! moment without a zone counts as UTC; in a TIMESTAMP without time zone it is converted to UTC. A DATE of a date and
+//! time is the written date.
 
 use std::borrow::Cow;
 use std::sync::Arc;

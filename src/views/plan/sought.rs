@@ -1,8 +1,8 @@
-//! What a condition on a view's columns says of the resources that its rows are made of: a FHIRPath expression that is
-//! true of every resource with such a row, and from it what statistics and dictionary codes can tell.
+//! Pushes conditions on a view's columns down to its resources: builds a FHIRPath expression that is true of every
+//! resource with a matching row, and derives from it what statistics and dictionary codes can decide.
 //!
-//! `code = '8480-6'` over a column `code` that is `code.coding.code.first()` below `forEach: component` becomes
-//! `component.exists(code.coding.code.first() = '8480-6')`. The condition is still to be asked of the rows.
+//! Example: the column `code` is `code.coding.code.first()` below `forEach: component`. Then `code = '8480-6'` becomes
+//! `component.exists(code.coding.code.first() = '8480-6')`. The condition itself must still be evaluated on the rows.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ const MAX_VALUES: usize = 64;
 /// Microseconds of a day.
 const DAY: i64 = 86_400_000_000;
 
-/// What must hold of resources whose rows a condition may keep.
+/// The conditions on resources that may have matching rows.
 #[derive(Debug)]
 pub(in crate::views) struct Sought {
     label: Arc<str>,
@@ -37,7 +37,7 @@ pub(in crate::views) struct Sought {
 }
 
 impl Sought {
-    /// What a filter over the view's columns comes to; `None` if nothing can be told.
+    /// The conditions that follow from a filter over the view's columns. `None` if nothing follows.
     pub(in crate::views) fn of(view: &View, filter: &Expr) -> Option<Sought> {
         let text = condition(view, filter)?;
         let options = CompileOptions {
@@ -65,8 +65,8 @@ impl Sought {
 }
 
 impl View {
-    /// What must hold of a resource for one of its rows to meet a filter over the view's columns, as far as a scan can
-    /// tell; `None` if it cannot.
+    /// The conditions on a resource that follow from a filter over the view's columns, as far as a scan can decide
+    /// them. `None` if none follow.
     pub fn sought(&self, filter: &Expr) -> Option<Arc<dyn Predicate>> {
         Some(Arc::new(Sought::of(self, filter)?))
     }
@@ -185,7 +185,7 @@ fn literal(expression: &Expr) -> Option<&ScalarValue> {
     }
 }
 
-/// That a column stands in a relation to one of some values.
+/// That a column compares so with one of some values.
 fn compared(view: &View, at: usize, operator: Operator, values: &[&ScalarValue]) -> Option<String> {
     let column = &view.columns[at];
     if column.collection {
@@ -325,8 +325,8 @@ fn text(cell: &Cell) -> Option<&str> {
     Some(cell.program.text()).filter(|text| is_plain(text))
 }
 
-/// Whether an expression names nothing from outside of it and has no comment that would go on behind it. What stands
-/// in quotes is text.
+/// Whether an expression is self-contained: it uses no names from outside, and no comment that would extend beyond it.
+/// Quoted text is ignored.
 fn is_plain(text: &str) -> bool {
     let (mut quote, mut before, mut letters) = (None, ' ', text.chars());
     while let Some(letter) = letters.next() {
@@ -344,7 +344,7 @@ fn is_plain(text: &str) -> bool {
     quote.is_none()
 }
 
-/// That what `of_cell` says holds of one of the cells that fill a slot, from the resource on.
+/// That the expression `of_cell` holds for one of the cells that fill a slot, written from the resource down.
 fn everywhere(view: &View, slot: usize, of_cell: &dyn Fn(&Cell) -> Option<String>) -> Option<String> {
     let mut found = Vec::new();
     for select in &view.selects {

@@ -1,4 +1,4 @@
-//! `lowBoundary` and `highBoundary`: the least and greatest value that a partial value may stand for.
+//! `lowBoundary` and `highBoundary`: the minimum and the maximum of the values that a partial value may mean.
 
 use super::super::signature::{Function, Need, Parameter, Signature};
 use crate::fhirpath::compile::node::Shape;
@@ -80,8 +80,8 @@ fn boundary(call: &Invocation<'_>, high: bool) -> Result<Output, FhirPathError> 
     })
 }
 
-/// Half a unit of the last digit below or above. To fewer digits than that has, what lies farther from zero than the
-/// value is rounded and what lies nearer is cut, as HL7's suite has it.
+/// Half a unit of the last digit below or above. With fewer digits than that needs, a result farther from zero than the
+/// value is rounded and a result nearer to zero is cut, as HL7's suite expects.
 fn of_number(number: Number, precision: Option<i32>, high: bool) -> Option<Number> {
     let precision = precision.unwrap_or(DECIMAL_PRECISION);
     if !(0..=MAX_DECIMALS).contains(&precision) {
@@ -148,7 +148,7 @@ fn of_temporal(kind: System, text: &str, precision: Option<i32>, high: bool) -> 
             let zone_at = text
                 .find('T')
                 .and_then(|at| text[at..].find(['Z', '+', '-']).map(|zone| at + zone));
-            // What has no zone may lie anywhere on earth.
+            // A time without a zone may be anywhere on earth.
             let zone = zone_at.map_or(if high { "-12:00" } else { "+14:00" }, |at| &text[at..]);
             let clock = cut_clock(&full_clock(clock, high), wanted as usize - 8);
             Some(Computed::DateTime(format!("{date}T{clock}{zone}")))

@@ -40,7 +40,7 @@ pub(in crate::lake::scan) fn prune(file: &OpenFile, group: usize, condition: &Pr
     }
 }
 
-/// What by itself proves that no row of a row group can match.
+/// Conditions that alone prove that no row of a row group can match.
 pub(in crate::lake::scan) fn refutation(file: &OpenFile, group: usize, condition: &Prune) -> Option<Arc<str>> {
     let alone = |condition: &Prune| prune(file, group, condition).is_empty();
     match condition {
@@ -63,7 +63,7 @@ fn prune_leaf(file: &OpenFile, group: usize, path: &str, condition: &Prune) -> R
     let metadata: &RowGroupMetaData = file.metadata().row_group(group);
     let rows = file.groups()[group].rows;
     let Some(leaf) = file.leaf(path) else {
-        // A path to a struct is not a leaf; what is below it may have values.
+        // The path of a struct is not a leaf. The leaves below it may have values.
         let inner = format!("{path}.");
         let any = file.paths().iter().any(|have| have.starts_with(&inner));
         return if any { Ranges::all(rows) } else { Ranges::default() };
@@ -176,7 +176,7 @@ pub(in crate::lake::scan) struct Extent<'a> {
 }
 
 impl Extent<'_> {
-    /// Of a row group; `None` if the file lacks the leaf.
+    /// The bounds of a row group. `None` if the file lacks the leaf.
     pub(in crate::lake::scan) fn of_group<'a>(file: &'a OpenFile, group: usize, path: &str) -> Option<Extent<'a>> {
         let chunk = file.metadata().row_group(group).column(file.leaf(path)?);
         let levels = chunk.definition_level_histogram().map(|histogram| histogram.values());
@@ -221,7 +221,7 @@ impl Extent<'_> {
         without.is_some_and(|without| without.iter().all(|slots| *slots == 0))
     }
 
-    /// The least and the greatest number, where that is known.
+    /// The minimum and the maximum, if known.
     pub(in crate::lake::scan) fn numbers(&self) -> Option<(i128, i128)> {
         match self.bounds {
             Bounds::Numbers(min, max) => Some((min, max)),
@@ -230,7 +230,8 @@ impl Extent<'_> {
     }
 }
 
-/// Whether definition levels, counted, say that no item lacks the leaf: one level below the greatest is such an item's.
+/// Whether the histogram of definition levels shows that every item has the leaf. An item without the leaf has one
+/// level less than the maximum.
 pub(in crate::lake::scan) fn is_complete(levels: &[i64]) -> bool {
     levels.len() >= 2 && levels[levels.len() - 2] == 0
 }
@@ -267,7 +268,7 @@ pub(in crate::lake::scan) fn may_hold_owners(file: &OpenFile, group: usize, owne
     }
 }
 
-/// Between which owners the rows of a row group lie; `None` where there are none.
+/// The lowest and the highest owner of a row group. `None` without rows.
 pub(in crate::lake::scan) fn owner_bounds(file: &OpenFile, group: usize) -> Option<RangeInclusive<i128>> {
     let all = i128::from(i64::MIN)..=i128::from(i64::MAX);
     let Some(leaf) = file.leaf("owner") else {

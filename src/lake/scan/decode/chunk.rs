@@ -1,8 +1,8 @@
-//! A leaf's column chunk as what each of its slots allows, told from its dictionary and its codes: no value is looked
-//! at that the dictionary has, and no column is built.
+//! Reads a leaf's column chunk and returns, for each slot, which alternatives its value allows. It uses the dictionary
+//! and the codes: it looks at each dictionary value once and builds no column.
 //!
-//! What is allowed is the caller's: alternatives of a condition as the bits of a word, or whether a value lies in a
-//! range.
+//! The caller decides what *allows* means: the alternatives of a condition as the bits of a word, or whether a value is
+//! in a range.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -90,7 +90,7 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
         }))
     }
 
-    /// What slots of items allow, where the dictionary has all values; each at least once.
+    /// The alternatives that slots of items allow, if the dictionary has all values. Each occurs at least once.
     pub(in crate::lake::scan) fn kinds(&self) -> Option<impl Iterator<Item = A> + '_> {
         let absent = (!self.is_complete).then_some(self.absent);
         let kinds = || self.dictionary.iter().copied().chain(absent);
@@ -102,7 +102,7 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
         self.column.max_rep_level()
     }
 
-    /// What each slot allows; `None` if a page is encoded in a way this does not know.
+    /// The alternatives that each slot allows. `None` if a page has an encoding that this does not know.
     pub(in crate::lake::scan) fn slots(mut self) -> Result<Option<Slots<A>>, ParquetError> {
         let column = self.column.clone();
         let mut slots = Slots {

@@ -1,7 +1,7 @@
-//! Reads single values of a text column by decoding just the pages they lie in, found through the offset index.
+//! Reads single values of a text column. It decodes only the pages that hold them, found by the offset index.
 //!
-//! This is what a read by id and the rows of a page of results cost, so it goes past the Arrow reader: one `pread`, one
-//! decompression into memory that the thread keeps, and one walk over the lengths of the values.
+//! Reads by id and result pages depend on this, so it bypasses the Arrow reader: one `pread`, one decompression into
+//! memory that the thread keeps, and one walk over the lengths of the values.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -31,10 +31,10 @@ pub(in crate::lake::scan) fn all_texts(
     Ok(read_texts(file, group, column, rows, usize::MAX)?.unwrap_or_default())
 }
 
-/// The resources at some rows; `None` where they have more bytes than `max_bytes`.
+/// The resources at some rows. `None` if they have more bytes than `max_bytes`.
 ///
-/// Pages have checksums, so a text need not be hashed again: that and the digest's own page would cost more than the
-/// text. In files of earlier programs, which have none, each text is compared with its digest.
+/// Pages have checksums, so a text need not be hashed again: the hash and the digest's own page would cost more than
+/// the text. Files of earlier programs have no checksums; there each text is compared with its digest.
 pub(in crate::lake::scan) fn read_resources(
     file: &Arc<OpenFile>,
     group: usize,
@@ -80,7 +80,7 @@ fn read_texts(
     Ok(Some(values).filter(|values| bytes_of(values) <= max_bytes))
 }
 
-/// What reading pages as this program writes them came to.
+/// The result of reading pages in this program's own encoding.
 enum Plain {
     Values(Vec<Bytes>),
     TooMany,
@@ -137,9 +137,9 @@ fn read_page(
     let metadata = file.metadata().row_group(group);
     let chunk = metadata.column(leaf);
     let zstd = chunk.compression_codec() == CompressionCodec::ZSTD;
-    // The library's page reader takes whatever lies between a chunk's start and its first page for a dictionary: let
-    // the chunk start here. It makes new zstd contexts for each reader, which takes longer than to decompress a page:
-    // let it only find the compressed bytes.
+    // The library's page reader takes all bytes between a chunk's start and its first page as a dictionary, so the
+    // chunk starts here. The library makes new zstd contexts for each reader, which takes longer than decompressing a
+    // page, so it only finds the compressed bytes.
     let mut page_alone = chunk.clone().into_builder().set_data_page_offset(location.offset);
     if zstd {
         page_alone = page_alone.set_compression(Compression::UNCOMPRESSED);
@@ -167,7 +167,7 @@ fn read_page(
 fn unpack<T>(frame: &[u8], limit: i64, then: impl FnOnce(&[u8]) -> T) -> Result<T, ParquetError> {
     type Unpacker = (zstd::bulk::Decompressor<'static>, Vec<u8>);
     thread_local!(static UNPACKER: RefCell<Option<Unpacker>> = const { RefCell::new(None) });
-    /// A page is this large at most unless one value is larger; what is more is not kept.
+    /// A page has at most this size unless one value is larger. A larger buffer is not kept.
     const KEPT: usize = 1 << 20;
     UNPACKER.with_borrow_mut(|slot| {
         let (unpacker, text) = match slot {

@@ -21,7 +21,7 @@ use super::locator::Locator;
 use crate::fhir::storage::LeafSet;
 use crate::lake::picture::DataFile;
 
-/// What is read by more rows at a time is not kept: a walk through thousands does not push out what is asked for again.
+/// Reads of more rows at a time bypass the cache, so that a walk through thousands of rows does not evict others.
 pub(in crate::lake::scan) const KEPT_AT_ONCE: usize = 100;
 
 /// A row of an open file.
@@ -40,7 +40,7 @@ struct Group {
 }
 
 impl ScopedTable {
-    /// The resource of this id; `None` if there is none that the scope shows.
+    /// The resource of this id. `None` if the scope shows none.
     pub fn read(&self, id: &str) -> Result<Option<Row>, ScanError> {
         let started = self.watch().map(|watch| (watch, Instant::now()));
         let row = self.read_one(id)?;
@@ -77,7 +77,7 @@ impl ScopedTable {
         Ok(row)
     }
 
-    /// Where the resource of this id lies; `None` if there is none that the scope shows.
+    /// The locator of this id. `None` if the scope shows none.
     pub fn locate(&self, id: &str) -> Result<Option<Locator>, ScanError> {
         let mut place = None;
         self.find(id, |found| {
@@ -163,8 +163,8 @@ impl ScopedTable {
         Ok(Some(rows.into_iter().flatten().collect()))
     }
 
-    /// The columns that these leaves stand for at some places, in the order given. A place that the scope does not show
-    /// is an error.
+    /// The columns of these leaves at some locators, in the order given. A locator that the scope does not show is an
+    /// error.
     pub fn columns(&self, places: &[Locator], leaves: &LeafSet) -> Result<RecordBatch, ScanError> {
         let clip = self.clip(leaves);
         let mut order = vec![0; places.len()];
@@ -182,8 +182,8 @@ impl ScopedTable {
         Ok(arrow::compute::take_record_batch(&rows, &UInt32Array::from(order))?)
     }
 
-    /// Rows by row group, in the order of files' ids, less those that the caller has: it is told a place's number, its
-    /// file, row group and position in it.
+    /// Groups locators by row group, in the order of files' ids. `has` names those that the caller has already: it gets
+    /// a locator's index, its file, row group and position.
     fn groups(
         &self,
         places: &[Locator],

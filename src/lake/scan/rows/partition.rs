@@ -62,7 +62,7 @@ struct Part {
     group: usize,
     /// By position in the row group.
     rows: Range<u32>,
-    /// Whether no other share has rows of the row group before these, so that it counts here.
+    /// Whether this share is the first with rows of the row group, so that it counts the row group.
     is_first: bool,
 }
 
@@ -70,7 +70,7 @@ struct Part {
 type FileSlot = (Arc<DataFile>, Arc<OpenFile>, Part);
 
 impl Rows {
-    /// At most `limit` rows of a share; in the order of a sort, if there is one.
+    /// Reads at most `limit` rows of a share, in the order of a sort if there is one.
     pub(in crate::lake::scan) fn new(
         scan: Arc<Scan>,
         share: Share,
@@ -149,7 +149,7 @@ impl Rows {
         }
     }
 
-    /// What was done so far, a row group being read not counted.
+    /// The account so far, without the row group that is being read.
     pub(in crate::lake::scan) fn report(&self) -> &ScanReport {
         &self.done.report
     }
@@ -287,7 +287,7 @@ impl Rows {
 }
 
 impl Drop for Rows {
-    /// A consumer that has enough stops in the middle of a row group; what was read still counts.
+    /// A consumer that has enough stops in the middle of a row group. Its rows so far still count.
     fn drop(&mut self) {
         self.finish_group();
         self.scan.account.add(&self.done);

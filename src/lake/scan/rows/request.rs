@@ -14,7 +14,7 @@ pub struct ScanRequest {
     pub numbers_suffice: bool,
     /// The order in which a sort above the scan takes rows.
     pub order: Option<Order>,
-    /// Only rows of these owners; `None` for all that the scope shows.
+    /// Only rows of these owners. `None` for all owners that the scope shows.
     pub owners: Option<Vec<i64>>,
     /// Only rows of this part of the table.
     pub span: Span,

@@ -82,8 +82,8 @@ impl Choice {
 }
 
 impl Scan {
-    /// `schema` names the output's columns; `output` has the same, less the locators. `lowered` is what the plan's
-    /// filters come to.
+    /// `schema` names the output's columns. `output` has the same columns without the locators. `lowered` are the
+    /// lowered filters of the plan.
     pub(in crate::lake::scan) fn new(
         table: ScopedTable,
         schema: SchemaRef,
@@ -245,7 +245,7 @@ impl Unsettled {
         self.settled.get()
     }
 
-    /// The scan by what its conditions say now: when the first partition begins.
+    /// The scan with its conditions as they are when the first partition begins.
     pub(in crate::lake::scan) fn settle(&self, planned: &Scan) -> &Arc<Scan> {
         self.settled.get_or_init(|| {
             let scan = Arc::new(Scan {

@@ -91,8 +91,8 @@ impl TopKFilter {
         &self.label
     }
 
-    /// Of some rows of a row group those that may be among the first, with what was read of them, the key's columns
-    /// included.
+    /// The rows of a row group that may be among the first, with the columns that were read, including those of the
+    /// key.
     pub(in crate::lake::scan) fn keep(
         &self,
         ranking: &mut Ranking,
@@ -116,7 +116,7 @@ impl TopKFilter {
 }
 
 impl Ranking {
-    /// Which of these keys are not behind the `limit` best of all so far.
+    /// Marks the keys that are among the `limit` best of all so far.
     fn keep(&mut self, keys: &ArrayRef, options: SortOptions, limit: usize) -> Result<BooleanArray, ScanError> {
         let all = match &self.best {
             Some(best) => concat(&[best.as_ref(), keys.as_ref()])?,

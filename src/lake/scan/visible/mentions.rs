@@ -23,7 +23,7 @@ impl ScopedTable {
         })
     }
 
-    /// How many of the scope's rows under these owners are of this Patient, be it that a sync has brought them.
+    /// How many of the scope's rows under these owners belong to this Patient, including rows that a sync brought.
     pub fn filed_under(&self, owners: &[i64], patient: &str) -> Result<u64, ScanError> {
         self.count_texts(owners, "patient", |text| text == patient)
     }

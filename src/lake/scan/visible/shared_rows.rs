@@ -1,8 +1,8 @@
-//! Which shared rows a patient scope shows: those that its own rows refer to by a relative reference, and what those
-//! refer to, through shared rows only. Never a Patient, never a row of somebody else, never one of the application
-//! alone.
+//! Finds the shared rows that a patient scope shows: those that its own rows refer to by a relative reference, and
+//! those that these refer to, through shared rows only. It never shows a Patient, a row of another person or a row of
+//! the application alone.
 //!
-//! Worked out once per snapshot and scope, when a shared row is first asked for.
+//! Computed once per snapshot and scope, on the first request for a shared row.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -122,7 +122,7 @@ pub(in crate::lake::scan) fn numbers(
     })
 }
 
-/// What each row's value stands for; `None` if the column is not encoded in a way that can be told without decoding it.
+/// The value of each row. `None` if the encoding requires decoding the column.
 fn coded<A: Copy + Default>(
     file: &Arc<OpenFile>,
     group: usize,
