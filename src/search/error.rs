@@ -80,7 +80,7 @@ pub enum SearchError {
         /// How many may be looked into.
         max: usize,
     },
-    /// A condition that goes through very many resources, one behind the other (400).
+    /// A condition through too many resources in sequence (400).
     #[error("{parameter}: chains and _has may lead through {max} resources at most, one behind the other")]
     Deep {
         /// The parameter as the client wrote it.
@@ -194,8 +194,8 @@ impl SearchError {
         SearchError::Plan(DataFusionError::ExecutionJoin(Box::new(error)))
     }
 
-    /// Whether a parameter's expression costs more over the records than one may. Where it was evaluated inside a scan,
-    /// other errors stand around it.
+    /// Whether a parameter's expression costs more work over the records than allowed. If it was evaluated inside a
+    /// scan, other errors wrap it.
     pub fn is_too_costly(&self) -> bool {
         let first: &(dyn std::error::Error + 'static) = self;
         std::iter::successors(Some(first), |error| error.source())

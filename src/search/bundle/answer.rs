@@ -76,7 +76,7 @@ impl<'a> Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// The Bundle with these matches and what they bring along.
+    /// The Bundle with these matches and their included resources.
     pub(in crate::search) fn render(self, matches: &[Entry], included: Included) -> Result<Bytes, SearchError> {
         let query = self.query;
         let place = |entry: &Entry| {
@@ -93,7 +93,7 @@ impl Answer<'_> {
             matches: matches.len(),
             more: self.more,
             included: query.included,
-            // The rest of what the matches bring along comes before further matches.
+            // The remaining includes of these matches come before further matches.
             more_included: included.is_full().then(|| query.included + included.len()),
             ends: end(matches.first()).zip(end(matches.last())).map(Into::into),
             first: PageToken {

@@ -1,6 +1,5 @@
-//! Addresses of attachments on their way out. A stored text has them relative to the service (`Binary/{id}`), so that
-//! it stays right when the service gets another address; who reads it is given the address as a whole, as R4's type
-//! `url` has it.
+//! Addresses of attachments in answers. A stored text has relative addresses (`Binary/{id}`), so it stays correct when
+//! the service's address changes. Clients get absolute addresses, as R4's type `url` requires.
 
 use bytes::Bytes;
 use memchr::memmem;
@@ -44,7 +43,7 @@ pub(in crate::search) fn stored_form(address: String, base: &str) -> String {
     }
 }
 
-/// Whether an id of the form that a sync gives stands here, and nothing behind it.
+/// Whether the text is exactly an id in the form that syncs make.
 fn is_ours(rest: &[u8]) -> bool {
     let id = rest.get(..ID).and_then(|id| std::str::from_utf8(id).ok());
     let id = id.and_then(|id| uuid::Uuid::try_parse(id).ok());

@@ -47,8 +47,8 @@ impl Engine {
     }
 }
 
-/// The rows at the first of these places, at most `count`, and at how many: fewer than asked where they have more bytes
-/// than `max_bytes`, one at least.
+/// The rows at the first of these places, at most `count`, and the number of places used. Fewer if they have more bytes
+/// than `max_bytes`, but at least one.
 pub(in crate::search) async fn some(
     table: &ScopedTable,
     places: &[Locator],
@@ -65,7 +65,7 @@ pub(in crate::search) async fn some(
     }
 }
 
-/// The rows at these places in the order given; `None` where they have more bytes than `max_bytes`.
+/// The rows at these places in the order given. `None` if they have more bytes than `max_bytes`.
 async fn at_most(table: &ScopedTable, places: &[Locator], max_bytes: usize) -> Result<Option<Vec<Row>>, SearchError> {
     let parts = (places.len() / WORTH_A_THREAD).clamp(1, processors());
     if parts == 1 {

@@ -15,9 +15,9 @@ use crate::lake::scan::{Locator, Row};
 pub(in crate::search) struct Entry {
     pub(in crate::search) ty: TypeId,
     pub(in crate::search) row: Row,
-    /// Where it lies, if that is known.
+    /// The locator of its row, if known.
     pub(in crate::search) place: Option<Locator>,
-    /// Of a contained resource that is shown alone, the type of what contains it.
+    /// For a contained resource shown alone: the type of its container.
     pub(in crate::search) container: Option<TypeId>,
 }
 

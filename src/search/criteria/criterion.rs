@@ -1,8 +1,7 @@
-//! Conditions on rows, as a tree: what a query asks of each resource.
+//! Criteria: conditions on rows, as a tree.
 //!
-//! A condition that speaks of other resources (a chain, `_has`, `_list`) is a [`Join`] until `join` has answered it
-//! with the resources found there, or has left that to the plan that reads the rows; only conditions without joins are
-//! decided over rows.
+//! A condition on other resources (a chain, `_has`, `_list`) is a [`Join`]. `join` either answers it with the resources
+//! found there, or leaves it to the plan that reads the rows. Only conditions without joins are decided over rows.
 
 use std::sync::Arc;
 
@@ -69,7 +68,7 @@ pub(in crate::search) enum Condition {
     Item {
         /// Yields the items.
         items: Arc<Compiled>,
-        /// What is asked of each; its programs are evaluated on the items.
+        /// The conditions on each item. Their programs are evaluated on the items.
         holds: Box<Criterion>,
     },
     /// The row contains a resource of this type, as far as its text tells at a glance.

@@ -1,6 +1,5 @@
-//! Parameters whose values lie in plain columns: dates and numbers that are elements of the resource itself and occur
-//! at most once. What is asked of them is decided on the columns, without running the parameter's program, which gives
-//! the same.
+//! Parameters over plain columns: dates and numbers that are elements of the resource itself and occur at most once.
+//! They are decided on the columns without the parameter's program, with the same result.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::buffer::NullBuffer;
@@ -33,7 +32,7 @@ enum Kind {
     Period,
     /// A Quantity or Money.
     Quantity,
-    /// What is not decided here, but for its absence.
+    /// Not decided here, except whether it is absent.
     Other,
 }
 
@@ -60,7 +59,8 @@ impl Plain {
         any.then_some(Plain { places })
     }
 
-    /// Marks the rows that pass; `false`, and nothing is marked, if this test or these columns are not for here.
+    /// Marks the rows that pass. Returns `false` and marks nothing if this file cannot decide the test or these
+    /// columns.
     pub(in crate::search) fn mark(&self, test: &Test, batch: &RecordBatch, rows: &mut [bool]) -> bool {
         let Test::AnyOf { matchers, not } = test else {
             return false;
@@ -132,7 +132,7 @@ struct Undecided;
 struct Times {
     starts: ArrayRef,
     ends: ArrayRef,
-    /// Whether a bound that is missing is open; else both or none are there.
+    /// Whether a missing bound is open. Otherwise both bounds exist or none.
     open: bool,
 }
 
@@ -243,8 +243,7 @@ fn child(batch: &RecordBatch, column: &str, name: &str) -> Result<Option<ArrayRe
     }
 }
 
-/// Nothing lies in a place without columns, or with nothing but nulls in them; elsewhere its values have to be looked
-/// at.
+/// A place without columns, or with only nulls, has no value. In any other place the values must be read.
 fn absent<T>(place: &RootElement, batch: &RecordBatch) -> Result<Option<T>, Undecided> {
     let companion = format!("{}__", place.column);
     let schema = batch.schema();

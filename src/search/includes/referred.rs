@@ -1,8 +1,7 @@
-//! What resources refer to, by whatever element: the relative references in all columns of some rows, and in the
-//! resources that they contain.
+//! The references of resources in any element: relative references in all columns of some rows, and in their contained
+//! resources.
 //!
-//! Search parameters do not lead to every reference (the assigner of an identifier has none), so these are read off the
-//! columns.
+//! Search parameters do not cover every reference (the assigner of an identifier has none), so this reads the columns.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::filter_record_batch;
@@ -31,7 +30,7 @@ pub(in crate::search) struct Ids {
 }
 
 impl Ids {
-    /// None yet of these types; ids of others are not taken.
+    /// An empty set for these types. Ids of other types are ignored.
     pub(in crate::search) fn none_of(types: &[TypeId]) -> Ids {
         Ids {
             of: types.iter().map(|ty| (*ty, FxHashSet::default())).collect(),
@@ -50,7 +49,7 @@ impl Ids {
         some.map(|(ty, _)| *ty)
     }
 
-    /// Takes up these, and gives those that are new.
+    /// Adds these and returns the new ones.
     pub(in crate::search) fn merge(&mut self, other: Ids) -> Ids {
         let mut new = other;
         for (ty, ids) in &mut new.of {

@@ -15,7 +15,7 @@ use crate::fhir::{Element, TypeId, facts};
 use crate::lake::Lake;
 use crate::lake::scan::{IdSet, Person, ScopedTable};
 
-/// More people than this are not told apart by their rows' owners: most row groups would have rows of one of them.
+/// With more people than this, the owners of rows are no filter: most row groups would have rows of one of them.
 const MAX_PEOPLE: usize = 65_536;
 /// Rows that a person has at least, on average, where it is worthwhile to tell people apart by them.
 const ROWS_PER_PERSON: u64 = 8;
@@ -65,7 +65,7 @@ pub(in crate::search) fn is_of_people(ty: TypeId, criterion: &Criterion) -> bool
     named(ty, criterion).is_some()
 }
 
-/// Patients whose compartments are asked for, and under whom their own rows lie.
+/// Patients whose compartments are searched, and the owners of their own rows.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct Filed {
     pub(in crate::search) patients: Arc<[String]>,
@@ -81,7 +81,7 @@ impl Filed {
         }
     }
 
-    /// The owners under whom all rows lie that meet a criterion; `None` where it may be met by others' rows.
+    /// The owners of all rows that can meet a criterion. `None` if others' rows can meet it.
     pub(in crate::search) fn owners(&self, ty: TypeId, criterion: &Criterion) -> Option<Arc<[i64]>> {
         let mut is_theirs = true;
         named(ty, criterion)?.each(|id| is_theirs &= self.patients.iter().any(|patient| patient == id));

@@ -1,8 +1,8 @@
-//! Canonicals as references: from a URL, and the version behind it, to the stored resources that bear them.
+//! Resolves canonicals: from a URL with an optional version to the stored resources with that URL.
 //!
-//! A canonical without a version leads to all stored resources of its URL, one with a version to those of that very
-//! version. One with a fragment means a part of a resource and leads to none. Tables are read through the caller's
-//! scope, as for any reference.
+//! A canonical without a version means all stored resources of its URL. One with a version means the resources of
+//! exactly that version. One with a fragment means a part of a resource and resolves to none. Tables are read through
+//! the caller's scope, as for any reference.
 
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -36,7 +36,7 @@ pub(in crate::search) fn have_urls(ty: TypeId) -> bool {
     is("url", "uri") && is("version", "string") && SearchParameters::builtin().get(ty, "url").is_some()
 }
 
-/// URLs, each with the versions of it; either those that resources bear or those that canonicals ask for.
+/// URLs with their versions, either of stored resources or of canonicals.
 #[derive(Debug, Default)]
 pub(in crate::search) struct Canonicals {
     urls: FxHashMap<Box<str>, FxHashSet<Option<Box<str>>>>,
@@ -116,7 +116,7 @@ pub(in crate::search) fn borne(rows: &[Source]) -> Result<Canonicals, SearchErro
 }
 
 impl Engine {
-    /// What the rows of a table bear that meet criteria, of which none speaks of other resources any more.
+    /// The URLs of a table's rows that meet these criteria. No criterion has an open join.
     pub(in crate::search) async fn borne_by(
         &self,
         table: &ScopedTable,

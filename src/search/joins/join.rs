@@ -1,12 +1,12 @@
-//! Conditions on other resources, as semi-joins: each becomes a set of ids that a reference of the row, or the row's
-//! own id, must be in.
+//! Answers conditions on other resources by semi-joins: each becomes a set of ids, and a reference of the row, or its
+//! own id, must be in the set.
 //!
-//! The plans that find ids run stage by stage. How many one finds decides which side of the next goes first, whose rows
-//! a search can match at all, and whether it is planned or runs over one person's columns. Where none of this depends
-//! on the ids they are left to the plan that reads the rows, as the filter of its scan.
+//! The plans that find ids run stage by stage. The number of ids that one finds decides which side of the next goes
+//! first, whose rows the search can match at all, and whether it is planned or runs over one person's columns. If none
+//! of this depends on the ids, the plan that reads the rows finds them itself and filters its scan.
 //!
-//! Other tables are read through the same scope and snapshot as the rows, so a chain finds nothing that its caller
-//! could not read, and all pages of a search see the same.
+//! Other tables are read through the same scope and snapshot. So a chain finds nothing that its caller could not read,
+//! and all pages of a search see the same data.
 
 use std::sync::Arc;
 
@@ -35,9 +35,9 @@ struct Asked<'a> {
 pub(in crate::search) type Ran = Vec<Arc<IdsExec>>;
 
 impl Engine {
-    /// Answers every condition on other resources among the criteria of a search of `table`, those that lead to few
-    /// resources first: what is found there narrows the search of others. Gives the semi-joins by which they are
-    /// answered, which the search's plans show.
+    /// Answers every condition on other resources among the criteria of a search of `table`. Conditions that lead to
+    /// few resources come first, because their result narrows the others. Returns the semi-joins for the plans of the
+    /// search.
     pub(in crate::search) fn settle<'a>(
         &'a self,
         table: &'a ScopedTable,
@@ -215,7 +215,7 @@ impl Engine {
         }
     }
 
-    /// The search of what a chain leads to.
+    /// The search of a chain's targets.
     pub(in crate::search) async fn chained(
         &self,
         table: &ScopedTable,
@@ -230,7 +230,7 @@ impl Engine {
         Ok(other)
     }
 
-    /// The search of what refers to the rows.
+    /// The search of the resources that refer to the rows.
     pub(in crate::search) async fn referring_side(
         &self,
         table: &ScopedTable,
@@ -271,7 +271,7 @@ impl Engine {
         Ok((!targets.is_empty()).then_some(Condition::Inside { references, targets }))
     }
 
-    /// The resources among which `start` stand, and those under or over them.
+    /// The resources of `start` and those below or above them.
     async fn hierarchy(
         &self,
         table: &ScopedTable,
@@ -304,7 +304,7 @@ impl Engine {
     }
 }
 
-/// That a parameter leads to what one of these matches.
+/// That a parameter refers to a match of one of these plans.
 pub(in crate::search) fn values(compiled: &Arc<Compiled>, matchers: Vec<Matcher>) -> Condition {
     Condition::Values {
         compiled: compiled.clone(),

@@ -1,5 +1,5 @@
-//! Conditions on other resources that are left to the plan of the search: the filter that it is told the ids by, and
-//! what ids mean for a row.
+//! Conditions on other resources that the plan of the search itself answers: the filter that receives the ids, and the
+//! meaning of the ids for a row.
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ impl Engine {
 pub(in crate::search) struct Reference {
     ty: TypeId,
     compiled: Arc<Compiled>,
-    /// The types of what is referred to, one for each plan; `None` for the rows' own ids.
+    /// The target types, one for each plan. `None` for the rows' own ids.
     to: Option<Vec<TypeId>>,
     label: String,
     /// The text of the condition.
@@ -131,7 +131,7 @@ impl Reference {
         Late::new(self.label.as_str().into(), leaves, Box::new(self))
     }
 
-    /// What these ids ask of a row. Where there are none for a type, no resource of it was found.
+    /// The condition of these ids on a row. A type without ids had no resource found.
     fn criterion(&self, ids: &[Arc<IdSet>]) -> Criterion {
         let found = |at: usize| ids.get(at).cloned().unwrap_or_default();
         let matchers = match &self.to {

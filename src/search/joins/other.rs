@@ -1,7 +1,7 @@
-//! The other side of a semi-join: the plan that finds the ids of what a condition leads to.
+//! The other side of a semi-join: the plan that finds the ids for a condition.
 //!
-//! It is built without a planner. There is nothing to choose in it (a scan with its filters, or one person's columns,
-//! and the ids that are taken from their rows), and to plan it takes longer than to read a table of some thousand rows.
+//! It is built without a planner. It offers no choice: a scan with its filters, or one person's columns, and the ids
+//! from their rows. Planning it would take longer than reading a table of some thousand rows.
 
 use std::sync::Arc;
 
@@ -163,7 +163,7 @@ impl Take for Referred {
     }
 
     fn take(&self, rows: &RecordBatch, ids: &mut IdSet) -> Result<()> {
-        // A person's rows lie together, and most of them refer to that person.
+        // A person's rows are adjacent, and most of them refer to that person.
         let mut last = String::new();
         let each = targets::each(&self.through, rows, |ty, id| {
             if ty == self.wanted && id != last {
@@ -224,7 +224,7 @@ impl Lookup for OfPerson {
     fn rows(&self) -> Result<RecordBatch> {
         let rows = self.table.person_batch(self.person, &self.wanted)?.batch;
         let matches = filter::matches(&self.criteria, &rows).map_err(of_plan)?;
-        // What every person's batch has stands behind what is asked for.
+        // The columns that every person's batch has come after the requested ones.
         let asked: Vec<usize> = (0..self.schema.fields().len()).collect();
         Ok(filter_record_batch(&rows.project(&asked)?, &matches)?)
     }

@@ -4,7 +4,7 @@ use super::super::parameters::query::INCLUDED;
 use super::page_token::{PagePosition, PageToken, Side};
 use crate::lake::scan::Locator;
 
-/// What the links of one page are made of.
+/// The parts of one page's links.
 #[derive(Debug)]
 pub(in crate::search) struct Links<'a> {
     /// `{base}/fhir/{type}`.
@@ -19,13 +19,13 @@ pub(in crate::search) struct Links<'a> {
     pub left_out: usize,
     /// Matches on this page.
     pub matches: usize,
-    /// Where the page's first match and its last lie, where that is known: which type they are of, and the row.
+    /// The type and locator of the page's first and last match, if known.
     pub ends: Option<[(usize, Locator); 2]>,
     /// Whether there are matches after it.
     pub more: bool,
-    /// Resources brought along that were given out before.
+    /// Included resources that earlier answers had.
     pub included: usize,
-    /// Where bringing along goes on, if this answer does not hold all of them.
+    /// Where the includes continue, if this answer does not hold all of them.
     pub more_included: Option<usize>,
     /// The tag of the search's first page.
     pub first: PageToken,
@@ -58,8 +58,8 @@ impl Links<'_> {
             links.push(("next", self.page(next, 0, Some(&tag))));
         }
         if offset > 0 && self.count > 0 {
-            // It ends before this page, be there less than a page before it: what it has no room for, it leaves out at
-            // its beginning, so that walking back meets every match.
+            // The previous page ends before this page, even if fewer matches than a page come before. If it has no room
+            // for all, it leaves out the first ones, so that walking back meets every match.
             let previous = offset.saturating_sub(self.count);
             let tag = tag(previous, self.place(0, Side::Before));
             links.push(("previous", self.page(previous, 0, Some(&tag))));

@@ -1,10 +1,9 @@
-//! The opaque `_tag` of a page's links: which snapshot the pages come from, where the next one begins, and how many
-//! matches there are if that was asked.
+//! Page tokens: the opaque `_tag` of a page's links. A token names the snapshot of the pages, the position of the next
+//! page and, if requested, the number of matches.
 //!
-//! It holds no values of records, only places in files. Those tell how many rows lie before, whosever they are, so a
-//! tag is enclosed with the lake's key, together with the search that it was made for: nobody reads it, and one of
-//! another search, a damaged or an invented one is told from one that was given out. What a place leads to is still
-//! read through the reader's own scope.
+//! It holds no values of records, only positions in files. These would reveal how many rows of anybody come before, so
+//! a token is encrypted with the lake's key, bound to its search. A token of another search, or a damaged or invented
+//! one, is refused. The row at the position is still read through the reader's own scope.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,7 +13,7 @@ use super::super::{SearchError, SnapshotToken};
 use crate::lake::scan::Locator;
 use crate::lake::{Lake, Scope};
 
-/// What the first byte of a tag says, so that tags of other versions are not misread.
+/// The version in the first byte of a token.
 const VERSION: u8 = 3;
 /// Says in a tag that the matches were not counted.
 const NOT_COUNTED: u64 = u64::MAX;
@@ -67,19 +66,19 @@ pub(in crate::search) struct PagePosition {
     pub(in crate::search) side: Side,
 }
 
-/// What a tag says.
+/// The content of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::search) struct PageToken {
     /// The snapshot that all pages of the search come from.
     pub(in crate::search) snapshot: u64,
-    /// How many times erasures had changed what snapshots hold.
+    /// The epoch: how many erasures had changed snapshots.
     pub(in crate::search) erasures: u64,
     /// The seal of the scope that it was made in: in another, other matches lie before a place, and there are not as
     /// many.
     pub(in crate::search) scope: u64,
     /// How many matches lie before the page.
     pub(in crate::search) offset: usize,
-    /// Where the page lies; without, it is found by counting.
+    /// The position of the page. Without it the page is found by counting.
     pub(in crate::search) place: Option<PagePosition>,
     /// How many matches there are, if that was counted.
     pub(in crate::search) total: Option<usize>,
@@ -142,7 +141,7 @@ impl PageToken {
         )
     }
 
-    /// Reads a tag that was given out for this search; anything else is an error.
+    /// Reads a token that was issued for this search. Anything else is an error.
     pub(in crate::search) fn parse(text: &str, lake: &Lake, search: &Identity) -> Result<PageToken, SearchError> {
         let opened = || {
             let enclosed = URL_SAFE_NO_PAD.decode(text.strip_prefix("~~")?).ok()?;

@@ -10,13 +10,12 @@ const USED: &[u8] = b"snapshot of a view's rows";
 
 /// A snapshot as links name it.
 ///
-/// FHIR has a search parameter of the same name; a pin is told from its values by a form that no token has: it begins
-/// with two tildes.
+/// FHIR has a search parameter of the same name. A pin begins with two tildes, which no token does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotToken {
     /// The snapshot.
     pub snapshot: u64,
-    /// How many times erasures had changed what snapshots hold.
+    /// The epoch: how many erasures had changed snapshots.
     pub erasures: u64,
 }
 
@@ -40,7 +39,7 @@ impl SnapshotToken {
         value.starts_with("~~")
     }
 
-    /// Reads the `_tag` of a link that the lake gave out; anything else is none.
+    /// Reads the `_tag` of a link that the lake issued. `None` for anything else.
     pub fn parse(value: &str, lake: &Lake) -> Option<SnapshotToken> {
         let enclosed = URL_SAFE_NO_PAD.decode(value.strip_prefix("~~")?).ok()?;
         let numbers = lake.disclose(&enclosed, USED)?;

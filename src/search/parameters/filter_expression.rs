@@ -1,9 +1,9 @@
-//! `_filter`: tests of parameters combined with `and`, `or`, `not` and parentheses
-//! (R4, <http://hl7.org/fhir/R4/search_filter.html>).
+//! `_filter`: tests of parameters combined with `and`, `or`, `not` and parentheses (R4,
+//! <http://hl7.org/fhir/R4/search_filter.html>).
 //!
-//! Says what the text means: which parameter each test speaks of, of the type searched, of what a chain leads to, or of
-//! one item of an element (`characteristic[code eq gender].value eq mixed`). What an operator asks of values,
-//! `filter_operator` says.
+//! Decides which parameter each test means: one of the searched type, one of a chain's target, or one of an item of an
+//! element (`characteristic[code eq gender].value eq mixed`). `filter_operator` decides what an operator means for
+//! values.
 
 use std::sync::Arc;
 
@@ -55,8 +55,8 @@ pub(in crate::search) fn condition(
     Filter { resolver, raw }.combined(&TestedNames::Type(ty), root)
 }
 
-/// The same filter with one of several values wherever the placeholder stands: a test that names it becomes as many
-/// tests. `None` where the text is no filter.
+/// The filter with the placeholder replaced by several values: a test that names it becomes as many tests. `None` if
+/// the text is no filter.
 pub fn with_alternatives(filter: &str, placeholder: &str, values: &[String]) -> Option<String> {
     let tests: Vec<Pair<'_, Rule>> = parse(filter)?
         .into_inner()
@@ -133,7 +133,7 @@ struct Filter<'a> {
     raw: &'a RawParameter,
 }
 
-/// What the names of a test speak of.
+/// The parameters that the names of a test may mean.
 enum TestedNames {
     /// The parameters of a type.
     Type(TypeId),
@@ -156,7 +156,7 @@ struct Step<'t> {
 /// A parameter that a name may mean.
 struct Meant {
     parameter: Arc<SearchParameter>,
-    /// The composite of which it is a component, with the component's number; `None` for a parameter of the type.
+    /// The composite parameter and the component's index. `None` for a parameter of the type.
     within: Option<(Arc<Compiled>, usize)>,
 }
 
@@ -236,7 +236,7 @@ impl Filter<'_> {
         Ok(criterion.condition)
     }
 
-    /// The test of what a path leads to; `None` where a name is unknown.
+    /// The test of a path's target. `None` if a name is unknown.
     fn at(
         &self,
         place: &TestedNames,
@@ -272,7 +272,7 @@ impl Filter<'_> {
         Ok(condition.map(|condition| made(condition, label())))
     }
 
-    /// A path through a reference: what is asked in brackets and behind them is asked of one and the same resource.
+    /// A path through a reference: the conditions in brackets and after them apply to the same resource.
     fn chained(
         &self,
         place: &TestedNames,
@@ -319,7 +319,7 @@ impl Filter<'_> {
         })
     }
 
-    /// A path through an element: what is asked in brackets and behind them is asked of one and the same item.
+    /// A path through an element: the conditions in brackets and after them apply to the same item.
     fn item(
         &self,
         place: &TestedNames,
@@ -421,7 +421,7 @@ impl Filter<'_> {
         }
     }
 
-    /// The test of a parameter itself. Where a name means several, those that the value and operator go with.
+    /// The test of a parameter itself. If a name means several parameters, those that fit the value and operator.
     fn plain(
         &self,
         place: &TestedNames,

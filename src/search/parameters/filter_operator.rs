@@ -1,8 +1,8 @@
-//! What an operator of `_filter` asks of a parameter's values (R4, <http://hl7.org/fhir/R4/search_filter.html#ops>).
+//! The meaning of `_filter`'s operators for a parameter's values (R4, <http://hl7.org/fhir/R4/search_filter.html#ops>).
 //!
-//! Numbers, dates and quantities compare as the prefixes of the same names; `ne` asks for one value that differs. Texts
-//! are ordered by their code points, case and marks aside. `loinc`, `snomed`, `rxnorm` and `ucum` stand for the systems
-//! of these names.
+//! Numbers, dates and quantities compare like the prefixes of the same names. `ne` requires one value that differs.
+//! Texts are ordered by code points, without regard to case and marks. `loinc`, `snomed`, `rxnorm` and `ucum` are short
+//! names of these systems.
 
 use std::sync::Arc;
 
@@ -100,7 +100,7 @@ fn test(
             modifier: modifier.map(str::to_owned),
             value: value.to_owned(),
         };
-        // What was sent is named, not what is made of it.
+        // The error names the text as sent, not its normalized form.
         Matcher::parse(parameter, &raw, value, resolver.around).map_err(|error| match error {
             SearchError::Value { expected, .. } => invalid("_filter", comparison.text, expected),
             error => error,

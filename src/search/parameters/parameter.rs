@@ -25,16 +25,16 @@ pub(in crate::search) struct Compiled {
     pub(in crate::search) reading: Reading,
     /// Yields a row's values.
     pub(in crate::search) program: Program,
-    /// Where the values are `code` elements: the one code system that R4 binds them to, if it binds them to one.
+    /// If the values are `code` elements: the one code system that R4 binds them to, if any.
     pub(in crate::search) code_system: Option<&'static str>,
-    /// Where the values lie, if that is in plain columns.
+    /// The plain columns of the values, if they are in such.
     pub(in crate::search) plain: Option<Plain>,
     /// Of a composite, its components, evaluated on the items that `program` yields.
     pub(in crate::search) components: Vec<Compiled>,
 }
 
 impl Compiled {
-    /// Of a reference, the one type that it may point to, where R4 allows one only.
+    /// For a reference: the one type that it may point to, if R4 allows only one.
     pub(in crate::search) fn sole_target(&self) -> Option<TypeId> {
         if self.parameter.ty != SearchType::Reference {
             return None;
@@ -140,7 +140,7 @@ pub(in crate::search) struct Programs {
 }
 
 impl Programs {
-    /// Programs for these parameters; each is compiled when first asked for.
+    /// Programs for these parameters. Each is compiled on first use.
     pub(in crate::search) fn new(parameters: Arc<SearchParameters>) -> Programs {
         Programs {
             parameters,
@@ -168,7 +168,7 @@ impl Programs {
             .filter(|parameter| is_supported(parameter))
     }
 
-    /// The parameter `code` of `ty`, compiled to read these columns; `None` as for [`Programs::parameter`].
+    /// The parameter `code` of `ty`, compiled for this use of its columns. `None` as for [`Programs::parameter`].
     pub(in crate::search) fn get(
         &self,
         ty: TypeId,
@@ -201,8 +201,8 @@ impl Programs {
         self.compile(ty, parameter, Reading::Values).ok()
     }
 
-    /// The references of a parameter with their texts, for those that lead into the row itself, and the only type they
-    /// may lead to if there is one: what `resolve()` is, FHIRPath tells of relative references alone.
+    /// The references of a parameter with their texts, for references within the row itself, and the only target type
+    /// if there is one. For relative references alone FHIRPath knows the target of `resolve()`.
     pub(in crate::search) fn inner_references(
         &self,
         compiled: &Compiled,
@@ -254,12 +254,12 @@ fn is_supported(parameter: &SearchParameter) -> bool {
     parameter.expression.is_some() && (parameter.ty != SearchType::Special || parameter.usage == Usage::Nearby)
 }
 
-/// No expression says what these compare; `words` does.
+/// These have no expression. `words` compares them.
 fn is_of_words(parameter: &SearchParameter) -> bool {
     matches!(&*parameter.code, "_text" | "_content") && parameter.expression.is_none()
 }
 
-/// Compiles an expression of a parameter for rows of `ty`, or for what the program `on` yields.
+/// Compiles a parameter's expression for rows of `ty`, or for the items of the program `on`.
 fn compile_for(
     ty: TypeId,
     parameter: &Arc<SearchParameter>,

@@ -27,12 +27,11 @@ use crate::terminology::Terminology;
 /// The most other types' tables that the conditions of one search may lead to.
 const MAX_JOINS: usize = 500;
 
-/// The most resources that chains and `_has` may lead through, one behind the other: each is a table searched within a
-/// search.
+/// The maximum number of resources in a chain or `_has`: each is a table searched within a search.
 const MAX_DEPTH: usize = 16;
 
-/// The most alternatives that are compared one by one; ids, references and tokens are looked up, so there may be more
-/// of them.
+/// The maximum number of alternatives that are compared one by one. Ids, references and tokens are looked up in sets,
+/// so there may be more of them.
 const MAX_ALTERNATIVES: usize = 1_000;
 
 /// The most words of `_text` and `_content`.

@@ -1,9 +1,9 @@
-//! A patient's record: all that is in the compartments of some Patients, type after type, and behind it what all of
-//! that refers to, of some types.
+//! A patient's record: all resources in the compartments of some Patients, type by type, then the resources of some
+//! types that these refer to.
 //!
-//! Decides which resources these are, in which order they stand and where a page begins; `record_page` gives them out.
-//! It is a search over several types whose last parts are found by references, so its pages are found as those of every
-//! search. What a member refers to is worked out only for pages that reach so far.
+//! Decides which resources these are, their order, and where a page begins. `record_page` writes them. It is a search
+//! over several types whose last parts are found by references, so its pages work like those of every search.
+//! References of members are resolved only for pages that need them.
 
 use std::sync::Arc;
 
@@ -42,12 +42,12 @@ pub struct RecordRequest<'a> {
     pub patients: &'a [String],
     /// The types of the compartments, in their order.
     pub members: &'a [Member],
-    /// The types of what the members refer to, and of what these refer to in turn, in their order. None is a member's.
+    /// The types of referenced resources, and of those that these refer to, in their order. No member has one of these
+    /// types.
     pub referred: &'a [TypeId],
-    /// Only resources of these types are shown; the others still tell what is referred to.
+    /// Only resources of these types are shown. References of the others still count.
     pub only: Option<&'a [TypeId]>,
-    /// A further condition on what is shown. Of what is referred to, it is met by what a shown member refers to as
-    /// well.
+    /// A further condition on shown resources. A resource that a shown member refers to meets it as well.
     pub since: Option<&'a RawParameter>,
     /// What is given out of it.
     pub extent: Extent<'a>,
@@ -151,7 +151,7 @@ impl Engine {
         Ok(Some(page))
     }
 
-    /// What is asked of the page, and where in a walk it stands.
+    /// The parameters of the page, and its position in a walk.
     fn lead(&self, request: &RecordRequest<'_>) -> Result<(Query, Position), SearchError> {
         let Some(patient) = facts().lookup("Patient") else {
             return Err(SearchError::Unanswered);
@@ -219,7 +219,7 @@ impl Engine {
         })
     }
 
-    /// The resources of one type that are in the compartments; `None` where nobody has any of the type.
+    /// The resources of one type in the compartments. `None` if nobody has any of the type.
     fn member(&self, sources: &Sources<'_>, member: &Member, since: bool) -> Result<Option<Part>, SearchError> {
         let request = sources.request;
         let table = self.lake().table(&sources.picture, member.ty, request.scope);
@@ -280,7 +280,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What all members refer to, or those that meet the further condition, and what that refers to in turn.
+    /// The targets of all members, or of those that meet the further condition, and the targets of these.
     async fn referred_by_members(&self, sources: &Sources<'_>, since: bool) -> Result<Ids, SearchError> {
         let request = sources.request;
         let none = Ids::none_of(request.referred);
@@ -307,7 +307,7 @@ impl Engine {
         Ok(all)
     }
 
-    /// The condition on what is referred to, of one type; `None` where nothing is.
+    /// The condition on targets of one type. `None` if there are none.
     fn is_referred(
         &self,
         sources: &Sources<'_>,
@@ -334,7 +334,7 @@ impl Engine {
         Ok(Some(either(Condition::Any(either_of), "referred to")))
     }
 
-    /// That a resource has one of the ids of its type; `None` where there are none.
+    /// That a resource has one of the ids of its type. `None` if there are none.
     fn one_of(&self, ty: TypeId, ids: &Ids) -> Result<Option<Criterion>, SearchError> {
         let mut of_type = ids.of(ty).peekable();
         let Some(compiled) = self.ids_of(ty)?.filter(|_| of_type.peek().is_some()) else {

@@ -1,7 +1,6 @@
-//! A record as it is given out: entries read some at a time, in the order of their places, and the Bundle around them
-//! in pieces.
+//! Writes a record: reads some entries at a time, in the order of their places, and streams the Bundle around them.
 //!
-//! The links stand behind the entries, for only the last entry says where the page ends.
+//! The links come after the entries, because only the last entry tells where the page ends.
 
 use std::collections::VecDeque;
 
@@ -30,7 +29,7 @@ const PIECE: usize = 64 << 10;
 
 /// The resources of a page.
 pub(in crate::search) enum Shown {
-    /// To be read: which part each is of, and where it lies.
+    /// The resources to read: the part and locator of each.
     Places(VecDeque<(usize, Locator)>),
     /// Read.
     Entries(VecDeque<Entry>),
@@ -107,7 +106,7 @@ pub struct Gathered {
 }
 
 impl RecordPage {
-    /// A page without resources yet: of so many places, and whether there are more behind them.
+    /// A page without resources yet: the number of its places, and whether more follow.
     pub(in crate::search) fn new(
         lake: &Lake,
         request: &RecordRequest<'_>,

@@ -1,9 +1,8 @@
-//! Resources contained in others as matches (`_contained`, `_containedType`; R4 search, 3.1.1.5.5), and as what chains
-//! lead to.
+//! Contained resources as matches (`_contained`, `_containedType`; R4 search, 3.1.1.5.5), and as targets of chains.
 //!
-//! Contained resources are JSON text in the column `contained` of whatever contains them. Those of the type searched
-//! are made into columns batch by batch, and the same criteria decide. No reference from elsewhere leads to one, so
-//! conditions that ask for what refers to a resource, or for a list that names it, hold of none.
+//! Contained resources are JSON text in the column `contained` of their containers. Those of the searched type are
+//! shredded batch by batch, and the same criteria decide. No other resource can refer to them, so conditions on
+//! references to them, or on lists that name them, never hold.
 
 use std::sync::Arc;
 
@@ -58,7 +57,7 @@ pub(in crate::search) enum Which {
 pub(in crate::search) struct Inner {
     /// Its place in the order, where there is one.
     pub(in crate::search) key: Option<OwnedRow>,
-    /// The type of what contains it.
+    /// The type of the container.
     container: TypeId,
     /// Where that lies.
     at: Locator,
@@ -67,7 +66,7 @@ pub(in crate::search) struct Inner {
 }
 
 impl Inner {
-    /// Where what contains it lies.
+    /// The locator of the container.
     pub(in crate::search) fn container(&self) -> (TypeId, Locator) {
         (self.container, self.at)
     }
@@ -95,8 +94,8 @@ fn of_inner(condition: &Condition) -> Condition {
 }
 
 impl Engine {
-    /// The contained resources that meet a query's criteria, in order: by the sort keys or else as they lie. Where
-    /// containers are shown, each is there once, and none that is a match itself.
+    /// The contained resources that meet a query's criteria, in order: by the sort keys or in the table's order. If
+    /// containers are shown, each appears once, and not if it is a match itself.
     pub(in crate::search) async fn inner(
         &self,
         table: &ScopedTable,
@@ -178,7 +177,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The contained resources, or what contains them, as they are shown.
+    /// The contained resources, or their containers, as shown.
     pub(in crate::search) fn show(
         &self,
         table: &ScopedTable,
@@ -329,7 +328,7 @@ struct Finder<'f> {
     order: &'f Order,
     container: TypeId,
     shredder: Shredder,
-    /// What is in the shredder: where it lies, and the id that orders it.
+    /// A resource in the shredder: its place, and the id that orders it.
     pending: Vec<(Locator, u32, String)>,
     found: &'f mut Vec<Inner>,
 }

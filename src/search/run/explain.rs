@@ -1,6 +1,5 @@
-//! How an answer came about: the conditions and what deciding them reads, the way taken, and for each step what the
-//! scan kept and skipped and why, the bytes it read, what was in memory, and where the time went. As text for people,
-//! as JSON for programs.
+//! Explains an answer: the conditions with the leaves that they read, the way the search ran, and for each step what
+//! the scan kept and skipped and why, the bytes it read, cache hits and time. Text for people, JSON for programs.
 
 use std::fmt;
 use std::time::Duration;
@@ -192,7 +191,7 @@ fn scan_json(scan: &SeenScan) -> Value {
     })
 }
 
-/// Files that the catalog says hold nothing of what is looked for: they are of others, or not of the page.
+/// Files without wanted rows according to the catalog: other people's, or outside of the page.
 fn skipped_files(scan: &SeenScan) -> usize {
     scan.report.files.saturating_sub(scan.files_met)
 }

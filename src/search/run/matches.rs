@@ -5,7 +5,7 @@ use crate::lake::scan::Locator;
 /// The matches of one page.
 #[derive(Debug)]
 pub(in crate::search) struct Found {
-    /// Where they lie, in the page's order.
+    /// The locators of the matches, in the page's order.
     pub(in crate::search) locators: Vec<Locator>,
     /// Whether there are matches after them.
     pub(in crate::search) more: bool,

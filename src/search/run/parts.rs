@@ -1,8 +1,8 @@
-//! Several searches that make one page: of several types (`_type`), and of resources contained in others beside those
-//! of their own.
+//! Several searches that make one page: of several types (`_type`), and of contained resources in addition to other
+//! resources.
 //!
-//! Without `_sort` the parts follow each other, and in each what is contained follows what is not. With it all are
-//! merged, for which everything before the page is found again.
+//! Without `_sort` the parts follow each other, and within a part contained resources come last. With `_sort` all are
+//! merged; then everything before the page must be found again.
 
 use std::collections::VecDeque;
 
@@ -38,7 +38,7 @@ pub(in crate::search) struct Part {
     inner: Vec<Inner>,
 }
 
-/// Where a match is: the part, and the row or which of the contained resources.
+/// A match: its part, and its row or the index of the contained resource.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::search) enum MatchPosition {
     Outer(usize, Locator),
@@ -46,7 +46,7 @@ pub(in crate::search) enum MatchPosition {
 }
 
 impl MatchPosition {
-    /// The part and the row, of what is not contained in others.
+    /// The part and the row. `None` for a contained resource.
     pub(in crate::search) fn outer(&self) -> Option<(usize, Locator)> {
         match self {
             MatchPosition::Outer(part, row) => Some((*part, *row)),
@@ -75,7 +75,7 @@ impl Part {
 }
 
 impl Engine {
-    /// Renders the page of several searches; what is asked of the page itself is the answer's query.
+    /// Renders the page of several searches. The answer's query has the parameters of the page itself.
     pub(in crate::search) async fn answer_parts(
         &self,
         mut parts: Vec<Part>,
@@ -126,8 +126,7 @@ impl Engine {
         self.complete(&parts[0].table, answer, matches, &lead.includes).await
     }
 
-    /// Finds the contained resources of each part. A container is a match once, whatever it contains and whatever it
-    /// is.
+    /// Finds the contained resources of each part. A container is one match, whatever it contains.
     async fn look_inside(&self, parts: &mut [Part], order: &Order) -> Result<(), SearchError> {
         let mut seen = FxHashSet::default();
         for at in 0..parts.len() {
@@ -188,7 +187,7 @@ impl Engine {
         Ok((places, true))
     }
 
-    /// The matches from a part on, behind so many of them; of that part those where the page lies, if that is known.
+    /// The matches from a part on, after skipping this many. In that part it starts at the page's position, if known.
     pub(in crate::search) async fn forward(
         &self,
         parts: &[Part],

@@ -100,7 +100,7 @@ fn placing(rows: &RecordBatch, query: &Query) -> Result<RecordBatch, SearchError
     Ok(rows.project(&wanted)?)
 }
 
-/// Which of a person's matches a page at a place has; it may end behind the last.
+/// The range of a person's matches on a page. It may end after the last match.
 fn page(matches: &[Locator], place: PagePosition, count: usize) -> Option<Range<usize>> {
     let at = matches.iter().position(|matched| *matched == place.locator)?;
     Some(match place.side {

@@ -45,7 +45,7 @@ pub(in crate::search) async fn page(
     if backwards {
         locators.reverse();
     }
-    // What lies before a match is followed by it at least.
+    // At least one match follows everything before it.
     let more = locators.len() > query.count || backwards && !locators.is_empty();
     locators.truncate(query.count);
     Ok(Found {
@@ -209,7 +209,7 @@ impl Scan {
         )
     }
 
-    /// A scan for what orders a page, of the rows that lie where the page does.
+    /// A scan of a sorted page's rows with the leaves of the sort keys.
     fn of_page(
         sessions: &Sessions,
         table: &ScopedTable,
@@ -272,8 +272,8 @@ impl Scan {
         Ok(Arc::new(OrderedLimitExec::new(rows, page)))
     }
 
-    /// The rows that pass with these columns, at most so many of a partition, planned directly: the table takes every
-    /// filter over.
+    /// The rows that pass, with these columns and at most this many per partition. Planned directly, because the table
+    /// takes over every filter.
     pub(in crate::search) async fn columns_planned(
         &self,
         planner: &Planner,

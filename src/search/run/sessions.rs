@@ -12,7 +12,7 @@ const MAX_PARTS: usize = 4096;
 pub(in crate::search) struct Sessions {
     parallel: Planner,
     in_parts: Planner,
-    /// Whether the scan is told what it can decide without evaluating criteria.
+    /// Whether the scan gets conditions that it can decide without evaluating criteria.
     pushdown: bool,
 }
 

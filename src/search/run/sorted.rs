@@ -1,8 +1,8 @@
-//! A page in an order: the scan, a sort that keeps no more than the page, and what stands before it left out.
+//! A sorted page: the scan, a sort that keeps no more than the page, and a skip of earlier rows.
 //!
-//! The operators are put together here. Which they are is known, and to have DataFusion's rules find it out again costs
-//! a search over some thousand rows as much as reading them. The two rules that are applied hand the scan what the
-//! sort takes and, later, what it has by then.
+//! The operators are built here. They are known, and DataFusion's rules would take as long to find them as a search
+//! over some thousand rows takes to read. Two rules are applied: they tell the scan how many rows the sort takes and,
+//! later, its present bound.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! A search that is watched: which steps it takes, how long each, and what each reads. One that nobody watches notes
-//! nothing.
+//! Traces a search: its steps, their times, and what each reads. Without a trace nothing is recorded.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -80,7 +79,7 @@ impl Trace {
         }
     }
 
-    /// A trace for what a stage runs; `stage` takes what it notes.
+    /// A trace for the plans of a stage. `stage` gets its records.
     pub(in crate::search) fn of_stage(&self) -> Trace {
         let form = self.0.as_deref().map(|tracing| tracing.form);
         form.map_or_else(Trace::default, Trace::on)

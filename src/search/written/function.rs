@@ -52,7 +52,7 @@ impl Engine {
     }
 }
 
-/// An order by numbers that lie in these places, for sorts by a key of a search.
+/// An order by the numbers in these places, for sorts by a search's key.
 pub fn order(descending: bool, reaches: Vec<Reach>) -> Order {
     Order {
         descending,

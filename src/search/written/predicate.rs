@@ -38,7 +38,7 @@ enum Written {
 }
 
 impl Engine {
-    /// A predicate of a search as text; `None` for those of others.
+    /// A search predicate as text. `None` for other predicates.
     pub fn write_predicate(
         &self,
         predicate: &Arc<dyn Predicate>,

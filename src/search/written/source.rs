@@ -51,7 +51,7 @@ enum WrittenPerson {
 }
 
 impl Engine {
-    /// What takes ids, as text; `None` for what others take.
+    /// A taker of ids as text. `None` for other takers.
     pub fn write_take(&self, take: &dyn Take) -> Result<Option<Value>, WrittenError> {
         let any = take as &dyn Any;
         let written = if let Some(own) = any.downcast_ref::<Own>() {
@@ -81,7 +81,7 @@ impl Engine {
         })
     }
 
-    /// A lookup as text, with the table that it reads; `None` for those of others.
+    /// A lookup as text, with its table. `None` for other lookups.
     pub fn write_lookup<'l>(
         &self,
         lookup: &'l dyn Lookup,

@@ -25,7 +25,7 @@ pub(in crate::search) struct CodesValue {
 pub(in crate::search) enum CodesTest {
     /// In a value set.
     In(Arc<ValueSet>),
-    /// In one of these code systems, this code or under it; over it where `above`.
+    /// Matches this code and the codes below it in one of these code systems; with `above`, the codes above it.
     Of {
         systems: Vec<Arc<CodeSystem>>,
         code: String,

@@ -114,7 +114,7 @@ enum Kind {
     Codes,
 }
 
-/// Of each kind of value of which there are many, one matcher in the place of all.
+/// Replaces many matchers of a kind by one, for each kind.
 pub(in crate::search) fn gather_values(matchers: &mut Vec<Matcher>) {
     if matchers.len() < FEW_VALUES {
         return;

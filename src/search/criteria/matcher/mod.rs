@@ -34,7 +34,7 @@ use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhirpath::{Collection, Items, Typed};
 use crate::lake::scan::IdSet;
 
-/// What a search asks of one value.
+/// The condition on one value.
 #[derive(Clone, Debug)]
 pub(in crate::search) enum Matcher {
     Token(TokenValue),
@@ -68,15 +68,15 @@ pub(in crate::search) enum Matcher {
     /// The stretch of time that a value stands for has all of this in it.
     Encloses(Interval<i64>),
     Number(NumberValue),
-    /// The number lies in the range that a value as written stands for.
+    /// The number is in the range of a value as written.
     Imprecise(NumberValue),
     Quantity(QuantityValue),
     Reference(ReferenceValue),
-    /// To a resource, whatever its type, that has one of many ids.
+    /// Refers to a resource of any type with one of many ids.
     PointsTo(Arc<IdSet>),
-    /// To one of many resources of a type.
+    /// Refers to one of many resources of a type.
     RefersTo(Arc<Targets>),
-    /// By canonicals, to one of the resources that bear these.
+    /// Refers by a canonical to one of the resources that have these URLs.
     Canonicals(Arc<Canonicals>),
     /// `:identifier` of a reference.
     ReferenceIdentifier(TokenValue),
@@ -143,7 +143,7 @@ impl Matcher {
                 let text = escape::unescape(text);
                 match modifier {
                     Some("exact") if !text.is_empty() => Ok(Matcher::Exact(text)),
-                    // What nobody sees is found everywhere.
+                    // A text of invisible characters only would match everything.
                     _ if plain(&text).is_empty() => Err(bad("a string of one character or more")),
                     None if is_family(parameter) => Ok(Matcher::BeginsPart(plain(&text))),
                     None => Ok(Matcher::Begins(plain(&text))),
@@ -257,7 +257,7 @@ impl Matcher {
         }
     }
 
-    /// Marks the rows of which one of these items matches.
+    /// Marks the rows that have a matching item.
     pub(in crate::search) fn mark(&self, part: &Typed, rows: &mut [bool]) {
         match self {
             Matcher::Token(value) => token::mark(value, part, rows),

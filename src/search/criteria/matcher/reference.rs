@@ -28,7 +28,7 @@ pub(super) fn mark(value: &ReferenceValue, part: &Typed, rows: &mut [bool]) {
                 }
             });
         }
-        // What stands behind a `|` is a version in canonicals alone.
+        // Only in canonicals is the text after a `|` a version.
         ReferenceValue::Text(wanted) => {
             let texts = part.items.child("reference");
             mark_items(part, rows, |_, item| only_text(&texts, item) == Some(wanted));

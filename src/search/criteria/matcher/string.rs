@@ -36,7 +36,7 @@ pub(super) fn mark(part: &Typed, rows: &mut [bool], hit: &dyn Fn(&str) -> bool) 
     }
 }
 
-/// Marks the rows of which a string begins as is asked for; of family names, one of their parts.
+/// Marks the rows with a string that begins as requested. For family names one of their parts may begin so.
 pub(super) fn mark_beginning(part: &Typed, rows: &mut [bool], begins: &dyn Fn(&str) -> bool) {
     mark(part, rows, begins);
     if type_name(part) == "HumanName" {

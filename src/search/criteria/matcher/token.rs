@@ -218,7 +218,7 @@ pub(super) fn mark_any_typed(set: &TypedSet, part: &Typed, rows: &mut [bool]) {
     );
 }
 
-/// Marks the rows with an identifier of which a coding of its type is what its value asks for.
+/// Marks the rows with an identifier whose type has the requested coding.
 fn mark_identifiers<'t, T>(
     of_value: &dyn Fn(&str) -> Option<&'t T>,
     is: &dyn Fn(&Pairs, &T, usize) -> bool,

@@ -9,13 +9,13 @@ use crate::fhir::temporal::Temporal;
 pub(crate) struct DateValue {
     /// The relation asked for.
     pub prefix: Prefix,
-    /// What the text stands for, in microseconds UTC; widened already for [`Prefix::Ap`].
+    /// The interval of the text, in microseconds UTC. Already widened for [`Prefix::Ap`].
     pub interval: Interval<i64>,
 }
 
 impl DateValue {
-    /// Parses one alternative of a date parameter; `now_us` is what "approximately" is measured from. A blank where a
-    /// zone's plus sign belongs is taken for the plus sign: clients forget to encode it.
+    /// Parses one alternative of a date parameter. "Approximately" is measured from `now_us`. A blank before a zone
+    /// counts as a plus sign, because clients forget to encode it.
     pub(crate) fn parse(text: &str, now_us: i64) -> Option<DateValue> {
         let (prefix, text) = Prefix::split(text);
         // An hour comes with its minutes (R4 search, 3.1.1.4.7).
@@ -48,7 +48,7 @@ impl DateValue {
     }
 }
 
-/// Many dates, one of which is to stand in its relation: each target is compared with all of them at once.
+/// Many dates with their prefixes, of which one must match. Each target is compared with all of them at once.
 #[derive(Clone, Debug)]
 pub(crate) struct DateSet {
     values: Vec<DateValue>,

@@ -1,8 +1,8 @@
-//! Comparing what a search asks for with what a resource says, both as half-open intervals (R4 search, 3.1.1.4.5).
+//! Compares a search's value with a resource's value, both as half-open intervals (R4 search, 3.1.1.4.5).
 
 use super::Prefix;
 
-/// A half-open interval; the extremes of `i64` and `i128` stand for "no bound".
+/// A half-open interval. The extremes of `i64` and `i128` mean "no bound".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interval<T> {
     /// The first value inside.

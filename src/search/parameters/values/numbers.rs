@@ -14,9 +14,9 @@ pub(crate) struct NumberSet {
     beyond: Vec<NumberValue>,
     equal: Spans<i128>,
     approximate: Spans<i128>,
-    /// Of the ranges that a number is not to be in: the greatest lower bound and the least upper bound.
+    /// For the ranges to avoid: the maximum lower bound and the minimum upper bound.
     unequal: Option<(i128, i128)>,
-    /// For each prefix the easiest bound: the least to be above, the greatest to be below.
+    /// The weakest bound for each prefix: the minimum to be above, the maximum to be below.
     greater: Option<i128>,
     greater_or_equal: Option<i128>,
     lies_above: Option<i128>,
@@ -49,8 +49,7 @@ impl NumberSet {
         }
     }
 
-    /// Whether all from `low` to `high` stands in the relation that one of them asks for; a bound that is missing is
-    /// open.
+    /// Whether all numbers from `low` to `high` match one of the values. A missing bound is open.
     fn match_scaled(&self, low: Option<i128>, high: Option<i128>, strict: bool) -> bool {
         let is_above = |bound: Option<i128>, equal: bool| {
             bound.is_some_and(|bound| high.is_none_or(|high| high > bound || equal && high == bound))
@@ -132,8 +131,7 @@ pub(crate) trait Quantities {
     /// What their numbers are compared with.
     type Number: Numbers;
 
-    /// Whether `hit` says yes to the numbers that are asked for in these units; there is one, or there are two for two
-    /// bounds.
+    /// Whether `hit` returns `true` for the numbers in one of these units. There is one number, or two for two bounds.
     fn any<'u>(&self, units: impl Fn() -> [Option<Unit<'u>>; 2], hit: impl Fn(&Self::Number) -> bool) -> bool;
 }
 
@@ -151,7 +149,7 @@ impl Quantities for QuantityValue {
 pub(crate) struct QuantitySet {
     /// Those of any unit.
     of_any: Option<NumberSet>,
-    /// The others by what they ask of the unit.
+    /// The other values, grouped by unit.
     by_unit: ByUnit<NumberSet>,
 }
 

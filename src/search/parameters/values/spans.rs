@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spans<T> {
     starts: Vec<T>,
-    /// For each the greatest end of those up to it.
+    /// For each interval the maximum end up to it.
     ends: Vec<T>,
 }
 
@@ -24,7 +24,7 @@ impl<T: Ord + Copy> Spans<T> {
         spans
     }
 
-    /// The greatest end among intervals that start at `start` or before it; with `sooner` only before it.
+    /// The maximum end among intervals that start at `start` or before it; with `sooner` only before it.
     fn end_of_those_from(&self, start: T, sooner: bool) -> Option<T> {
         let started = |other: &T| if sooner { *other < start } else { *other <= start };
         let count = self.starts.partition_point(started);

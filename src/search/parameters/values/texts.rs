@@ -7,7 +7,7 @@ use super::text::{has_noise, without_noise};
 /// Plain texts that others may begin with.
 #[derive(Clone, Debug)]
 pub(crate) struct Beginnings {
-    /// In order; none begins with another.
+    /// Sorted. No text begins with another.
     texts: Vec<String>,
 }
 

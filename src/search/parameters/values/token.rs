@@ -8,7 +8,7 @@ use crate::fhir::case::fold_case;
 /// A token to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TokenValue {
-    /// `None`: any system; `Some("")`: no system; otherwise this one, compared exactly.
+    /// `None`: any system. `Some("")`: no system. Otherwise exactly this system.
     pub system: Option<String>,
     /// `None`: any code; otherwise this one, compared without regard to case, as R4 asks where the code system is not
     /// known to be case sensitive.

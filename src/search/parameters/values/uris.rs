@@ -11,7 +11,7 @@ type Texts = FxHashSet<String>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UriSet {
     exact: Texts,
-    /// Of canonicals: these URLs, of any version.
+    /// For canonicals: these URLs with any version.
     any_version: Texts,
     /// The beginnings of versions by URL.
     versions: FxHashMap<String, Vec<String>>,
@@ -37,7 +37,7 @@ impl UriSet {
         }
     }
 
-    /// Asks for what is under a URI, or over it.
+    /// Matches what is below a URI, or above it.
     pub(crate) fn insert_tree(&mut self, tree: UriTree) {
         let (uri, below) = tree.into_parts();
         if below {
@@ -49,7 +49,7 @@ impl UriSet {
         }
     }
 
-    /// Whether one of them is meant; `is_version` says whether a version goes on from another.
+    /// Whether the URI matches one of them. `is_version` says whether one version extends another.
     pub(crate) fn hold(&self, candidate: &str, is_version: impl Fn(&str, &str) -> bool) -> bool {
         if self.exact.contains(candidate) || self.is_below(candidate) || self.is_above(candidate) {
             return true;
