@@ -1,4 +1,4 @@
-//! Who may ask: applications, their clients, consents, signing keys and access tokens, in a SQLite store of their own
+//! Access: applications, their clients, consents, signing keys and access tokens, in their own SQLite store
 //! (`service.sqlite`) beside the lake.
 //!
 //! This room decides which [`crate::lake::Scope`] a bearer token stands for. It holds no records and reads none.

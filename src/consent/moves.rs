@@ -1,8 +1,8 @@
-//! The only place where a state changes: the transition, the times that go with it and the line in the audit log,
-//! within the caller's transaction.
+//! The only place where a state changes. A move makes the transition, sets its times and writes the audit line, in the
+//! caller's transaction.
 //!
-//! What follows from a move beyond the record itself (codes, tokens, jobs, rows in the lake) is the business of who
-//! makes it, but for the end of an authorization, which is the same for all: [`end`].
+//! The caller handles further consequences (codes, tokens, jobs, rows in the lake). Only the end of an authorization is
+//! the same for all callers: [`end`].
 
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
@@ -49,7 +49,7 @@ pub struct NewAuthorization<'a> {
     pub endpoint: &'a str,
     /// How the patient proves who they are.
     pub ty: AuthorizationType,
-    /// What is expected of the source; its grant decides.
+    /// The expected usage. The source's grant decides.
     pub usage: Usage,
     /// Who verified the identity, for IAL2.
     pub identity_provider: Option<&'a str>,
@@ -73,8 +73,8 @@ pub struct Grant<'a> {
 }
 
 impl Consent {
-    /// Makes a consent, without a line in the audit log; `owner_of` gives the owner of its rows, and another id is
-    /// taken where that is another consent's.
+    /// Makes a consent, without an audit line. `owner_of` computes the owner of its rows. If another consent has that
+    /// owner, a new id is drawn.
     pub(super) fn create(
         connection: &Connection,
         now: i64,
@@ -215,9 +215,9 @@ impl Authorization {
         Ok(next)
     }
 
-    /// Takes down what the source granted: the move to AUTHORIZED, its Patient among those of the consent, and the
-    /// usage. Usage stays MULTIPLE only if the source can be asked again: it gave a refresh token, or takes the
-    /// service's own word at any time.
+    /// Records a source's grant: the move to AUTHORIZED, its Patient in the consent, and the usage. Usage stays
+    /// MULTIPLE only if the service can ask the source again: it has a refresh token, or the source accepts the
+    /// service's own assertion at any time.
     pub(super) fn grant(&mut self, connection: &Connection, now: i64, grant: &Grant<'_>) -> Result<(), Error> {
         self.step(connection, now, Actor::Patient, AuthorizationEvent::Granted)?;
         let again = grant.refreshable || self.ty == AuthorizationType::Ial1;
@@ -330,7 +330,7 @@ pub(super) fn end(
     ask_to_erase(connection, now, consent, authorization, (event.name(), &job))
 }
 
-/// Forgets what opens a source, and what the source said when its first records did not come.
+/// Deletes a source's credential, and its message about a failed first sync.
 pub(super) fn forget_access(connection: &Connection, authorization: &str) -> Result<(), Error> {
     connection
         .prepare_cached("DELETE FROM credential WHERE authorization = ?1")?
@@ -345,7 +345,7 @@ pub(super) fn forget_outcomes(connection: &Connection, authorization: &str) -> R
     Ok(())
 }
 
-/// Stops the open jobs of an authorization, whose records nobody is to have any more.
+/// Stops the open jobs of an authorization, because nobody may have its records any more.
 pub(super) fn stop_jobs(connection: &Connection, now: i64, authorization: &str, why: &str) -> Result<(), Error> {
     let open = "WHERE authorization = ?1 AND state IN ('CREATED', 'WAITING', 'ACTIVE')";
     for mut job in Job::select(connection, open, [authorization])? {
@@ -356,8 +356,8 @@ pub(super) fn stop_jobs(connection: &Connection, now: i64, authorization: &str, 
     Ok(())
 }
 
-/// Asks that the rows of an authorization leave the lake, as a part of a job, and ends what was given out of them. One
-/// that was never exchanged has none, and of one whose rows were asked to leave nothing came since.
+/// Requests the erasure of an authorization's rows, as a part of a job, and ends everything that was issued from them.
+/// An authorization that was never exchanged has no rows. After a first request no new rows have come.
 pub(super) fn ask_to_erase(
     connection: &Connection,
     now: i64,
@@ -393,7 +393,7 @@ pub(super) fn ask_to_erase(
     Ok(())
 }
 
-/// Makes every token, code, refresh token, card and link of a consent worthless; `ending` is who ends them, and why.
+/// Invalidates every token, code, refresh token, card and link of a consent. `ending` says who ends them, and why.
 pub(super) fn kill_tokens(
     connection: &Connection,
     now: i64,

@@ -1,7 +1,7 @@
-//! The states of consents, patient authorizations and sync jobs, and the moves between them.
+//! The states of consents, patient authorizations and sync jobs, and their transitions.
 //!
-//! A state is changed by an event, through `after` and in no other way; what the tables below do not list is an
-//! [`IllegalMove`]. Nothing here knows of time or of the store.
+//! Only an event changes a state, by `after`. A transition that the tables below do not list is an [`IllegalMove`].
+//! This file knows nothing of time or of the store.
 
 /// An event that the state it met does not admit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -112,7 +112,7 @@ named! {
 }
 
 named! {
-    /// Where a patient authorization stands.
+    /// The state of a patient authorization.
     AuthorizationState {
         /// A source is chosen.
         Created = "CREATED",

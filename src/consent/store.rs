@@ -1,7 +1,7 @@
-//! The service's own SQLite store: `service.sqlite` beside the lake. Several processes may have it open; what one of
-//! them writes the others see at [`Store::refresh`], which a server calls once a second.
+//! The service's own SQLite store: `service.sqlite` beside the lake. Several processes may have it open. Each sees the
+//! others' writes at [`Store::refresh`], which a server calls once a second.
 //!
-//! Keys and revoked tokens are held in memory, since every request asks for them; the rest is read when wanted.
+//! Keys and revoked tokens are cached in memory, because every request needs them. The rest is read on demand.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ use crate::lake::{LakeError, Mode};
 pub const STORE_FILE: &str = "service.sqlite";
 pub(super) const FILE: &str = STORE_FILE;
 const BASE_URL: &str = "base_url";
-/// Of how many consents it is remembered whether their records are there.
+/// The number of consents whose readiness is cached.
 const REMEMBERED_PRESENCE: usize = 65_536;
 
 /// How long a statement waits for another process.
@@ -61,7 +61,7 @@ pub struct Store {
     /// SQLite's `data_version` when `held` was read.
     seen: Mutex<i64>,
     jobs: Arc<Notify>,
-    /// Counts what may have changed whether records are there to be read.
+    /// Counts changes that may affect readiness.
     moment: AtomicU64,
     presence: Cache<String, (u64, Presence)>,
     sealer: Sealer,
@@ -87,14 +87,14 @@ pub fn copy_store(folder: &Path, to: &Path) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// What is wrong with the store's file in a folder, a clause each; nothing without one. Changes nothing.
+/// Faults of the store's file in a folder, one clause each. Empty without a file. Changes nothing.
 pub fn check_store(folder: &Path) -> Result<Vec<String>, Error> {
     let path = folder.join(FILE);
     if !path.exists() {
         return Ok(Vec::new());
     }
     let only_reading = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    // Opened as usual it would get the files of a log beside it, and nobody has it open where there is none.
+    // Opened as usual, SQLite would create a log beside the file. Without a log nobody has it open.
     let mut log = path.clone().into_os_string();
     log.push("-wal");
     let is_at_rest = !Path::new(&log).exists();
@@ -354,8 +354,8 @@ impl Store {
         })
     }
 
-    /// The operator's consent for one person's imported records; made when there is none, so that tokens made one after
-    /// the other have the same subject.
+    /// The operator's consent for one person's imported records. It is made once, so that consecutive tokens have the
+    /// same subject.
     pub fn consent_for(&self, application: &str, mode: Mode, patient: &str) -> Result<String, Error> {
         let mut connection = locked(&self.connection);
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -400,7 +400,7 @@ impl Store {
         Ok(())
     }
 
-    /// Whether a token was revoked, by its own id, or all tokens of a consent by the consent's; answered from memory.
+    /// Whether a token was revoked, by its own id or with all tokens of its consent. Answered from memory.
     pub(super) fn is_revoked(&self, id: &str) -> bool {
         self.held
             .read()
@@ -440,7 +440,7 @@ impl Store {
         held.keys.first().cloned().ok_or(Error::Key("there is none"))
     }
 
-    /// The key of this name whose tokens may be alive; one that another process has just made is found, too.
+    /// The key of this name if tokens by it may be valid. It finds keys that another process has just made.
     pub(super) fn key(&self, kid: &str) -> Result<Option<Arc<SigningKey>>, Error> {
         let find = || {
             let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
@@ -501,7 +501,7 @@ pub(super) fn mode_of(text: &str) -> Mode {
     }
 }
 
-/// A connection to the store's file, brought to the newest version, and what seals.
+/// A connection to the store's file, migrated to the newest version, and the sealing key.
 fn connected(folder: &Path, path: &Path) -> Result<(Connection, Sealer), Error> {
     create_private(path).map_err(|source| Error::Open {
         path: path.to_owned(),

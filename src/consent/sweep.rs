@@ -1,7 +1,6 @@
-//! What time alone brings about: patients who left, codes that nobody fetched, refresh windows and one-time data that
-//! are over.
+//! Applies timeouts: patients who left, unused codes, ended refresh windows, expired one-time data.
 //!
-//! A server calls [`Store::sweep`] every second; who uses something checks its time all the same.
+//! A server calls [`Store::sweep`] every second. Every use checks its own time limit as well.
 
 use std::sync::atomic::Ordering;
 
@@ -132,7 +131,7 @@ impl Store {
     }
 }
 
-/// Flows that were left alone. What a source had granted goes, too: without the flow's end nobody will ever fetch it.
+/// Abandoned flows. Grants of their sources go too, because nobody will ever exchange the code.
 fn left(connection: &Connection, now: i64, swept: &mut Swept) -> Result<(), Error> {
     for mut consent in Consent::select(connection, &limited(LEFT), [now - IDLE_SECONDS])? {
         if unbegun::forget(connection, &consent)? {
@@ -206,7 +205,7 @@ fn emptied(connection: &Connection, now: i64) -> Result<usize, Error> {
     Ok(authorizations.len())
 }
 
-/// Access to a source whose first records did not come, and what it said, once nobody may try again.
+/// Credentials of sources whose first sync failed, and their messages, once nobody may retry.
 fn given_up(connection: &Connection, now: i64) -> Result<usize, Error> {
     let authorizations = Authorization::select(connection, &limited(GIVEN_UP), [now])?;
     for authorization in &authorizations {

@@ -1,5 +1,5 @@
-//! How things stand with a consent: its sources with their endpoints and syncs, read together. It only reads; what is
-//! counted in the lake is not here.
+//! A consent with its sources, their endpoints and syncs, read together. This file only reads, and counts nothing in
+//! the lake.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub struct Source {
     pub authorization: Authorization,
     /// The endpoint that was chosen.
     pub endpoint: ChosenEndpoint,
-    /// Where the newest sync job stands; `None` before the first.
+    /// The state of the newest sync job. `None` before the first.
     pub sync: Option<JobState>,
     /// Before when that job is not begun again, if it was put off.
     pub sync_not_before: Option<i64>,
@@ -42,7 +42,7 @@ pub struct Source {
     pub missing: Vec<Missing>,
 }
 
-/// What those who hold tokens are told of an endpoint.
+/// The facts about an endpoint that token holders get.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenEndpoint {
     /// Its id.
@@ -68,15 +68,15 @@ pub enum MaxAuth {
     Seconds(i64),
     /// The endpoint does not say.
     Unknown,
-    /// For ever.
+    /// Without end.
     Indefinite,
     /// The endpoint cannot be refreshed, or authorizations of this type cannot.
     Unsupported,
 }
 
 impl ConsentWithSources {
-    /// The source whose Patient is the consent's primary one: the first whose records are here or are to come, else the
-    /// first that was authorized, else the first.
+    /// The source whose Patient is the consent's primary one: the first whose records are stored or expected, else the
+    /// first authorized one, else the first.
     pub fn primary(&self) -> Option<&Source> {
         let holds = |source: &&Source| {
             let authorization = &source.authorization;
@@ -101,7 +101,7 @@ impl ConsentWithSources {
         words.join(" ")
     }
 
-    /// What of the lake the consent covers; with a source, what that one brought.
+    /// The scope of the consent's rows in the lake; with a source, of that source's rows.
     pub fn scope(&self, lake: &Lake, source: Option<&Source>) -> Scope {
         let Consent {
             application,
@@ -126,8 +126,7 @@ impl ConsentWithSources {
         }
     }
 
-    /// Where syncing stands, over all sources whose records are not gone: what is under way goes first, then what
-    /// failed.
+    /// The combined sync state of all sources whose records are not gone: a running sync first, then a failed one.
     pub fn sync(&self, now: i64) -> Option<JobState> {
         let rank = |state: &JobState| match state {
             JobState::Active => 0,
@@ -155,7 +154,7 @@ impl ConsentWithSources {
             }
         };
         let longest = self.sources.iter().filter(|source| source.may_refresh()).map(of).max();
-        // One that is over already is told from one without end, for which zero stands.
+        // Zero means without end, so an expired one must not become zero.
         longest.unwrap_or(usual).max(now + 1)
     }
 
@@ -166,8 +165,7 @@ impl ConsentWithSources {
 }
 
 impl Source {
-    /// Where the newest sync job stands. Of records that are gone nothing is said: COMPLETED would promise that they
-    /// can be read.
+    /// The state of the newest sync job. `None` if the records are gone: COMPLETED would promise readable records.
     pub fn sync_at(&self, now: i64) -> Option<JobState> {
         self.sync.filter(|_| !self.authorization.is_over(now))
     }
@@ -261,7 +259,7 @@ fn labels(text: &str) -> Vec<String> {
 }
 
 impl Store {
-    /// How things stand with the consent of this id.
+    /// The consent with this id and its sources.
     pub fn full_consent(&self, consent: &str) -> Result<Option<ConsentWithSources>, Error> {
         self.read(|connection| match Consent::get(connection, consent)? {
             Some(consent) => ConsentWithSources::of(connection, consent).map(Some),
@@ -269,8 +267,7 @@ impl Store {
         })
     }
 
-    /// How things stand with the consent by which a sync brought a Patient; `None` of imported ones and of who is not
-    /// known.
+    /// The consent whose sync brought a Patient. `None` for imported and unknown Patients.
     pub fn full_consent_of_patient(
         &self,
         application: &str,
@@ -288,7 +285,7 @@ impl Store {
         })
     }
 
-    /// The newest consent that knows a Patient: one whose syncs bring records before one over imported records.
+    /// The newest consent of a Patient. Consents with syncs come before those for imported records.
     pub fn consent_of_patient(&self, application: &str, mode: Mode, patient: &str) -> Result<Option<String>, Error> {
         self.read(|connection| {
             let sql = "SELECT consent.id FROM consent_patient AS known JOIN consent ON consent.id = known.consent
@@ -300,7 +297,7 @@ impl Store {
         })
     }
 
-    /// What of the lake is one Patient's: what the syncs of their consent brought, or what was imported.
+    /// One Patient's rows of the lake: those that the consent's syncs brought, or imported ones.
     pub fn scope_of_patient(&self, lake: &Lake, application: &str, mode: Mode, patient: &str) -> Result<Scope, Error> {
         let known = self.full_consent_of_patient(application, mode, patient)?;
         let mut scope = match &known {

@@ -9,7 +9,7 @@ use crate::normalize::Report;
 /// Refusals are kept up to this number; the rest is only counted.
 pub const REFUSALS_KEPT: usize = 100;
 
-/// What became of the resources of one type: `read` is the sum of the others.
+/// The counts of one type: `read` is the sum of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Met in the input.
@@ -29,7 +29,7 @@ pub struct Counts {
 pub struct Summary {
     /// By type name.
     pub types: BTreeMap<&'static str, Counts>,
-    /// Refusals of input whose type could not be told; the others stand with their type.
+    /// Refused input of unknown type. Other refusals are counted with their type.
     pub untyped_refused: u64,
     /// The first refusals that were met.
     pub refusals: Vec<Refusal>,
@@ -66,7 +66,7 @@ impl Summary {
         total
     }
 
-    /// Accounts for what was read and neither stored nor unchanged nor refused: something later came in its place.
+    /// Counts resources that were read and then replaced by a later occurrence.
     pub(super) fn close(&mut self) {
         for counts in self.types.values_mut() {
             counts.replaced = counts

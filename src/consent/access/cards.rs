@@ -1,7 +1,7 @@
-//! Which health cards were issued, and which of them are revoked. Nothing of what a card says is kept.
+//! Health cards: which were issued, and which are revoked. Nothing of a card's content is kept.
 //!
-//! A card is noted before its records are read, so that whatever ends its records afterwards revokes it, and signed
-//! only if nothing has. Those that were never signed are forgotten after an hour.
+//! A card is registered before its records are read, so anything that later ends its records revokes it. It is signed
+//! only if it is not revoked by then. Cards that were never signed are removed after an hour.
 
 use aws_lc_rs::rand;
 use base64::Engine;
@@ -114,7 +114,7 @@ impl Store {
         self.write(|transaction| revoke_cards(transaction, now, consent))
     }
 
-    /// The keys of all cards, the one that signs first: there is one at least.
+    /// The keys of all cards, at least one, the signing key first.
     pub fn card_keys(&self) -> Result<Vec<CardKey>, Error> {
         let keys = self.es256_keys(KeyPurpose::HealthCard)?;
         if keys.is_empty() {
@@ -148,7 +148,7 @@ impl Store {
     }
 }
 
-/// Revokes all cards of a consent within the caller's transaction: some of what they say is to be gone.
+/// Revokes all cards of a consent within the caller's transaction, because some of their records will be erased.
 pub(in crate::consent) fn revoke_cards(connection: &Connection, now: i64, consent: &str) -> Result<usize, Error> {
     let sql = "UPDATE es256_key SET crl_version = crl_version + 1
                WHERE kid IN (SELECT kid FROM health_card WHERE consent = ?1 AND revoked_at IS NULL)";

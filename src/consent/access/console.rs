@@ -1,7 +1,7 @@
-//! The operator's way into the console: a token that the command line makes, good for minutes and for one use, and the
-//! session that it opens in one browser. The store keeps digests of both.
+//! The operator's access to the console: a token from the command line, valid for minutes and one use, and the session
+//! that it opens in one browser. The store keeps digests of both.
 //!
-//! Neither is a token of the API: they stand in tables of their own, which no bearer token is looked up in.
+//! Neither is a token of the API: they have their own tables, in which no bearer token is looked up.
 
 use rusqlite::{Connection, OptionalExtension, params};
 

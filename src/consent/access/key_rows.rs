@@ -129,8 +129,8 @@ pub(in crate::consent) fn seal_clear_keys(connection: &mut Connection, sealer: &
     Ok(())
 }
 
-/// Writes the whole file anew and empties the log; whether nobody stood in the way. A later opening may do it, so
-/// readers are not waited for.
+/// Rewrites the whole file and empties the log. Returns whether no reader prevented it. It does not wait for readers,
+/// because a later opening can do it.
 fn wipe(connection: &Connection) -> Result<bool, rusqlite::Error> {
     connection.execute_batch("VACUUM")?;
     let usual: i64 = connection.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;

@@ -1,4 +1,4 @@
-//! Secrets that the service gives out: 256 random bits behind a prefix, kept as their SHA-256 only.
+//! Secrets that the service issues: 256 random bits after a prefix. The store keeps only their SHA-256.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

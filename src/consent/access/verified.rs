@@ -1,10 +1,10 @@
-//! What a verified token stands for.
+//! The access that a verified token grants.
 
 use std::sync::Arc;
 
 use crate::lake::{PatientScope, Scope};
 
-/// A verified token: who asks, until when, and what they may see.
+/// A verified token: the caller, its expiry, and the visible records.
 #[derive(Clone, Debug)]
 pub struct Access {
     /// The token's own identifier, by which it is revoked.

@@ -23,7 +23,7 @@ const NO_APPLICATION: [&str; 12] = [
     "wss",
 ];
 
-/// Checks a redirect URI; what is wrong is said as the end of a sentence about it.
+/// Checks a redirect URI. An error is the end of a sentence about it.
 pub(in crate::consent) fn check_redirect_uri(uri: &str) -> Result<(), &'static str> {
     check_letters(uri)?;
     let url = Url::parse(uri).map_err(|_| "is no absolute URI")?;
@@ -52,7 +52,7 @@ pub(in crate::consent) fn check_origin(origin: &str) -> Result<String, &'static 
     if origin.contains('*') {
         return Err("has an asterisk; every origin is registered by itself");
     }
-    // Origins stand in the policies of pages, where these separate.
+    // These characters separate origins in the content security policy.
     if origin.contains([';', ',', '\'']) {
         return Err("has letters that no host has");
     }

@@ -19,7 +19,7 @@ impl Store {
         Ok(id)
     }
 
-    /// What came in, newest first, at most `limit`: id, time and the JSON.
+    /// The requests for access, newest first, at most `limit`: id, time and the JSON.
     pub fn applicants(&self, limit: u32) -> Result<Vec<(String, i64, String)>, Error> {
         self.read(|connection| {
             let sql = "SELECT id, received_at, body FROM applicant ORDER BY received_at DESC, id LIMIT ?1";

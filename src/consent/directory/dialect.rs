@@ -1,5 +1,4 @@
-//! How an endpoint wants to be asked, as it was found out by asking it: what is remembered, so that no job finds it out
-//! again.
+//! The dialect of an endpoint: what earlier requests found out about it, so that no job has to find it out again.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -31,7 +30,7 @@ pub struct Dialect {
     pub page_size: Option<u32>,
     /// How it takes the service's secret.
     pub client_auth: Option<ClientAuth>,
-    /// What its CapabilityStatement says, JSON. What is in it is the sync's to decide.
+    /// Its CapabilityStatement's facts, as JSON. `sync` decides what is in it.
     pub statement: Option<String>,
     /// When that was read.
     pub statement_at: Option<i64>,
@@ -45,7 +44,7 @@ pub struct Dialect {
 }
 
 impl Store {
-    /// What is remembered of an endpoint; nothing of an unknown one.
+    /// The dialect of an endpoint. Empty for an unknown one.
     pub fn dialect(&self, endpoint: &str) -> Result<Dialect, Error> {
         let sql = "SELECT page_size, client_auth, statement, statement_at, elsewhere, last_error, last_error_at, token_endpoint
                    FROM endpoint WHERE id = ?1";

@@ -14,7 +14,7 @@ use super::super::store::{Store, mode_of};
 use super::super::with_sources::OFFLINE;
 use crate::lake::Mode;
 
-/// The longest name or label, in letters, and what is said of a longer one.
+/// The maximum length of a name or label in characters, and the message for a longer one.
 const LONGEST: (usize, &str) = (200, "is longer than 200 letters");
 /// The same of a list of scopes.
 const LONGEST_SCOPE: (usize, &str) = (4_000, "is longer than 4000 letters");
@@ -65,7 +65,7 @@ pub struct Endpoint {
     pub refreshable: bool,
     /// For how many seconds access can be refreshed; 0 without end, `None` unknown.
     pub refresh_valid_for: Option<i64>,
-    /// For how many seconds a user stays authorized at most; 0 without end, `None` unknown.
+    /// The maximum number of seconds that a user stays authorized. 0 means no end, `None` unknown.
     pub max_auth_period: Option<i64>,
     /// How far it is known to work.
     pub status: EndpointStatus,
@@ -174,7 +174,7 @@ impl Endpoint {
             mode: mode_of(&row.get::<_, String>(6)?),
             label: texts(row, 7)?,
             ty: row.get(8)?,
-            // Patients of a portal sign in each time, whatever was said of it.
+            // Patients of a portal sign in each time, whatever the request said.
             refreshable: row.get::<_, bool>(9)?
                 && row.get::<_, AuthorizationType>(8)? != AuthorizationType::Credentials,
             refresh_valid_for: row.get(10)?,
@@ -192,7 +192,7 @@ impl Endpoint {
         })
     }
 
-    /// Those that a condition selects; the condition may order and limit.
+    /// The endpoints that a condition selects. The condition may contain order and limit.
     pub(in crate::consent) fn select(
         connection: &Connection,
         condition: &str,
@@ -237,7 +237,7 @@ impl Store {
         })
     }
 
-    /// Adds an endpoint, or changes the one of its id; a secret that is not given again stays.
+    /// Adds an endpoint, or changes the one with its id. Without a new secret the former one stays.
     pub fn save_endpoint(&self, new: &NewEndpoint<'_>, actor: Actor) -> Result<Endpoint, Error> {
         self.save(new, None, actor)
     }
@@ -305,7 +305,7 @@ impl Store {
         })
     }
 
-    /// What the service proves itself with at an endpoint; `None` where it is a public client.
+    /// The service's credentials at an endpoint. `None` if the service is a public client there.
     pub fn endpoint_secret(&self, id: &str) -> Result<Option<String>, Error> {
         let sql = "SELECT client_secret FROM endpoint WHERE id = ?1";
         let sealed = self.read(|connection| Ok(connection.query_row(sql, [id], |row| row.get(0)).optional()?))?;
@@ -505,7 +505,7 @@ pub(in crate::consent) fn checked(what: &str, text: &str) -> Result<(), Error> {
     checked_line(what, text, LONGEST)
 }
 
-/// A line of so many letters at most, which may be empty.
+/// A line of at most this many characters, which may be empty.
 fn checked_line(what: &str, text: &str, (longest, long): (usize, &'static str)) -> Result<(), Error> {
     let problem = match text {
         text if text.chars().count() > longest => long,

@@ -24,7 +24,7 @@ pub struct IdentityProvider {
 }
 
 impl Store {
-    /// Adds an identity provider, or changes the one of its code and mode; a secret that is not given again stays.
+    /// Adds an identity provider, or changes the one with its code and mode. Without a new secret the former one stays.
     pub fn save_identity_provider(
         &self,
         provider: &IdentityProvider,

@@ -71,7 +71,7 @@ pub struct OrganizationProfile {
     pub logo: Option<String>,
 }
 
-/// What is set anew of an application; what is `None` stays, and an empty text takes away.
+/// Changes to an application's profile. `None` keeps a value, an empty text removes it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ApplicationChange<'a> {
     /// What it wants the records for, in a sentence.
@@ -84,7 +84,7 @@ pub struct ApplicationChange<'a> {
     pub logo: Option<Option<&'a Logo>>,
 }
 
-/// What is set anew of an organization; what is `None` stays, and an empty text takes away.
+/// Changes to an organization's profile. `None` keeps a value, an empty text removes it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OrganizationChange<'a> {
     /// Where it is.

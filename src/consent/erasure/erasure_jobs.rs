@@ -1,5 +1,5 @@
-//! Who asked that records be erased, and what came of it: one job for all rows of a consent that are asked for
-//! together. A job is over once none of its rows is left and the receipt of it is signed; it is kept then, since it
+//! Erasure jobs: who requested an erasure, and its result. One job covers all rows of a consent that are erased
+//! together. A job ends when none of its rows is left and its receipt is signed. It is kept afterwards, because it
 //! names nobody.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -17,7 +17,7 @@ use super::super::with_sources::ConsentWithSources;
 use crate::lake::Mode;
 
 named! {
-    /// By what somebody asked.
+    /// The reason for an erasure.
     ErasureCause {
         /// `Patient/[id]/$expunge`.
         Expunge = "$expunge",
@@ -27,7 +27,7 @@ named! {
         Expiry = "expiry",
         /// `tabularium erase`.
         Command = "tabularium erase",
-        /// `tabularium restore`, of what was erased after the backup was taken.
+        /// `tabularium restore` repeats an erasure that is newer than the backup.
         Restore = "tabularium restore",
     }
 }
@@ -37,7 +37,7 @@ named! {
 pub struct ErasureJob {
     /// Its id: the last part of the status address.
     pub id: String,
-    /// The consent whose records they are; the operator's command has none.
+    /// The consent of the records. `None` for the operator's command.
     pub consent: Option<String>,
     /// Whose records.
     pub application: String,
@@ -80,7 +80,7 @@ pub struct Expunge<'a> {
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expunged {
-    /// The records are to go. Who asks again is told of the first time.
+    /// The records will be erased. A repeated request gets the first job.
     Accepted(ErasureJob),
     /// The records are not there, or not yet.
     NotNow(Readiness),
@@ -121,7 +121,7 @@ impl ErasureJob {
         })
     }
 
-    /// Those that a condition on the table `erasure_job` selects; the condition may order and limit.
+    /// The jobs that a condition on the table `erasure_job` selects. The condition may contain order and limit.
     fn select(
         connection: &Connection,
         condition: &str,
@@ -171,8 +171,8 @@ impl ErasureJob {
 }
 
 impl Store {
-    /// Has all records of a consent erased, at the patient's request: its syncs stop, and only a new consent brings
-    /// records again. Its tokens stay good and find nothing.
+    /// Has all records of a consent erased at the patient's request. Its syncs stop, and only a new consent brings
+    /// records again. Its tokens stay valid and find nothing.
     pub fn expunge(&self, asked: &Expunge<'_>) -> Result<Expunged, Error> {
         let now = self.clock().now();
         let done = self.write(|transaction| expunge(transaction, now, asked))?;

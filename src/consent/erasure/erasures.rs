@@ -28,7 +28,7 @@ pub struct AskedErasure {
     pub mode: Mode,
     /// The owner of the consent's rows.
     pub owner: i64,
-    /// The authorizations whose rows they are; none of imported rows.
+    /// The authorizations of the rows. Empty for imported rows.
     pub authorizations: Vec<String>,
     /// Of imported rows the Patient that they are filed under.
     pub patient: Option<String>,
@@ -43,7 +43,7 @@ pub struct AskedErasure {
 }
 
 impl Store {
-    /// What is asked for and not done, oldest first, of what was asked for after `after`, the id of an earlier one.
+    /// Requested erasures that are not done, oldest first, with ids greater than `after`.
     pub fn open_erasures(&self, after: i64, max_rows: usize) -> Result<Vec<AskedErasure>, Error> {
         self.erasures(after, max_rows, i64::MAX)
     }

@@ -130,7 +130,7 @@ fn close(now: i64, flow: &mut Flow) {
     flow.ended_at = Some(now);
     flow.progress.told = true;
     flow.progress.window = None;
-    // Neither who somebody is nor where they were is needed any more.
+    // The person's details and the places found for them are no longer needed.
     flow.progress.verified = None;
     flow.progress.places = Vec::new();
     flow.progress.details = Default::default();

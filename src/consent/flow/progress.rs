@@ -36,7 +36,7 @@ pub enum Step {
     },
     /// To add another source, or to finish.
     Hub,
-    /// To show who they are, to an identity provider.
+    /// The patient proves their identity at an identity provider.
     Identity {
         /// What went wrong with it before.
         trouble: Option<Trouble>,
@@ -44,7 +44,7 @@ pub enum Step {
         #[serde(default)]
         provider: Option<String>,
     },
-    /// To say who they are, for a search.
+    /// The patient enters their details for a search.
     Details {
         /// Whether the search did not work.
         down: bool,
@@ -83,7 +83,7 @@ pub enum Asked {
 }
 
 impl Asked {
-    /// What comes next when nobody answers.
+    /// The next step if no answer comes.
     fn in_vain(&self) -> Step {
         let trouble = Trouble::Down;
         match self {
@@ -228,7 +228,7 @@ impl Progress {
         self.turn += 1;
     }
 
-    /// Waits for nobody beyond the time: whoever asked may be gone, with a server that was stopped.
+    /// Stops waiting after this time: the server that sent the request may have been stopped.
     pub(super) fn settle(&mut self, now: i64) {
         if let Step::Waiting { on, until } = &self.step
             && *until <= now

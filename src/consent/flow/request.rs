@@ -1,5 +1,5 @@
-//! What an application asked for when it sent a patient into the flow, checked. It is kept with the session, so that
-//! every later step goes by it.
+//! The application's checked request that sent a patient into the flow. It is kept with the session and applies to
+//! every later step.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ pub enum Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Display {
-    /// In a window of their own, to which the application sent the browser.
+    /// In a separate window, to which the application sent the browser.
     Page,
     /// In a window that the link component opened.
     Popup,
@@ -68,7 +68,7 @@ pub struct FlowRequest {
     pub door: Door,
     /// The publishable key.
     pub client: String,
-    /// Where the answer goes; `None` for the link component.
+    /// The address for the answer. `None` for the link component.
     pub redirect_uri: Option<String>,
     /// To be echoed.
     pub state: Option<String>,
@@ -93,7 +93,7 @@ pub struct FlowRequest {
 }
 
 impl FlowRequest {
-    /// The scopes that the application is granted; what else it asked for is left out.
+    /// The scopes granted to the application. Other requested scopes are left out.
     pub fn scope(&self) -> &'static str {
         match self.offline {
             true => "launch/patient offline_access",

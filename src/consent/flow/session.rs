@@ -1,5 +1,4 @@
-//! A browser on its way through the flow, known by the digest of its cookie; and the one way in which anything of it
-//! changes.
+//! A browser's session in the flow, identified by the digest of its cookie, and the only functions that change it.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,10 +15,10 @@ use crate::consent::states::{AuthorizationState, ConsentState};
 use crate::consent::store::{Client, Store};
 use crate::consent::unbegun;
 
-/// How long the rows of a session stay after it has ended, so that who comes back late is told so.
+/// How long an ended session's rows stay, so that a patient who comes back late gets an explanation.
 pub(in crate::consent) const KEPT: i64 = 86_400;
 
-/// By what the store knows a session. It tells nothing that would open one.
+/// The store's key of a session. Nobody can open a session with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionKey(pub(super) Digest);
 

@@ -1,5 +1,5 @@
-//! The audit log: what happened to applications, consents and keys, and who did it. Rows are added, never changed; old
-//! ones of consents that have ended move to files, which `audit_archive` decides.
+//! The audit log: what happened to applications, consents and keys, and who did it. Rows are added, never changed.
+//! `audit_archive` moves old rows of ended consents to files.
 
 use rusqlite::{Connection, Row, params};
 
@@ -38,7 +38,7 @@ pub struct AuditEntry {
     pub consent: Option<String>,
     /// The patient authorization it concerns.
     pub authorization: Option<String>,
-    /// What else there is to know; neither secrets nor contents.
+    /// Further details, without secrets or record contents.
     pub detail: String,
 }
 
@@ -68,7 +68,7 @@ pub(in crate::consent) struct About<'a> {
     pub(in crate::consent) authorization: Option<&'a str>,
 }
 
-/// Adds an entry, within the transaction of what it tells.
+/// Adds an entry in the transaction of the event.
 pub(in crate::consent) fn note(
     connection: &Connection,
     at: i64,

@@ -81,7 +81,7 @@ impl Store {
 struct LookedAt {
     /// The lines of consents that have ended.
     ended: Vec<i64>,
-    /// The line to go on behind; `None` once a line is too young.
+    /// The line after which to continue. `None` once a line is too young.
     next: Option<i64>,
 }
 

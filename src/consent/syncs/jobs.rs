@@ -1,5 +1,5 @@
-//! Sync jobs from the queue to their end, and what becomes of an authorization by them. What is fetched, and when
-//! something is tried again, is the worker's to decide.
+//! Sync jobs from the queue to their end, and their effect on authorizations. The worker decides what to fetch and when
+//! to retry.
 
 use std::collections::BTreeMap;
 
@@ -49,11 +49,11 @@ pub struct JobFailure<'a> {
 pub struct JobSuccess<'a> {
     /// For the audit log, in words that tell neither secrets nor contents.
     pub detail: &'a str,
-    /// What the rules of normalization did, in counts; empty if nothing.
+    /// The counts of normalization's rules. Empty if nothing changed.
     pub normalized: &'a str,
-    /// What references lead to and is not there, and in how many syncs in a row.
+    /// Missing targets of references, and in how many consecutive syncs each was missing.
     pub dangling: Option<&'a BTreeMap<u64, u32>>,
-    /// What it brought, and what it could not have.
+    /// The records that it stored, and those that it could not get.
     pub report: Option<&'a JobReport>,
 }
 
@@ -101,9 +101,9 @@ impl Store {
         Ok(jobs)
     }
 
-    /// Puts new jobs into the queue and gives those whose turn it is, oldest first. A source is asked for one
-    /// authorization's records once at a time: a second job of it waits for the first. No more than `each` jobs ask one
-    /// endpoint, so that one which is slow, or means to be, leaves room for the others.
+    /// Puts new jobs into the queue and returns those that may start, oldest first. An authorization has one job at a
+    /// time: a second one waits for the first. At most `each` jobs ask one endpoint, so that a slow or hostile endpoint
+    /// leaves room for others.
     pub fn due_jobs(&self, max_jobs: usize, each: usize) -> Result<Vec<Due>, Error> {
         let now = self.clock().now();
         let any = self.read(|connection| {
@@ -148,8 +148,8 @@ impl Store {
         })
     }
 
-    /// Begins a job; `None` if it is not its turn: somebody else began or stopped it, or the authorization's records
-    /// are being fetched.
+    /// Starts a job. `None` if it may not start: somebody else started or stopped it, or another job is fetching the
+    /// authorization's records.
     pub fn begin_job(&self, id: &str) -> Result<Option<BegunJob>, Error> {
         let now = self.clock().now();
         self.write(|transaction| {
@@ -196,9 +196,9 @@ impl Store {
         self.read(|connection| Ok(find(connection, id)?.is_none_or(|job| job.state == JobState::Failed)))
     }
 
-    /// Ends a job whose records are all stored. What it could not have is kept with it. An endpoint of which no more is
-    /// known than that it is available has shown that it works; access that a verified identity opened is given up.
-    /// `false` if the job was stopped meanwhile.
+    /// Ends a job whose records are all stored, and keeps with it what was missing. An endpoint with the status
+    /// AVAILABLE becomes USER_VALIDATED. Access by a verified identity is given up. `false` if the job was stopped in
+    /// the meantime.
     pub fn complete_job<'a>(&self, id: &str, success: impl Into<JobSuccess<'a>>) -> Result<bool, Error> {
         let success: JobSuccess<'_> = success.into();
         self.end_job(id, |transaction, now, job| {
@@ -238,8 +238,8 @@ impl Store {
         })
     }
 
-    /// Ends a job that cannot be done. If it was to bring an authorization's first records, the authorization is in
-    /// error with it, and what the source said is kept.
+    /// Ends a job that cannot be done. If it was an authorization's first job, the authorization becomes ERRORED, and
+    /// the source's message is kept.
     pub fn fail_job<'a>(&self, id: &str, failure: impl Into<JobFailure<'a>>) -> Result<bool, Error> {
         let failure: JobFailure<'_> = failure.into();
         let sealed = failure

@@ -1,5 +1,5 @@
-//! Whether a consent's records are there, and whose they are. Every FHIR request of a patient asks, so the answer is
-//! kept in memory until a job changes or a source's records are over.
+//! Readiness: whether a consent's records are stored, and whose they are. Every FHIR request of a patient needs it, so
+//! it is cached until a job changes or a source's records expire.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub struct Presence {
 }
 
 impl Store {
-    /// How things stand with a consent's records. Those of the operator's consents are always there.
+    /// The readiness of a consent's records. Those of the operator's consents are always ready.
     pub fn presence(&self, consent: &str) -> Result<Presence, Error> {
         // Taken first: what changes while the answer is made is then asked for again.
         let (moment, now) = (self.jobs_moment(), self.clock().now());
@@ -70,7 +70,7 @@ impl ConsentWithSources {
         }
         let first: Vec<&Source> = self.sources.iter().filter(|source| source.is_first(now)).collect();
         if !first.is_empty() {
-            // One that is asked now is worth asking for soon, whatever the others want.
+            // While one source is being asked, a short retry pays off, whatever the others need.
             let again = first.iter().map(|source| source.put_off_until(now));
             let again_at = again.min().flatten();
             return Readiness::Syncing { again_at };

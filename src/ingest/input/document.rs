@@ -1,9 +1,9 @@
 //! From a piece of input to normalized resources: what a line or document is, which entries of a Bundle are taken, and
-//! what their `fullUrl`s stand for. Runs on many threads at once; nothing here knows what other pieces hold.
+//! what their `fullUrl`s refer to. Runs on many threads at once and knows nothing of other pieces.
 //!
-//! A document that is a Bundle stands for its entries, whatever its type; a Bundle inside an entry is a resource. Of a
-//! `history`, which has the newest first, the entries are taken from the end. Entries that ask for something else than
-//! to create or update (GET, DELETE, PATCH, HEAD), that hold no resource or that are a search's outcome are left out.
+//! A document that is a Bundle, of any type, counts as its entries. A Bundle inside an entry is a resource. Entries of
+//! a `history` are taken from the end, because it has the newest first. Left out are entries that do not create or
+//! update (GET, DELETE, PATCH, HEAD), entries without a resource, and outcomes of a search.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -100,7 +100,7 @@ impl Preparer {
         Self { normalizer, owners }
     }
 
-    /// What comes of a file, or part of one, that cannot be read.
+    /// The result for a file, or a part of one, that cannot be read.
     pub(in crate::ingest) fn refused(refusal: Refusal) -> Prepared {
         Prepared {
             refusals: vec![refusal.clone()],
@@ -188,7 +188,7 @@ impl Preparer {
         }
     }
 
-    /// Decides what an entry asks for, and notes what its `fullUrl` stands for.
+    /// Reads an entry's request, and notes the resource of its `fullUrl`.
     fn take<'t>(
         &self,
         entry: Value<'t>,

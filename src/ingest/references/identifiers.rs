@@ -1,8 +1,8 @@
-//! Which resources carry which identifiers, as far as the import has come: what conditional references are resolved by.
+//! An index of the identifiers of all resources so far, to resolve conditional references.
 //!
-//! The index is bounded. A type that does not fit is dropped and remembered as [incomplete](Identifiers::is_complete);
-//! conditions on it are then answered by reading the lake's files and the import's, or, where these are not written
-//! yet, a temporary file of identifiers.
+//! The index is bounded. A type that does not fit is dropped and marked [incomplete](Identifiers::is_complete).
+//! Conditions on it are answered from the files of the lake and of the import or, if these are not written yet, from a
+//! temporary file of identifiers.
 
 use std::collections::hash_map::Entry;
 use std::io;
@@ -42,7 +42,7 @@ pub(in crate::ingest) struct Identifiers {
 
 #[derive(Debug, Default)]
 struct OfType {
-    /// Ids, one behind the other.
+    /// Ids, concatenated.
     ids: Vec<Box<str>>,
     known: FxHashMap<Box<str>, u32>,
     by_key: FxHashMap<Key, Holders>,
@@ -141,7 +141,7 @@ impl Identifiers {
         !self.incomplete.contains(&ty)
     }
 
-    /// What answers the condition, among what was added.
+    /// The added resources that meet the condition.
     pub(in crate::ingest) fn matches(&self, condition: &Condition) -> Match {
         let mut found: Option<Vec<&str>> = condition
             .ids
@@ -354,7 +354,7 @@ mod tests {
         }
     }
 
-    /// Where nothing was written yet that could be read instead, what does not fit into memory is found on the disk.
+    /// As long as nothing is written that could be read instead, the overflow of the index is on disk.
     #[test]
     fn what_does_not_fit_is_kept_on_the_disk() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,11 +1,11 @@
-//! What the references of a document stand for: addresses inside a Bundle, and conditional references once they are
-//! settled.
+//! The targets of a document's references: addresses inside a Bundle, and conditional references once they are
+//! resolved.
 
 use rustc_hash::FxHashMap;
 
 use super::condition::{Condition, Keys, resource_type};
 
-/// What references stand for in one document.
+/// The targets of references in one document.
 #[derive(Debug, Default)]
 pub(in crate::ingest) struct Links {
     /// Addresses that the entries of a Bundle have in it (`fullUrl`).
@@ -14,12 +14,12 @@ pub(in crate::ingest) struct Links {
     pub(in crate::ingest) settled: FxHashMap<String, Option<String>>,
 }
 
-/// What an entry's `fullUrl` stands for.
+/// The target of an entry's `fullUrl`.
 #[derive(Clone, Debug)]
 pub(in crate::ingest) enum Target {
     /// `Type/id`.
     Known(String),
-    /// What answers the condition, else (for want of it) this `Type/id`.
+    /// The resource that meets the condition, or otherwise this `Type/id`.
     Conditional(Condition, String),
 }
 
@@ -29,7 +29,7 @@ pub(in crate::ingest) struct Wait {
     /// The reference as written.
     pub(in crate::ingest) reference: String,
     pub(in crate::ingest) condition: Condition,
-    /// What it stands for when nothing answers the condition.
+    /// The target if no resource meets the condition.
     pub(in crate::ingest) otherwise: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub(in crate::ingest) enum Resolution {
     To(String),
     /// That is known later.
     Wait(Wait),
-    /// It should stand for a resource and does not; it stays.
+    /// It should have a target and has none. It stays as it is.
     Nothing,
 }
 

@@ -1,8 +1,8 @@
-//! Versions: what the resources of one type in the buffer, the rows written earlier in the same import and those of the
-//! lake make of each other.
+//! Versions: compares the buffered resources of one type with rows written earlier in the same import and with those of
+//! the lake.
 //!
-//! Occurrences of an id form a chain in the order of the input. Only its last content is stored, if it differs from
-//! what is there; each change on the way counts as a version.
+//! Occurrences of an id form a chain in the order of the input. Only the last content is stored, and only if it differs
+//! from the existing row. Each change in the chain counts as a version.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -43,11 +43,11 @@ pub(in crate::ingest) struct Present {
 /// What is to be done about a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::ingest) enum Outcome {
-    /// Store the last occurrence as this version; the row that is there now goes.
+    /// Store the last occurrence as this version, and delete the existing row.
     Store(i64),
     /// What is there stays.
     Keep,
-    /// The lake's row stays after all; what this import wrote in its place goes.
+    /// Keep the lake's row after all, and delete the row that this import wrote instead.
     Restore,
 }
 
@@ -76,7 +76,7 @@ pub(in crate::ingest) fn chains(blocks: &[Block], without: &FxHashSet<(&str, [u8
                 chain.changes += i64::from(changed);
                 chain.same += u64::from(!changed);
                 chain.last_digest = content.digest;
-                // Of the same content the first occurrence is as good as the last.
+                // With equal content the first occurrence is as good as the last.
                 if changed {
                     chain.last = place;
                 }

@@ -40,7 +40,7 @@ impl Owners {
                 let owner = self.key.owner_of(&self.application, patient);
                 (owner, Some(normalizer.stored_patient_id(patient)))
             }
-            // Who does not know how that is filed shows it to nobody.
+            // If its filing is unknown, nobody sees it.
             Filing::As(..) | Filing::ApplicationOnly => (APPLICATION_ONLY, None),
             Filing::Shared => (SHARED, None),
         };

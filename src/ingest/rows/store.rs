@@ -1,8 +1,8 @@
 //! Writes resources into the lake: one transaction for the whole import, a Parquet file per run of owners, on all
 //! cores.
 //!
-//! `chains` decides what is stored as which version. A row of the lake that gets a newer version is deleted with the
-//! commit; one that this very import wrote is taken out of its file before the commit.
+//! `chains` decides what is stored as which version. The commit deletes rows of the lake that get a newer version. Rows
+//! that this import wrote itself are removed from their file before the commit.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -53,7 +53,8 @@ pub(in crate::ingest) struct Store<'w> {
 impl<'w> Store<'w> {
     pub(in crate::ingest) fn new(transaction: Transaction<'w>, options: Options, cause: &'static str) -> Self {
         let base = Arc::clone(transaction.base());
-        // It rises from commit to commit, whatever the clock does: clients ask for what is newer than what they have.
+        // The time rises from commit to commit, even if the clock does not: clients ask for what is newer than their
+        // records.
         let last_updated = transaction.time();
         let time = chrono::DateTime::from_timestamp_micros(last_updated).unwrap_or_default();
         let last_updated_text = time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);

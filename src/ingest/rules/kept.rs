@@ -22,7 +22,7 @@ const READER: MemoryLimits = MemoryLimits {
     people: false,
 };
 
-/// Whose rows are read, and from what.
+/// The owner whose rows are read, and the files to read.
 #[derive(Clone, Debug)]
 pub(in crate::ingest) struct Shelf {
     reader: Arc<Reader>,
@@ -60,7 +60,7 @@ pub(super) struct Filed {
 }
 
 impl Kept {
-    /// By what each is filed, each once.
+    /// The filings of the rows, each once.
     pub(super) fn filed(&self) -> &[Filed] {
         &self.filed
     }
@@ -162,8 +162,8 @@ impl Shelf {
         Ok(kept)
     }
 
-    /// Hands rows with their texts on, in their order. Only a portion of them is in memory at a time. A portion that
-    /// cannot be read is left out, so that a damaged file keeps no new records out; gives how many rows that were.
+    /// Passes rows with their texts on, in their order. Only a portion of them is in memory at a time. A portion that
+    /// cannot be read is left out, so that a damaged file does not block new records. Returns how many rows that were.
     pub(super) fn texts(&self, rows: &[KeptRow], mut visit: impl FnMut(&KeptRow, &Row)) -> u64 {
         let mut unreadable = 0;
         for of_type in rows.chunk_by(|one, other| one.resource_type == other.resource_type) {
@@ -182,8 +182,8 @@ impl Shelf {
         unreadable
     }
 
-    /// Hands on the texts of rows of nobody by their ids, none where there is no such row. A portion that cannot be
-    /// read is left out; gives how many rows that may have been.
+    /// Passes on the texts of rows of nobody by their ids, if such rows exist. A portion that cannot be read is left
+    /// out. Returns how many rows that may have been.
     pub(super) fn of_nobody(&self, ty: TypeId, ids: &[&str], mut found: impl FnMut(&str, Option<String>)) -> u64 {
         let mut unreadable = 0;
         let table = self.table(ty);

@@ -37,8 +37,7 @@ pub struct Normalization {
     pub today: Day,
     /// What the systems of our tags begin with, without a trailing slash.
     pub tag_system_base: String,
-    /// References that led nowhere so far, of a sync: what the [`Report`](crate::normalize::Report) of the same
-    /// source's sync before said.
+    /// Dangling references of the same source's previous sync, from its [`Report`](crate::normalize::Report).
     pub dangling: BTreeMap<u64, u32>,
     /// Told of each resource that is made, changed or deleted.
     pub observer: Option<Observer>,

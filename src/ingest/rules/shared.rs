@@ -1,5 +1,5 @@
-//! Records of nobody: practitioners, organizations, locations and drugs. A unit is shown those that its own records
-//! refer to: of the input, else of the lake.
+//! Records of nobody: practitioners, organizations, locations and drugs. A unit sees those that its own records refer
+//! to, from the input or otherwise from the lake.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -144,7 +144,7 @@ impl Shared {
     }
 }
 
-/// Finds records of nobody by `Type/id`: those of the input, else those of the lake.
+/// Finds records of nobody by `Type/id`, in the input or otherwise in the lake.
 #[derive(Debug)]
 pub(super) struct Reach {
     shared: Shared,
@@ -200,7 +200,7 @@ impl Reach {
         Ok((known.collect(), unreadable))
     }
 
-    /// Reads what is not known yet; gives how many could not be read.
+    /// Reads records that are not known yet. Returns how many could not be read.
     fn read(&self, shelf: &Shelf, names: &[String], read: &mut Read) -> Result<u64, IngestError> {
         let mut unreadable = 0;
         let mut missing: Vec<(TypeId, &str)> = Vec::new();
@@ -237,7 +237,7 @@ impl Read {
     }
 }
 
-/// What rules ask about, of what a record of the lake refers to.
+/// The references of a lake's record that rules need.
 fn references(text: &str) -> Vec<String> {
     fn of(value: Value<'_>, found: &mut Vec<String>) {
         value.items().for_each(|item| of(item, found));

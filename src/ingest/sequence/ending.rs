@@ -1,5 +1,5 @@
-//! What waited for the end of the input: resources whose conditional references nothing has answered, then Binaries
-//! that stand for others, which by then are all known.
+//! Handles what waited for the end of the input: first resources with unresolved conditional references, then Binaries
+//! that belong to other resources, which are all known by then.
 
 use std::sync::Arc;
 

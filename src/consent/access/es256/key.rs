@@ -93,7 +93,7 @@ impl PublicKey {
         })
     }
 
-    /// The key that a JSON Web Key describes, by whatever name it goes there; `None` if it is none of P-256.
+    /// The key that a JSON Web Key describes, under any `kid`. `None` if it is no P-256 key.
     pub fn from_jwk(jwk: &Value) -> Option<PublicKey> {
         let text = |name: &str| jwk.get(name).and_then(Value::as_str);
         let coordinate = |name: &str| {

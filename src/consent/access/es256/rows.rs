@@ -51,7 +51,7 @@ impl Store {
         signer.sign(header, payload)
     }
 
-    /// The public halves of a purpose, the one that signs first. Those that sign no longer stay: others keep what they
+    /// The public halves of a purpose's keys, the signing key first. Former keys stay, because others keep what they
     /// signed.
     pub fn es256_keys(&self, purpose: KeyPurpose) -> Result<Vec<PublicKey>, Error> {
         self.read(|connection| public(connection, purpose))
@@ -67,7 +67,7 @@ impl Store {
     }
 }
 
-/// The key that signs now; one is made if there is none.
+/// The signing key. Makes one if there is none.
 pub(in crate::consent) fn signer(
     connection: &Connection,
     sealer: &Sealer,
@@ -115,7 +115,7 @@ pub(in crate::consent) fn renew(connection: &Connection, sealer: &Sealer, now: i
     Ok(())
 }
 
-/// Gives up the keys that sign and do not open. What they have signed goes on verifying.
+/// Discards signing keys that cannot be decrypted. Their signatures can still be verified.
 pub(in crate::consent) fn discard_unreadable(
     connection: &Connection,
     sealer: &Sealer,

@@ -46,7 +46,7 @@ pub(super) struct Drafted {
 /// What a transaction came to.
 pub(super) enum Outcome {
     Granted(Box<Drafted>),
-    /// Refused, and tokens were ended for it; what is refused without that is an error.
+    /// Refused, and tokens were ended as a consequence. A refusal without that consequence is an error.
     Refused(GrantError),
 }
 
@@ -208,7 +208,7 @@ fn begin(connection: &Connection, now: i64, authorization: &mut Authorization) -
     Ok(())
 }
 
-/// Whether the verifier is the one behind an S256 challenge (RFC 7636, section 4.6).
+/// Whether the verifier belongs to an S256 challenge (RFC 7636, section 4.6).
 fn is_answered(challenge: &str, verifier: &str) -> bool {
     let answer = URL_SAFE_NO_PAD.encode(secret::digest(verifier));
     verify_slices_are_equal(answer.as_bytes(), challenge.as_bytes()).is_ok()

@@ -1,5 +1,5 @@
-//! Families: the access and refresh tokens that descend from one exchange. Of a family one refresh token is good at a
-//! time, and what ends the family ends every token in it.
+//! Families: the access and refresh tokens that descend from one exchange. At most one refresh token of a family is
+//! valid at a time. Ending the family ends every token in it.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -16,7 +16,7 @@ use crate::consent::with_sources::ConsentWithSources;
 pub(super) enum Surface {
     /// By an authorization code.
     Oauth,
-    /// By a public token: its refresh tokens are for clients that prove who they are.
+    /// By a public token: its refresh tokens are for clients that authenticate.
     Link,
 }
 
@@ -97,7 +97,7 @@ pub(super) fn add_refresh_token(
     Ok((text, until - now))
 }
 
-/// Remembers an access token, so that a revocation reaches it, and forgets those of the consent that are over.
+/// Records an access token, so that a revocation reaches it, and removes the consent's expired ones.
 pub(super) fn add_access_token(
     connection: &Connection,
     now: i64,

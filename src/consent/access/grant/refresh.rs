@@ -20,8 +20,7 @@ use crate::consent::with_sources::{ConsentWithSources, Source};
 pub enum Resync {
     /// It only gives tokens.
     Never,
-    /// Sources that may be used many times are synced again, and those whose first records did not come are tried
-    /// again.
+    /// Syncs reusable sources again, and retries those whose first sync failed.
     Multiple,
 }
 
@@ -124,8 +123,7 @@ impl Tokens {
     }
 }
 
-/// A source that may be used many times was refreshed; where its records are wanted anew, and none are on their way, a
-/// job is made.
+/// Handles the refresh of a reusable source. If new records are wanted and none are being fetched, it makes a job.
 fn again(connection: &Connection, now: i64, authorization: &Authorization, resync: Resync) -> Result<(), Error> {
     if authorization.usage != Usage::Multiple || authorization.state != AuthorizationState::Exchanged {
         return Ok(());

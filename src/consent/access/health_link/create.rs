@@ -17,7 +17,7 @@ use crate::consent::store::Store;
 pub struct LinkTerms {
     /// When the consent or the records of one of its sources end; `None` where that is open.
     pub until: Option<i64>,
-    /// The authorizations whose records are there.
+    /// The authorizations whose records are stored.
     sources: Vec<String>,
 }
 

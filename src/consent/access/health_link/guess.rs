@@ -18,7 +18,7 @@ use crate::consent::store::Store;
 pub enum Guess {
     /// The link takes it.
     Right,
-    /// The link does not take it, and stands so many more. With none left it is over.
+    /// The passcode is wrong, and this many attempts are left. Without attempts left the link ends.
     Wrong {
         /// How many more.
         remaining: u32,

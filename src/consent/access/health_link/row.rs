@@ -39,7 +39,7 @@ impl LinkContent {
 /// A link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthLink {
-    /// By which its patient manages it; says nothing of its address.
+    /// The id with which its patient manages it. It reveals nothing about the address.
     pub id: String,
     /// The consent whose records it shows.
     pub consent: String,

@@ -1,4 +1,4 @@
-//! Applications as they are registered: made, read, listed, and the one way in which something of theirs is changed.
+//! Registered applications: create, read, list, and the one function that changes them.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -49,7 +49,7 @@ pub struct Application {
     pub created_at: i64,
     /// How often records are fetched anew.
     pub sync_frequency: SyncFrequency,
-    /// What it told at dynamic registration, JSON; `None` for the operator's.
+    /// The metadata of a dynamic registration, as JSON. `None` if an operator registered it.
     pub registration: Option<String>,
     /// Where codes may be sent.
     pub redirect_uris: Vec<String>,
