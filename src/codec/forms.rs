@@ -51,7 +51,7 @@ pub(super) enum OperatorForm {
 pub(super) enum FunctionForm {
     /// A condition of a search.
     Asked(Value),
-    /// What a `where` keeps, or those of several views.
+    /// The `where` of a view, or those of several views.
     Where(Vec<ViewForm>),
     /// What a filter over a view's columns says of resources.
     Sought(ViewForm, Base64),
@@ -68,7 +68,7 @@ pub(super) struct ScanForm {
     pub(super) columns: Vec<String>,
     pub(super) leaves: Vec<String>,
     pub(super) numbers_suffice: bool,
-    /// Whether the greatest comes first, and where the numbers lie.
+    /// Whether the order descends, and the leaves with the numbers.
     pub(super) order: Option<(bool, Vec<ReachForm>)>,
     pub(super) owners: Option<Vec<i64>>,
     #[serde(rename = "stretch")]
@@ -83,7 +83,7 @@ pub(super) struct ScanForm {
     pub(super) is_told: bool,
 }
 
-/// Where a number of an order lies.
+/// The leaf of a number in an order.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ReachForm {
     In(Arc<str>),
@@ -179,7 +179,7 @@ impl TableForm {
         }
     }
 
-    /// The table, with its files held if they were, at least those of these owners.
+    /// The table. If its files were held, at least those of these owners are held again.
     pub(super) fn open(&self, lake: &Lake, owners: Option<&[i64]>) -> Result<ScopedTable, CodecError> {
         let ty = facts().lookup(&self.resource).ok_or(CodecError::Form("a table"))?;
         let scope = Scope {

@@ -1,8 +1,8 @@
-//! Decimals as written: exact, with the precision that their digits claim.
+//! Decimals as written: exact, with the precision of their digits.
 //!
-//! A decimal is kept as its text. Where it is exactly a decimal(38,18), [`Decimal::scaled`] is that number; where it is
-//! not, the text still compares exactly. A search value that names no comparator means the [`Range`] of values that
-//! would be written like it (R4, section 3.1.1.5.3). Arithmetic is for the rooms above.
+//! A decimal is stored as its text. If it is exactly a decimal(38,18), [`Decimal::scaled`] is that number; otherwise
+//! the text still compares exactly. A search value without a comparator means the [`Range`] of values that would be
+//! written like it (R4, section 3.1.1.5.3). The rooms above do arithmetic.
 
 use std::cmp::Ordering;
 
@@ -158,7 +158,7 @@ impl<'a> Decimal<'a> {
 
     fn compare_magnitude(&self, other: &Decimal<'_>) -> Ordering {
         let ((count, last), (other_count, other_last)) = (self.significant(), other.significant());
-        // Where the first digits stand decides first, then the digits, of which none but zeros are left out.
+        // The position of the first digits decides first, then the digits. Only zeros are left out.
         (last + count as i64)
             .cmp(&(other_last + other_count as i64))
             .then_with(|| self.digits().take(count).cmp(other.digits().take(other_count)))

@@ -1,4 +1,4 @@
-//! What a survey comes to: resources to generate, and edits of each record.
+//! The result of a survey: resources to generate, and edits of each record.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub enum Rewrite {
     Unchanged,
     /// With edits of its own text.
     Edited,
-    /// By another text: what others had contributed was taken out of its own first.
+    /// By another text: contributions were first removed from its own.
     Anew,
 }
 
@@ -87,8 +87,8 @@ impl Plan {
         }
     }
 
-    /// Decides how a record is written. If its own text is edited, `edits` are those; if another text takes its place,
-    /// `out` has that. Else both are empty.
+    /// Decides how a record is written. If its own text is edited, `edits` has the edits. If another text replaces it,
+    /// `out` has that text. Otherwise both are empty.
     pub fn edits(
         &self,
         record: &Record<'_>,

@@ -22,8 +22,8 @@ pub struct Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId(pub u32);
 
-/// A record in the form in which it will be stored: ids and relative references are the lake's, `meta.source` and tags
-/// are there.
+/// A record in the form in which it will be stored: with the lake's ids and relative references, `meta.source` and
+/// tags.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'t> {
     /// Its resource type.

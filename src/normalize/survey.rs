@@ -34,7 +34,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Takes in a record. Generated resources of earlier runs are not to be shown: they are made anew.
+    /// Reads a record. Generated resources of earlier runs must not be passed: they are generated again.
     pub fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
         let base = Base::of(record, settings.sources);
         let Some(bare) = marks::bare(record.json, &base) else {

@@ -19,7 +19,7 @@ use super::ordered::OrderedLimitExec;
 pub struct Limit {
     /// Rows to leave out.
     pub skip: usize,
-    /// Rows to take behind them; `None` for all.
+    /// Rows to take after them. `None` for all.
     pub take: Option<usize>,
     /// Whether rows are counted, and come, from the table's end.
     pub backwards: bool,
@@ -101,7 +101,7 @@ impl UserDefinedLogicalNodeCore for OrderedLimit {
         }
     }
 
-    /// Columns that nobody above reads are read by nobody below.
+    /// Columns that no operator above reads are not read below.
     fn necessary_children_exprs(&self, columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         Some(vec![columns.to_vec()])
     }

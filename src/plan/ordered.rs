@@ -1,7 +1,7 @@
-//! Rows in the table's own order, as they are found: the partitions of the input are parts of the table, one behind the
-//! other, and are run one by one or some ahead on other threads, until there are enough.
+//! Rows in the table's own order: the input's partitions are consecutive parts of the table. They run one by one, or
+//! some ahead on other threads, until there are enough rows.
 //!
-//! A page therefore costs the same wherever it lies, and of what follows it nothing is read but what ran ahead.
+//! A page therefore costs the same wherever it is, and after it only what ran ahead is read.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -29,10 +29,10 @@ use super::ahead::{Ahead, Pace, Part, Parts};
 use super::limit::Limit;
 use crate::lake::scan::LakeScanExec;
 
-/// Up to so many rows are mostly found in the first part, and a second thread would only read what nobody wants.
+/// Up to this many rows are mostly found in the first part. A second thread would only read what nobody wants.
 const FEW_ROWS: usize = 10_000;
 
-/// Takes rows of its input's partitions, one partition behind the other. Its output is one partition.
+/// Takes rows of its input's partitions, one partition after the other. Its output is one partition.
 #[derive(Clone, Debug)]
 pub struct OrderedLimitExec {
     input: Arc<dyn ExecutionPlan>,
@@ -69,7 +69,7 @@ impl OrderedLimitExec {
         &self.input
     }
 
-    /// The same over an input of the same rows; both account for what they do in one place.
+    /// The same over another input with the same rows. Both share their metrics.
     pub fn over(&self, input: Arc<dyn ExecutionPlan>) -> OrderedLimitExec {
         OrderedLimitExec { input, ..self.clone() }
     }
@@ -142,7 +142,7 @@ impl ExecutionPlan for OrderedLimitExec {
             true => Box::new((0..count).rev().map(begin)),
         };
         let pace = Pace {
-            // Most pages end in the first part; the others are worth a thread once it was not enough.
+            // Most pages end in the first part. Other threads start only if it was not enough.
             first_here: limit.max_rows().is_some_and(|max_rows| max_rows <= FEW_ROWS),
             blocking: false,
         };
@@ -180,7 +180,7 @@ fn begin(
     }
 }
 
-/// The last rows of a part, at most so many, the last first.
+/// The last rows of a part, at most this many, in reverse order.
 async fn last(mut batches: SendableRecordBatchStream, max_rows: usize) -> Result<Vec<RecordBatch>> {
     let mut kept: VecDeque<RecordBatch> = VecDeque::new();
     let mut rows = 0;
@@ -272,7 +272,7 @@ mod tests {
     use super::super::{OrderedLimit, Planned, Planner};
     use super::*;
 
-    /// A table with parts of batches of so many rows, which are numbered through, and a column that nobody asks for.
+    /// A table whose parts have batches of this many numbered rows, and a column that nobody reads.
     fn table(parts: &[&[u32]]) -> LogicalPlan {
         let fields = ["number", "other"].map(|name| Field::new(name, DataType::UInt32, false));
         let schema = Arc::new(Schema::new(fields.to_vec()));

@@ -1,8 +1,8 @@
-//! Documents that stayed at a source, fetched while somebody waits for them.
+//! Fetches documents that stayed at a source, while a client waits.
 //!
-//! This file decides which addresses are asked, and with what access. It takes the access that the authorization's
-//! syncs have and does not renew it: a source that gives refresh tokens for one use each would end the access of who
-//! renews it second.
+//! This file decides which addresses are called, and with which access. It uses the access token of the authorization's
+//! syncs and does not renew it: if a source issues single-use refresh tokens, the second one to renew would lose
+//! access.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ impl std::fmt::Debug for Token {
 }
 
 impl Shelf {
-    /// That of an authorization; without one only signed documents are fetched.
+    /// The access of an authorization. Without it only documents at signed addresses are fetched.
     pub fn open(
         store: &Store,
         client: &Client,
@@ -97,7 +97,7 @@ impl Shelf {
         Url::parse(address).is_ok_and(|url| own(&url) || self.client.is_signed(&url))
     }
 
-    /// Fetches the document at an address, if it has no more than so many bytes.
+    /// Fetches the document at an address, if it has at most this many bytes.
     pub async fn get(&self, address: &str, max_bytes: u64) -> Result<Document, NotGiven> {
         let url = Url::parse(address).map_err(|_| NotGiven::Else)?;
         let nowhere = Realm::default();

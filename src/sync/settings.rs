@@ -53,7 +53,7 @@ pub struct Pace {
     pub max_wait: Duration,
     /// Tries of a request.
     pub tries: u32,
-    /// Attempts of a job. The last one stores what could be had.
+    /// Attempts of a job. The last one stores whatever was fetched.
     pub attempts: u32,
     /// Seconds before a job's second attempt; twice as long before each further one.
     pub again: i64,

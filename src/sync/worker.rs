@@ -1,6 +1,5 @@
-//! The worker of a serving process: does the jobs that are due, stops those whose authorization has ended, carries
-//! erasures out, and makes the moves that time alone brings about. Of several processes over one folder one works; the
-//! others stand by.
+//! The worker of a serving process: runs due jobs, stops those whose authorization has ended, carries out erasures, and
+//! applies timeouts. If several processes serve one folder, one of them works and the others stand by.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -48,8 +47,7 @@ impl Worker {
         Worker { stop, task }
     }
 
-    /// Begins nothing more, and lets go of what is being fetched: the next worker takes it up again. What is being
-    /// committed is finished.
+    /// Starts no further job and abandons running fetches; the next worker restarts them. A running commit is finished.
     pub async fn stop(self) {
         let _ = self.stop.send(true);
         // A worker that panicked has told so itself.
@@ -124,8 +122,7 @@ struct Bench {
     tasks: JoinSet<()>,
     running: HashMap<String, AbortHandle>,
     erasing: Option<JoinHandle<Option<Erasing>>>,
-    /// What came of the last go that left something, and when: until it is tried again, only what is asked for after it
-    /// counts.
+    /// The result and time of the last run that left something undone. Until it is repeated, only later requests count.
     erased: Option<(Erasing, Instant)>,
 }
 
@@ -227,7 +224,7 @@ impl Bench {
     }
 }
 
-/// What came of it; `None` where it failed, so that the next tick tries again.
+/// The result. `None` if it failed, so that the next tick tries again.
 async fn erase(shop: Arc<JobContext>, after: i64) -> Option<Erasing> {
     loop {
         let writing = shop.writing.clone().lock_owned().await;

@@ -1,8 +1,8 @@
-//! Which columns of a type somebody wants, and which properties of a JSON text they are made of.
+//! Clips: the wanted columns of a type, and the JSON properties that they are made of.
 //!
-//! Leaves name columns (`code.coding.system`, `effectiveDateTime__start`); this says for each property of each object
-//! whether a column is made of it. An object on the way is there, with or without a wanted column, if R4 defines any
-//! value in it.
+//! Leaves name columns (`code.coding.system`, `effectiveDateTime__start`). A clip says for each property of each object
+//! whether a column is made of it. An object above a wanted column is present if R4 defines any value in it, even
+//! without a wanted one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,7 +40,8 @@ pub(super) enum Want {
 }
 
 impl Clip {
-    /// Clips the type to the columns that the leaves name; a path that ends in `*` names all below what precedes it.
+    /// Clips the type to the columns of the leaves. A path that ends in `*` means all leaves below the rest of the
+    /// path.
     pub fn new(ty: TypeId, leaves: &LeafSet) -> Clip {
         let mut names = Names::default();
         for leaf in leaves {

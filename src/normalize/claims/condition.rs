@@ -121,7 +121,7 @@ pub(super) fn make(claims: &[Claim], visits: &Visits, own: &Own, context: &Conte
     diagnosed
 }
 
-/// The visits whose lines point to a diagnosis. Where no line points anywhere, all visits of the claim have it.
+/// The visits whose lines point to a diagnosis. If no line points anywhere, all visits of the claim.
 fn visits_of(place: usize, claim: &Claim, diagnosis: &Diagnosis, visits: &Visits) -> Vec<usize> {
     let mut all = visits.of_claim(place, claim);
     if claim.lines.iter().all(|line| line.diagnoses.is_empty()) {

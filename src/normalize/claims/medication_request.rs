@@ -94,7 +94,7 @@ impl<'c> Fill<'c> {
         self.claim.with_role(self.line, &[Role::Prescribing, Role::Primary])
     }
 
-    /// The drug's codings: the product's, or those of a compound's ingredients.
+    /// The drug's codings: those of the product, or of a compound's ingredients.
     fn drug(&self) -> Vec<&'c Code> {
         let Some(line) = self.line else { return Vec::new() };
         let ingredients = line.ingredients.iter().flat_map(|concept| &concept.codes);

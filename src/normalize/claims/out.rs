@@ -1,4 +1,4 @@
-//! What rules come to: resources, additions, and from which records each was made.
+//! The results of rules: resources, additions, and the records that each was made from.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
-//! Displays that records of the consent give to codes, and which source gives them.
+//! Displays of codes from the consent's records, with the source of each.
 //!
-//! Memory is bounded: of more codes than [`CAPACITY`] those with the lowest hashes are kept, so that the order of
-//! records does not decide which.
+//! Memory is bounded: of more than [`CAPACITY`] codes, those with the lowest hashes stay, so the order of records does
+//! not matter.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -63,7 +63,7 @@ impl<'t> Shown<'t> {
         Shown { text, from: None }
     }
 
-    /// Of two the first, but one of the record's own source goes before another's.
+    /// The first of two, but one of the record's own source comes before another source's.
     pub(in crate::normalize) fn either(one: Option<Shown<'t>>, other: Option<Shown<'t>>) -> Option<Shown<'t>> {
         match (&one, &other) {
             (Some(Shown { from: Some(_), .. }), Some(Shown { from: None, .. })) | (None, _) => other,
@@ -95,7 +95,7 @@ impl Known {
         })
     }
 
-    /// Of several displays of a source the shortest stays, of those the first in order.
+    /// Of several displays of a source the shortest stays; of equally short ones the first in order.
     fn add(&mut self, key: u128, source: SourceId, display: &str) {
         match self.0.get_mut(&(key, source)) {
             Some(known) if (known.len(), known.as_ref()) <= (display.len(), display) => {}

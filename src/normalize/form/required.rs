@@ -1,4 +1,4 @@
-//! Placeholders for what R4 requires and a source left out.
+//! Placeholders for elements that R4 requires and a source left out.
 
 use super::changed;
 use super::check::{Fault, problems};
@@ -11,8 +11,8 @@ use crate::normalize::walk::{choice_name, required};
 /// Deeper than required elements of R4 lie in one another.
 const MAX_DEPTH: usize = 8;
 
-/// Fills what objects lack; of the rest, `trimmed` codes have lost white space. A resource that would not be valid
-/// stays as it came.
+/// Fills missing required elements. In the rest, `trimmed` codes have lost white space. A resource that would still be
+/// invalid stays as it came.
 pub(super) fn fill(
     root: Value<'_>,
     ty: TypeId,
@@ -67,7 +67,7 @@ fn json_name(element: &Element, ty: TypeId) -> String {
     }
 }
 
-/// The property that stands for an element; `None` where nothing can.
+/// The placeholder property for an element. `None` if there can be none.
 fn placeholder(element: &Element, depth: usize) -> Option<(String, String)> {
     // Of a choice, a type that can say so in words.
     let preferred = ["CodeableConcept", "Reference", "string", "markdown", "Coding"];
@@ -82,7 +82,7 @@ fn placeholder(element: &Element, depth: usize) -> Option<(String, String)> {
     Some((name, if element.many { format!("[{json}]") } else { json }))
 }
 
-/// What stands for a primitive: a text, or only an extension; `None` where the type is none.
+/// The placeholder for a primitive: a text, or only an extension. `None` if the type is no primitive.
 fn primitive(element: &Element, ty: TypeId) -> Option<Option<String>> {
     let Kind::Primitive(primitive) = facts().get(ty).kind else {
         return None;
@@ -131,7 +131,7 @@ mod tests {
     use crate::columns::json::Tape;
     use crate::normalize::form::check;
 
-    /// Every resource type of R4 with nothing in it, but for those that hold a resource they cannot do without.
+    /// Every resource type of R4 as an empty resource, except types that require a contained resource.
     #[test]
     fn every_type_can_be_made_valid() {
         for ty in facts().resources() {

@@ -13,7 +13,7 @@ use crate::normalize::codes::Codes;
 use crate::normalize::form;
 use crate::normalize::record::{Record, SourceId};
 
-/// Types that are found by identifier: who and what is referred to so, not the many clinical records.
+/// Types that are found by identifier: people and organizations, not the many clinical records.
 const IDENTIFIED: &[&str] = &[
     "Patient",
     "Practitioner",
@@ -143,7 +143,8 @@ impl Index {
             .get(&key(&["address", facts().get(ty).name, id], Some(source)))?)
     }
 
-    /// The one resource of these types that has an identifier: the source's own if it has any, else the consent's.
+    /// The only resource of these types with an identifier: in the source's own records if they have any, otherwise in
+    /// the consent's.
     pub(super) fn identified(&self, source: SourceId, types: &[TypeId], identifier: &Identifier) -> Option<EntryIndex> {
         let names = types
             .iter()

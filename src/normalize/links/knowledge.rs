@@ -1,9 +1,8 @@
-//! What the copies of one practitioner, organization or location in several sources tell each other. The same NPI makes
-//! them the same.
+//! Merges facts between the copies of one practitioner, organization or location in several sources. Copies with the
+//! same NPI are the same.
 //!
-//! A copy gains names, addresses, telecoms and taxonomy that only another source has, marked with where they come from.
-//! Where R4 has one name or address only, it is gained where there is none. What is gained is marked: each run makes it
-//! anew.
+//! A copy gains names, addresses, telecoms and taxonomy that only another source has. Where R4 allows only one name or
+//! address, a copy gains it only if it has none. Gains are marked with their source, and each run makes them again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -145,7 +144,7 @@ impl Knowledge {
             .push((place, known));
     }
 
-    /// What each copy gains, from the others in order of source and id.
+    /// The gains of each copy from the others, in order of source and id.
     pub(super) fn decide(
         self,
         index: &Index,
@@ -157,7 +156,7 @@ impl Knowledge {
             copies.sort_by_cached_key(|(place, _)| (index.source(*place), index.id(*place)));
             for (place, own) in &copies {
                 let mut has: BTreeSet<(&str, &str)> = own.iter().map(|one| (one.element, one.same.as_str())).collect();
-                // Where R4 has one value, any of the copy's own stands.
+                // Where R4 allows one value, the copy's own value stays.
                 has.extend(
                     own.iter()
                         .filter(|one| is_single(one.holds))
@@ -285,7 +284,7 @@ fn read(element: &'static str, holds: Holds, value: Value<'_>) -> Option<Known> 
     })
 }
 
-/// The taxonomy code of a concept; other types and qualifications are not told.
+/// The taxonomy code of a concept. Other types and qualifications are ignored.
 fn taxonomy(concept: Value<'_>) -> Option<String> {
     let codings = concept.get("coding")?;
     codings.items().find_map(|item| {

@@ -1,9 +1,8 @@
-//! References, and what other sources know.
+//! References, and facts from other sources.
 //!
-//! Decides to which resource of the consent a reference leads, and what the copies of one practitioner, organization or
-//! location tell each other. A reference keeps to its own source where that answers. A source's own text stays: a
-//! reference that led to a contained resource is kept in an extension, a conditional one as an identifier. It does not
-//! fetch what is missing.
+//! Decides which resource of the consent a reference means, and what the copies of one practitioner, organization or
+//! location gain from each other. A reference prefers a target in its own source. The source's own text stays: the
+//! reference to a contained resource in an extension, a conditional one as an identifier. This room fetches nothing.
 
 mod edit;
 mod identifiers;
@@ -26,10 +25,10 @@ use super::survey::Settings;
 use crate::columns::json::Edits;
 use crate::fhir::facts;
 
-/// What is kept of what can be referred to. Per resource: its type, id and source, the hashes of its id, its address
-/// and (for people, organizations and the like) its identifiers, and its name, each different name once. Of
-/// practitioners, organizations and locations with an NPI also names, addresses, telecoms and taxonomy, if there are
-/// several sources.
+/// The facts kept of possible targets. For each resource: its type, id and source, the hashes of its id, its address
+/// and (for people, organizations and the like) its identifiers, and its name; equal names are stored once. If there
+/// are several sources, also names, addresses, telecoms and taxonomy of practitioners, organizations and locations with
+/// an NPI.
 #[derive(Debug, Default)]
 pub struct Facts {
     index: Index,

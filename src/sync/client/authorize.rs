@@ -1,4 +1,5 @@
-//! The address to which a patient's browser is sent for access, and what has to be kept until they come back.
+//! Builds the address that starts a patient's authorization at a source, and the values to keep until the patient comes
+//! back.
 
 use oauth2::basic::BasicClient;
 use oauth2::{AuthUrl, ClientId, CsrfToken, PkceCodeChallenge, RedirectUrl, Scope};
@@ -42,8 +43,8 @@ impl std::fmt::Debug for Verifier {
 }
 
 impl Client {
-    /// An authorization request of a source (`aud` is its FHIR base) or of an identity provider (no `aud`). The
-    /// redirect URI is one that no other source shares, so that an answer cannot be taken for another's.
+    /// An authorization request of a source (`aud` is its FHIR base) or of an identity provider (no `aud`). Each source
+    /// has its own redirect URI, so that an answer cannot be taken for another source's.
     pub fn redirect(
         &self,
         configuration: &Configuration,

@@ -1,4 +1,4 @@
-//! What a source says of itself: its SMART configuration, or for want of one the addresses in its CapabilityStatement.
+//! Discovery: reads a source's SMART configuration or, without one, the addresses in its CapabilityStatement.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use super::http::JSON;
 use super::statement::Statement;
 use super::{Client, Guard};
 
-/// Bytes that are kept of what a source says of itself.
+/// The maximum bytes stored of a source's configuration.
 const LARGEST: usize = 64 << 10;
 
 /// Where and how a source grants access.
@@ -116,7 +116,7 @@ mod tests {
         let found = read(good.clone()).unwrap();
         assert_eq!(found.authorization_endpoint.as_deref(), Some("https://payer.example/a"));
         assert_eq!(found.token_endpoint, "https://payer.example/t");
-        // What is stored of it is read again as it was.
+        // The stored form reads back to the same value.
         let stored = serde_json::to_string(&found).unwrap();
         assert_eq!(serde_json::from_str::<Configuration>(&stored).unwrap(), found);
         for (name, value) in [

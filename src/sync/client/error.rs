@@ -1,6 +1,6 @@
 //! What can go wrong with a call to a source.
 
-/// Why a call to a source came to nothing. The texts name hosts at most.
+/// Why a call to a source failed. The texts contain at most host names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The address is none that may be called.

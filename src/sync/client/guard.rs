@@ -1,6 +1,6 @@
-//! Which addresses may be called. Addresses come from the directory, from what sources say and from redirects, so each
-//! is checked: its form before it is called, and what its name resolves to when it is connected to, so that no name can
-//! lead into the network that the service runs in.
+//! Checks which addresses may be called. Addresses come from the directory, from sources and from redirects. The form
+//! of each is checked before the call, and its resolved IP address at the connection. So no name can lead into the
+//! service's own network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -78,8 +78,8 @@ impl Http {
     pub(super) fn new(guard: Guard, limits: HttpLimits) -> Result<Http, Error> {
         let client = reqwest::Client::builder()
             .user_agent(concat!("tabularium/", env!("CARGO_PKG_VERSION")))
-            // A proxy would resolve names itself, past the guard; and redirects are followed here, one checked after
-            // the other.
+            // No proxy, because it would resolve names itself and bypass the guard. No automatic redirects, because
+            // each one is checked here.
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
@@ -212,7 +212,7 @@ pub(super) fn malformed(url: &Url, what: &'static str) -> Error {
     Error::Malformed { host: host(url), what }
 }
 
-/// What the status of a response says, whose body nobody reads.
+/// The result of a response whose body is not read, by its status.
 pub(super) fn refusal(response: &Response, url: &Url) -> Error {
     Error::Status {
         host: host(url),
@@ -305,7 +305,7 @@ fn content_type(headers: &HeaderMap) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Seconds, or a date, of which what is over counts as none.
+/// Seconds, or a date. A date in the past counts as none.
 fn retry_after(headers: &HeaderMap) -> Option<u64> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {

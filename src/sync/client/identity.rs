@@ -13,7 +13,7 @@ use super::locator::Demographics;
 
 /// What clocks may differ by, in seconds.
 const LEEWAY: i64 = 60;
-/// Signatures that only the provider can make; those by a shared secret are not among them.
+/// Signatures that only the provider can make. Those with a shared secret are excluded.
 const SIGNED: [Algorithm; 8] = [
     Algorithm::RS256,
     Algorithm::RS384,

@@ -78,7 +78,7 @@ impl Client {
         for one in list.iter().take(MAX_FACILITIES) {
             let facility =
                 Facility::deserialize(one).map_err(|_| malformed(&answer.url, "a facility that cannot be read"))?;
-            // Where nobody is named, nobody's records can be asked for.
+            // Without a named patient there are no records to request.
             if let Some(patient) = patient_id(&facility.patient).map(str::to_owned) {
                 let name = facility.name.chars().filter(|letter| !letter.is_control());
                 facilities.push(Facility {

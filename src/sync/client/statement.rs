@@ -1,5 +1,4 @@
-//! What a source says of itself in its CapabilityStatement, read as a stream: some are 16 MiB long, and what is kept of
-//! one is small.
+//! Reads a source's CapabilityStatement as a stream. Some are 16 MiB long, and only a small part is kept.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -28,7 +27,7 @@ const COMBINATION: &str = "http://hl7.org/fhir/StructureDefinition/capabilitysta
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Derive)]
 #[serde(default)]
 pub struct Statement {
-    /// The version of FHIR; empty where it is not said.
+    /// The version of FHIR. Empty if it is not stated.
     pub fhir_version: String,
     /// It answers in XML whatever is asked for.
     #[serde(skip_serializing_if = "is_false")]
@@ -54,7 +53,7 @@ pub struct Served {
     pub read: bool,
     /// It can be searched.
     pub search: bool,
-    /// Its search parameters; none where they are not said.
+    /// Its search parameters. Empty if they are not stated.
     pub parameters: Vec<String>,
     /// A search of it brings Provenance along, if it is asked to.
     #[serde(skip_serializing_if = "is_false")]
@@ -87,7 +86,7 @@ impl Statement {
         Some(format!("it speaks FHIR {version:?}{name}, and only R4 is read"))
     }
 
-    /// Whether some types can be asked for what is new.
+    /// Whether some types can be searched by their last update.
     pub fn tells_news(&self) -> bool {
         let mut types = self.types.values();
         types.any(|served| served.tells_news())
@@ -193,7 +192,7 @@ impl<B: AsRef<[u8]>> Read for Pieces<B> {
     }
 }
 
-/// Reads a statement; `None` for what is none.
+/// Reads a statement. `None` for another resource.
 fn read(source: impl Read) -> Option<Statement> {
     let document: Document = serde_json::from_reader(std::io::BufReader::new(source)).ok()?;
     // A Conformance is what DSTU2 has.
@@ -219,7 +218,7 @@ fn read(source: impl Read) -> Option<Statement> {
         }
         for resource in rest.resource.0 {
             let served = statement.types.entry(resource.ty.0).or_default();
-            // Who does not say what a type can be asked is asked all.
+            // A type without listed interactions is assumed to support all.
             let is_silent = resource.interaction.0.is_empty();
             (served.read, served.search) = (served.read || is_silent, served.search || is_silent);
             for interaction in resource.interaction.0 {
@@ -344,7 +343,7 @@ impl<'de> Deserialize<'de> for Short {
     }
 }
 
-/// The first items of a list; the others are passed over.
+/// The first items of a list. The others are skipped.
 struct Few<T, const MAX: usize>(Vec<T>);
 
 impl<T, const MAX: usize> Default for Few<T, MAX> {
@@ -415,7 +414,7 @@ mod tests {
         assert!(observation.read && observation.search && observation.provenance);
         assert_eq!(observation.parameters, ["patient"]);
         assert_eq!(observation.combinations, [["patient", "category"]]);
-        // What is stored of it is read again as it was.
+        // The stored form reads back to the same value.
         let stored = serde_json::to_string(&statement).unwrap();
         assert_eq!(serde_json::from_str::<Statement>(&stored).unwrap(), statement);
     }

@@ -28,7 +28,7 @@ pub struct Registration {
     pub scope: String,
     /// How the secret is taken, where that is known.
     pub client_auth: Option<ClientAuth>,
-    /// Where the secret may be sent: to these addresses, or to any over TLS.
+    /// Where the secret may be sent: to these addresses, or to any address with TLS.
     pub secret_at: Option<Realm>,
 }
 
@@ -87,7 +87,7 @@ impl Client {
         self.token(configuration, registration, &form).await
     }
 
-    /// Renews access. Where the answer has no refresh token, the one that was used goes on being good.
+    /// Renews access. If the answer has no refresh token, the used one stays valid.
     pub async fn refresh(
         &self,
         configuration: &Configuration,
@@ -128,8 +128,8 @@ impl Client {
         self.token(configuration, registration, &form).await
     }
 
-    /// Asks for a token. Where it is not known how the source takes the secret, one way after the other is tried until
-    /// it does not refuse the client.
+    /// Requests a token. If it is unknown how the source accepts the secret, each way is tried until the source does
+    /// not reject the client.
     async fn token(
         &self,
         configuration: &Configuration,
@@ -215,8 +215,8 @@ fn granted(answer: &Answer) -> Result<Grant, Error> {
     })
 }
 
-/// The id of a Patient, whom some sources name by a reference; nothing where it is none that records could be asked for
-/// by. An empty one would ask a lenient source for the records of everybody.
+/// The id of a Patient. Some sources send a reference instead. `None` if it is no usable id: with an empty one a
+/// lenient source would return everybody's records.
 pub(super) fn patient_id(patient: &str) -> Option<&str> {
     let id = patient.rsplit_once('/').map_or(patient, |(_, id)| id);
     let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'%' | b'\\' | b'"' | b'<' | b'>');

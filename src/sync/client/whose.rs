@@ -1,5 +1,5 @@
-//! Whose records a source grants access to, where its token response does not name a Patient: the `fhirUser` of the ID
-//! token, else the one Patient that the access token finds.
+//! Finds the Patient of a grant when the token response does not name one: the `fhirUser` of the ID token, otherwise
+//! the only Patient that the access token can find.
 
 use serde_json::Value;
 use url::Url;

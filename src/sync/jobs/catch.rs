@@ -1,6 +1,5 @@
-//! What one search, or one round of reads, brings: its records in a draft on disk, their names, and what they refer to.
-//! It counts for the job once it is kept. One that is dropped leaves no trace: nothing is asked for because a discarded
-//! page referred to it.
+//! The result of one search or one round of reads: its records in a draft on disk, their names, and their references.
+//! It counts for the job once it is kept. A dropped result leaves no trace, and its references are not followed.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +27,7 @@ impl Held {
     }
 }
 
-/// Records that came and are not kept yet.
+/// Records that have arrived and are not kept yet.
 pub(super) struct Catch<'w> {
     held: &'w Held,
     draft: Option<Draft>,
@@ -99,11 +98,11 @@ impl<'w> Work<'w> {
         Ok(())
     }
 
-    /// Takes a whole one for the job's; says how many records it has.
+    /// Adds a complete result to the job's. Returns the number of its records.
     pub(super) fn keep(&self, mut catch: Catch<'_>) -> Result<u64, Trouble> {
         let Some(draft) = catch.draft.take() else { return Ok(0) };
         let records = self.spool.keep(draft).map_err(internal)?;
-        // What is kept goes on being held.
+        // Kept results stay in memory.
         (catch.bytes, catch.records) = (0, 0);
         self.unasked.fetch_add(catch.unasked, Ordering::Relaxed);
         lock(&self.met).extend(std::mem::take(&mut catch.met));

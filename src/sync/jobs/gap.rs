@@ -132,7 +132,7 @@ impl Gap {
     }
 }
 
-/// What came of a job, for those who ask.
+/// The result of a job, for the report.
 pub(super) fn report(gaps: &[Gap], summary: Option<&Summary>) -> JobReport {
     let mut missing: Vec<Missing> = gaps.iter().map(Gap::told).collect();
     let mut counts = Vec::new();

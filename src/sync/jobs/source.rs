@@ -1,5 +1,4 @@
-//! A source as one job asks it: with access that is renewed in time, no more requests at once than it is to be sent,
-//! and again after failures that may pass.
+//! A source as one job sees it: renews access in time, limits concurrent requests, and retries temporary failures.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -28,13 +27,13 @@ pub(super) enum Trouble {
         /// Seconds for which the source wants to be left alone.
         retry_after: Option<u64>,
     },
-    /// What was asked for will not be had by asking again, but other things may.
+    /// Repeating the request will not help, but other requests may succeed.
     #[error("{0}")]
     Broken(String),
     /// Nothing more will be had.
     #[error("{0}")]
     Over(String),
-    /// Nothing more will be had, because access to the source has ended.
+    /// Access to the source has ended, so no further request can succeed.
     #[error("{0}")]
     Shut(String),
     /// The job has been stopped.
@@ -300,7 +299,7 @@ impl Source {
         Ok((access.credential.access_token.clone(), access.generation))
     }
 
-    /// By what access can be renewed, if by anything.
+    /// The means to renew access, if there is one.
     fn renewal<'a>(&'a self, credential: &'a Credential) -> Option<Renewal<'a>> {
         if let Some(token) = &credential.refresh_token {
             return Some(Renewal::Refresh(token));
@@ -382,7 +381,7 @@ impl Source {
     }
 }
 
-/// Runs what waits for the disk apart from what waits for the network.
+/// Runs disk work on a blocking thread, separate from network work.
 pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Trouble> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|_| Trouble::Over("the service failed".to_owned()))

@@ -1,5 +1,5 @@
-//! Fetched records on disk until they are committed: a folder a job, sealed under a key in memory, gone with the job.
-//! What an ended process left nobody can read, and it goes when the next one begins.
+//! The spool: fetched records on disk until they are committed. Each job has a folder, which is sealed under a key in
+//! memory and removed with the job. Nobody can read what an ended process left, and the next process removes it.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -84,7 +84,7 @@ impl Spool {
         Ok(draft.lines)
     }
 
-    /// Has a draft take the place of what was kept.
+    /// Replaces the kept records by a draft.
     pub(super) fn replace(&self, draft: Draft, kept: &TextFile) -> io::Result<()> {
         draft.file.finish()?;
         std::fs::rename(&draft.path, kept.path())

@@ -15,7 +15,7 @@ use crate::normalize::plan::{Additions, Generated};
 use crate::normalize::record::Record;
 use crate::normalize::survey::Settings;
 
-/// What is kept of claims, and of a source's own records that stand in for generated ones.
+/// The stored facts of claims, and of a source's own records that replace generated ones.
 #[derive(Debug, Default)]
 pub struct Facts {
     names: Names,

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::Fetched;
 use super::find::Wanted;
 
-/// What is said of bytes of which nobody says what they are.
+/// The media type of bytes of unknown type.
 const UNKNOWN: &str = "application/octet-stream";
 /// Letters of a media type.
 const LONGEST: usize = 200;
@@ -74,7 +74,7 @@ pub(in crate::sync) fn of_json(text: &[u8]) -> Json {
     }
 }
 
-/// The media type of what came: what the answer says of it, unless that says nothing; then what the record says.
+/// The media type of the bytes: from the answer, if it states one, otherwise from the record.
 pub(super) fn content_type(answered: Option<&str>, said: Option<&str>) -> String {
     let known = |text: &&str| is_media_type(text) && !text.starts_with(UNKNOWN);
     let (answered, said) = (answered.map(str::trim), said.map(str::trim));

@@ -8,12 +8,12 @@ use crate::sync::client::{Answer, Client, Error, Realm};
 /// Bytes of an answer that is no file.
 const SAID: usize = 64 << 10;
 
-/// Where an answer goes, if it is none of records.
+/// The file for an answer that is no record.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sync::jobs) struct DownloadTarget<'w> {
     pub(in crate::sync::jobs) accept: &'w str,
     pub(in crate::sync::jobs) path: &'w Path,
-    /// By what the file is sealed, if it is.
+    /// The keys to seal the file, if the lake is sealed.
     pub(in crate::sync::jobs) keys: &'w Keys,
     /// Bytes of the file.
     pub(in crate::sync::jobs) max_bytes: u64,
@@ -23,7 +23,7 @@ pub(in crate::sync::jobs) struct DownloadTarget<'w> {
 pub(in crate::sync::jobs) struct Reply {
     /// Without its body, where that went into a file.
     pub(in crate::sync::jobs) answer: Answer,
-    /// What came of the file, if one was wished for and the status is 200.
+    /// The result of the file, if one was requested and the status is 200.
     pub(in crate::sync::jobs) file: Option<Result<Sums, NoFile>>,
 }
 

@@ -32,7 +32,7 @@ pub(super) struct One {
 /// What all of a job share.
 struct Work<'w> {
     source: &'w Source,
-    /// By what fetched files are sealed, if they are.
+    /// The keys to seal fetched files, if the lake is sealed.
     keys: &'w Keys,
     limits: SyncLimits,
     /// Bytes of the job's records and attachments.
@@ -71,7 +71,7 @@ pub(super) async fn fetch_all(
 
 impl Work<'_> {
     async fn one(&self, url: &Url, wanted: &Wanted, path: &Path) -> Result<Result<Fetched, Why>, Trouble> {
-        // A job takes no more than so much of one patient: what is over that stays where it is.
+        // A job has a size limit per patient. Attachments beyond it stay at the source.
         if self.taken.load(Ordering::Relaxed) >= self.limits.bytes {
             return Ok(Err(Why::TooMany));
         }

@@ -43,7 +43,7 @@ impl SourceAddress {
         })
     }
 
-    /// What an address means, be it relative to the base, as R4 has it; and whether it is one of the source's.
+    /// Resolves an address, possibly relative to the base as R4 defines. Also returns whether it belongs to the source.
     pub(super) fn resolve(&self, text: &str) -> Option<(Url, bool)> {
         let text = text.trim();
         if text.is_empty() || text.len() > LONGEST || text.starts_with('#') {
@@ -57,8 +57,8 @@ impl SourceAddress {
         }
     }
 
-    /// By which id the source knows what is at an address: that of the Binary which it names, else one made of the
-    /// address.
+    /// The source's id for the content of an address: the id of the Binary that it names, otherwise an id derived from
+    /// the address.
     fn source_id(&self, url: &Url) -> String {
         let named = || {
             let path = url.path().strip_prefix(self.root.path())?;
@@ -87,7 +87,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// A digest of all that records say of it: as long as it stays, so does what is there.
+    /// A digest of all that records say about the content. While it stays the same, the content is assumed unchanged.
     pub(super) fn origin(&self) -> String {
         let mut hasher = Sha256::new();
         self.said.iter().for_each(|said| hasher.update(said));

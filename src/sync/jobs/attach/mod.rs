@@ -1,9 +1,8 @@
-//! What a job's records refer to and are no records: their attachments, and resources of the type Binary. They are
-//! fetched once all records are there, and then the records are written again, so that they lead to what was fetched.
+//! Attachments of a job's records: documents and resources of the type Binary. They are fetched after all records. Then
+//! the records are written again, so that they point to the fetched files.
 //!
-//! This room decides what is fetched, what is known to be unchanged, and what becomes of the addresses. Its rows and
-//! files become part of the lake with the records, in one snapshot (`commit`). What is at other places than under the
-//! source's FHIR base stays there.
+//! This room decides what is fetched, what is known to be unchanged, and how addresses change. Its rows and files enter
+//! the lake with the records, in one snapshot (`commit`). Documents outside of the source's FHIR base stay there.
 
 mod binary;
 mod download;
@@ -36,7 +35,7 @@ pub(super) struct Whose {
     pub(super) owner: i64,
     pub(super) endpoint: String,
     pub(super) source_patient: String,
-    /// What earlier syncs of the authorization have brought.
+    /// The attachments of the authorization's earlier syncs.
     pub(super) kept: Vec<KeptAttachment>,
 }
 
@@ -65,8 +64,8 @@ enum Fate {
     Away,
 }
 
-/// Fetches what the records in a spool refer to, and has them refer to what was fetched. `taken` is how many bytes the
-/// records have.
+/// Fetches the attachments of the records in a spool, and makes the records point to them. `taken` is the number of
+/// bytes of the records.
 pub(super) async fn attach(
     source: &Source,
     spool: Spool,

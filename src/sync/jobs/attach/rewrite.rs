@@ -1,5 +1,6 @@
-//! Records whose attachments lead to what was fetched: `Binary/{id}`, relative to the service as R4 has it, so that the
-//! text stays right when the service gets another address. What was not fetched keeps its address at the source, whole.
+//! Makes records point to fetched attachments: `Binary/{id}`, relative to the service as R4 allows, so that the text
+//! stays correct when the service's address changes. An attachment that was not fetched keeps its absolute address at
+//! the source.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -8,7 +8,7 @@ use crate::sync::jobs::source::Trouble;
 
 const ALONG: &str = "&_revinclude=Provenance:target";
 
-/// Whether searches of one type ask for Provenance, and what the source made of it.
+/// Whether searches of one type request Provenance, and how the source reacted.
 #[derive(Debug, Default)]
 pub(in crate::sync::jobs) struct Along {
     wanted: bool,

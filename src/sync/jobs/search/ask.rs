@@ -171,7 +171,7 @@ impl<'w> Work<'w> {
         }
     }
 
-    /// One page and where it came from. What cannot be read is asked for once more.
+    /// One page and its address. A page that cannot be read is requested once more.
     async fn page(&self, url: &str) -> Result<Result<(Page, Url), Refusal>, Trouble> {
         let mut again = true;
         loop {

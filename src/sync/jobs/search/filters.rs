@@ -48,7 +48,7 @@ const REQUEST: &[&str] = &[
 ];
 const CLAIM: &[&str] = &["active", "cancelled", "draft", "entered-in-error"];
 
-/// What is tried for a type, the first first. The categories are US Core's.
+/// The filters to try for a type, in order. The categories are US Core's.
 pub(super) const FILTERS: &[Filter] = &[
     some(
         "Observation",
