@@ -1,8 +1,8 @@
-//! Taking what was erased from the lake out of the snapshots that were taken before.
+//! Removes erased rows from earlier snapshots.
 //!
-//! A snapshot is laid out as the data folder that it is a copy of, what was erased since is erased in it, and its new
-//! files take the places of the old ones, which go once no snapshot has them. Nobody sees a snapshot in between: its
-//! new manifest replaces the old one in one step.
+//! A snapshot is laid out as a data folder, and the erasures since then are repeated in it. Its new files replace the
+//! old ones, which are removed once no snapshot has them. Nobody sees an intermediate state: the new manifest replaces
+//! the old one in one step.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub struct Cleaned {
     pub unknown: Vec<String>,
     /// Where bytes may be left, a clause each.
     pub left: Vec<String>,
-    /// Manifests that cannot be read, a sentence each. Nobody knows what they name, so no file is removed.
+    /// Manifests that cannot be read, a sentence each. Nobody knows which files they name, so no file is removed.
     pub damaged: Vec<String>,
 }
 

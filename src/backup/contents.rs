@@ -15,13 +15,13 @@ use super::manifest::{Manifest, ManifestFile};
 pub(super) struct Contents<'p> {
     place: &'p BackupFolder,
     pub(super) files: Files<'p>,
-    /// Of earlier snapshots, and of earlier attempts at this one. Their names are never another file's.
+    /// Files of earlier snapshots, and of earlier attempts at this one. File names are unique.
     known: FxHashMap<String, ManifestFile>,
     taken: BTreeMap<String, ManifestFile>,
 }
 
 impl<'p> Contents<'p> {
-    /// Nothing yet; files of these snapshots are known.
+    /// An empty content. The files of these snapshots are known.
     pub(super) fn new(place: &'p BackupFolder, earlier: &[&Manifest]) -> Contents<'p> {
         let files = earlier.iter().flat_map(|manifest| &manifest.files);
         Contents {
@@ -37,7 +37,7 @@ impl<'p> Contents<'p> {
         self.place
     }
 
-    /// Begins anew: what was added by now is known.
+    /// Starts again. Files that were added before stay known.
     pub(super) fn begin_again(&mut self) {
         self.known.extend(std::mem::take(&mut self.taken));
     }

@@ -18,7 +18,7 @@ const CHUNK: usize = 1 << 20;
 /// How a file gets to another place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// A second name of the same file, where the file system can; else a copy. For files that nobody ever changes.
+    /// Links the file, if the file system can, and otherwise copies it. Only for files that never change.
     Link,
     /// A file of its own.
     Copy,
@@ -26,7 +26,7 @@ pub(super) enum How {
     Move,
 }
 
-/// Whether a file of a data folder is one that nobody ever changes, by its name: a table's, or an attachment.
+/// Whether a file of a data folder never changes, by its name: a table's file, or an attachment.
 pub(super) fn is_never_changed(path: &str) -> bool {
     path.ends_with(".parquet") || path.ends_with(".attachment")
 }
@@ -101,7 +101,7 @@ impl<'p> Files<'p> {
         Ok(())
     }
 
-    /// Lays a file out below `dir`; an error where it is not what the manifest says.
+    /// Lays a file out below `dir`. An error if it differs from the manifest.
     pub(super) fn lay_out(&self, file: &ManifestFile, dir: &Path, how: How) -> Result<(), BackupError> {
         let (from, to) = (self.place.file(&file.sha256), dir.join(&file.path));
         let folder = to.parent().unwrap_or(dir);

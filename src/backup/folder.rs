@@ -96,12 +96,12 @@ impl BackupFolder {
         self.root.join("files")
     }
 
-    /// Where a file of this SHA-256 lies.
+    /// The path of the file with this SHA-256.
     pub(super) fn file(&self, sha256: &str) -> PathBuf {
         self.files().join(sha256.get(..2).unwrap_or_default()).join(sha256)
     }
 
-    /// A folder for what a run is at, which it may fill.
+    /// A working folder for a run.
     pub(super) fn work(&self) -> PathBuf {
         self.root.join("work")
     }
@@ -173,7 +173,8 @@ impl BackupFolder {
         sync_folder(&self.snapshots())
     }
 
-    /// Removes all snapshots but the newest ones. Those whose manifest cannot be read stay. Gives how many went.
+    /// Removes all snapshots but the newest ones. Those with an unreadable manifest stay. Returns how many were
+    /// removed.
     pub(super) fn keep(&self, newest: usize) -> Result<u64, BackupError> {
         let mut ids = self.ids()?;
         ids.retain(|id| Manifest::read(&self.path(id)).is_ok());
@@ -186,8 +187,8 @@ impl BackupFolder {
         Ok(gone as u64)
     }
 
-    /// Removes the files that no snapshot has. Nothing is removed where a manifest cannot be read: nobody knows what it
-    /// names.
+    /// Removes the files that no snapshot has. Removes nothing if a manifest cannot be read, because nobody knows which
+    /// files it names.
     pub(super) fn sweep(&self) -> Result<u64, BackupError> {
         let mut named = rustc_hash::FxHashSet::default();
         for id in self.ids()? {

@@ -14,7 +14,7 @@ const LAYOUT: u32 = 1;
 /// A file of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestFile {
-    /// Where it lies below the data folder, with `/`.
+    /// The path below the data folder, with `/`.
     pub path: String,
     /// Its length.
     pub bytes: u64,
@@ -30,7 +30,7 @@ pub struct Manifest {
     pub id: String,
     /// The program that wrote it.
     pub program: String,
-    /// By what the lake is known: other lakes' backups lie elsewhere.
+    /// The lake's name. Each lake has its own folder of backups.
     pub lake: String,
     /// The lake's newest snapshot.
     pub snapshot: u64,

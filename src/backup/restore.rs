@@ -1,8 +1,8 @@
-//! A snapshot back into an empty folder.
+//! Restores a snapshot into an empty folder.
 //!
-//! It is built in a folder of its own inside, read as it is laid out, held against its manifest, and loses what was
-//! erased since. Then its parts move to their places, the catalog last: before that there is no lake. What a killed
-//! restore leaves, the next one removes.
+//! The snapshot is built in a subfolder, compared with its manifest, and loses what was erased since. Then its parts
+//! move to their places, the catalog last: before that there is no lake. The next restore removes what a killed one
+//! leaves.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -28,9 +28,9 @@ const LOCK: &str = "lock";
 /// How a snapshot is restored.
 #[derive(Clone, Debug, Default)]
 pub struct Restoring {
-    /// Which one; the newest where it is not said.
+    /// The snapshot to restore. The newest by default.
     pub snapshot: Option<String>,
-    /// The ledger of erasures; where the data folder's own lies if it is not said.
+    /// The ledger of erasures. By default the data folder's own.
     pub erasures: Option<PathBuf>,
     /// Restores without the ledger as well.
     pub accept_resurrection: bool,
@@ -55,7 +55,7 @@ pub struct Restored {
     pub owners: u64,
     /// Consents and authorizations that ended.
     pub ended: u64,
-    /// Whether nobody could say what was erased since.
+    /// Whether nobody knows what was erased since.
     pub without_ledger: bool,
     /// What was left out because its keys were destroyed.
     pub lost: Lost,
@@ -75,7 +75,7 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
     let building = data.join(BUILDING);
     clear(data)?;
     if let Some(ledger) = &ledger {
-        // What is restored of the new folder later has to know, too. Whose ledger lies there already is asked before
+        // Later restores of the new folder need the ledger, too. Whose ledger is already there is checked before
         // anything is done.
         ledger.carry_to(&ledger::place(data))?;
     }
@@ -107,7 +107,7 @@ fn find_ledger(
     options: &Restoring,
 ) -> Result<Option<Ledger>, BackupError> {
     let path = options.erasures.clone().unwrap_or_else(|| ledger::place(data));
-    // A later backup knows how far the ledger has come since.
+    // A later backup then knows the state of the ledger.
     let newest = place.manifest(None).unwrap_or_else(|_| manifest.clone());
     let states = [&manifest.ledger, &newest.ledger];
     let of_same = |ledger: &Ledger| states.iter().all(|state| ledger.goes_on_from(state));
@@ -121,7 +121,7 @@ fn find_ledger(
     Err(BackupError::NoLedger { path, what: refused })
 }
 
-/// What is in the folder, but for the lock. Refuses one that is not empty, unless a killed restore has left it so.
+/// The contents of the folder except the lock. Refuses a folder that is not empty, unless a killed restore left it so.
 fn left_behind(data: &Path) -> Result<Vec<OsString>, BackupError> {
     let entries = match std::fs::read_dir(data) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

@@ -19,8 +19,8 @@ pub(super) struct SnapshotKeys {
 }
 
 impl SnapshotKeys {
-    /// Those of a snapshot of a sealed lake; `None` for one of an open lake. Refuses to go on where a part cannot be
-    /// read, unless that is accepted.
+    /// The keys for a snapshot of a sealed lake. `None` for an open lake. Stops if a part cannot be read, unless the
+    /// caller accepts that.
     pub(super) fn find(
         place: &BackupFolder,
         manifest: &Manifest,
@@ -28,7 +28,7 @@ impl SnapshotKeys {
     ) -> Result<Option<SnapshotKeys>, BackupError> {
         let catalog = manifest.files.iter().find(|file| file.path == CATALOG);
         let Some(catalog) = catalog.map(|file| place.file(&file.sha256)) else {
-            // That it is missing is said when the files are laid out.
+            // A missing file is reported when the files are laid out.
             return Ok(None);
         };
         if !catalog.is_file() || !is_sealed_copy(&catalog)? {

@@ -1,8 +1,8 @@
-//! Making a backup: a snapshot of a data folder that others read and write meanwhile.
+//! Makes a backup: a snapshot of a data folder while others read and write it.
 //!
-//! The store of the service is copied first, then the catalog, then what the catalog's copy names. So a sync that ends
-//! in between is done once more by a restored server, and none is taken for done whose records are missing. Data files
-//! never change, but an erasure or an expiry may take one away that the copy names: then the catalog is copied anew.
+//! The service's store is copied first, then the catalog, then the files that the copied catalog names. So a restored
+//! server repeats a sync that ended in between, and no sync counts as done without its records. Data files never
+//! change, but an erasure or an expiry may remove one that the copy names. Then the catalog is copied again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(super) const CATALOG: &str = "catalog.sqlite";
 /// How a backup is made.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// How many snapshots stay, this one included; all where it is not said.
+    /// How many snapshots to keep, including this one. All by default.
     pub keep: Option<usize>,
     /// Copies files even where a second name would do.
     pub copy: bool,
@@ -91,7 +91,7 @@ pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Res
 fn refuse_overlap(data: &Path, to: &Path) -> Result<(), BackupError> {
     let whole = |path: &Path| -> PathBuf {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        // What is not there yet lies in the first folder above that is.
+        // Measures the first existing parent folder.
         let there = absolute.ancestors().find_map(|above| {
             let rest = absolute.strip_prefix(above).ok()?;
             Some(std::fs::canonicalize(above).ok()?.join(rest))
@@ -142,8 +142,8 @@ fn reserve(data: &Path) -> Result<Reserved, BackupError> {
     }
 }
 
-/// Takes everything in; `None` where the lake has let go of a file meanwhile. `fresh` are files that were added and not
-/// read yet.
+/// Collects everything. `None` if the lake has released a file in the meantime. `fresh` are files that were added and
+/// not verified yet.
 fn attempt_at(
     contents: &mut Contents<'_>,
     fresh: &mut BTreeSet<PathBuf>,

@@ -8,7 +8,7 @@ use super::files::Files;
 use super::folder::BackupFolder;
 use super::manifest::{Manifest, ManifestFile};
 
-/// What was read, and what is wrong.
+/// The verified files, and the faults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     /// Snapshots.

@@ -1,5 +1,5 @@
-//! Bodies that several families of routes have, as the OpenAPI document describes them: FHIR's resources, of which it
-//! says no more than every one has, and the ways in which requests are refused.
+//! Bodies that several families of routes share, for the OpenAPI document: FHIR resources, with only the elements that
+//! all have, and error answers.
 
 use serde_json::{Value, json};
 

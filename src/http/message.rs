@@ -35,7 +35,7 @@ impl Refused {
     }
 }
 
-/// Of a body whose fields are read as those of token endpoints are.
+/// For a body whose fields are those of token endpoints.
 impl From<OAuthError> for Refused {
     fn from(error: OAuthError) -> Refused {
         match error {

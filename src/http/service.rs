@@ -211,7 +211,7 @@ impl Service {
         working.await.map_err(Error::internal)
     }
 
-    /// Shows nobody what somebody has asked to erase, be it recorded in the lake or not.
+    /// Hides rows with requested erasures, recorded in the lake or not.
     pub(super) fn hide_what_is_erased(&self) -> Result<(), crate::consent::Error> {
         // Held over both steps, so that of two requests the later one has the last word.
         let mut hidden = self.hidden.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,8 @@
-//! Where an answer is written before it goes out, because its headers tell how that went: in memory while it is small,
-//! then in a file without a name, sealed under a key in memory. The system frees it with the process, however that
-//! ends.
+//! Holds an answer before it is sent, because its headers depend on all of it: in memory while it is small, then in an
+//! unnamed file, sealed under a key in memory. The system removes it with the process.
 //!
-//! One answer, and all of a server together, have at most so many bytes. They count until the client has them all.
+//! One answer has a size limit, and so have all answers of a server together. Bytes count until the client has received
+//! all of them.
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(spools.used.load(Ordering::Relaxed), 0);
     }
 
-    /// A body that nobody takes gives back its room and what it holds.
+    /// A body that nobody takes frees its space.
     #[tokio::test]
     async fn a_client_that_leaves_gives_everything_back() {
         let folder = tempfile::tempdir().unwrap();

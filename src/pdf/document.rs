@@ -177,7 +177,7 @@ impl Document {
         self.pages.advance(4.0);
     }
 
-    /// Begins a table; `summary` says to a screen reader what it is.
+    /// Begins a table. `summary` describes it to screen readers.
     pub fn table(&mut self, summary: &str, columns: &[Column]) -> Table<'_> {
         Table::begin(self, summary, columns)
     }
@@ -187,8 +187,7 @@ impl Document {
         Table::begin_fields(self, summary)
     }
 
-    /// Puts a picture on the page, no larger than the page and no larger than at 96 dots an inch; `shows` says what it
-    /// is.
+    /// Draws a picture, no larger than the page and no larger than at 96 dots per inch. `shows` is its description.
     pub(super) fn picture(&mut self, image: Image, shows: &str) {
         let (width, height) = image.size();
         let (width, height) = (width.max(1) as f32 * 0.75, height.max(1) as f32 * 0.75);

@@ -1,4 +1,4 @@
-//! The files to load: those that were named, those in folders, and those in ZIP archives and in archives in these.
+//! The files to load: named files, files in folders, and files in ZIP archives, also nested ones.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -37,7 +37,7 @@ enum Location {
     Zipped(Arc<Archive>, usize),
 }
 
-/// A ZIP archive; one that was in another lies in a temporary file.
+/// A ZIP archive. A nested archive is in a temporary file.
 #[derive(Debug)]
 struct Archive {
     name: String,

@@ -1,7 +1,7 @@
-//! `GET /fhir/Binary/{id}`: the bytes of a Binary as they are, whole or in part, or the resource with its bytes in
-//! base64 for who asks for a type of FHIR (R4, binary.html).
+//! `GET /fhir/Binary/{id}`: the bytes of a Binary, whole or in part, or the resource with its bytes in base64 if the
+//! client requests a FHIR type (R4, binary.html).
 //!
-//! The bytes are the source's: a browser is told to run nothing of them and to show them inside of nothing.
+//! The bytes come from the source, so the headers forbid a browser to run or embed them.
 
 use std::sync::Arc;
 
@@ -35,11 +35,11 @@ use crate::lake::{Attached, AttachmentContent, AttachmentRange};
 use crate::search::with_base;
 
 const BINARY: &str = "Binary";
-/// The bytes of somebody else are run and framed by nobody, and load nothing.
+/// Foreign bytes must not run, be framed, or load anything.
 const SANDBOX: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; sandbox");
 const BYTES: HeaderValue = HeaderValue::from_static("bytes");
 const UNKNOWN: &str = "application/octet-stream";
-/// What a browser shows and does not run; all else it is asked to save.
+/// The types that a browser displays without running them. It must save all others.
 const SHOWN: &[&str] = &[
     "application/pdf",
     "application/rtf",
@@ -175,7 +175,7 @@ struct Head<'r> {
     data: Option<std::borrow::Cow<'r, str>>,
 }
 
-/// Whether what a row says can stand in a header as a media type.
+/// Whether a row's text is valid as a media type in a header.
 fn is_media_type(text: &str) -> bool {
     let essence = text.split(';').next().unwrap_or_default().trim();
     let is_token = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_graphic());
@@ -188,8 +188,8 @@ fn decoded(data: &str) -> Result<Bytes, Error> {
     STANDARD.decode(compact).map(Bytes::from).map_err(Error::internal)
 }
 
-/// Whether the resource is wanted: by `Accept`, a type of FHIR, or JSON where the bytes themselves are none. Whoever
-/// admits anything is given the bytes.
+/// Whether the client wants the resource: `Accept` names a FHIR type, or JSON when the bytes are no JSON. A client that
+/// accepts anything gets the bytes.
 fn wants_resource(headers: &HeaderMap, media: &str) -> Result<bool, Error> {
     let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let own = essence(media);
@@ -337,7 +337,7 @@ async fn raw_answer(
             Response::new(Body::from_stream(stream(content, part.clone())))
         }
     };
-    // It may be compressed in itself, and its parts are parts of what it is.
+    // The file may be compressed itself, and byte ranges refer to the stored bytes.
     response.extensions_mut().insert(AsIs);
     if !held {
         *response.status_mut() = status;
@@ -365,7 +365,7 @@ async fn raw_answer(
 }
 
 fn not_modified() -> Response {
-    // Of no known length: a 304 that said 0 would say it of the answer that it stands for.
+    // Without a length: a 304 with length 0 would claim it for the answer that it stands for.
     let nothing = futures::stream::empty::<Result<Bytes, std::convert::Infallible>>();
     let mut response = Response::new(Body::from_stream(nothing));
     *response.status_mut() = StatusCode::NOT_MODIFIED;

@@ -1,5 +1,5 @@
-//! What form the answer takes: `_format` before `Accept`, JSON whenever it is admitted, and `_pretty`; and how
-//! strictly a request wants to be taken.
+//! Negotiates the form of the answer: `_format` before `Accept`, JSON whenever it is accepted, and `_pretty`. Also
+//! reads how strictly a request must be handled.
 
 use axum::body::Body;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
@@ -109,7 +109,7 @@ impl Preferred {
         self.0.unwrap_or_default()
     }
 
-    /// An answer of FHIR, which says which wish was met.
+    /// A FHIR answer with the header that names the preference that was applied.
     pub(in crate::http) fn answer(self, body: Body) -> Response {
         let mut response = Response::new(body);
         response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
@@ -117,7 +117,7 @@ impl Preferred {
         response
     }
 
-    /// Says in an answer which wish was met.
+    /// Adds the header that names the applied preference.
     pub(in crate::http) fn confirm(self, answer: &mut HeaderMap) {
         let met = match self.0 {
             Some(Handling::Strict) => "handling=strict",

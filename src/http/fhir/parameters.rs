@@ -1,5 +1,5 @@
-//! The parameters of an operation as they were sent, in the body or in the query. Nothing is interpreted here: which of
-//! them an operation has, and what they may be, it decides itself.
+//! The parameters of an operation as sent, in the body or in the query. Nothing is interpreted here: each operation
+//! decides which parameters it has and what they may be.
 
 use std::borrow::Cow;
 
@@ -214,7 +214,7 @@ impl<'t> Given<'t> {
         }
     }
 
-    /// That this is not what was expected.
+    /// The error for an unexpected value.
     pub(in crate::http) fn wrong(&self, name: &str, expected: &str) -> Error {
         let problem = format!("must be {expected}; it {}", self.came());
         Error::parameter(name, IssueType::Invalid, problem)

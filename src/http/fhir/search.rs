@@ -72,7 +72,7 @@ fn with_wishes(operation: Operation) -> Operation {
     with_handling(operation).header("X-Explain", explained)
 }
 
-/// A search whose parameters stand in the URL.
+/// A search with parameters in the URL.
 async fn by_get(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -84,7 +84,7 @@ async fn by_get(
     answer(service, access, SearchTarget::of_type(&name)?, parameters, &headers).await
 }
 
-/// A search whose parameters stand in the body, or in both.
+/// A search with parameters in the body, or in both.
 async fn by_post(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -108,7 +108,7 @@ pub(in crate::http) async fn binary_by_post(
     by_post(service, caller, Path("Binary".to_owned()), query, headers, sent).await
 }
 
-/// A search of a Patient's compartment whose parameters stand in the URL.
+/// A search of a Patient's compartment with parameters in the URL.
 async fn compartment_by_get(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -121,7 +121,7 @@ async fn compartment_by_get(
     answer(service, access, place, parameters, &headers).await
 }
 
-/// A search of a Patient's compartment whose parameters stand in the body, or in both.
+/// A search of a Patient's compartment with parameters in the body, or in both.
 async fn compartment_by_post(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -135,7 +135,7 @@ async fn compartment_by_post(
     answer(service, access, place, parameters, &headers).await
 }
 
-/// A search over several types whose parameters stand in the URL.
+/// A search over several types with parameters in the URL.
 async fn system_by_get(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -153,7 +153,7 @@ async fn system_by_get(
     .await
 }
 
-/// A search over several types whose parameters stand in the body, or in both.
+/// A search over several types with parameters in the body, or in both.
 async fn system_by_post(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -242,7 +242,7 @@ async fn answer(
     let search = {
         let service = service.clone();
         async move {
-            // Held to the end even if the client leaves: what counts is what is computed.
+            // Held to the end even if the client disconnects, because the limit counts computation.
             let _turn = turn;
             let (now, base) = (service.store.clock().now() * 1_000_000, service.fhir_base.as_str());
             let (scope, parameters) = (&access.scope, parameters.as_slice());

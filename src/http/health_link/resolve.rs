@@ -31,7 +31,7 @@ const LONGEST_BODY: usize = 64 * 1_024;
 /// A 401 carries a challenge (RFC 9110, section 15.5.2).
 const CHALLENGE: HeaderValue = HeaderValue::from_static(r#"Passcode realm="health-link""#);
 
-/// One answer for links that never were and for those that are over, so that nobody learns which.
+/// The same answer for unknown links and for ended ones, so that nobody can distinguish them.
 pub(super) fn over() -> Refused {
     Error::Unknown("There is no such link: it has ended, or there never was one.".to_owned()).into()
 }

@@ -40,7 +40,7 @@ pub(in crate::http) enum OAuthError {
     /// Of registrations: `invalid_client_metadata`.
     #[error("{0}")]
     Metadata(String),
-    /// Of registrations: the initial access token is not good (RFC 6750).
+    /// For registrations: the initial access token is invalid (RFC 6750).
     #[error("the initial access token is unknown, used or expired")]
     InitialAccessToken,
     /// The request could not be read, or something broke.

@@ -1,6 +1,6 @@
-//! What a client says of itself when it registers (RFC 7591, section 2), checked, and what it is registered with: of
-//! grants, response types and scopes that is what it can use, not what it asked for (section 3.2.1), since no client
-//! has fewer than its keys and redirect URIs admit.
+//! The metadata of a client's registration (RFC 7591, section 2): checks them, and decides the registered values.
+//! Grants, response types and scopes are those that the client can use, not those it requested (section 3.2.1): no
+//! client has fewer than its keys and redirect URIs permit.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -28,7 +28,7 @@ pub(super) struct Metadata {
     pub(super) client_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
-    /// What else was said and is kept.
+    /// Other metadata to store.
     #[serde(flatten)]
     more: Map<String, Value>,
 }
@@ -101,8 +101,8 @@ impl Metadata {
     }
 }
 
-/// The grants that the token endpoint gives a client: by code where codes can be sent to it, each of which brings a
-/// refresh token, and for itself where it has a secret.
+/// The grants that a client can use: codes, each with a refresh token, if it has a redirect URI, and its own
+/// credentials if it has a secret.
 fn granted(by_code: bool, confidential: bool) -> Vec<&'static str> {
     let possible = [
         ("authorization_code", by_code),

@@ -1,4 +1,5 @@
-//! `POST /oauth/token`: the three grants. `/link/token` takes the same requests and differs in what a refresh brings.
+//! `POST /oauth/token`: the three grants. `/link/token` accepts the same requests, and its refreshes have another
+//! effect.
 
 use std::sync::Arc;
 
@@ -113,7 +114,7 @@ impl Grant {
 
 /// A request to a token endpoint.
 pub(in crate::http) struct Asked {
-    /// Of a refresh it may be missing: the token then tells whose it is.
+    /// A refresh may omit it: the token then identifies the client.
     identity: Option<Identity>,
     /// What it asks for.
     pub(in crate::http) grant: Grant,

@@ -9,8 +9,8 @@ use serde_json::json;
 use crate::http::error::Reason;
 use crate::http::oauth;
 
-/// What the body of a refusal is. It goes by the path, so that it is known before any handler is, and for paths that
-/// nothing is at.
+/// The format of an error's body. It depends on the path, so that it is known before the handler is, and for unknown
+/// paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) enum Refusals {
     /// An OperationOutcome.

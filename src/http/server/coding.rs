@@ -116,7 +116,7 @@ impl Coding {
     /// Codes the whole of something.
     pub(in crate::http) fn encode(self, plain: &[u8]) -> io::Result<Vec<u8>> {
         thread_local! {
-            // What an encoder works in is larger than most answers; it is made once a thread.
+            // An encoder's buffers are larger than most answers, so each thread keeps one.
             static GZIP: RefCell<Compress> = RefCell::new(Compress::new_gzip(Compression::new(GZIP_LEVEL), 15));
             static ZSTD: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
         }

@@ -79,7 +79,7 @@ async fn accept(listener: &TcpListener, places: &Arc<Places>) -> Option<(TcpStre
         }
         Err(error) => {
             tracing::warn!(%error, "a connection could not be accepted");
-            // The system may have run out of what connections take.
+            // The system may have run out of file descriptors.
             places.evict();
             tokio::time::sleep(REST).await;
             None

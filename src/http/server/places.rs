@@ -19,16 +19,16 @@ use tokio::sync::Notify;
 const SHARE: usize = 4;
 /// Milliseconds for which a connection is spared as long as there are others.
 const SPARED: u64 = 1_000;
-/// One of so many places at most is given up at once.
+/// If there are at least this many slots, one is given up at once.
 const BATCH: usize = 64;
-/// Bits of a state that hold its activity; the milliseconds since it began stand above.
+/// The bits of a state with its activity. The bits above hold the milliseconds since it began.
 const ACTIVITY_BITS: u32 = 3;
 
 /// The places of a server.
 #[derive(Debug)]
 pub(in crate::http) struct Places {
     max: usize,
-    /// Above so many of one address these go first; `None` where one address stands for many clients.
+    /// Beyond this many connections, an address gives up its own first. `None` if one address stands for many clients.
     share: Option<usize>,
     started: Instant,
     taken: Mutex<Taken>,
@@ -43,7 +43,7 @@ struct Taken {
     next: u64,
 }
 
-/// A connection's place. It is free again when this is dropped.
+/// A connection's slot. Dropping it frees the slot.
 #[derive(Debug)]
 pub(in crate::http) struct ConnectionSlot {
     places: Arc<Places>,
@@ -189,7 +189,7 @@ impl Places {
             first.sort_unstable_by(|one, other| other.cmp(one));
             let mut evicted = false;
             for ((above_share, spared_no_more, ..), id, state) in first {
-                // One has to go; others only where nobody is missed by it.
+                // One connection must go. Others go only if that harms nobody.
                 if evicted && above_share == 0 && !spared_no_more {
                     break;
                 }
@@ -243,7 +243,7 @@ impl Taken {
 }
 
 impl ConnectionSlot {
-    /// By which the connection says what it is doing.
+    /// The connection's handle for reporting its activity.
     pub(in crate::http) fn seat(&self) -> &Arc<Seat> {
         &self.seat
     }
@@ -256,7 +256,7 @@ impl Drop for ConnectionSlot {
 }
 
 impl Seat {
-    /// Bytes came from the client: of an idle connection these are of the next request.
+    /// Bytes arrived from the client. For an idle connection they begin the next request.
     pub(in crate::http) fn heard(&self) {
         let state = self.state.load(Ordering::Acquire);
         if Activity::of(state) == Activity::Idle {
@@ -264,7 +264,7 @@ impl Seat {
         }
     }
 
-    /// A request's head is there, and it is answered from now on; `false` if the place was given to another.
+    /// A request's head has arrived, and the answer begins. `false` if the slot was given to another connection.
     pub(in crate::http) fn answers(&self) -> bool {
         self.turn(Activity::Work)
     }
@@ -295,7 +295,7 @@ impl Seat {
         self.evicted.notified().await;
     }
 
-    /// What it waits for and since when, with the state that says so; `None` if it does not wait for its client.
+    /// The activity and its start, from the state. `None` if it does not wait for its client.
     fn waiting(&self) -> Option<(u64, Activity, u64)> {
         let unread = self.unread.load(Ordering::Acquire);
         let state = self.state.load(Ordering::Acquire);
@@ -342,7 +342,7 @@ mod tests {
         IpAddr::from([192, 0, 2, last])
     }
 
-    /// A place whose connection has been doing this for so many milliseconds.
+    /// A slot whose connection has been doing this for so many milliseconds.
     fn place(places: &Arc<Places>, last: u8, activity: Activity, waited: u64) -> ConnectionSlot {
         let place = places.try_take(address(last)).unwrap();
         place.seat.state.store(activity.since(NOW - waited), Ordering::Release);

@@ -14,7 +14,7 @@ const BY_CREDENTIAL: HeaderValue = HeaderValue::from_static("authorization");
 const PERMISSIONS: HeaderName = HeaderName::from_static("permissions-policy");
 const NO_DEVICES: HeaderValue = HeaderValue::from_static("camera=(), geolocation=(), microphone=()");
 
-/// Adds what an answer does not say itself; `encrypted` where clients know the service by `https`.
+/// Adds missing security headers. `encrypted` if clients use `https`.
 pub(in crate::http) fn protect(headers: &mut HeaderMap, encrypted: bool) {
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if !headers.contains_key(REFERRER_POLICY) {

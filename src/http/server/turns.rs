@@ -1,5 +1,5 @@
-//! Who does something costly, and how many of it at once: runs views, gives out whole records. A credential holds at
-//! most half of the places, and its first piece of work does not wait for those that other credentials hold.
+//! Limits expensive work, in total and per credential: views and whole records. A credential may use at most half of
+//! the places, and its first piece of work does not wait for other credentials.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -100,8 +100,8 @@ impl Turns {
 }
 
 impl Turn {
-    /// Gives the place to others once all is computed; what is kept counts for the credential alone, until it has what
-    /// was computed for it.
+    /// Frees the place for others once all is computed. It still counts for the credential until its client has
+    /// received the result.
     pub(in crate::http) fn computed(mut self) -> Turn {
         self.place = None;
         self.first = None;
@@ -157,7 +157,7 @@ mod tests {
         assert!(now(&turns, "greedy").is_some());
     }
 
-    /// Clients that are slow to take what was made for them keep nobody waiting but themselves.
+    /// A client that reads its result slowly delays only itself.
     #[test]
     fn what_is_computed_counts_for_its_credential_alone() {
         let turns = Turns::with_share(1, 2);

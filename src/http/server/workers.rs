@@ -1,5 +1,5 @@
-//! Threads that carry searches out, apart from those that talk to clients: a scan of a whole population computes for
-//! seconds without a pause, and reads by id must not wait behind it.
+//! The threads that run searches, separate from those that talk to clients: a scan of a whole population computes for
+//! seconds without a pause, and reads by id must not wait for it.
 
 use std::future::Future;
 
@@ -36,7 +36,7 @@ impl Workers {
         (&mut working.0).await.map_err(Error::internal)
     }
 
-    /// Goes on with work behind an answer that has begun; it ends by itself once nobody takes what it gives.
+    /// Continues work after an answer has begun. The work ends by itself once nobody takes its results.
     pub(in crate::http) fn go_on<F>(&self, work: F)
     where
         F: Future<Output = ()> + Send + 'static,

@@ -1,4 +1,4 @@
-//! What is said of a patient token: its claims, the consent behind it, and how far the records are.
+//! The introspection of a patient token: its claims, its consent, and the state of its records.
 
 use serde_json::{Value, json};
 

@@ -22,7 +22,7 @@ pub(in crate::http) struct User<'c> {
 }
 
 impl<'c> User<'c> {
-    /// The user whom the application named; `None` where it named nobody.
+    /// The user that the application named. `None` if it named nobody.
     pub(in crate::http) fn of(consent: &'c Consent) -> Option<User<'c>> {
         let external_id = consent.external_id.as_deref()?;
         Some(User { external_id })
@@ -89,7 +89,7 @@ pub(in crate::http) fn sync(
     })
 }
 
-/// `usage`: that of the primary source, which is what was resolved; what was asked for where there is none.
+/// `usage`: that of the primary source, which is final. Without a source, the requested one.
 pub(in crate::http) fn usage(full_consent: &ConsentWithSources) -> Usage {
     full_consent
         .primary()

@@ -38,7 +38,7 @@ impl Allowance {
 pub(in crate::http) struct Meter(Arc<OnceLock<Option<Allowance>>>);
 
 impl Meter {
-    /// A request is charged once; of several charges the first is told. `None` is for what is not limited.
+    /// A request is charged once. Of several charges the first is reported. `None` for unlimited requests.
     pub(super) fn note(&self, allowance: Option<Allowance>) {
         let _ = self.0.set(allowance);
     }

@@ -17,7 +17,7 @@ use super::peer::{ClientAddress, subscriber};
 use crate::http::error::Error;
 use crate::http::limits::{Rate, Rates};
 
-/// Buckets that are kept at most, roughly: what comes in within a second may exceed it.
+/// The approximate maximum number of buckets: new ones of the last second may exceed it.
 const MAX_BUCKETS: usize = 200_000;
 
 /// The buckets of a server.

@@ -14,8 +14,8 @@ pub(in crate::http) struct Peer(pub(in crate::http) IpAddr);
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct ClientAddress(pub(in crate::http) IpAddr);
 
-/// The client's address. Behind a proxy it is what the proxy added last to `X-Forwarded-For`; what stands before that
-/// anybody can write.
+/// The client's address. Behind a proxy it is the last entry of `X-Forwarded-For`, which the proxy added. Anybody can
+/// write the entries before it.
 pub(in crate::http) fn client_address(
     headers: &HeaderMap,
     extensions: &Extensions,

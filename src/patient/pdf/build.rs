@@ -41,7 +41,7 @@ pub struct Source {
 pub struct Part<'a> {
     /// The source.
     pub source: &'a Source,
-    /// Its records; `None` if they could not be had.
+    /// Its records. `None` if they could not be obtained.
     pub record: Option<&'a Record>,
     /// Where the documents that its records name are.
     pub documents: &'a dyn Documents,

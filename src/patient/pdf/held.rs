@@ -12,7 +12,8 @@ use crate::lake::{AttachmentContent, Lake, Scope};
 pub struct Held<'h> {
     /// Where they lie.
     pub lake: &'h Lake,
-    /// What is shown. Of an operation on one Patient it must be that Patient's, even where the caller may see others.
+    /// The rows to show. In an operation on one Patient they must belong to that Patient, even if the caller may see
+    /// others.
     pub scope: &'h Arc<Scope>,
     /// The address under which the service has its resources, with a slash at its end.
     pub base: &'h str,

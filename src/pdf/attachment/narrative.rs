@@ -68,7 +68,7 @@ impl Narrative {
         self.open.push(name);
     }
 
-    /// Ends the innermost element, which lies at a depth; says whether that was the narrative.
+    /// Ends the innermost element, which is at this depth. Returns whether it was the narrative.
     pub(super) fn end(&mut self, depth: usize) -> bool {
         if depth == self.depth {
             return true;

@@ -1,7 +1,7 @@
-//! RTF to plain text: paragraphs are lines, cells of a table's row have tabs between them.
+//! RTF to plain text: paragraphs are lines, cells of a table row are separated by tabs.
 //!
-//! Control words are those of Microsoft's RTF specification, version 1.9.1. What formats, and what is no text of the
-//! document (fonts, styles, pictures, properties), is left out.
+//! Control words are those of Microsoft's RTF specification, version 1.9.1. Formatting, and destinations that are not
+//! text of the document (fonts, styles, pictures, properties), are left out.
 
 use std::collections::HashMap;
 
@@ -252,7 +252,7 @@ impl Reader<'_> {
         true
     }
 
-    /// Words that separate or stand for characters; says whether it was one.
+    /// Control words that separate or stand for characters. Returns whether it was one.
     fn separator(&mut self, word: &str) -> bool {
         match word {
             "par" | "sect" | "page" | "row" | "nestrow" => self.paragraph(),

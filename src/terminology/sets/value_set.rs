@@ -37,7 +37,7 @@ struct Clause {
     lacking: Option<Lacking>,
 }
 
-/// What a value set speaks of and is not given, so that of some codes nobody can say whether they are in it.
+/// References of a value set that cannot be resolved. They leave the membership of some codes unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lacking {
     /// `value set` or `code system`.
@@ -75,7 +75,7 @@ const MAX_DEPTH: usize = 64;
 /// Value sets being worked out.
 struct Resolving<'t> {
     terminology: &'t Snapshot,
-    /// Those that the one at hand is part of.
+    /// The value sets that include the present one.
     within: Vec<String>,
     done: FxHashMap<String, Option<Arc<ValueSet>>>,
 }

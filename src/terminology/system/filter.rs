@@ -60,7 +60,7 @@ impl Bits {
 
 /// One filter made ready.
 enum Test<'f> {
-    /// In the hierarchy: those of these concepts, or those but these. What a part of a system says no to is open.
+    /// By hierarchy: these concepts, or all others. For an incomplete system a negative answer is unknown.
     Among {
         places: FxHashSet<u32>,
         wanted: bool,

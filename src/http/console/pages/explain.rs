@@ -100,7 +100,7 @@ async fn explained(service: &Arc<Service>, place: &Tenant, name: &str, query: &s
     Ok(tree)
 }
 
-/// A value as a list of what it has; what is empty is left out.
+/// A value as a list of its parts. Empty parts are left out.
 fn branch(value: &Value, name: &str, html: &mut String) {
     html.push_str("<ul>");
     match value {

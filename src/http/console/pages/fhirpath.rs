@@ -1,4 +1,5 @@
-//! An expression tried over the first resources of a type: what each part of it is, what it reads, and what it yields.
+//! Tries an expression over the first resources of a type: shows the type of each part, the columns it reads, and its
+//! results.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -198,7 +199,7 @@ fn items(collection: &Collection, row: usize) -> Vec<(String, String)> {
     collection.range(row).map(item).collect()
 }
 
-/// A part of an expression with what it is made of.
+/// A part of an expression with its own parts.
 fn branch(part: &Part, html: &mut String) {
     html.push_str("<li><b>");
     escape(&part.name, html);

@@ -1,5 +1,5 @@
-//! A patient: who they are, how many resources of each type they have, what happened when, and the documents that the
-//! engine makes of their records.
+//! A patient: their name, the number of resources of each type, a timeline, and the documents that the engine makes of
+//! their records.
 
 use std::sync::Arc;
 

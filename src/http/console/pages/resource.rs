@@ -133,7 +133,7 @@ fn listed(versions: &[Version], this: usize) -> Vec<Shown> {
     .collect()
 }
 
-/// Whose records a resource belongs to, by what it says.
+/// The patient of a resource, from its own references.
 fn patient_of(name: &str, id: &str, resource: &Value) -> Option<String> {
     if name == "Patient" {
         return Some(id.to_owned());

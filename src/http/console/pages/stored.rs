@@ -1,4 +1,4 @@
-//! What is stored: types with exact counts and bytes, snapshots, and how the lake grew over those that can be read.
+//! The stored data: types with exact counts and bytes, snapshots, and the growth of the lake over the readable ones.
 
 use std::sync::Arc;
 
@@ -139,7 +139,7 @@ fn place(mode: &str, application: &str) -> Tenant {
     Tenant::of(mode, application)
 }
 
-/// Newest first, each with what it added to the one before.
+/// Newest first, each with the difference from the one before.
 fn snapshots(growth: &[SnapshotSize]) -> Vec<Snapshot> {
     let earlier = growth.iter().skip(1).map(Some).chain([None]);
     let each = growth.iter().zip(earlier);

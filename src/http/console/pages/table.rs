@@ -83,7 +83,7 @@ pub(in crate::http::console) async fn show(
             .to_owned();
         operator.looks(&service, "table", &place, (None, name.clone())).await?;
         let found = match search(&service, &place, ty, &query).await {
-            // What is wrong with a search is said beside it, where it can be put right.
+            // Errors of a search are shown beside its form, where they can be corrected.
             Err(error) if error.status().is_client_error() => Err(error.to_string()),
             Err(error) => return Err(error),
             Ok(found) => Ok(found),

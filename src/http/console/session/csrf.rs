@@ -1,5 +1,5 @@
-//! What shows that a form was sent from a page of the session: something that only its pages know, under a random mask
-//! each time, so that the length of compressed answers gives nothing away.
+//! CSRF tokens: prove that a form came from a page of the session. The token is masked with random bytes each time, so
+//! that the length of compressed answers reveals nothing.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Context, SHA256};

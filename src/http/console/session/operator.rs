@@ -50,7 +50,7 @@ pub(in crate::http::console) fn is_on(service: &Service) -> Result<(), Error> {
 }
 
 impl Operator {
-    /// Who a browser's cookie stands for.
+    /// The operator of a browser's cookie.
     pub(in crate::http::console) async fn of(
         service: &Arc<Service>,
         headers: &HeaderMap,

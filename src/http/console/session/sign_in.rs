@@ -49,8 +49,8 @@ fn form(service: &Service, token: &str, is_refused: bool, is_over: bool) -> Resp
     response
 }
 
-/// The form. A token may stand in the address; it is used when the form is sent, so that nobody who only looks whether
-/// a link works uses it up.
+/// The sign-in form. The address may contain a token. It is used only when the form is sent, so that link checkers do
+/// not use it up.
 pub(in crate::http::console) async fn show(
     State(service): State<Arc<Service>>,
     RawQuery(query): RawQuery,

@@ -5,7 +5,7 @@ use crate::http::console::shown::tenant::Tenant;
 use crate::http::fhir::pretty::pretty;
 use crate::http::fhir::resource_type::resource_type;
 
-/// A resource with links of this console; safe to stand in a page.
+/// A resource with links of this console, escaped for a page.
 pub(in crate::http::console) fn linked(json: &[u8], root: &str, place: &Tenant, fhir_base: &str) -> String {
     let text = String::from_utf8_lossy(&pretty(json)).into_owned();
     let mut html = String::with_capacity(text.len() * 2);
@@ -25,7 +25,8 @@ pub(in crate::http::console) fn linked(json: &[u8], root: &str, place: &Tenant, 
     html
 }
 
-/// A line that holds a reference to a resource of this service: what stands before `Type/id`, that, and what follows.
+/// A line with a reference to a resource of this service: the text before `Type/id`, the reference, and the text after
+/// it.
 fn reference<'l>(line: &'l str, fhir_base: &str) -> Option<(&'l str, &'l str, &'l str)> {
     let key = line.trim_start();
     let value = key.strip_prefix("\"reference\": \"")?;

@@ -1,4 +1,4 @@
-//! A plot as SVG that stands in a page: ink in the colour of the page's text, so that it is read in light and dark; no
+//! A plot as inline SVG in the colour of the page's text, so that it can be read in light and dark themes. It has no
 //! style and no script, which the page's policy would refuse.
 
 use chrono::{Days, NaiveDate};
@@ -88,7 +88,7 @@ impl Plot<'_> {
         }
     }
 
-    /// Bars that lie, so that their names can be read.
+    /// Horizontal bars, so that their names can be read.
     fn bars(&self, area: &Area<'_>, bars: &[(String, f64)]) -> Result<(), PlotError> {
         if bars.is_empty() {
             return Err(PlotError::Nothing);

@@ -1,5 +1,5 @@
-//! Whose records a page shows: those of an application, live or test ones. It stands in every address, so that a link
-//! shows the same to whoever follows it.
+//! The tenant of a page: an application's live or test records. It is part of every address, so that a link shows the
+//! same to everybody.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ const SUBJECT: &str = "console";
 /// Characters of an application's id.
 const LONGEST: usize = 200;
 
-/// Whose records are shown.
+/// The application and mode whose records are shown.
 #[derive(Clone, Debug)]
 pub(in crate::http::console) struct Tenant {
     /// Live or test records.
@@ -60,7 +60,7 @@ impl Tenant {
         format!("{} records of {}", self.mode.schema(), self.application)
     }
 
-    /// What an operator may see here: what the application may.
+    /// The scope of an operator here: the application's.
     pub(in crate::http::console) fn scope(&self) -> Arc<Scope> {
         Arc::new(Scope {
             mode: self.mode,
@@ -69,7 +69,7 @@ impl Tenant {
         })
     }
 
-    /// The same for what the API does for applications. It never was a token, and is good for this request alone.
+    /// The same as an access, for operations of the API. It was never a token, and is valid for this request only.
     pub(in crate::http::console) fn access(&self, ends_at: i64) -> Arc<Access> {
         Arc::new(Access {
             jti: SUBJECT.into(),

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const MAX_BYTES: u64 = 64 << 20;
 const MAX_BYTES_OF_REQUEST: u64 = 256 << 20;
 
-/// What came of the addresses that were asked.
+/// The results of the requested addresses.
 pub(super) type Away = FxHashMap<String, Result<Attached, FetchError>>;
 
 /// What all sources of a request may take: bytes and time.
@@ -42,7 +42,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Asks a source for what records name and the lake does not hold.
+    /// Requests documents from a source that records name and the lake does not hold.
     pub(super) async fn fetch(
         &self,
         service: &Arc<Service>,
@@ -85,7 +85,7 @@ impl Budget {
     }
 }
 
-/// The documents of one source: what was fetched, and what the lake holds.
+/// The documents of one source: those in the lake and those fetched now.
 #[derive(Clone, Copy)]
 pub(super) struct Here<'h> {
     pub(super) held: Held<'h>,

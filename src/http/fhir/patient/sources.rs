@@ -17,7 +17,7 @@ pub(super) struct Chosen {
     pub(super) patients: Vec<String>,
     /// Through what its documents are read: the patient's own scope, also where an application sees more.
     pub(super) own: Arc<Scope>,
-    /// By what its documents are fetched that are not here.
+    /// The access for fetching documents that are not in the lake.
     pub(super) authorization: Option<Authorization>,
 }
 

@@ -9,7 +9,7 @@ pub(in crate::http) struct Accept(Vec<Range>);
 
 #[derive(Debug)]
 struct Range {
-    /// In lower case; `*` stands for any.
+    /// In lower case. `*` means any.
     ty: String,
     subtype: String,
     quality: f32,
@@ -20,7 +20,7 @@ struct Range {
 pub(in crate::http) struct Welcome {
     /// Above 0, at most 1.
     pub(in crate::http) quality: f32,
-    /// Where in the header the range stands that decided.
+    /// The index in the header of the range that decided.
     pub(in crate::http) place: usize,
 }
 

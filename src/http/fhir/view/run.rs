@@ -1,8 +1,8 @@
-//! `ViewDefinition/$run`: the rows of a view that comes with the request, streamed. It has three names more, by which
-//! SQL on FHIR knows it (`run_request` says what of those is taken); whatever it is called, it answers alike.
+//! `ViewDefinition/$run`: streams the rows of a view in the request. SQL on FHIR has three more names for it
+//! (`run_request` says which of their parameters are accepted), and all of them answer alike.
 //!
-//! The ballot lets GET run views that are kept and named; none are kept here, so a GET never runs one and says what to
-//! do.
+//! The ballot lets GET run stored views by name. This server stores none, so a GET never runs a view and explains what
+//! to do.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
     ]
 }
 
-/// `$run`, whose parameters may stand in the query or in the body.
+/// `$run` with parameters in the query or in the body.
 fn described(id: &'static str, view: &str) -> Operation {
     let references =
         |of: &str| json!({"type": "array", "items": {"type": "string"}, "description": format!("{of}/id")});
@@ -97,7 +97,7 @@ fn described(id: &'static str, view: &str) -> Operation {
         ])
 }
 
-/// What comes along with a request, but for its body.
+/// The parts of a request without its body.
 pub(in crate::http) struct Asked {
     service: Arc<Service>,
     caller: Caller,
@@ -129,7 +129,7 @@ async fn by_post(
     asked.run(Some(&sent)).await
 }
 
-/// Checks what a GET asks for, which can name views but bring none.
+/// Checks the parameters of a GET, which can name views but not contain one.
 async fn by_get(
     State(service): State<Arc<Service>>,
     caller: Caller,
@@ -264,7 +264,7 @@ fn head(work: &Work, format: Format) -> Result<Response, Error> {
     Ok(response)
 }
 
-/// What stands around the rows in a JSON answer.
+/// The text around the rows in a JSON answer.
 fn envelope(work: &Work) -> (Vec<u8>, Vec<u8>) {
     let mut before = format!("{{\"resourceCount\":{},", work.resources);
     if let Some(next) = &work.next {

@@ -1,5 +1,5 @@
-//! Which resources a `$run` goes through: the lake's within the caller's scope or those that came with the request,
-//! narrowed to patients, Groups' members, a time and a page; and the link to the next page.
+//! The resources of a `$run`: those of the lake within the caller's scope, or those in the request, restricted to
+//! patients, members of Groups, a time and a page. Also makes the link to the next page.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Work {
             None => service.lake.picture(),
             Some(pin) => service.lake.picture_at(pin.snapshot).map_err(RunError::from)?,
         };
-        // Pages are counted, and what earlier ones had may have been erased since.
+        // Pages are counted, and rows of earlier pages may have been erased since.
         let counted = request.pin.filter(|_| reads_lake && request.offset > 0);
         if counted.is_some_and(|pin| pin.erasures != picture.erasures()) {
             return Err(SearchError::Expired.into());
@@ -127,7 +127,7 @@ impl Plan<'_> {
     }
 }
 
-/// The Patients that the request keeps to: those it names, the members of its Groups, or who is both if it names both.
+/// The Patients of the request: those it names, or the members of its Groups. If it names both, the Patients in both.
 fn patients(
     request: &RunRequest,
     access: &Access,
@@ -191,8 +191,8 @@ fn is_within(period: &serde_json::Value, moment: i64) -> bool {
     bound("start").is_none_or(|start| start.start <= moment) && bound("end").is_none_or(|end| moment < end.end)
 }
 
-/// The address to which the same body is posted for the next page. It repeats what stood in the query, and names the
-/// snapshot so that pages belong together whatever is imported between them.
+/// The address for the next page, to which the client posts the same body. It repeats the query and names the snapshot,
+/// so that pages belong together whatever is imported in between.
 fn next_link(
     service: &Service,
     request: &RunRequest,

@@ -1,5 +1,5 @@
-//! What IPS's profiles require of a resource: what is missing is marked as unknown, and the profile is named where it
-//! is met.
+//! Completes resources for IPS's profiles: marks missing elements as unknown, and adds the profile if the resource
+//! conforms.
 
 use super::super::json::{UNKNOWN, concept};
 use super::super::record::Entry;

@@ -1,4 +1,4 @@
-//! What is asked of a view, in a form or in a link. A link holds the definition compressed, so that it is short enough
+//! The request for a view, from a form or a link. A link contains the compressed definition, so that it is short enough
 //! for an address.
 
 use std::io::{Read, Write};
@@ -63,7 +63,7 @@ impl Ask {
         }
     }
 
-    /// What a link says; `None` where it brings no definition.
+    /// The request in a link. `None` if it has no definition.
     pub(super) fn of_link(fields: &Fields) -> Result<Option<Ask>, Error> {
         let Some(packed) = fields.filled("d") else {
             return Ok(None);

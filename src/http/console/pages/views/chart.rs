@@ -92,7 +92,7 @@ fn line(rows: &Rows, x: usize, counts: bool, value: &dyn Fn(&[Option<String>]) -
             is_same
         });
     }
-    // Years alone are numbers and dates; as numbers they are drawn as they are written.
+    // Plain years are both numbers and dates. They are drawn as numbers.
     match numbers {
         true => Points::Line(points),
         false => Points::Days(points),

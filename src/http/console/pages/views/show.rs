@@ -72,7 +72,7 @@ struct Outcome {
     plot: Option<Result<String, String>>,
 }
 
-/// The editor; where the address brings a definition, with what it gives.
+/// The editor. If the address has a definition, also its result.
 pub(in crate::http::console) async fn open(
     State(service): State<Arc<Service>>,
     operator: Operator,
@@ -132,7 +132,7 @@ async fn answered(
             let result = result(preview, &ask.plot, limit);
             Ok(page(service, frame, place, ask, (&checked, Some(result), None)))
         }
-        // That the view and the data do not go together is said beside the view.
+        // A mismatch between view and data is shown beside the view.
         Err(error) if error.status().is_client_error() => {
             let problem = error.to_string();
             Ok(page(service, frame, place, ask, (&checked, None, Some(problem))))
