@@ -206,7 +206,7 @@ impl Document {
 
     /// Puts a file inside of the document, as viewers list them.
     pub fn embed(&mut self, name: &str, content_type: &str, description: &str, bytes: Vec<u8>) {
-        // Names are told apart by what stands before them: two files of one name would replace one another.
+        // A number before each name makes it unique: two files of one name would replace each other.
         let path = format!("{}-{name}", self.files.len() + 1);
         self.files.push(EmbeddedFile {
             path,
@@ -220,7 +220,7 @@ impl Document {
         });
     }
 
-    /// Puts the pages of another file behind the page that is being filled; what follows begins on a page of its own.
+    /// Inserts the pages of another file after the current page. The next content starts a new page.
     pub(super) fn append(&mut self, file: lopdf::Document) {
         self.page_break();
         self.insertions.push(Insertion {
@@ -236,13 +236,12 @@ impl Document {
         }
     }
 
-    /// How many pages were written, the one that is being filled included if anything stands on it; those of attached
-    /// files do not count.
+    /// The number of written pages, including the current one if it has content. Pages of attached files do not count.
     pub fn page_count(&self) -> usize {
         self.pages.current() + usize::from(!self.pages.is_blank())
     }
 
-    /// How many characters no font had; they are boxes on the pages.
+    /// The number of characters without a glyph in any font. They are drawn as boxes.
     pub fn characters_without_glyph(&self) -> u64 {
         self.setter.without_glyph
     }

@@ -12,7 +12,7 @@ const INHERITED: &[&[u8]] = &[b"Resources", b"MediaBox", b"CropBox", b"Rotate"];
 /// What annotations may not do on their own behalf: run scripts, start programs, send forms.
 const ACTIVE: &[&[u8]] = &[b"JavaScript", b"Launch", b"SubmitForm", b"ImportData", b"Rendition"];
 
-/// A file whose pages stand behind some of the written pages.
+/// A file whose pages are inserted after some of the written pages.
 pub(super) struct Insertion {
     /// How many written pages stand before it.
     pub(super) after: usize,

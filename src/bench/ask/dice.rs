@@ -1,4 +1,4 @@
-//! Chance by a seed: each purpose has a stream of its own, so that one family's draws do not depend on another's.
+//! Seeded random numbers: each purpose has its own stream, so that one family's draws do not depend on another's.
 
 use std::hash::Hasher;
 
@@ -23,7 +23,7 @@ impl Dice {
         ((u128::from(self.0.next_u64()) * end as u128) >> 64) as usize
     }
 
-    /// One of these; `None` of nothing.
+    /// One of these. `None` if there are none.
     pub(in crate::bench) fn one_of<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         items.get(self.below(items.len()))
     }
@@ -46,7 +46,7 @@ pub(in crate::bench) struct Reservoir<T> {
 }
 
 impl<T> Reservoir<T> {
-    /// An empty sample of so many items at most.
+    /// An empty sample of at most this many items.
     pub(in crate::bench) fn new(capacity: usize) -> Reservoir<T> {
         Reservoir {
             items: Vec::new(),

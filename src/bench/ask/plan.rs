@@ -68,7 +68,7 @@ pub(in crate::bench) struct Others {
 }
 
 impl Drawn {
-    /// Reads what these families ask for.
+    /// Reads the values that these families need.
     pub(in crate::bench) fn read(
         lake: &Lake,
         scope: &Arc<Scope>,

@@ -175,7 +175,7 @@ fn rows(
     Ok(())
 }
 
-/// A column as text, whatever its type; `None` if there is no such column.
+/// A column of any type as text. `None` if there is no such column.
 fn texts(batch: &RecordBatch, name: &str) -> Option<StringArray> {
     let column = batch.column_by_name(name)?;
     let text = arrow::compute::cast(column, &DataType::Utf8).ok()?;

@@ -1,5 +1,5 @@
-//! Log lines on their way to standard error. A line costs its request no system call: it is put by, and a thread writes
-//! what has gathered. Where standard error is slower than the log, lines are dropped and counted.
+//! Writes log lines to standard error without a system call in the request: lines are collected, and a thread writes
+//! them. If standard error is too slow, lines are dropped and counted.
 
 use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};

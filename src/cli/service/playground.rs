@@ -20,7 +20,7 @@ const PROVIDER: &str = "TRUENAME";
 /// A year, in seconds: how long Lakeshore lets somebody stay connected.
 const YEAR: i64 = 365 * 86_400;
 
-/// Where the sandbox listens where nobody says.
+/// The default address of the sandbox.
 const ADDRESS: &str = "127.0.0.1:8081";
 /// Who says it.
 const OPTION: &str = "--sandbox-listen";

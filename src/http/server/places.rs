@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 const SHARE: usize = 4;
 /// Milliseconds for which a connection is spared as long as there are others.
 const SPARED: u64 = 1_000;
-/// If there are at least this many slots, one is given up at once.
+/// At most one in this many slots is given up at once.
 const BATCH: usize = 64;
 /// The bits of a state with its activity. The bits above hold the milliseconds since it began.
 const ACTIVITY_BITS: u32 = 3;

@@ -14,7 +14,7 @@ use crate::terminology::system::links::Links;
 
 const OWN: &str = "RXNORM";
 
-/// The relations that lead from a drug to what it consists of. `RXCUI2` has them to `RXCUI1`.
+/// The relations from a drug to its ingredients. `RXCUI2` has them to `RXCUI1`.
 const DOWN: [&str; 8] = [
     "has_ingredient",
     "has_ingredients",
