@@ -67,7 +67,7 @@ impl<'p> Contents<'p> {
         }
     }
 
-    /// Adds a file; `false` where it is not there.
+    /// Adds a file. `false` if it is not there.
     pub(super) fn add_if_there(&mut self, source: &Path, path: &str, how: How) -> Result<bool, BackupError> {
         let added = self.files.add(source, path, how)?;
         let is_there = added.is_some();
@@ -85,7 +85,7 @@ impl<'p> Contents<'p> {
         self.taken.remove(path);
     }
 
-    /// Makes everything durable and gives the files, by path.
+    /// Makes everything durable and returns the files, by path.
     pub(super) fn finish(&mut self) -> Result<Vec<ManifestFile>, BackupError> {
         self.files.sync()?;
         Ok(std::mem::take(&mut self.taken).into_values().collect())

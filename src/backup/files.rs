@@ -58,7 +58,7 @@ impl<'p> Files<'p> {
         facts.is_ok_and(|facts| facts.is_file() && facts.len() == file.bytes)
     }
 
-    /// Adds a file under `path`, read once. `None` where it is not there.
+    /// Adds a file under `path`, read once. `None` if it is not there.
     pub(super) fn add(&mut self, source: &Path, path: &str, how: How) -> Result<Option<ManifestFile>, BackupError> {
         let draft = self.place.work().join("file");
         let (sha256, bytes) = match transfer(source, &draft, how) {
@@ -152,7 +152,7 @@ fn differs(path: &Path, file: &ManifestFile) -> BackupError {
     BackupError::damaged(path, format!("differs from its SHA-256, which is {}", file.path))
 }
 
-/// Brings a file to a place where nothing is yet, durably; gives its SHA-256 and its length.
+/// Brings a file to a place where nothing is yet, durably. Returns its SHA-256 and its length.
 fn transfer(from: &Path, to: &Path, how: How) -> Result<(String, u64), BackupError> {
     let _ = std::fs::remove_file(to);
     let named = match how {

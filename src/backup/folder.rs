@@ -25,7 +25,7 @@ const ID: &str = "%Y%m%dT%H%M%S%.3fZ";
 #[derive(Debug)]
 pub struct BackupFolder {
     root: PathBuf,
-    /// `None` where the folder is on a medium that cannot be written to.
+    /// `None` if the folder is on a medium that cannot be written to.
     _lock: Option<File>,
 }
 

@@ -282,7 +282,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Asks a family with so many clients.
+    /// Asks a family with this many clients.
     async fn figures(
         &self,
         family: &Family,
@@ -308,7 +308,7 @@ impl Bench {
         ))
     }
 
-    /// Asks a family with so many clients while other processes import and erase, and looks at the server's memory.
+    /// Asks a family with this many clients while other processes import and erase, and looks at the server's memory.
     async fn soak(
         &self,
         family: &Family,

@@ -119,7 +119,7 @@ impl ColumnType {
         })
     }
 
-    /// The Arrow type of a column without children; `None` for structs and lists.
+    /// The Arrow type of a column without children. `None` for structs and lists.
     pub fn arrow(self) -> Option<DataType> {
         Some(match self {
             ColumnType::Varchar => DataType::Utf8,

@@ -69,7 +69,7 @@ pub struct Store {
     guesses: Guesses,
 }
 
-/// Copies the store of a folder to a file where nothing is yet, while others use it; `false` where there is no store.
+/// Copies the store of a folder to a file where nothing is yet, while others use it. `false` if there is no store.
 pub fn copy_store(folder: &Path, to: &Path) -> Result<bool, Error> {
     let path = folder.join(FILE);
     if !path.exists() {
@@ -255,12 +255,12 @@ impl Store {
         &self.presence
     }
 
-    /// Takes up at once what was just revoked by a statement of this process.
+    /// Reads at once what was just revoked by a statement of this process.
     pub(super) fn take_up_revocations(&self) -> Result<(), Error> {
         self.reload()
     }
 
-    /// Takes up what other processes have written since the last call.
+    /// Reads what other processes have written since the last call.
     pub fn refresh(&self) -> Result<(), Error> {
         let version = self.data_version()?;
         let changed = *locked(&self.seen) != version;
@@ -337,7 +337,7 @@ impl Store {
         Ok(statement.query_row([id], client).optional()?)
     }
 
-    /// The client of a pair of keys, in use and belonging together; `None` for all others.
+    /// The client of a pair of keys, in use and belonging together. `None` for all others.
     pub fn client_with_secret(&self, publishable: &str, secret: &str) -> Result<Option<Client>, Error> {
         self.read(|connection| {
             let sql = "SELECT id, application, mode, secret FROM client

@@ -53,9 +53,9 @@ pub struct ChosenEndpoint {
     pub label: Vec<String>,
     /// Whether it can be refreshed without the patient.
     pub refreshable: bool,
-    /// For how many seconds access can be refreshed: zero for ever, `None` where nobody knows.
+    /// For how many seconds access can be refreshed: zero for ever, `None` if nobody knows.
     pub refresh_valid_for: Option<i64>,
-    /// For how many seconds a patient stays authorized: zero for ever, `None` where nobody knows.
+    /// For how many seconds a patient stays authorized: zero for ever, `None` if nobody knows.
     pub max_auth_period: Option<i64>,
     /// The resource types that it has.
     pub resources: Vec<String>,
@@ -205,7 +205,7 @@ impl ConsentWithSources {
         Ok(ConsentWithSources { consent, sources })
     }
 
-    /// The same, read anew after something was changed.
+    /// The same, read again after something was changed.
     pub(super) fn again(&self, connection: &Connection) -> Result<ConsentWithSources, Error> {
         let consent = Consent::get(connection, &self.consent.id)?.ok_or(Error::Lost("consent"))?;
         ConsentWithSources::of(connection, consent)

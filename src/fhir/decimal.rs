@@ -31,7 +31,7 @@ pub enum DecimalError {
 
 /// How many digits an exponent may have, leading zeros not counted.
 pub const LONGEST_EXPONENT: usize = 9;
-/// Least scaled number beyond decimal(38,18).
+/// The lowest scaled number beyond decimal(38,18).
 const BEYOND: i128 = 10i128.pow(38);
 
 impl<'a> Decimal<'a> {
@@ -227,7 +227,7 @@ impl Range {
 }
 
 impl Decimal<'_> {
-    /// The least scaled number that is not below the value, or that is above it. Within -10^38 to 10^38.
+    /// The lowest scaled number that is not below the value, or that is above it. Within -10^38 to 10^38.
     fn scaled_up(&self, above: bool) -> i128 {
         let (digits, last) = self.significant();
         let shift = last + i64::from(NUMBER_SCALE);
@@ -296,7 +296,7 @@ fn number(negative: bool, digits: &str, last: i64) -> String {
     }
 }
 
-/// The digits of the whole number one less; `None` of zero.
+/// The digits of the whole number one less. `None` for zero.
 fn predecessor(digits: &str) -> Option<String> {
     let at = digits.rfind(|digit| digit != '0')?;
     let mut less = digits.as_bytes()[..at].to_vec();

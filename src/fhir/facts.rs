@@ -69,7 +69,7 @@ pub struct TypeDef {
     pub name: &'static str,
     /// What sort of type this is.
     pub kind: Kind,
-    /// The type it specializes; `None` for `Element` and `Resource`.
+    /// The type it specializes. `None` for `Element` and `Resource`.
     pub base: Option<TypeId>,
     /// `Resource`, `DomainResource`, `Element`, `BackboneElement`.
     pub is_abstract: bool,
@@ -90,7 +90,7 @@ pub struct Element {
     pub choice: bool,
     /// Whether it may repeat.
     pub many: bool,
-    /// Least number of repetitions.
+    /// The minimum number of repetitions.
     pub min: u8,
     /// Part of the summary form (`_summary=true`).
     pub summary: bool,

@@ -29,7 +29,7 @@ pub struct SearchParameter {
     pub bases: Vec<TypeId>,
     /// For a reference, the types it may point to. Empty if not stated.
     pub targets: Vec<TypeId>,
-    /// The FHIRPath that yields its values, all bases' branches united by `|`. `None` where no expression can say it
+    /// The FHIRPath that yields its values, all bases' branches united by `|`. `None` if no expression can say it
     /// (`_text`).
     pub expression: Option<Cow<'static, str>>,
     /// The parts of a composite, in the order of their values.

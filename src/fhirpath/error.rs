@@ -242,7 +242,7 @@ pub enum FhirPathError {
 }
 
 impl FhirPathError {
-    /// The place in the expression that it is about; `None` where it is about the whole.
+    /// The place in the expression that it is about. `None` if it is about the whole.
     pub fn position(&self) -> Option<Position> {
         match self {
             FhirPathError::Syntax { at, .. }

@@ -141,7 +141,7 @@ impl Program {
         self.evaluate_at_most(focus, usize::MAX)
     }
 
-    /// The same, where the caller has room for so many items in all rows together: if there are more, it is an error,
+    /// The same, where the caller has room for this many items in all rows together: if there are more, it is an error,
     /// and as far as can be told beforehand, they are not made.
     pub fn evaluate_at_most(&self, focus: &Focus, max_items: usize) -> Result<Evaluation, FhirPathError> {
         match interpreter::run(&self.inner, focus, max_items) {

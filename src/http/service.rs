@@ -228,7 +228,7 @@ impl Service {
         self.base_url.starts_with("https:")
     }
 
-    /// Takes up what other processes have committed.
+    /// Reads what other processes have committed.
     pub(super) fn refresh(&self) {
         self.throttle.tidy();
         if let Err(error) = self.lake.refresh() {

@@ -59,7 +59,7 @@ enum Written {
 }
 
 impl Spools {
-    /// Room for so many bytes of all answers, and of one.
+    /// Room for this many bytes of all answers, and of one.
     pub(super) fn new(max: u64, largest: u64) -> Arc<Spools> {
         Arc::new(Spools {
             used: AtomicU64::new(0),
@@ -109,7 +109,7 @@ impl Spool {
         Ok(bytes.into())
     }
 
-    /// Takes room for so many bytes in all.
+    /// Takes room for this many bytes in all.
     fn grow(&mut self, end: u64) -> Result<(), Full> {
         let more = end.saturating_sub(self.length);
         let spools = &self.spools;

@@ -500,7 +500,7 @@ fn read(
                 }
             };
             feed.next += 1;
-            // Holding the feed keeps others from reading another large piece meanwhile.
+            // Holding the feed keeps others from reading another large piece in the meantime.
             let held = piece
                 .as_ref()
                 .is_ok_and(|piece| piece.text.len() > LARGE)

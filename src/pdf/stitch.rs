@@ -60,7 +60,7 @@ pub(super) fn stitch(
     main.save_with_options(&mut out, options).map_err(PdfError::Output)
 }
 
-/// Takes all objects of a file; gives its pages in order.
+/// Takes all objects of a file. Returns its pages in order.
 fn take(main: &mut Document, mut file: Document) -> Vec<ObjectId> {
     file.renumber_objects_with(main.max_id + 1);
     let pages: Vec<ObjectId> = file.get_pages().into_values().collect();

@@ -11,7 +11,7 @@ use tokio::task::JoinError;
 use super::ahead::Died;
 use crate::lake::scan::processors;
 
-/// The runtime of plans that are polled outside of any; `None` if the system gives no threads.
+/// The runtime of plans that are polled outside of any. `None` if the system gives no threads.
 pub(super) fn own() -> Option<&'static Handle> {
     static OWN: LazyLock<Option<Runtime>> = LazyLock::new(|| {
         let mut builder = Builder::new_multi_thread();

@@ -66,7 +66,7 @@ impl Stored {
         self.entry.publication
     }
 
-    /// The table; `None` if its file cannot be read, which is tried again after a while.
+    /// The table. `None` if its file cannot be read, which is tried again after a while.
     pub(super) fn table(&self) -> Option<Arc<Table>> {
         self.table.get(Instant::now(), || read(&self.folder, &self.entry))
     }

@@ -120,7 +120,7 @@ impl<'r> CsvTable<'r> {
         decode(field).trim().to_string()
     }
 
-    /// What is wrong with the row.
+    /// The faults of the row.
     pub(crate) fn fail(&self, expected: &str) -> PublishedError {
         let position = self.record.position().or(Some(self.reader.position()));
         PublishedError::Line {

@@ -81,7 +81,7 @@ impl TableFolder {
         })
     }
 
-    /// The list, which has to have this layout; `None` without one.
+    /// The list, which has to have this layout. `None` without one.
     pub(crate) fn list<L: DeserializeOwned>(&self, known: u32) -> Result<Option<L>, PublishedError> {
         let path = self.path.join(LIST);
         let text = match fs::read(&path) {

@@ -188,7 +188,7 @@ fn say(asked: &AskedErasure, why: &str) {
     }
 }
 
-/// All rows of the consent; `None` if the erasure means them all anyway.
+/// All rows of the consent. `None` if the erasure means them all anyway.
 fn whole(store: &Store, asked: &AskedErasure) -> Result<Option<Intent>, EraseError> {
     let of_consent = store.authorizations(&asked.consent)?.into_iter();
     let authorizations: Vec<String> = of_consent.map(|authorization| authorization.id).collect();

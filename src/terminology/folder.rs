@@ -95,7 +95,7 @@ impl Table {
         self.entry.version.as_deref()
     }
 
-    /// The system; `None` if its file cannot be read, which is tried again after a while.
+    /// The system. `None` if its file cannot be read, which is tried again after a while.
     pub(super) fn system(&self) -> Option<Arc<CodeSystem>> {
         self.system.get(Instant::now(), || self.load())
     }

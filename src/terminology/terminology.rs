@@ -132,7 +132,7 @@ impl Terminology {
         self.with(|snapshot| snapshot.value_set(canonical))
     }
 
-    /// Whether `code` is `descendant` or an ancestor of it in their system; `None` if that is not known.
+    /// Whether `code` is `descendant` or an ancestor of it in their system. `None` if that is not known.
     pub fn subsumes(&self, system: &str, code: &str, descendant: &str) -> Option<bool> {
         match self.code_system(system) {
             Some(system) => system.subsumes(code, descendant),

@@ -42,7 +42,7 @@ pub struct Resources {
 pub struct Page {
     /// Resources before it.
     pub offset: usize,
-    /// Resources in it; `None` for all that follow.
+    /// Resources in it. `None` for all that follow.
     pub count: Option<usize>,
 }
 
@@ -117,7 +117,7 @@ impl Below {
     }
 }
 
-/// The planner of views: scans in so many parts that threads find enough to do.
+/// The planner of views: scans in this many parts that threads find enough to do.
 pub(super) fn planner() -> &'static Planner {
     static PLANNER: LazyLock<Planner> = LazyLock::new(|| Planner::new(Some(PARTITIONS), vec![Arc::new(Tables)]));
     &PLANNER

@@ -190,7 +190,7 @@ impl SharedRows {
 /// Puts the outputs together.
 struct Outputs {
     stopped: Stopped,
-    /// The outputs under way; `None` for a view that has failed or is done.
+    /// The outputs under way. `None` for a view that has failed or is done.
     open: Vec<Option<Assembly>>,
     /// Events to be handed out, the next one last.
     ready: Vec<Event>,

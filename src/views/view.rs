@@ -34,7 +34,7 @@ pub struct View {
     pub(super) budget: WorkBudget,
     /// The ViewDefinition that it was read from.
     pub(super) definition: Arc<[u8]>,
-    /// Which of the definition's columns it has, in its order; `None` for all.
+    /// Which of the definition's columns it has, in its order. `None` for all.
     pub(super) projected: Option<Arc<[usize]>>,
 }
 

@@ -21,7 +21,7 @@ pub struct WrittenView {
     pub definition: Arc<[u8]>,
     /// What `now()` is in its rows.
     pub now: DateTime<Utc>,
-    /// The columns that are asked for, by their places in the definition, in this order; `None` for all.
+    /// The columns that are asked for, by their places in the definition, in this order. `None` for all.
     pub columns: Option<Arc<[usize]>>,
 }
 
@@ -69,7 +69,7 @@ pub fn write_predicate(predicate: &dyn Predicate) -> Option<WrittenPredicate> {
     Some(WrittenPredicate::Sought(view.clone(), Box::new(filter.clone())))
 }
 
-/// The predicate that was written so; `None` where a filter tells nothing of the view's resources.
+/// The predicate that was written so. `None` if a filter tells nothing of the view's resources.
 pub fn read_predicate(
     written: &WrittenPredicate,
     terminology: Option<&Arc<Terminology>>,

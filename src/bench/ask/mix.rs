@@ -13,7 +13,7 @@ use super::row::Field;
 use super::template::{Template, resource_type};
 use crate::fhir::{TypeId, facts};
 
-/// The most clients of a family.
+/// The maximum number of clients of a family.
 pub(in crate::bench) const MAX_CLIENTS: usize = 10_000;
 
 /// Families of queries.

@@ -108,7 +108,7 @@ impl Pool {
         Ok(filling.finish())
     }
 
-    /// Offers the ids of a type's rows; gives how many there are.
+    /// Offers the ids of a type's rows. Returns how many there are.
     pub(in crate::bench) fn ids(table: &ScopedTable, mut take: impl FnMut(&str)) -> Result<u64, BenchError> {
         let mut many = 0;
         rows(table, &[("id".to_owned(), "getResourceKey()".to_owned())], |batch| {

@@ -70,7 +70,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Sends a request; gives the answer and how long it took. Connecting, where that is needed, is not counted.
+    /// Sends a request. Returns the answer and how long it took. Connecting, where that is needed, is not counted.
     pub(in crate::bench) async fn send(
         &mut self,
         request: &[u8],

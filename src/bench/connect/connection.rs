@@ -147,7 +147,7 @@ impl Connection {
         }
     }
 
-    /// Reads up to the end of the head; gives it and how much of the buffer is filled.
+    /// Reads up to the end of the head. Returns it and how much of the buffer is filled.
     async fn head(&mut self) -> Result<(Head, usize), ExchangeError> {
         let mut filled = 0;
         loop {
@@ -253,7 +253,7 @@ struct Body<'a> {
 }
 
 impl Body<'_> {
-    /// Takes bytes and gives how many of them were the body's.
+    /// Takes bytes and returns how many of them were the body's.
     fn feed(&mut self, bytes: &[u8]) -> Result<usize, ExchangeError> {
         let (kept, keep, count) = (&mut *self.kept, self.keep, &mut self.bytes);
         let mut take = |data: &[u8]| {

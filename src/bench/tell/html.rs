@@ -145,7 +145,7 @@ fn family<'a>(report: &'a Report, name: &'a str, scale: &Scale, ticks: &'a [Tick
     }
 }
 
-/// A soak's memory as a line; `None` where none was seen.
+/// A soak's memory as a line. `None` if none was seen.
 fn curve(outcome: &Outcome) -> Option<Curve> {
     let memory = &outcome.soak.as_ref()?.memory;
     let end = memory.last()?.seconds.max(1e-9);

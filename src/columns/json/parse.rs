@@ -62,7 +62,7 @@ impl Tape {
         Tape::default()
     }
 
-    /// Checks the whole of `text` and gives its value. The nodes of the text before are dropped.
+    /// Checks the whole of `text` and returns its value. The nodes of the text before are dropped.
     pub fn parse<'t>(&'t mut self, text: &'t [u8]) -> Result<Value<'t>, JsonError> {
         self.nodes.clear();
         let checked = check_utf8(text)?;

@@ -26,7 +26,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// With room for so many columns.
+    /// With room for this many columns.
     pub(super) fn new(room: usize) -> Context {
         Context {
             room,

@@ -70,7 +70,7 @@ impl Struct {
         any
     }
 
-    /// Puts the properties of `object` into the columns at row `at`; gives whether there were any.
+    /// Puts the properties of `object` into the columns at row `at`. Returns whether there were any.
     pub(super) fn append_children(&mut self, at: usize, object: Value<'_>, cx: &mut Context) -> bool {
         let mut any = false;
         let mut before = NONE;

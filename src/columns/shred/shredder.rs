@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// extensions in extensions and would decide the width of every plan and footer. A row that needs more is refused.
 pub const MAX_COLUMNS: usize = 10_000;
 
-/// The most bytes of JSON in one batch: Arrow's texts have 32-bit offsets.
+/// The maximum number of bytes of JSON in one batch: Arrow's texts have 32-bit offsets.
 pub const MAX_BATCH_BYTES: usize = 1 << 30;
 
 /// The maximum bytes of one batch's columns, without the values' own text. A list of many small items, a few with

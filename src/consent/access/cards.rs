@@ -131,7 +131,7 @@ impl Store {
         })
     }
 
-    /// The revocation list of a key of cards; `None` if there is no such key.
+    /// The revocation list of a key of cards. `None` if there is no such key.
     pub fn revoked_cards(&self, kid: &str) -> Result<Option<RevocationList>, Error> {
         self.read(|connection| {
             // The version first: verifiers that know it already do not look at the list again.

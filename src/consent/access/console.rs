@@ -113,7 +113,7 @@ impl Store {
         Ok(begun.then_some(cookie))
     }
 
-    /// The session of a cookie, used now; `None` if it is over or never was.
+    /// The session of a cookie, used now. `None` if it is over or never was.
     pub fn console_session(&self, cookie: &str) -> Result<Option<ConsoleSession>, Error> {
         let digest = secret::digest(cookie);
         let now = self.clock().now();

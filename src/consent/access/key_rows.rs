@@ -33,7 +33,7 @@ pub(in crate::consent) fn first_key(connection: &mut Connection, sealer: &Sealer
     Ok(())
 }
 
-/// Makes a key and stores it; gives its name.
+/// Makes a key and stores it. Returns its name.
 pub(in crate::consent) fn insert_new(connection: &Connection, sealer: &Sealer, now: i64) -> Result<String, Error> {
     let made = keys::generate()?;
     let kid = SigningKey::from_pkcs8(&made)?.kid;

@@ -20,7 +20,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// The Patient ids of the token's consent, the primary one first; `None` for an application token.
+    /// The Patient ids of the token's consent, the primary one first. `None` for an application token.
     pub fn patients(&self) -> Option<&[String]> {
         self.scope.patient.as_ref().map(|patient| patient.patients.as_slice())
     }

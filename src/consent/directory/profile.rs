@@ -58,7 +58,7 @@ pub struct ApplicationProfile {
     pub privacy: Option<String>,
     /// Its terms of use.
     pub terms: Option<String>,
-    /// A name for the logo, another one for each; `None` where it has none.
+    /// A name for the logo, another one for each. `None` if it has none.
     pub logo: Option<String>,
 }
 
@@ -67,7 +67,7 @@ pub struct ApplicationProfile {
 pub struct OrganizationProfile {
     /// Where it is, as patients say it.
     pub place: Option<String>,
-    /// A name for the logo, another one for each; `None` where it has none.
+    /// A name for the logo, another one for each. `None` if it has none.
     pub logo: Option<String>,
 }
 
@@ -251,7 +251,7 @@ fn put_logo(connection: &Connection, (table, key, id): Row<'_>, logo: Option<Opt
     Ok(())
 }
 
-/// A line of text; `None` where it is empty.
+/// A line of text. `None` if it is empty.
 fn line<'t>(what: &str, text: &'t str) -> Result<Option<&'t str>, Error> {
     let problem = match text.trim() {
         "" => return Ok(None),
@@ -263,7 +263,7 @@ fn line<'t>(what: &str, text: &'t str) -> Result<Option<&'t str>, Error> {
     Err(Error::Invalid { what, problem })
 }
 
-/// An address that patients may follow; `None` where it is empty.
+/// An address that patients may follow. `None` if it is empty.
 fn link<'t>(what: &str, text: &'t str) -> Result<Option<&'t str>, Error> {
     let address = text.trim();
     if address.is_empty() {

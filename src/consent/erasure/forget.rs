@@ -49,7 +49,7 @@ impl Store {
     }
 }
 
-/// Takes the operator's consents for one person's imported records out of a store; gives how many there were.
+/// Takes the operator's consents for one person's imported records out of a store. Returns how many there were.
 pub(in crate::consent) fn forget_person(
     connection: &Connection,
     now: i64,

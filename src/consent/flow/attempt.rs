@@ -22,7 +22,7 @@ pub enum Returned<'a> {
 /// What was kept for the return.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// The authorization that it is for; `None` for an identity.
+    /// The authorization that it is for. `None` for an identity.
     pub authorization: Option<String>,
     /// What the exchange of the code needs.
     pub verifier: Vec<u8>,

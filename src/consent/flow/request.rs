@@ -72,7 +72,7 @@ pub struct FlowRequest {
     pub redirect_uri: Option<String>,
     /// To be echoed.
     pub state: Option<String>,
-    /// The PKCE challenge; `None` for the link component.
+    /// The PKCE challenge. `None` for the link component.
     pub challenge: Option<String>,
     /// Whether `offline_access`, or the link component's like, was asked for.
     pub offline: bool,

@@ -33,7 +33,7 @@ const GOES_ON: &str = "EXISTS (SELECT 1 FROM consent WHERE consent.id = audit.co
                        AND state IN ('CREATED', 'AUTHORIZING', 'AUTHORIZED', 'EXCHANGED', 'ERRORED')))))";
 
 impl Store {
-    /// Moves the lines that are old enough; gives how many.
+    /// Moves the lines that are old enough. Returns how many.
     pub(in crate::consent) fn archive_audit(&self, now: i64) -> Result<usize, Error> {
         let before = now - ARCHIVED_AFTER;
         let folder = self.folder().join(FOLDER);
@@ -110,8 +110,8 @@ fn look(connection: &Connection, after: i64, before: i64) -> Result<LookedAt, Er
     Ok(looked_at)
 }
 
-/// Writes lines to the files of their months and takes them out of the store. Another process may have moved some
-/// meanwhile.
+/// Writes lines to the files of their months and takes them out of the store. Another process may have moved some in
+/// the meantime.
 fn move_lines(transaction: &Transaction<'_>, folder: &Path, ids: &[i64]) -> Result<usize, Error> {
     let mut months: BTreeMap<String, (i64, Vec<u8>)> = BTreeMap::new();
     let mut moved = 0;

@@ -47,7 +47,7 @@ impl Compiler<'_> {
     }
 }
 
-/// FHIRPath's form of a name that is JSON's for items of this shape; `None` where it is a name of FHIRPath's for any of
+/// FHIRPath's form of a name that is JSON's for items of this shape. `None` if it is a name of FHIRPath's for any of
 /// them, or of neither.
 pub(super) fn standard(shape: &Shape, name: &str) -> Option<String> {
     let types = || shape.sources.iter().flat_map(of_source);

@@ -16,7 +16,7 @@ use crate::fhirpath::evaluate::navigate::{Branch, branches, named};
 use crate::fhirpath::functions::{self, Need};
 use crate::fhirpath::syntax::ast::{Expr, ExprKind};
 
-/// Most columns that a step may begin at and that are told apart.
+/// The maximum number of columns that a step may begin at and that are told apart.
 const MAX_COLUMNS: usize = 500;
 
 impl Compiler<'_> {

@@ -60,7 +60,7 @@ impl Collection {
         }
     }
 
-    /// The slot of the first item of each row in the column of the items, null where a row has none; `None` where the
+    /// The slot of the first item of each row in the column of the items, null where a row has none. `None` if the
     /// items are of several columns.
     pub fn first_slots(&self) -> Option<UInt32Array> {
         let items = self.single()?;
@@ -89,7 +89,7 @@ impl Items {
         }
     }
 
-    /// The items' column with one slot per item, nothing else; `None` for whole resources.
+    /// The items' column with one slot per item, nothing else. `None` for whole resources.
     pub fn to_array(&self) -> Option<ArrayRef> {
         use std::sync::Arc;
         let array: ArrayRef = match self.values() {

@@ -28,8 +28,8 @@ use super::opening;
 use super::work::Work;
 use crate::fhir::{TypeId, facts};
 
-/// Greatest number of items that a single step of an evaluation may yield, and how many more each row may add; beyond
-/// it the rows are evaluated in halves.
+/// The maximum number of items that a single step of an evaluation may yield, and how many more each row may add;
+/// beyond it the rows are evaluated in halves.
 pub(in crate::fhirpath) const MAX_ITEMS: usize = 1 << 20;
 const MAX_ITEMS_PER_ROW: usize = 256;
 /// Where the caller bounds the result: how many times as many items a step on the way to it may yield.

@@ -30,7 +30,7 @@ impl Invocation<'_> {
         self.call.arguments.len() > argument
     }
 
-    /// The argument's node; `Node::Empty` for one that was not given or is a type.
+    /// The argument's node. `Node::Empty` for one that was not given or is a type.
     pub(in crate::fhirpath) fn node(&self, argument: usize) -> &Node {
         match self.call.arguments.get(argument) {
             Some(Argument::Value(node) | Argument::Each(node)) => node,

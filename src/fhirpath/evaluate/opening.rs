@@ -154,7 +154,7 @@ impl Items {
         Collection::mixed(Offsets::Each(self.len), kinds.parts, places)
     }
 
-    /// The ids of the resources; `None` for items that are no JSON.
+    /// The ids of the resources. `None` for items that are no JSON.
     pub(in crate::fhirpath) fn resource_ids(&self) -> Option<Vec<Option<String>>> {
         let Values::Json(texts) = &self.column.values else {
             return None;

@@ -30,7 +30,7 @@ const SOME_PARTS: usize = 128;
 const PER_VALUE: u64 = 64;
 /// Bytes of text that account for as much as a value.
 const BYTES_PER_VALUE: u64 = 8;
-/// Most columns of a complex item that are counted when it is compared.
+/// The maximum number of columns of a complex item that are counted when it is compared.
 const MAX_WEIGHT: usize = 256;
 
 /// The shared budget of all batches of a run, beyond the work that their data allow. Clones share it.
@@ -70,7 +70,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Over this batch, by expressions of so many parts together.
+    /// Over this batch, by expressions of this many parts together.
     pub fn over(batch: &RecordBatch, parts: usize, budget: &WorkBudget) -> Arc<Work> {
         let rows = batch.num_rows() as u64;
         let per_row = PER_ROW + PER_PART * (parts as u64).min(MAX_PARTS);

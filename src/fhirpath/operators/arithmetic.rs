@@ -105,7 +105,7 @@ fn concatenate(left: Option<Scalar<'_>>, right: Option<Scalar<'_>>) -> Computati
     joined(&text(left)?, &text(right)?)
 }
 
-/// Greatest length of a computed text in bytes.
+/// The maximum length of a computed text in bytes.
 const MAX_TEXT: usize = 1 << 20;
 
 fn joined(left: &str, right: &str) -> Computation {

@@ -7,9 +7,9 @@ use pest::iterators::Pair;
 use super::super::error::{FhirPathError, Position};
 use super::ast::{Expr, ExprKind, Literal, Operator, TYPE_TEST_PRECEDENCE, TypeName};
 
-/// Greatest height of a tree. A chain of `and`, `or` or `|` of any length counts as its logarithm.
+/// The maximum height of a tree. A chain of `and`, `or` or `|` of any length counts as its logarithm.
 pub const MAX_HEIGHT: usize = 100;
-/// Greatest length of an expression in bytes.
+/// The maximum length of an expression in bytes.
 pub const MAX_LENGTH: usize = 64 * 1024;
 
 #[derive(pest_derive::Parser)]

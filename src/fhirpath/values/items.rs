@@ -36,7 +36,7 @@ pub(in crate::fhirpath) struct Column {
     pub(in crate::fhirpath) values: Values,
     /// The column `_x` of a primitive `x`: its id and extensions.
     pub(in crate::fhirpath) element: Option<StructArray>,
-    /// The column it was entered from; `None` for the batch and for computed values.
+    /// The column it was entered from. `None` for the batch and for computed values.
     pub(in crate::fhirpath) above: Option<Above>,
     /// For the batch: what was read of its columns of JSON.
     pub(in crate::fhirpath) openings: Openings,

@@ -34,7 +34,7 @@ pub(in crate::fhirpath) enum Scalar<'a> {
 const UCUM: &str = "http://unitsofmeasure.org";
 
 impl Items {
-    /// The value of an item; `None` for an element without a value.
+    /// The value of an item. `None` for an element without a value.
     pub(in crate::fhirpath) fn scalar(&self, item: usize) -> Option<Scalar<'_>> {
         if !self.has_value(item) {
             return None;
@@ -174,7 +174,7 @@ impl<'a> Scalar<'a> {
         })
     }
 
-    /// The System type it counts as; `None` for complex items.
+    /// The System type it counts as. `None` for complex items.
     pub(in crate::fhirpath) fn system(self) -> Option<System> {
         Some(match self {
             Scalar::Boolean(_) => System::Boolean,
@@ -199,7 +199,7 @@ impl<'a> Scalar<'a> {
 }
 
 impl Scalar<'_> {
-    /// The value as `toString()` gives it; `None` for complex items.
+    /// The value as `toString()` gives it. `None` for complex items.
     pub(in crate::fhirpath) fn to_text(self) -> Option<String> {
         Some(match self {
             Scalar::Boolean(value) => value.to_string(),

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use super::super::compile::types::System;
 use crate::fhir::temporal::{Precision, Temporal, TimeOfDay};
 
-/// Greatest distance of a local time from UTC, in microseconds: what a missing zone leaves open.
+/// The maximum distance of a local time from UTC, in microseconds: what a missing zone leaves open.
 const ZONE_SPREAD: i64 = 14 * 3600 * 1_000_000;
 
 /// A date, dateTime or time taken apart.

@@ -13,7 +13,7 @@ pub(in crate::http) enum Asked {
     Nothing,
 }
 
-/// Reads the header's value for a body of so many bytes.
+/// Reads the header's value for a body of this many bytes.
 pub(in crate::http) fn asked(text: &str, length: u64) -> Asked {
     let Some((unit, ranges)) = text.split_once('=') else {
         return Asked::Whole;

@@ -135,7 +135,7 @@ impl<'s> ShownAuthorization<'s> {
 }
 
 impl<'s> Scopes<'s> {
-    /// `None` where the source has not answered yet.
+    /// `None` if the source has not answered yet.
     fn of(source: &'s Source) -> Option<Scopes<'s>> {
         let words = |text: &'s Option<String>| text.as_deref().map(|text| text.split_whitespace().collect::<Vec<_>>());
         let requested = words(&source.authorization.scope_requested)?;

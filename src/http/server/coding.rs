@@ -38,7 +38,7 @@ pub(in crate::http) struct Taken {
 }
 
 impl Taken {
-    /// `None` where the client takes neither a coding that is spoken here nor an answer as it is.
+    /// `None` if the client takes neither a coding that is spoken here nor an answer as it is.
     pub(in crate::http) fn by(headers: &HeaderMap) -> Option<Taken> {
         let mut weights = Weights::default();
         for value in headers.get_all(ACCEPT_ENCODING) {
@@ -132,7 +132,7 @@ impl Coding {
         }
     }
 
-    /// Decodes the whole of something that has at most `limit` bytes. `None` where it has more.
+    /// Decodes the whole of something that has at most `limit` bytes. `None` if it has more.
     pub(in crate::http) fn decode(self, coded: &[u8], limit: usize) -> io::Result<Option<Bytes>> {
         let mut plain = Vec::new();
         let max_bytes = limit as u64 + 1;

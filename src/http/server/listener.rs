@@ -140,7 +140,7 @@ async fn told(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-/// Takes up what other processes commit to the lake and the store.
+/// Reads what other processes commit to the lake and the store.
 async fn refresh(service: Arc<Service>) {
     let mut ticks = tokio::time::interval(REFRESH);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

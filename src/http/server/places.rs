@@ -193,7 +193,7 @@ impl Places {
                 if evicted && above_share == 0 && !spared_no_more {
                     break;
                 }
-                // Unless it has gone on meanwhile.
+                // Unless it has gone on in the meantime.
                 if taken.seats.get(&id).is_some_and(|seat| seat.evict(state)) {
                     taken.remove(id);
                     evicted = true;
@@ -206,7 +206,7 @@ impl Places {
         }
     }
 
-    /// How gladly a place is given up, and the state that this was found of; `None` if it is not given up.
+    /// How gladly a place is given up, and the state that this was found of. `None` if it is not given up.
     fn rank(&self, taken: &Taken, seat: &Seat, now: u64) -> Option<(Rank, u64)> {
         let (state, activity, since) = seat.waiting()?;
         let held = taken.by_address.get(&seat.address).copied().unwrap_or(0);
@@ -342,7 +342,7 @@ mod tests {
         IpAddr::from([192, 0, 2, last])
     }
 
-    /// A slot whose connection has been doing this for so many milliseconds.
+    /// A slot whose connection has been doing this for this many milliseconds.
     fn place(places: &Arc<Places>, last: u8, activity: Activity, waited: u64) -> ConnectionSlot {
         let place = places.try_take(address(last)).unwrap();
         place.seat.state.store(activity.since(NOW - waited), Ordering::Release);

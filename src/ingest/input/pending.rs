@@ -58,7 +58,7 @@ impl Pending {
         self.filled
     }
 
-    /// Reads on until the text has `enough` bytes; says whether the reader ended before.
+    /// Reads on until the text has `enough` bytes. Returns whether the reader ended before.
     pub(in crate::ingest) fn fill(&mut self, reader: &mut dyn Read, enough: usize) -> io::Result<bool> {
         while self.filled < enough {
             if self.filled == self.bytes.len() {

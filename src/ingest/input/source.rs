@@ -301,7 +301,7 @@ impl Reading {
         if self.line == 0 { self.first() } else { self.lines() }
     }
 
-    /// Reads on until `pending` holds `enough` bytes or the file ends; says whether it ended.
+    /// Reads on until `pending` holds `enough` bytes or the file ends. Returns whether it ended.
     fn fill(&mut self, enough: usize) -> io::Result<bool> {
         if enough > self.pending.len() && !self.ended {
             self.ended = self.pending.fill(&mut self.reader, enough)?;

@@ -10,7 +10,7 @@ use super::condition::{Condition, Keys, resource_type};
 pub(in crate::ingest) struct Links {
     /// Addresses that the entries of a Bundle have in it (`fullUrl`).
     pub(in crate::ingest) full_urls: FxHashMap<String, Target>,
-    /// Conditional references that have been settled; to `None` where nothing, or too much, answers.
+    /// Conditional references that have been settled; to `None` if nothing, or too much, answers.
     pub(in crate::ingest) settled: FxHashMap<String, Option<String>>,
 }
 

@@ -48,7 +48,7 @@ pub(in crate::ingest) struct Bin {
 }
 
 impl Spill {
-    /// Nothing yet, in so many bins.
+    /// Nothing yet, in this many bins.
     pub(in crate::ingest) fn new(folder: &Path, bins: usize, limit: usize) -> Spill {
         Spill {
             folder: folder.to_owned(),

@@ -25,9 +25,10 @@ use crate::fhir::TypeId;
 use crate::lake::file::{CheckedFile, write_file};
 use crate::lake::{LakeError, NewAttachment, Picture, Transaction, WrittenFile};
 
-/// Most rows of a file: one row group.
+/// The maximum number of rows of a file: one row group.
 const FILE_ROWS: usize = 32_768;
-/// Most bytes of resources in all files that are made at the same time; their columns take about three times as much.
+/// The maximum number of bytes of resources in all files that are made at the same time; their columns take about three
+/// times as much.
 const IN_THE_MAKING: usize = 64 << 20;
 /// Runs are not cut smaller than this for the sake of more cores.
 const MIN_BYTES: usize = 4 << 20;
@@ -393,7 +394,7 @@ impl<'w> Store<'w> {
 }
 
 impl Store<'_> {
-    /// Writes a file of this import again without the rows that were replaced; gives nothing if none is left.
+    /// Writes a file of this import again without the rows that were replaced. Returns nothing if none is left.
     fn without_dropped(&mut self, ty: TypeId, pending: &Pending) -> Result<Option<WrittenFile>, IngestError> {
         let old = &pending.file.path;
         let failed = |source| LakeError::Parquet {

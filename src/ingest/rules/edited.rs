@@ -143,7 +143,7 @@ pub(super) struct Blocks {
     weight: usize,
 }
 
-/// The place of a row of the lake that is written anew: before the input. If a record of its id comes there, that fits
+/// The place of a row of the lake that is written again: before the input. If a record of its id comes there, that fits
 /// into no table, and is to be refused.
 pub(super) const BEFORE_INPUT: u64 = 0;
 /// The place of a generated row: behind the input.

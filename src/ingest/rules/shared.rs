@@ -27,8 +27,8 @@ const ASKED: [&str; 5] = [
 ];
 /// Bytes of the input's records that are kept in memory. The rest is in a temporary file.
 const IN_MEMORY: usize = 48 << 20;
-/// Most records of the input that are kept, which bounds the memory of their places. What comes after them is not shown
-/// to units.
+/// The maximum number of records of the input that are kept, which bounds the memory of their places. What comes after
+/// them is not shown to units.
 const MAX_RECORDS: usize = 2 << 20;
 /// Bytes of records that are kept as units are shown them.
 const MAX_READ: usize = 32 << 20;

@@ -1,4 +1,4 @@
-//! An open attachment: its bytes, each piece of them held against its checksum before anybody has it.
+//! An open attachment: its bytes, each piece of them compared with its checksum before anybody has it.
 
 use std::fs::File;
 use std::io;

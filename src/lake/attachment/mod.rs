@@ -34,7 +34,7 @@ const SUFFIX: &str = ".attachment";
 pub(super) const TABLE: &str = "Binary";
 /// A tag's system ends with this where its code is the SHA-256 of the file, as hexadecimal digits.
 pub const CONTENT_TAG: &str = "ContentSha256";
-/// Each piece of so many bytes has a checksum of its own.
+/// Each piece of this many bytes has a checksum of its own.
 const BLOCK: usize = 64 << 10;
 
 /// How the names of an owner's files begin.
@@ -54,7 +54,7 @@ pub(super) fn new_name(begin: &str, key: Option<KeyId>) -> String {
     }
 }
 
-/// The id of the key that a file is sealed with, by its name; `None` for one that is not sealed.
+/// The id of the key that a file is sealed with, by its name. `None` for one that is not sealed.
 pub(super) fn key_of(path: &Path) -> Result<Option<KeyId>, LakeError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let named = name.strip_suffix(SUFFIX).and_then(|name| name.split_once('-'));

@@ -200,7 +200,7 @@ pub(super) fn seal_file(from: &Path, to: &Path, trailer: &Trailer, key: &FileKey
     append_sealed_trailer(to, trailer, key)
 }
 
-/// The length of so many bytes in pieces.
+/// The length of this many bytes in pieces.
 fn sealed_length(bytes: u64) -> Option<u64> {
     bytes.div_ceil(BLOCK as u64).checked_mul(AROUND)?.checked_add(bytes)
 }

@@ -229,7 +229,7 @@ pub(super) fn insert_attachments(
     Ok(())
 }
 
-/// Schedules the files for deletion that only snapshots before `oldest` reach; says how many.
+/// Schedules the files for deletion that only snapshots before `oldest` reach. Returns how many.
 pub(super) fn expire_attachments(transaction: &Connection, oldest: u64, now: i64) -> Result<u64, LakeError> {
     if !has_attachments(transaction)? {
         return Ok(0);

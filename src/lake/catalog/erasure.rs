@@ -55,7 +55,7 @@ pub(in crate::lake) struct Exchange<'a> {
     pub(in crate::lake) table: u64,
     pub(in crate::lake) layout: &'a Layout,
     pub(in crate::lake) id: u64,
-    /// The file in its place; `None` where no row is left.
+    /// The file in its place. `None` if no row is left.
     pub(in crate::lake) written: Option<(String, WrittenFile)>,
     /// The snapshot it ends with, if all rows are deleted from then on.
     pub(in crate::lake) end: Option<u64>,
@@ -140,7 +140,7 @@ pub(super) fn make_table(connection: &Connection) -> Result<(), LakeError> {
     Ok(connection.execute_batch(TABLE)?)
 }
 
-/// Records erasures; gives their numbers. One of the same rows that was recorded before is a part of it from now on.
+/// Records erasures. Returns their numbers. One of the same rows that was recorded before is a part of it from now on.
 pub(in crate::lake) fn record(connection: &mut Connection, intents: &[&Intent]) -> Result<Vec<u64>, LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     make_table(&transaction)?;
@@ -377,13 +377,13 @@ fn least_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &Writ
     })
 }
 
-/// Has a catalog count on by so many erasures that another one has recorded.
+/// Has a catalog count on by this many erasures that another one has recorded.
 pub(in crate::lake) fn count_on(transaction: &Connection, erasures: u64) -> Result<(), LakeError> {
     make_table(transaction)?;
     count(transaction, erasures).map(drop)
 }
 
-/// Counts changes of the erasures; gives the new count.
+/// Counts changes of the erasures. Returns the new count.
 pub(super) fn count(transaction: &Connection, changes: u64) -> Result<u64, LakeError> {
     let next = epoch(transaction)? + changes;
     transaction.execute(

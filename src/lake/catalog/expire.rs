@@ -70,7 +70,7 @@ pub(in crate::lake) fn expire(
     Ok(Expired { snapshots, files })
 }
 
-/// Schedules for deletion the files of a table of the catalog that are meant by `condition` over `number`; says how
+/// Schedules for deletion the files of a table of the catalog that are meant by `condition` over `number`. Returns how
 /// many.
 pub(super) fn schedule(
     transaction: &Connection,

@@ -64,7 +64,7 @@ pub(in crate::lake) struct NewDeleteFile {
     pub(in crate::lake) key: Option<FileKey>,
 }
 
-/// Writes the snapshot; gives its id.
+/// Writes the snapshot. Returns its id.
 pub(in crate::lake) fn insert(connection: &mut Connection, commit: &Commit<'_>) -> Result<u64, LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let before = head(&transaction)?;
@@ -200,7 +200,7 @@ fn insert_columns(transaction: &Connection, after: &Head, table: u64, columns: &
     Ok(())
 }
 
-/// Adds the data files with their statistics; gives the table's next free row id.
+/// Adds the data files with their statistics. Returns the table's next free row id.
 fn insert_files(
     transaction: &Connection,
     after: &mut Head,

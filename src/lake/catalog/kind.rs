@@ -16,7 +16,7 @@ const HALFWAY_KEY: &str = "tabularium.sealing";
 const SEALING: &str = "sealing";
 const UNSEALING: &str = "unsealing";
 
-/// Of what kind the lake is.
+/// The kind of the lake.
 pub(in crate::lake) fn kind(connection: &Connection) -> Result<Kind, LakeError> {
     if !is_sealed(connection)? {
         return Ok(Kind::Open);

@@ -236,7 +236,7 @@ struct Totals {
     id: u64,
     rows: u64,
     bytes: u64,
-    /// `None` where a file without recorded bounds may hold anything, and where there is no file.
+    /// `None` if a file without recorded bounds may hold anything, and where there is no file.
     bounds: [(&'static str, Option<Bounds>); 3],
 }
 

@@ -10,7 +10,7 @@ use crate::lake::owners::scope::Mode;
 use crate::lake::seal::Keys;
 use crate::lake::store::folder::Folder;
 
-/// What is wrong with an attachment, the first thing that is.
+/// The faults of an attachment, the first thing that is.
 pub(super) fn attachment(path: &Path, stored: &StoredAttachment, keys: &Keys) -> Option<Problem> {
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => Problem::Missing,

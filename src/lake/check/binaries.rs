@@ -36,7 +36,7 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
     let tables = picture.tables.values();
     for table in tables.filter(|table| facts().get(table.ty).name == TABLE) {
         for file in &table.files {
-            // What is wrong with a file that cannot be read is found elsewhere.
+            // The faults of a file that cannot be read is found elsewhere.
             let Ok(rows) = rows(file, folder.keys()) else {
                 are_all_read = false;
                 continue;

@@ -123,7 +123,7 @@ impl Candidate {
             && pairs().any(|(old, new)| new.is_blank && !old.is_blank)
     }
 
-    /// Whether its rows' owners were made with this key; `None` where no row can tell.
+    /// Whether its rows' owners were made with this key. `None` if no row can tell.
     pub(super) fn fits(&self, key: OwnerKey) -> Option<bool> {
         let (application, patient, owner) = self.owned.as_ref()?;
         Some(key.owners_of(application, patient).contains(owner))

@@ -65,8 +65,8 @@ impl Columns {
     }
 }
 
-/// Notes which id a column and those inside it have in a file. `false` where a column has none, or another than in a
-/// file before.
+/// Notes which id a column and those inside it have in a file. `false` if a column has none, or another than in a file
+/// before.
 fn pair(file: &Field, new: &FieldRef, ids: &mut BTreeMap<i32, i32>) -> bool {
     let (Some(in_file), Some(given)) = (field_id(file), field_id(new)) else {
         return false;

@@ -16,7 +16,7 @@ use crate::lake::deletes;
 use crate::lake::file::{CheckedFile, LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY, verify, verify_checksums};
 use crate::lake::seal::{FileKey, Keys, SEALED_MAGIC};
 
-/// What is wrong with a data file, the first thing that is.
+/// The faults of a data file, the first thing that is.
 pub(super) fn data_file(stored: &StoredData, depth: Depth, keys: &Keys) -> Option<Problem> {
     if let Err(problem) = sized(&stored.path, stored.bytes, stored.footer_size) {
         return Some(problem);
@@ -89,7 +89,7 @@ fn contents(stored: &StoredData, metadata: &ParquetMetaData, key: Option<&FileKe
     None
 }
 
-/// What is wrong with a delete file, the first thing that is.
+/// The faults of a delete file, the first thing that is.
 pub(super) fn delete_file(stored: &StoredDeletes, keys: &Keys) -> Option<Problem> {
     if let Err(problem) = sized(&stored.path, stored.bytes, stored.footer_size) {
         return Some(problem);
@@ -168,7 +168,7 @@ fn nulls(metadata: &ParquetMetaData, id: i32) -> Option<u64> {
     counts.sum()
 }
 
-/// Least and greatest value of an integer column, by the statistics of its row groups.
+/// The lowest and greatest value of an integer column, by the statistics of its row groups.
 fn range(metadata: &ParquetMetaData, column: &str) -> Option<RangeInclusive<i64>> {
     let columns = metadata.file_metadata().schema_descr().columns();
     let at = columns.iter().position(|leaf| leaf.path().parts() == [column])?;

@@ -32,7 +32,7 @@ pub(in crate::lake) struct Mark {
     /// Whether keys of a sealed lake are to be destroyed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     keys_to_destroy: bool,
-    /// Whether files of both kinds may be there, and new ones are sealed; `None` where all are of one kind.
+    /// Whether files of both kinds may be there, and new ones are sealed. `None` if all are of one kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     is_sealing: Option<bool>,
     /// Erasures that were recorded, unless each of their old files is known to be gone.

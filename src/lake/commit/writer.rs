@@ -1,5 +1,5 @@
 //! The one writer: holds the lake's lock, makes sure that catalog and files go together, cleans up after an interrupted
-//! predecessor, opens transactions, and lets go of expired snapshots.
+//! predecessor, opens transactions, and releases expired snapshots.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub struct LakeWriter {
     pub(in crate::lake) connection: Connection,
     /// The mark beside the catalog.
     mark: Option<Mark>,
-    /// When catalog and files were last held against each other.
+    /// When catalog and files were last compared with each other.
     checked: Instant,
     /// Whether files may lie about that no snapshot has.
     pub(in crate::lake) leaves_orphans: bool,

@@ -16,11 +16,11 @@ pub struct WrittenFile {
     pub bytes: u64,
     /// Size of the Parquet footer, without its length and magic.
     pub footer_size: u64,
-    /// Least and greatest `owner`.
+    /// The lowest and greatest `owner`.
     pub owners: RangeInclusive<i64>,
-    /// Least and greatest `version`.
+    /// The lowest and greatest `version`.
     pub versions: RangeInclusive<i64>,
-    /// Least and greatest `last_updated`, in microseconds since 1970.
+    /// The lowest and greatest `last_updated`, in microseconds since 1970.
     pub last_updated: RangeInclusive<i64>,
     /// The top-level columns in the file.
     pub columns: Vec<WrittenColumn>,

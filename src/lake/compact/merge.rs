@@ -194,7 +194,7 @@ impl Stream<'_> {
     }
 }
 
-/// Starts reading a file; says whether its pages have checksums.
+/// Starts reading a file. Returns whether its pages have checksums.
 fn open(data: &DataFile, batch_rows: usize, keys: &Keys) -> Result<(ParquetRecordBatchReader, bool), LakeError> {
     let file = CheckedFile::open(&data.path, keys)?;
     let has_checksums = file.has_checksums();

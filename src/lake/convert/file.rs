@@ -62,7 +62,7 @@ impl Old {
         }
     }
 
-    /// Where it lies.
+    /// The place of it.
     pub(super) fn path(&self, folder: &Folder) -> PathBuf {
         match self {
             Old::Data(table, file) => folder.table(table.mode, facts().get(table.ty).name).join(&file.name),

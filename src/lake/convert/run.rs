@@ -14,13 +14,13 @@ use crate::lake::erase::{Fresh, reasons};
 use crate::lake::error::LakeError;
 use crate::lake::seal::{KeyStore, Kind};
 
-/// Bytes of files that are written anew in one step: that much more room is taken for a while.
+/// Bytes of files that are written again in one step: that much more room is taken for a while.
 const AT_ONCE: u64 = 256 << 20;
 
 /// What a conversion did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Converted {
-    /// Data files that were written anew, with their delete files.
+    /// Data files that were written again, with their delete files.
     pub files: u64,
     /// Attachments that were.
     pub attachments: u64,

@@ -1,5 +1,5 @@
 //! Erasing again what was erased since a copy of the lake was taken: the ledger of erasures knows rows by hashes only,
-//! so every owner of rows in the copy is held against it.
+//! so every owner of rows in the copy is compared with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

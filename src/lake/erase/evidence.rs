@@ -22,14 +22,14 @@ pub struct LakeState {
     pub erasures: u64,
 }
 
-/// A data file that was written anew, or removed.
+/// A data file that was written again, or removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErasedFile {
     /// Its path below `data/`.
     pub path: String,
     /// The SHA-256 of its bytes, in hexadecimal digits.
     pub sha256: String,
-    /// The file in its place; `None` where nothing was left.
+    /// The file in its place. `None` if nothing was left.
     pub replaced_by: Option<ReplacingFile>,
     /// The type of its resources.
     #[serde(rename = "type")]

@@ -68,7 +68,7 @@ pub struct LedgerState {
     pub ledger: String,
     /// Its length.
     pub bytes: u64,
-    /// The SHA-256 of so many bytes, as hexadecimal digits.
+    /// The SHA-256 of this many bytes, as hexadecimal digits.
     pub sha256: String,
 }
 

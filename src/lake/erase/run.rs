@@ -19,8 +19,8 @@ use crate::lake::error::LakeError;
 use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 use crate::lake::picture::{Picture, TablePicture};
 
-/// New files are exchanged for the old ones once they have so many bytes: that much more room is taken for a while, and
-/// that much work a kill may cost.
+/// New files are exchanged for the old ones once they have this many bytes: that much more room is taken for a while,
+/// and that much work a kill may cost.
 pub(super) const AT_ONCE: u64 = 256 << 20;
 
 /// What an erasure took out of the lake.
@@ -32,7 +32,7 @@ pub struct Erased {
     pub rows: u64,
     /// Attachments of all snapshots, whose files were removed.
     pub attachments: u64,
-    /// Files that were written anew without them.
+    /// Files that were written again without them.
     pub files_rewritten: u64,
     /// Files that held nothing else.
     pub files_removed: u64,

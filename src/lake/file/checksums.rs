@@ -141,7 +141,7 @@ pub(in crate::lake) struct Tail {
 }
 
 impl Tail {
-    /// Reads it; `None` if the file has no checksums.
+    /// Reads it. `None` if the file has no checksums.
     pub(in crate::lake) fn read(file: &File, length: u64) -> Result<Option<Tail>, ParquetError> {
         if length < FIRST_PAGE + END {
             return Ok(None);
@@ -230,7 +230,7 @@ impl Checksums {
         self.sums.len()
     }
 
-    /// Where a page lies.
+    /// The place of a page.
     pub(in crate::lake) fn page(&self, at: usize) -> (u64, usize) {
         (self.starts[at], (self.starts[at + 1] - self.starts[at]) as usize)
     }

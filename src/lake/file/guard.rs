@@ -1,4 +1,4 @@
-//! What the pages of a file are held against before anybody has them: checksums in a file in clear, the seal in a
+//! What the pages of a file are compared with before anybody has them: checksums in a file in clear, the seal in a
 //! sealed one.
 
 use std::fs::File;
@@ -13,7 +13,7 @@ use parquet::file::metadata::ParquetMetaData;
 use super::checksums::{Checksums, Tail};
 use crate::lake::seal::{self, FileKey, Keys, SealedPages};
 
-/// What the pages are held against.
+/// What the pages are compared with.
 #[derive(Debug)]
 pub(in crate::lake) enum Guard {
     /// Nothing: a file of an earlier program.
@@ -104,7 +104,7 @@ impl Guard {
         }
     }
 
-    /// Where a page lies.
+    /// The place of a page.
     pub(in crate::lake) fn page(&self, at: usize) -> (u64, usize) {
         match self {
             Guard::None => (0, 0),

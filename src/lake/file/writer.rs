@@ -215,7 +215,7 @@ fn leaves(ty: &arrow::datatypes::DataType) -> usize {
     }
 }
 
-/// Makes the range reach over the batch's values; `None` if there is no such column or no value in it.
+/// Makes the range reach over the batch's values. `None` if there is no such column or no value in it.
 fn widen<T: ArrowPrimitiveType<Native = i64>>(
     range: &mut Option<RangeInclusive<i64>>,
     batch: &RecordBatch,

@@ -40,7 +40,7 @@ pub struct Scope {
     pub mode: Mode,
     /// The application whose rows are visible. Rows of other applications look as if they did not exist.
     pub application: Arc<str>,
-    /// The person, for a patient token; `None` for an application token.
+    /// The person, for a patient token. `None` for an application token.
     pub patient: Option<Arc<PatientScope>>,
 }
 

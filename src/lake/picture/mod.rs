@@ -138,11 +138,11 @@ pub struct DataFile {
     pub row_id_start: u64,
     /// The snapshot that added it.
     pub begin_snapshot: u64,
-    /// Least and greatest `owner`.
+    /// The lowest and greatest `owner`.
     pub owners: RangeInclusive<i64>,
-    /// Least and greatest `version`.
+    /// The lowest and greatest `version`.
     pub versions: RangeInclusive<i64>,
-    /// Least and greatest `last_updated`, in microseconds since 1970.
+    /// The lowest and greatest `last_updated`, in microseconds since 1970.
     pub last_updated: RangeInclusive<i64>,
     /// Which of its rows are gone.
     pub deletes: Option<Arc<DeleteFile>>,

@@ -47,7 +47,7 @@ impl IdSet {
         self.len() == 0
     }
 
-    /// Adds an id; `false` where it was there.
+    /// Adds an id. `false` if it was there.
     pub fn insert(&mut self, id: &str) -> bool {
         self.lookups = OnceLock::new();
         match canonical(id.as_bytes()) {

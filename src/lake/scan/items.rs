@@ -176,7 +176,7 @@ struct Items {
 }
 
 impl Items {
-    /// The items at a dotted path; `None` where a column on the way is missing.
+    /// The items at a dotted path. `None` if a column on the way is missing.
     fn at(batch: &RecordBatch, path: &str) -> Option<Items> {
         let mut names = path.split('.');
         let mut array = batch.column_by_name(names.next()?)?.clone();

@@ -36,9 +36,9 @@ pub enum Prune {
     Range {
         /// The leaf.
         leaf: Arc<str>,
-        /// Least value, if there is one.
+        /// The lowest value, if there is one.
         from: Option<i128>,
-        /// Greatest value, if there is one.
+        /// The maximum value, if there is one.
         to: Option<i128>,
     },
     /// The leaf has a value at all.

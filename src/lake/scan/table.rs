@@ -206,7 +206,7 @@ impl ScopedTable {
         self.clip(leaves).schema().clone()
     }
 
-    /// All columns that are stored of the type, with their files' field ids; `None` if nothing is.
+    /// All columns that are stored of the type, with their files' field ids. `None` if nothing is.
     pub fn stored_columns(&self) -> Option<&SchemaRef> {
         self.table.as_ref().map(|table| table.layout.schema())
     }

@@ -86,7 +86,7 @@ impl ScratchFile {
     }
 }
 
-/// Where a piece lies.
+/// The place of a piece.
 fn slot(number: u64) -> u64 {
     number * (PIECE + AROUND) as u64
 }

@@ -21,7 +21,7 @@ pub enum SealError {
     /// Another key-encryption key wrapped the keys.
     #[error("the key-encryption key given is not the one of {}", .0.display())]
     WrongKek(PathBuf),
-    /// The keys were wrapped anew since this process opened the database.
+    /// The keys were wrapped again since this process opened the database.
     #[error("{} was given another key-encryption key meanwhile: start again with the new one", .0.display())]
     Rotated(PathBuf),
     /// A rotation to a third key-encryption key was asked for.

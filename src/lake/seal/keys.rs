@@ -70,7 +70,7 @@ impl Keys {
         self.0.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Of what kind the lake is.
+    /// The kind of the lake.
     pub fn kind(&self) -> Kind {
         self.state().kind
     }
@@ -85,7 +85,7 @@ impl Keys {
         self.store().is_some()
     }
 
-    /// A key for a new file, in memory only; `None` where new files are in clear.
+    /// A key for a new file, in memory only. `None` if new files are in clear.
     pub fn make(&self) -> Result<Option<FileKey>, SealError> {
         let state = self.state();
         if !state.kind.seals() {

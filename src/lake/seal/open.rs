@@ -91,7 +91,7 @@ pub(in crate::lake) fn is_sealed(path: &Path) -> bool {
     matches!(read(), Ok(Some(_)))
 }
 
-/// The length of a sealed file's footer; `None` if it does not end as such a file does.
+/// The length of a sealed file's footer. `None` if it does not end as such a file does.
 fn footer_length(file: &File, length: u64) -> Result<Option<u64>, ParquetError> {
     if length < END {
         return Ok(None);

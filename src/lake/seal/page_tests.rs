@@ -49,7 +49,7 @@ impl Sealed {
     }
 }
 
-/// A sealed file of so many rows: a column with nulls and a dictionary, one of numbers, one of texts without
+/// A sealed file of this many rows: a column with nulls and a dictionary, one of numbers, one of texts without
 /// statistics.
 fn sealed(rows: usize, rows_a_group: usize, rows_a_page: usize) -> Sealed {
     let dir = tempfile::tempdir().unwrap();

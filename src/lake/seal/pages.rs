@@ -48,7 +48,7 @@ struct SealedPage {
     length: u32,
     group: i16,
     column: i16,
-    /// Which of its chunk's data pages it is; `None` for a dictionary.
+    /// Which of its chunk's data pages it is. `None` for a dictionary.
     ordinal: Option<i16>,
 }
 
@@ -202,7 +202,7 @@ impl SealedPages {
         }
     }
 
-    /// Opens the module at a place of a page; says where its content is.
+    /// Opens the module at a place of a page. Returns where its content is.
     fn module(
         &self,
         page: &SealedPage,
@@ -309,7 +309,7 @@ impl Survey {
         Ok((chunk, index))
     }
 
-    /// Adds a page; gives its place and its length in clear.
+    /// Adds a page. Returns its place and its length in clear.
     fn page(
         &mut self,
         (group, column): (i16, i16),

@@ -107,7 +107,7 @@ fn resumed(newest: &KekRow, before: &KekRow, wrapping: Wrapping) -> Option<Sides
     })
 }
 
-/// Wraps the next keys after row `last`; gives the last one's row, `None` after all.
+/// Wraps the next keys after row `last`. Returns the last one's row, `None` after all.
 fn wrap_some(connection: &mut Connection, path: &Path, sides: &Sides, last: i64) -> Result<Option<i64>, SealError> {
     let transaction = store::begin(connection, path)?;
     let at = wrap_in(&transaction, path, sides, last, BATCH)?;
@@ -153,7 +153,7 @@ fn wrap_in(
 /// Gives the earlier key-encryption key up.
 fn finish(connection: &mut Connection, path: &Path, sides: &Sides) -> Result<(), SealError> {
     let transaction = store::begin(connection, path)?;
-    // Keys that processes with the earlier key-encryption key have kept meanwhile.
+    // Keys that processes with the earlier key-encryption key have kept in the meantime.
     let sql = "SELECT min(number) FROM file_key AS old WHERE kek = ?1
         AND NOT EXISTS (SELECT 1 FROM file_key AS new WHERE new.id = old.id AND new.kek = ?2)";
     let first: Option<i64> = transaction

@@ -41,7 +41,7 @@ const TABLES: &str = "
 pub struct KeyStore {
     path: PathBuf,
     connection: Mutex<Connection>,
-    /// The key-encryption keys of this process, by their numbers: two if it was opened while keys were wrapped anew.
+    /// The key-encryption keys of this process, by their numbers: two if it was opened while keys were wrapped again.
     wrappings: Vec<(i64, Wrapping)>,
     known: RwLock<Known>,
 }

@@ -29,7 +29,7 @@ impl Wrapping {
         self.seal(key.id().bytes(), key.secret())
     }
 
-    /// The key of an id that was wrapped; `None` if this is not the key that wrapped it, or the bytes were changed.
+    /// The key of an id that was wrapped. `None` if this is not the key that wrapped it, or the bytes were changed.
     pub(super) fn unwrap(&self, id: KeyId, wrapped: &[u8]) -> Option<FileKey> {
         Some(FileKey::new(id, secret(&self.open(id.bytes(), wrapped)?)?))
     }

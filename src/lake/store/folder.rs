@@ -132,8 +132,8 @@ impl Folder {
         self.data().join(".orphans")
     }
 
-    /// Moves a catalog that is not to be trusted to another name, with its log; gives the name. `time` keeps the names
-    /// apart.
+    /// Moves a catalog that is not to be trusted to another name, with its log. Returns the name. `time` keeps the
+    /// names apart.
     pub(in crate::lake) fn keep_catalog(&self, time: &str) -> Result<Option<PathBuf>, LakeError> {
         let to = self.path.join(format!("{KEPT_CATALOG}{time}"));
         let mut kept = None;

@@ -115,7 +115,7 @@ impl LakeImage {
         check::inspect(&self.connection, &folder, &below)
     }
 
-    /// Whether the lake still names this file. One that is missing was replaced meanwhile if it does not.
+    /// Whether the lake still names this file. One that is missing was replaced in the meantime if it does not.
     pub fn is_still_named(&self, path: &Path) -> Result<bool, LakeError> {
         let reader = catalog::open_reader(&self.folder)?;
         let named = catalog::named(&reader, &self.folder.data())?;

@@ -354,7 +354,7 @@ impl Lake {
         self.0.data.usage()
     }
 
-    /// Takes up the erasures that a picture was made with.
+    /// Reads the erasures that a picture was made with.
     fn learn(&self, picture: &Picture) {
         let newest = self.picture().erasures.epoch;
         let oldest = self.older().oldest_epoch().map_or(newest, |oldest| oldest.min(newest));
@@ -410,7 +410,7 @@ impl Older {
         held.map(|picture| picture.erasures.epoch).min()
     }
 
-    /// Least snapshot held by somebody else than this cache.
+    /// The lowest snapshot held by somebody else than this cache.
     fn oldest(&mut self) -> Option<u64> {
         self.recent.clear();
         self.held.retain(|held| held.strong_count() > 0);

@@ -185,7 +185,7 @@ impl<'e, 'm> Editor<'e, 'm> {
         Some(self.base.beside(Rule::Displays, &Origin::Source(source)))
     }
 
-    /// Adds RxNorm to a list with an NDC, where it has none; gives its display.
+    /// Adds RxNorm to a list with an NDC, where it has none. Returns its display.
     fn map(&mut self, list: Value<'e>) -> Option<Shown<'e>> {
         let ndc = unmapped_ndc(list, self.codes)?;
         let Some(concept) = self.codes.rxnorm(&ndc) else {

@@ -23,7 +23,7 @@ use crate::normalize::survey::Settings;
 
 /// A larger value is not kept, which bounds memory.
 const MAX_LENGTH: usize = 2000;
-/// Most values of one copy that are kept.
+/// The maximum number of values of one copy that are kept.
 const MAX_VALUES: usize = 32;
 
 /// What an element holds.

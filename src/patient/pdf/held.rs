@@ -48,7 +48,7 @@ pub fn binary_id<'u>(url: &'u str, base: &str) -> Option<&'u str> {
     path.strip_prefix("Binary/").filter(|id| is_id(id))
 }
 
-/// All bytes; each piece is held against its checksum.
+/// All bytes; each piece is compared with its checksum.
 fn whole(content: &AttachmentContent) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(content.bytes() as usize);
     while (bytes.len() as u64) < content.bytes() {

@@ -8,7 +8,7 @@ use krilla::{Document as Writer, geom::Size};
 
 use super::kind::Kind;
 
-/// The most pixels of a picture. Decoded, one takes up to four bytes.
+/// The maximum number of pixels of a picture. Decoded, one takes up to four bytes.
 const MAX_PIXELS: u64 = 12_000_000;
 
 /// A picture that can be written, with its pixels in memory, or the reason why it cannot. The pixel budget is limited.

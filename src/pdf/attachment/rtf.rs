@@ -65,7 +65,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Vec<Block>> {
     Some(reader.blocks.into_vec())
 }
 
-/// What a group inherits and gives back at its end.
+/// What a group inherits and returns back at its end.
 #[derive(Debug, Clone, Default)]
 struct State {
     hidden: bool,
@@ -211,7 +211,7 @@ impl Reader<'_> {
         self.state.optional = false;
     }
 
-    /// Words that change how text is read; says whether it was one.
+    /// Words that change how text is read. Returns whether it was one.
     fn format(&mut self, word: &str, number: Option<i32>) -> bool {
         match word {
             "ansicpg" => self.page = number.and_then(|page| u16::try_from(page).ok()).unwrap_or(1252),

@@ -9,7 +9,7 @@ const RELATIVE: &[u8] = br#""url":"Binary/"#;
 /// The length of its id, behind which the text ends.
 const ID: usize = uuid::fmt::Hyphenated::LENGTH;
 
-/// A text with the addresses of attachments under a base, which ends with a slash; `None` where it has none.
+/// A text with the addresses of attachments under a base, which ends with a slash. `None` if it has none.
 pub fn with_base(text: &[u8], base: &str) -> Option<Bytes> {
     let mut found = memmem::find_iter(text, RELATIVE)
         .filter(|at| is_ours(&text[at + RELATIVE.len()..]))

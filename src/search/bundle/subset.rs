@@ -74,7 +74,7 @@ impl Subset {
         self.elements.is_empty() && matches!(self.summary, Summary::False | Summary::Count)
     }
 
-    /// The part of `resource`, of type `ty`; `None` where the text is no JSON object.
+    /// The part of `resource`, of type `ty`. `None` if the text is no JSON object.
     pub fn cut(&self, ty: TypeId, resource: &[u8]) -> Option<Vec<u8>> {
         let mut tape = Tape::new();
         let root = tape.parse(resource).ok().filter(Value::is_object)?;

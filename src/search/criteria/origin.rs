@@ -45,7 +45,7 @@ impl Origin {
         }
     }
 
-    /// The criterion, resolved again; `None` where this text resolves to no such criterion here.
+    /// The criterion, resolved again. `None` if this text resolves to no such criterion here.
     pub(in crate::search) fn resolve(&self, engine: &Engine) -> Result<Option<Criterion>, SearchError> {
         let Some(ty) = resource_type(&self.resource) else {
             return Ok(None);

@@ -224,7 +224,7 @@ impl Amounts {
     }
 }
 
-/// A child of a root struct, null where the struct is; `None` where either is no column.
+/// A child of a root struct, null where the struct is. `None` if either is no column.
 fn child(batch: &RecordBatch, column: &str, name: &str) -> Result<Option<ArrayRef>, Undecided> {
     let Some(parent) = batch.column_by_name(column) else {
         return Ok(None);

@@ -165,7 +165,7 @@ fn leaf_tests(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Opt
     }
 }
 
-/// The type that references to be matched point to; `None` where that is not all that decides.
+/// The type that references to be matched point to. `None` if that is not all that decides.
 fn pointed(selection: Selection, asked: Option<TypeId>) -> Option<Option<TypeId>> {
     match (selection, asked) {
         (Selection::All, asked) => Some(asked),

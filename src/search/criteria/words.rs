@@ -34,7 +34,7 @@ enum Token {
 }
 
 impl Words {
-    /// Reads a parameter's value, escapes and all; `None` where it is malformed or holds no word.
+    /// Reads a parameter's value, escapes and all. `None` if it is malformed or holds no word.
     pub(in crate::search) fn parse(text: &str) -> Option<Words> {
         let mut tokens = tokens(text)?.into_iter().peekable();
         let words = any(&mut tokens, 0)?;

@@ -41,7 +41,7 @@ impl Default for IncludeLimits {
     }
 }
 
-/// The most resources that refer to a page's matches by one parameter.
+/// The maximum number of resources that refer to a page's matches by one parameter.
 const MAX_REFERRING: usize = 1_000_000;
 
 /// The resources included so far, each once and none of the matches.

@@ -136,7 +136,7 @@ fn add_leaves(fields: &Fields, path: &mut String, leaves: &mut LeafSet) {
     }
 }
 
-/// Takes up the references of all rows of a batch.
+/// Reads the references of all rows of a batch.
 fn collect(rows: &RecordBatch, found: &mut Ids) -> Result<(), SearchError> {
     for (field, column) in rows.schema_ref().fields().iter().zip(rows.columns()) {
         match field.name() == CONTAINED {

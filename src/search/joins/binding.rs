@@ -106,7 +106,7 @@ impl<'q> Named<'q> {
         self.sets.iter().flat_map(|ids| ids.iter()).for_each(|id| take(&id));
     }
 
-    /// The patients of one alternative; `None` where it may match others' rows.
+    /// The patients of one alternative. `None` if it may match others' rows.
     fn add(mut self, matcher: &'q Matcher, patient: TypeId) -> Option<Named<'q>> {
         match matcher {
             Matcher::Id(id) => self.single.push(id),
@@ -119,7 +119,7 @@ impl<'q> Named<'q> {
     }
 }
 
-/// The patients under whom all rows that meet a criterion are filed; `None` where that cannot be told.
+/// The patients under whom all rows that meet a criterion are filed. `None` if that cannot be told.
 fn named(ty: TypeId, criterion: &Criterion) -> Option<Named<'_>> {
     let (compiled, matchers) = match &criterion.condition {
         Condition::Values {

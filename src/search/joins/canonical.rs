@@ -44,7 +44,7 @@ pub(in crate::search) struct Canonicals {
 }
 
 impl Canonicals {
-    /// Takes up what a resource bears.
+    /// Reads what a resource bears.
     pub(in crate::search) fn insert(&mut self, url: &str, version: Option<&str>) {
         let versions = match self.urls.get_mut(url) {
             Some(versions) => versions,
@@ -53,7 +53,7 @@ impl Canonicals {
         self.count += usize::from(versions.insert(version.map(Box::from)));
     }
 
-    /// Takes up what a canonical asks for.
+    /// Reads what a canonical asks for.
     pub(in crate::search) fn insert_asked(&mut self, canonical: &str) {
         let canonical = Canonical::parse(canonical);
         if canonical.fragment.is_none() && !canonical.url.is_empty() {

@@ -146,7 +146,7 @@ pub(in crate::search) fn criterion(compiled: &Arc<Compiled>, matcher: Matcher, l
     Criterion::of_values(compiled.clone(), test, label.to_owned())
 }
 
-/// How many resources are looked at to answer a criterion's conditions on others; `None` where it has none.
+/// How many resources are looked at to answer a criterion's conditions on others. `None` if it has none.
 pub(in crate::search) fn reach(table: &ScopedTable, criterion: &Criterion) -> Option<u64> {
     match &criterion.condition {
         Condition::All(parts) | Condition::Any(parts) => parts.iter().filter_map(|part| reach(table, part)).max(),

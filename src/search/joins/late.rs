@@ -23,8 +23,8 @@ use crate::plan::{Late, Link};
 
 impl Engine {
     /// The criterion at a place as a filter that the search's own plan tells the ids, with the plans that find them.
-    /// `None` where it is more than ids, or where the search depends on which they are: by people it is narrowed to
-    /// their rows, and one person's are read without a plan.
+    /// `None` if it is more than ids, or where the search depends on which they are: by people it is narrowed to their
+    /// rows, and one person's are read without a plan.
     pub(in crate::search) async fn late(
         &self,
         table: &ScopedTable,
@@ -92,7 +92,7 @@ pub(in crate::search) struct Reference {
 }
 
 impl Reference {
-    /// `None` where ids are not all that decides.
+    /// `None` if ids are not all that decides.
     pub(in crate::search) fn of(ty: TypeId, join: &Join, label: &str) -> Option<Reference> {
         let (compiled, to) = match join {
             Join::Chain { compiled, targets } => {

@@ -25,7 +25,7 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::scan::{IdSet, Person, ScopedTable};
 use crate::plan::{IdsExec, Lookup, LookupExec, On, Take};
 
-/// The most resources that a condition on other resources may be met by.
+/// The maximum number of resources that a condition on other resources may be met by.
 const MAX_JOINED: usize = 5_000_000;
 
 /// The search of another table that a condition leads to.

@@ -27,7 +27,7 @@ pub(in crate::search) struct Beyond {
     /// The match's keys and id.
     bound: Vec<ArrayRef>,
     pub(in crate::search) side: Side,
-    /// Where the match lies.
+    /// The place of the match.
     pub(in crate::search) matched: Locator,
 }
 

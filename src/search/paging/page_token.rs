@@ -55,7 +55,7 @@ impl Side {
     }
 }
 
-/// Where a page lies.
+/// The place of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::search) struct PagePosition {
     /// Which of the types searched the match is of, in their order.

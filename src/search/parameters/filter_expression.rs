@@ -22,7 +22,7 @@ use super::result::invalid;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhir::{TypeId, facts};
 
-/// The most tests of one filter.
+/// The maximum number of tests of one filter.
 const MAX_TESTS: usize = 200;
 
 /// The deepest nesting of parentheses and brackets: the grammar descends once for each.

@@ -37,7 +37,7 @@ pub(in crate::search) struct Comparison<'t> {
 /// Compiles the parameter that is compared, to read these columns.
 pub(in crate::search) type Compile<'a> = &'a dyn Fn(Reading) -> Result<Option<Arc<Compiled>>, SearchError>;
 
-/// The condition that a comparison puts on the values of a parameter; `None` where the parameter cannot be compiled for
+/// The condition that a comparison puts on the values of a parameter. `None` if the parameter cannot be compiled for
 /// the type.
 pub(in crate::search) fn condition_of(
     resolver: &Resolver<'_>,

@@ -9,8 +9,8 @@ const LABELLED: [&str; 3] = ["CodeableConcept", "Coding", "Identifier"];
 /// Types whose tokens are of no code system.
 const UNCODED: [&str; 4] = ["Identifier", "ContactPoint", "boolean", "id"];
 
-/// What is wrong with a modifier that parameters of the search type take, where no value that the parameter yields can
-/// be asked so.
+/// The faults of a modifier that parameters of the search type take, where no value that the parameter yields can be
+/// asked so.
 pub(in crate::search) fn misfit(compiled: &Compiled, modifier: &str) -> Option<&'static str> {
     let mut types = compiled.program.origins().map(|origin| origin.ty.name()).peekable();
     types.peek()?;

@@ -161,7 +161,7 @@ impl Programs {
             .is_some_and(|parameter| is_of_words(parameter))
     }
 
-    /// The parameter `code` of `ty`; `None` where the type has no such parameter or none that is supported.
+    /// The parameter `code` of `ty`. `None` if the type has no such parameter or none that is supported.
     pub(in crate::search) fn parameter(&self, ty: TypeId, code: &str) -> Option<&Arc<SearchParameter>> {
         self.parameters
             .get(ty, code)

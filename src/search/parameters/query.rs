@@ -179,8 +179,7 @@ impl Query {
         self.subset.summary == Summary::Count
     }
 
-    /// Takes up a parameter that shapes the result. `None` where it is not one; `Some(false)` where it is, but is left
-    /// out.
+    /// Reads a parameter that shapes the result. `None` if it is not one; `Some(false)` where it is, but is left out.
     fn result_parameter(&mut self, resolver: &Resolver<'_>, raw: &RawParameter) -> Result<Option<bool>, SearchError> {
         let (programs, value) = (resolver.programs, raw.value.as_str());
         if SHAPING.contains(&raw.name.as_str()) {
@@ -241,7 +240,7 @@ impl Query {
         Ok(Some(true))
     }
 
-    /// Takes up the keys of `_sort`; `false` where it names none.
+    /// Reads the keys of `_sort`. `false` if it names none.
     fn sort_keys(&mut self, programs: &Programs, value: &str) -> Result<bool, SearchError> {
         for key in value.split(',').filter(|key| !key.is_empty()) {
             let (descending, code) = match key.strip_prefix('-') {

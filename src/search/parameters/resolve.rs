@@ -34,7 +34,7 @@ const MAX_DEPTH: usize = 16;
 /// so there may be more of them.
 const MAX_ALTERNATIVES: usize = 1_000;
 
-/// The most words of `_text` and `_content`.
+/// The maximum number of words of `_text` and `_content`.
 const MAX_WORDS: usize = 100;
 
 /// What parsing a value needs to know besides its text.
@@ -80,7 +80,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The condition that a parameter puts on rows of `ty`; `None` where the type has none of this name.
+    /// The condition that a parameter puts on rows of `ty`. `None` if the type has none of this name.
     pub(in crate::search) fn criterion(
         &self,
         ty: TypeId,
@@ -220,8 +220,7 @@ impl<'a> Resolver<'a> {
         Ok(compiled.map(|compiled| Condition::Values { compiled, test }))
     }
 
-    /// `url=canonical|version` of a type whose resources have versions: both must be so. `None` where no version is
-    /// named.
+    /// `url=canonical|version` of a type whose resources have versions: both must be so. `None` if no version is named.
     fn versioned(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
         let version = self.programs.parameter(ty, "version");
         if version.is_none_or(|version| version.ty != SearchType::Token)

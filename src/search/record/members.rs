@@ -95,7 +95,7 @@ struct Parts {
 }
 
 impl Engine {
-    /// Finds a record and reads its beginning. `None` where the scope shows none of the Patients.
+    /// Finds a record and reads its beginning. `None` if the scope shows none of the Patients.
     pub async fn record(&self, request: &RecordRequest<'_>) -> Result<Option<RecordPage>, SearchError> {
         let erasures = self.lake().picture().erasures();
         match self.begin_record(request).await {

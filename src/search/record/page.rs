@@ -280,7 +280,7 @@ impl RecordPage {
         }
     }
 
-    /// What stands before an entry.
+    /// What precedes an entry.
     fn open_entry(&self, out: &mut Vec<u8>) {
         match self.given {
             0 => out.extend_from_slice(br#","entry":["#),

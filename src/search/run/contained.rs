@@ -59,7 +59,7 @@ pub(in crate::search) struct Inner {
     pub(in crate::search) key: Option<OwnedRow>,
     /// The type of the container.
     container: TypeId,
-    /// Where that lies.
+    /// The place of that.
     at: Locator,
     /// Which of the objects in `contained` it is.
     place: u32,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::plan::{Operator, Planner, SemiJoinPlanner};
 
-/// The most parts of a table that is walked through.
+/// The maximum number of parts of a table that is walked through.
 const MAX_PARTS: usize = 4096;
 
 /// Planners: one for whole scans, one whose scans come in as many parts as there can be.

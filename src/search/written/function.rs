@@ -37,7 +37,7 @@ impl Key {
 }
 
 impl Engine {
-    /// A function that yields a sort key, as text; `None` for other functions.
+    /// A function that yields a sort key, as text. `None` for other functions.
     pub fn write_function(&self, function: &ScalarUDF) -> Result<Option<Value>, WrittenError> {
         let Some(key) = key_function::key_of(function) else {
             return Ok(None);

@@ -27,7 +27,7 @@ pub struct Arrival<'a> {
 }
 
 impl Client {
-    /// The id of the Patient whom access is for; `None` where that cannot be told of one.
+    /// The id of the Patient whom access is for. `None` if that cannot be told of one.
     pub async fn whose(&self, arrival: &Arrival<'_>, grant: &Grant) -> Result<Option<String>, Error> {
         if let Some(id) = self.fhir_user(arrival, grant).await? {
             return Ok(Some(id));

@@ -17,7 +17,7 @@ pub(in crate::sync) struct Spools {
 }
 
 impl Spools {
-    /// Takes the folder over and empties it; `None` while another process has it.
+    /// Takes the folder over and empties it. `None` while another process has it.
     pub(in crate::sync) fn take(lake: &Path) -> io::Result<Option<Spools>> {
         let folder = lake.join("spool");
         private::folder(&folder)?;

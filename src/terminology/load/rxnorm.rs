@@ -31,7 +31,7 @@ const DOWN: [&str; 8] = [
 struct Atom {
     /// How well the display fits; less is better.
     rank: u8,
-    /// The term type, as a number in `types`; `u8::MAX` while only synonyms were read.
+    /// The term type, as a number in `types`. `u8::MAX` while only synonyms were read.
     term_type: u8,
 }
 

@@ -193,7 +193,7 @@ impl ValueSet {
         }
     }
 
-    /// Whether a system's code is in it; `None` where the given files do not tell.
+    /// Whether a system's code is in it. `None` if the given files do not tell.
     pub fn contains(&self, system: &str, code: &str) -> Option<bool> {
         let composed = self
             .composed

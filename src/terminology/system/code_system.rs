@@ -189,7 +189,7 @@ impl CodeSystem {
         place.map_or_else(Vec::new, |place| self.properties.of(place).collect())
     }
 
-    /// Whether `code` is `descendant` or an ancestor of it; `None` if the system does not tell.
+    /// Whether `code` is `descendant` or an ancestor of it. `None` if the system does not tell.
     pub fn subsumes(&self, code: &str, descendant: &str) -> Option<bool> {
         if self.same(code, descendant) {
             return Some(true);

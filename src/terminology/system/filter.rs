@@ -7,7 +7,7 @@ use super::super::codes::truth::all;
 use super::super::sets::raw;
 use super::code_system::CodeSystem;
 
-/// Greatest size of a compiled pattern in bytes.
+/// The maximum size of a compiled pattern in bytes.
 const SIZE_LIMIT: usize = 1 << 20;
 
 /// Which concepts of a system pass all filters: two bits for each concept.

@@ -97,7 +97,7 @@ impl Kind {
         }
     }
 
-    /// The kind of items of a type; `None` for complex ones.
+    /// The kind of items of a type. `None` for complex ones.
     pub(in crate::views) fn of_items(ty: ItemType) -> Option<Kind> {
         match ty {
             ItemType::System(system) => match system {

@@ -83,7 +83,7 @@ const BASES: [&str; 2] = [
     "https://sql-on-fhir.org/ig/StructureDefinition/",
 ];
 
-/// Looks at everything that does not bear on the rows; `None` if this is no ViewDefinition at all.
+/// Looks at everything that does not bear on the rows. `None` if this is no ViewDefinition at all.
 pub(in crate::views) fn check(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>) -> Option<Claims> {
     if !is_view_definition(findings, root, at) {
         return None;

@@ -96,7 +96,7 @@ const SELECT: [&str; 6] = ["column", "select", "forEach", "forEachOrNull", "repe
 const COLUMN: [&str; 7] = ["name", "path", "type", "collection", "description", "tag", "tags"];
 
 impl Definition {
-    /// Reads a definition; `None` if there is nothing in the text that could be one.
+    /// Reads a definition. `None` if there is nothing in the text that could be one.
     pub(in crate::views) fn parse(text: &[u8], findings: &mut Findings) -> Option<Definition> {
         let mut tape = Tape::new();
         let at = ElementPath::Root;

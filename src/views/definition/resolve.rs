@@ -25,7 +25,7 @@ use crate::fhirpath::{
 };
 use crate::terminology::Terminology;
 
-/// The most columns of a view.
+/// The maximum number of columns of a view.
 const MAX_COLUMNS: usize = 4096;
 
 /// Resolves a definition; a view if nothing keeps it from being run.

@@ -145,7 +145,7 @@ fn converted(column: &Column, collection: &Collection) -> Result<ArrayRef, RunEr
     })
 }
 
-/// An item's value as the column's kind; `None` for an element without a value.
+/// An item's value as the column's kind. `None` for an element without a value.
 fn value<'i, T>(
     column: &Column,
     items: &'i Items,

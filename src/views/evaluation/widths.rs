@@ -27,7 +27,7 @@ impl Relation {
         rows.len()
     }
 
-    /// Whether the text of all rows fits into so many bytes.
+    /// Whether the text of all rows fits into this many bytes.
     pub(in crate::views) fn fits(&self, bytes: usize) -> bool {
         let rows = self.rows();
         if self.longest_row().saturating_mul(rows) <= bytes {

@@ -253,7 +253,7 @@ struct Turn<'b> {
 }
 
 impl Turn<'_> {
-    /// Reads on in a document; says whether there is more of it.
+    /// Reads on in a document. Returns whether there is more of it.
     fn read<D: Document>(&mut self, place: &mut OpenDocument<D>) -> Result<bool, RunError> {
         while self.ready.is_empty() {
             if let Some(entry) = place.entries.pop_front() {

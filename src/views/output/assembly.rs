@@ -73,7 +73,7 @@ impl Assembly {
         self.left > 0
     }
 
-    /// What stands before all rows.
+    /// What precedes all rows.
     pub(in crate::views) fn head(&self) -> Result<Vec<u8>, RunError> {
         match &self.form {
             Form::Text(form) => form.head(self.view.columns()),

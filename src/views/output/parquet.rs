@@ -52,7 +52,7 @@ impl<W: Write + Send> ParquetWriter<W> {
         Ok(())
     }
 
-    /// Writes the footer and gives the sink back.
+    /// Writes the footer and returns the sink back.
     pub(in crate::views) fn finish(self) -> Result<W, RunError> {
         Ok(self.writer.into_inner()?)
     }

@@ -16,7 +16,7 @@ pub(in crate::views) enum TextFormat {
 }
 
 impl TextFormat {
-    /// The format as text; `None` for Parquet.
+    /// The format as text. `None` for Parquet.
     pub(in crate::views) fn of(format: Format) -> Option<TextFormat> {
         match format {
             Format::Csv { header } => Some(TextFormat::Csv { header }),
@@ -26,7 +26,7 @@ impl TextFormat {
         }
     }
 
-    /// What stands before the rows.
+    /// What precedes the rows.
     pub(in crate::views) fn head(self, columns: &[Column]) -> Result<Vec<u8>, RunError> {
         let mut out = Vec::new();
         match self {

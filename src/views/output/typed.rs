@@ -101,7 +101,7 @@ fn values(column: &Column, array: &ArrayRef) -> Result<ArrayRef, RunError> {
     })
 }
 
-/// The values as a SQL type; `None` if one of them cannot be.
+/// The values as a SQL type. `None` if one of them cannot be.
 fn build(ty: SqlType, array: &dyn Array, written: &Written<'_>) -> Option<ArrayRef> {
     macro_rules! built {
         ($builder:expr, $convert:expr) => {{

@@ -320,7 +320,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// The cell's expression; `None` where it depends on more than its context. A line of its own ends a comment in it.
+/// The cell's expression. `None` if it depends on more than its context. A line of its own ends a comment in it.
 fn text(cell: &Cell) -> Option<&str> {
     Some(cell.program.text()).filter(|text| is_plain(text))
 }
@@ -357,7 +357,7 @@ fn everywhere(view: &View, slot: usize, of_cell: &dyn Fn(&Cell) -> Option<String
     }
 }
 
-/// Adds the conditions of a select's cells, each on the select's context; `None` if one of them cannot be said.
+/// Adds the conditions of a select's cells, each on the select's context. `None` if one of them cannot be said.
 fn collect(
     select: &Select,
     slot: usize,

@@ -104,7 +104,7 @@ impl PublicKey {
         is_ours.then(|| Some(PublicKey::at(coordinate("x")?, coordinate("y")?)))?
     }
 
-    /// Header and payload of a JWS that this key has signed with ES256; `None` for anything else.
+    /// Header and payload of a JWS that this key has signed with ES256. `None` for anything else.
     pub fn verify(&self, jws: &str) -> Option<(Map<String, Value>, Vec<u8>)> {
         let (signed, signature) = jws.rsplit_once('.')?;
         let (header, payload) = signed.split_once('.')?;

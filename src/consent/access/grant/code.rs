@@ -76,7 +76,7 @@ impl Code {
         Ok(code.optional()?)
     }
 
-    /// Marks it used for a family of tokens; `false` where it was used before.
+    /// Marks it used for a family of tokens. `false` if it was used before.
     pub(super) fn spend(&self, connection: &Connection, now: i64, family: &str) -> Result<bool, Error> {
         let sql = "UPDATE authorization_code SET used_at = ?2, family = ?3 WHERE digest = ?1 AND used_at IS NULL";
         let mut statement = connection.prepare_cached(sql)?;

@@ -27,7 +27,7 @@ use crate::consent::with_sources::ConsentWithSources;
 pub struct Granted {
     /// The access token.
     pub access: Issued,
-    /// The refresh token with the seconds it lives; `None` where a link is for one time only.
+    /// The refresh token with the seconds it lives. `None` if a link is for one time only.
     pub refresh: Option<(String, i64)>,
     /// How things stand with the consent after it.
     pub full_consent: ConsentWithSources,

@@ -67,7 +67,7 @@ impl RefreshToken {
         Ok(token.optional()?)
     }
 
-    /// Marks it used; `false` where it was used before.
+    /// Marks it used. `false` if it was used before.
     pub(super) fn spend(&self, connection: &Connection, now: i64) -> Result<bool, Error> {
         let sql = "UPDATE refresh_token SET used_at = ?2 WHERE digest = ?1 AND used_at IS NULL";
         Ok(connection.prepare_cached(sql)?.execute(params![self.digest, now])? == 1)

@@ -15,7 +15,7 @@ use crate::consent::store::Store;
 /// How long a link may last that is made now, and what its file would be made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkTerms {
-    /// When the consent or the records of one of its sources end; `None` where that is open.
+    /// When the consent or the records of one of its sources end. `None` if that is open.
     pub until: Option<i64>,
     /// The authorizations whose records are stored.
     sources: Vec<String>,
@@ -54,8 +54,7 @@ pub enum LinkRefusal {
 }
 
 impl Store {
-    /// The terms of a link that would be made now; `None` where there is no such consent any more, or none of its
-    /// records.
+    /// The terms of a link that would be made now. `None` if there is no such consent any more, or none of its records.
     pub fn link_terms(&self, consent: &str) -> Result<Option<LinkTerms>, Error> {
         let now = self.clock().now();
         self.read(|connection| terms(connection, consent, now))

@@ -76,7 +76,7 @@ impl Store {
         if passcode::matches(passcode, &kept) {
             let sql = "UPDATE health_link SET attempts = attempts + 1 WHERE id = ?1";
             let given_back = self.write(|transaction| Ok(transaction.execute(sql, [&link.id])?))?;
-            // It may have been revoked meanwhile.
+            // It may have been revoked in the meantime.
             return Ok(if given_back > 0 { Guess::Right } else { Guess::Over });
         }
         self.write(|transaction| {

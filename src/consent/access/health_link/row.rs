@@ -130,7 +130,7 @@ impl Store {
         })
     }
 
-    /// The link at this address; `None` for one that was never there and for one that is over.
+    /// The link at this address. `None` for one that was never there and for one that is over.
     pub fn health_link_at(&self, address: &str) -> Result<Option<HealthLink>, Error> {
         let now = self.clock().now();
         self.read(|connection| HealthLink::at(connection, address, now))

@@ -34,7 +34,7 @@ fn mode_name<S: serde::Serializer>(mode: &Mode, serializer: S) -> Result<S::Ok, 
 pub struct NewKeys {
     /// The publishable key.
     pub publishable: String,
-    /// The secret key; `None` for a public client.
+    /// The secret key. `None` for a public client.
     pub secret: Option<String>,
     /// Which data they reach.
     pub mode: Mode,

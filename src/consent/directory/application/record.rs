@@ -13,7 +13,7 @@ use crate::consent::store::{Store, mode_of};
 use crate::lake::Mode;
 
 named! {
-    /// How often the records of MULTIPLE authorizations are fetched anew without anybody asking.
+    /// How often the records of MULTIPLE authorizations are fetched again without anybody asking.
     SyncFrequency {
         /// Never.
         Off = "off",
@@ -27,7 +27,7 @@ named! {
 }
 
 impl SyncFrequency {
-    /// Seconds from one sync to the next; `None` for never.
+    /// Seconds from one sync to the next. `None` for never.
     pub fn seconds(self) -> Option<i64> {
         match self {
             SyncFrequency::Off => None,
@@ -47,7 +47,7 @@ pub struct Application {
     pub name: String,
     /// Seconds since the Unix epoch.
     pub created_at: i64,
-    /// How often records are fetched anew.
+    /// How often records are fetched again.
     pub sync_frequency: SyncFrequency,
     /// The metadata of a dynamic registration, as JSON. `None` if an operator registered it.
     pub registration: Option<String>,
@@ -74,7 +74,7 @@ pub struct NewApplication<'a> {
     pub redirect_uris: &'a [String],
     /// Whose pages may hold the link component.
     pub origins: &'a [String],
-    /// How often records are fetched anew.
+    /// How often records are fetched again.
     pub sync_frequency: SyncFrequency,
     /// What it told at dynamic registration, JSON.
     pub registration: Option<&'a str>,
@@ -152,7 +152,7 @@ impl Store {
         })
     }
 
-    /// Says how often the application's MULTIPLE authorizations are fetched anew.
+    /// Says how often the application's MULTIPLE authorizations are fetched again.
     pub fn set_sync_frequency(&self, application: &str, frequency: SyncFrequency, actor: Actor) -> Result<(), Error> {
         let name = frequency.name();
         self.change(

@@ -170,7 +170,7 @@ const MAX_ROUNDS: usize = 1000;
 const DEPTH_OF_DATA: usize = 100;
 /// How many items may be gone through beyond that.
 const MAX_AGAIN: usize = 1 << 22;
-/// Greatest number of columns that items may lie in: deep recursion through many types makes ever smaller ones.
+/// The maximum number of columns that items may lie in: deep recursion through many types makes ever smaller ones.
 const MAX_COLUMNS: usize = 50_000;
 
 /// The projection over the input, over what that yields, and so on until nothing new comes.

@@ -32,7 +32,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
 
 /// Digits after the point of a decimal's boundary where none are asked for.
 const DECIMAL_PRECISION: i32 = 8;
-/// Most digits after the point.
+/// The maximum number of digits after the point.
 const MAX_DECIMALS: i32 = 28;
 
 fn shape(signature: &Signature<'_>) -> Shape {

@@ -14,9 +14,10 @@ use crate::fhirpath::evaluate::invocation::Invocation;
 use crate::fhirpath::values::builder::Computed;
 use crate::fhirpath::values::collection::Collection;
 
-/// Greatest size of a compiled pattern in bytes.
+/// The maximum size of a compiled pattern in bytes.
 const SIZE_LIMIT: usize = 1 << 20;
-/// Most bytes of a pattern. Parsed, one of them may take thousands: a class such as `\w` has hundreds of ranges.
+/// The maximum number of bytes of a pattern. Parsed, one of them may take thousands: a class such as `\w` has hundreds
+/// of ranges.
 const MAX_PATTERN: usize = 8 << 10;
 /// The work of compiling a pattern: a fixed part, a part for each byte, and a part for each range and letter after
 /// repetitions are expanded.

@@ -118,7 +118,7 @@ fn strings(_: &Signature<'_>) -> Shape {
     Shape::one(ItemType::System(System::String)).multiple()
 }
 
-/// Greatest length of a computed text in bytes.
+/// The maximum length of a computed text in bytes.
 const MAX_TEXT: usize = 1 << 20;
 
 pub(in crate::fhirpath::functions) fn within_limit(bytes: usize) -> Result<(), String> {

@@ -25,7 +25,7 @@ pub(in crate::http) struct Welcome {
 }
 
 impl Accept {
-    /// `None` where the client says nothing, or nothing that can be read: it takes anything then.
+    /// `None` if the client says nothing, or nothing that can be read: it takes anything then.
     pub(in crate::http) fn of(headers: &HeaderMap) -> Option<Accept> {
         let texts = headers.get_all(ACCEPT).iter().map(|value| value.to_str().ok());
         let texts: Vec<&str> = texts.collect::<Option<_>>()?;

@@ -33,7 +33,7 @@ use crate::views::Format;
 pub(in crate::http) struct RunRequest {
     /// The ViewDefinition as it was sent.
     pub(in crate::http) view: Bytes,
-    /// Resources to run over in place of the lake's; `None` for the lake's.
+    /// Resources to run over in place of the lake's. `None` for the lake's.
     pub(in crate::http) resources: Option<Vec<Bytes>>,
     /// Ids of the Patients to keep to, or the wildcard.
     pub(in crate::http) patients: Option<Vec<String>>,
@@ -160,7 +160,7 @@ struct Carried {
 }
 
 impl Carried {
-    /// Takes a body apart; gives the simple parameters among its own.
+    /// Takes a body apart. Returns the simple parameters among its own.
     fn read(&mut self, body: &Bytes, fhir_base: &str) -> Result<Simple, Error> {
         let mut tape = Tape::new();
         let mut simple = Simple::default();
@@ -200,7 +200,7 @@ impl Carried {
 }
 
 impl Simple {
-    /// Takes a parameter in; says whether there is one of this name.
+    /// Takes a parameter in. Returns whether there is one of this name.
     fn take(&mut self, name: &str, given: &Given<'_>, fhir_base: &str) -> Result<bool, Error> {
         match name {
             PATIENT => {

@@ -36,7 +36,7 @@ pub(in crate::lake::scan) struct OpenFile {
     /// Where it ends, in clear if it is sealed.
     length: u64,
     arrow: ArrowReaderMetadata,
-    /// What its pages are held against.
+    /// What its pages are compared with.
     guard: Guard,
     groups: Vec<Group>,
     /// Dotted paths of the Parquet leaves.

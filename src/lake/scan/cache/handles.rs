@@ -33,7 +33,7 @@ pub(in crate::lake::scan) struct Handles {
 struct Holding {
     file: Weak<File>,
     /// It is in clear, and the lake took such files when it was held first: it stays readable when the lake is sealed
-    /// meanwhile.
+    /// in the meantime.
     in_clear: bool,
 }
 

@@ -159,7 +159,7 @@ impl Memory {
         self.handles.hold(paths)
     }
 
-    /// Lets go of everything: rows were erased, and what was read of them is not kept.
+    /// Releases everything: rows were erased, and what was read of them is not kept.
     pub(in crate::lake::scan) fn forget(&self) {
         self.handles.forget();
         self.kept.clear();

@@ -55,7 +55,7 @@ impl Reader {
     }
 }
 
-/// Builds the directories of a file that is held open; gives how many there are new.
+/// Builds the directories of a file that is held open. Returns how many there are new.
 fn directories(memory: &Memory, data: &DataFile, go_on: &mut impl FnMut() -> bool) -> Result<usize, ScanError> {
     let file = memory.file(data)?;
     let mut built = 0;

@@ -126,7 +126,7 @@ impl RowGroup<'_> {
         })
     }
 
-    /// Whether all rows are kept, or none; `None` where rows have to be looked at.
+    /// Whether all rows are kept, or none. `None` if rows have to be looked at.
     fn by_statistics(&self, condition: &Prune) -> Option<bool> {
         match condition {
             Prune::Keep => Some(true),

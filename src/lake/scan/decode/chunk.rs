@@ -196,7 +196,7 @@ impl ChunkReader for ChunkFile {
 pub(in crate::lake::scan) struct Slots<A> {
     /// What each allows.
     pub(in crate::lake::scan) allowed: Vec<A>,
-    /// The row of each; `None` where each row has one.
+    /// The row of each. `None` if each row has one.
     rows: Option<Vec<u32>>,
 }
 
@@ -282,7 +282,7 @@ impl<A: Copy + Default> Slots<A> {
 }
 
 impl Slots<bool> {
-    /// Which of so many rows have a slot with `true`.
+    /// Which of this many rows have a slot with `true`.
     pub(in crate::lake::scan) fn of_rows(self, count: usize) -> Vec<bool> {
         let Some(rows) = self.rows else {
             return self.allowed;

@@ -15,7 +15,7 @@ use super::super::conditions::ranges::Ranges;
 use super::super::items::ItemMatch;
 use super::chunk::{Chunk, Slots};
 
-/// The rows of a row group that match; `None` if a leaf is not encoded in a way this knows.
+/// The rows of a row group that match. `None` if a leaf is not encoded in a way this knows.
 pub(in crate::lake::scan) fn matching(
     condition: &ItemMatch,
     file: &Arc<OpenFile>,

@@ -58,7 +58,7 @@ pub(in crate::lake::scan) fn read_resources(
     Ok(texts)
 }
 
-/// The same of any such column; `None` where they have more bytes than `max_bytes`, found out before much more is read.
+/// The same of any such column. `None` if they have more bytes than `max_bytes`, found out before much more is read.
 fn read_texts(
     file: &Arc<OpenFile>,
     group: usize,
@@ -125,7 +125,7 @@ fn read_plain(
     Ok(Plain::Values(values))
 }
 
-/// The values at some places of a page; `None` if it is not of plain values.
+/// The values at some places of a page. `None` if it is not of plain values.
 fn read_page(
     file: &Arc<OpenFile>,
     group: usize,

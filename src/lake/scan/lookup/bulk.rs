@@ -27,7 +27,7 @@ pub struct Sought {
     pub owner: Option<i64>,
 }
 
-/// A row that was looked for, with its place; `None` where the scope shows none of its id.
+/// A row that was looked for, with its place. `None` if the scope shows none of its id.
 pub type PlacedRow = Option<(Locator, Row)>;
 
 /// Rows that are looked for, and those found.
@@ -149,7 +149,7 @@ impl ScopedTable {
         Ok(true)
     }
 
-    /// Looks for some rows in a row group. `false` where there were too many bytes.
+    /// Looks for some rows in a row group. `false` if there were too many bytes.
     fn look(
         &self,
         data: &DataFile,

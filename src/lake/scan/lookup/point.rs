@@ -103,7 +103,7 @@ impl ScopedTable {
         Ok(self.resources_at_most(places, usize::MAX)?.unwrap_or_default())
     }
 
-    /// The same; `None` where the resources have more bytes than `max_bytes`.
+    /// The same. `None` if the resources have more bytes than `max_bytes`.
     pub fn resources_at_most(&self, places: &[Locator], max_bytes: usize) -> Result<Option<Vec<Row>>, ScanError> {
         let started = self.watch().map(|watch| (watch, Instant::now()));
         let rows = self.rows_at_most(places, max_bytes, places.len() <= KEPT_AT_ONCE)?;

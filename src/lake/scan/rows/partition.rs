@@ -139,7 +139,7 @@ impl Rows {
         Ok(Step::Begun)
     }
 
-    /// Lets go of the row group being read.
+    /// Releases the row group being read.
     pub(in crate::lake::scan) fn finish_group(&mut self) {
         if let Some(group) = self.current.take() {
             self.done.bytes(&group.file, &group.read);
@@ -204,7 +204,7 @@ impl Rows {
         }
     }
 
-    /// Chooses the rows of a part of a row group and begins to read them; `None` if none is left.
+    /// Chooses the rows of a part of a row group and begins to read them. `None` if none is left.
     fn start(&mut self, data: &DataFile, file: Arc<OpenFile>, part: Part) -> Result<Option<Filtering>, ScanError> {
         let Part {
             group,

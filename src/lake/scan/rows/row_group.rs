@@ -161,7 +161,7 @@ impl Filtering {
         })
     }
 
-    /// Asks about one more portion; gives whether all is decided.
+    /// Asks about one more portion. Returns whether all is decided.
     pub(in crate::lake::scan) fn step(
         &mut self,
         scan: &Scan,

@@ -211,7 +211,7 @@ impl Search<'_> {
     }
 }
 
-/// `Type/id` taken apart; `None` for a Patient or an unknown type.
+/// `Type/id` taken apart. `None` for a Patient or an unknown type.
 fn target(reference: &str) -> Option<Target> {
     let (ty, id) = reference.split_once('/')?;
     (ty != "Patient").then_some(())?;

@@ -30,7 +30,7 @@ impl Names {
     }
 }
 
-/// A text that a source wrote; `None` for the placeholder, which an earlier run put there.
+/// A text that a source wrote. `None` for the placeholder, which an earlier run put there.
 pub(in crate::normalize::claims) fn said(text: Option<Cow<'_, str>>, names: &mut Names) -> Option<Name> {
     text.filter(|text| text != PLACEHOLDER).map(|text| names.keep(&text))
 }

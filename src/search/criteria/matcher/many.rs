@@ -180,7 +180,7 @@ macro_rules! each {
 }
 
 impl Many {
-    /// `None` where they cannot be looked for all at once.
+    /// `None` if they cannot be looked for all at once.
     fn of(kind: Kind, matchers: &[Matcher]) -> Option<Many> {
         Some(match kind {
             Kind::Label => Many::Labels(Beginnings::of(each!(matchers, Label).collect())),

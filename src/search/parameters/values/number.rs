@@ -46,7 +46,7 @@ impl Stored<'_> {
 /// The range of numbers that a resource's value means. A missing bound is open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent<'a> {
-    /// The least of them.
+    /// The lowest of them.
     pub low: Option<Stored<'a>>,
     /// The greatest of them.
     pub high: Option<Stored<'a>>,

@@ -38,7 +38,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// These texts; `None` where they are too many for one automaton.
+    /// These texts. `None` if they are too many for one automaton.
     pub(crate) fn of(texts: &[String]) -> Option<Parts> {
         let texts = AhoCorasick::new(texts).ok()?;
         Some(Parts { texts })

@@ -16,7 +16,7 @@ pub(crate) struct TokenValue {
 }
 
 impl TokenValue {
-    /// Parses one alternative of a token parameter; `None` where it is empty.
+    /// Parses one alternative of a token parameter. `None` if it is empty.
     pub(crate) fn parse(text: &str) -> Option<TokenValue> {
         let parts = escape::split(text, '|');
         let token = match parts.as_slice() {

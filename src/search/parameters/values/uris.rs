@@ -108,7 +108,7 @@ pub(crate) struct ReferenceSet {
 }
 
 impl ReferenceSet {
-    /// Takes up a reference; gives it back where its text does not tell it.
+    /// Reads a reference. Returns it back where its text does not tell it.
     pub(crate) fn insert(&mut self, value: ReferenceValue) -> Option<ReferenceValue> {
         let ReferenceValue::Text(text) = value else {
             return Some(value);

@@ -13,7 +13,7 @@ use crate::http::console::pages::table::encoded;
 use crate::http::console::session::form::Fields;
 use crate::http::error::Error;
 
-/// The most bytes of a definition that a link may hold.
+/// The maximum number of bytes of a definition that a link may hold.
 const LONGEST: u64 = 256 << 10;
 
 /// What an empty editor shows.
