@@ -38,7 +38,7 @@ use crate::terminology::Terminology;
 /// The maximum bytes of matching resources on a page. A page that reaches it ends there with a `next` link.
 pub const MAX_PAGE_BYTES: usize = 16 << 20;
 
-/// What `Prefer: handling=` asks for.
+/// The value of `Prefer: handling=`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Handling {
     /// Unknown parameters are left out; the `self` link shows which were understood.
@@ -55,11 +55,11 @@ pub struct Request<'a> {
     pub scope: &'a Arc<Scope>,
     /// The resource type searched.
     pub ty: TypeId,
-    /// Only what is in the compartment of this Patient.
+    /// Only resources in the compartment of this Patient.
     pub compartment: Option<&'a str>,
     /// The parameters as they were sent.
     pub parameters: &'a [RawParameter],
-    /// What becomes of unknown ones.
+    /// How unknown parameters are handled.
     pub handling: Handling,
     /// The time, in microseconds since 1970.
     pub now: i64,
@@ -131,7 +131,7 @@ impl Engine {
         }
     }
 
-    /// Whether a search failed because what it was reading was erased.
+    /// Whether a search failed because its rows were erased during the read.
     pub(super) fn lost(&self, error: &SearchError, erasures: u64) -> bool {
         (!error.is_input() || matches!(error, SearchError::Expired)) && self.lake.erased_since(erasures)
     }
@@ -259,7 +259,7 @@ impl Engine {
         }
     }
 
-    /// Whose rows a query can match at all.
+    /// The people whose rows a query can match.
     pub(super) fn bound(&self, query: &Query, table: &ScopedTable) -> Bound {
         match self.sessions.pushes_down() {
             true => binding::of(query, table, &self.lake),

@@ -1,4 +1,4 @@
-//! What can be wrong with a search.
+//! Errors of searches.
 
 use datafusion::common::DataFusionError;
 
@@ -17,7 +17,7 @@ pub enum SearchError {
         parameter: String,
         /// The value at fault.
         value: String,
-        /// What was expected, with its article.
+        /// The expected value, with its article.
         expected: &'static str,
     },
     /// A modifier that R4 does not define for the parameter's type, or that is not supported (400).
@@ -93,7 +93,7 @@ pub enum SearchError {
     Many {
         /// The parameter as the client wrote it.
         parameter: String,
-        /// What there are too many of.
+        /// The things that are too many.
         what: &'static str,
         /// How many there may be.
         max: usize,
@@ -156,7 +156,7 @@ const RESULT: [&str; 11] = [
     "_type",
 ];
 
-/// What was probably meant by a parameter that the type does not have.
+/// A suggestion for a parameter that the type does not have.
 fn meant(parameter: &str, resource: &str) -> String {
     let name = parameter.split([':', '.']).next().unwrap_or_default();
     let parameters = SearchParameters::builtin();
@@ -169,7 +169,7 @@ impl From<DataFusionError> for SearchError {
         let DataFusionError::External(inner) = error else {
             return SearchError::Plan(error);
         };
-        // A plan ends with what its operators met: too many resources that a condition leads to.
+        // The error of a plan's operators: a condition leads to too many resources.
         match inner.downcast::<SearchError>() {
             Ok(met) if met.is_input() => *met,
             Ok(met) => SearchError::Plan(DataFusionError::External(met)),
@@ -181,7 +181,7 @@ impl From<DataFusionError> for SearchError {
 impl From<ScanError> for SearchError {
     fn from(error: ScanError) -> SearchError {
         match error {
-            // The row that a page link goes by is not there any more: only erasure takes a row out of a snapshot.
+            // The row of a page link is gone. Only erasure removes a row from a snapshot.
             ScanError::Locator { .. } => SearchError::Expired,
             error => SearchError::Scan(error),
         }

@@ -23,10 +23,10 @@ pub struct AttachmentContent {
     pieces: Pieces,
 }
 
-/// How the pieces of a file are known to be what was written.
+/// How the pieces of a file are verified.
 #[derive(Debug)]
 pub(super) enum Pieces {
-    /// They stand in clear and have checksums.
+    /// They are not encrypted and have checksums.
     Summed(Vec<u32>),
     /// They are encrypted.
     Sealed(SealedPieces),

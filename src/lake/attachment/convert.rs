@@ -9,7 +9,7 @@ use super::write::{AttachmentWriter, append_trailer};
 use crate::lake::error::LakeError;
 use crate::lake::seal::{FileKey, Keys};
 
-/// Digits of a name that tell whose the file is.
+/// The digits of a name that identify the owner.
 const WHOSE: usize = 16;
 
 /// A new path for the same attachment under this key, or in clear.

@@ -25,14 +25,14 @@ use crate::lake::store::private;
 /// How such a file begins and ends.
 pub(super) const MAGIC: &[u8; 8] = b"TABATT2\n";
 const ID: usize = 16;
-/// The first bytes: what it is, and which key opens it.
+/// The first bytes: the format, and the key's id.
 const HEAD: u64 = (MAGIC.len() + ID) as u64;
-/// The length of the trailer, and what the file is.
+/// The length of the trailer, and the format.
 const TAIL: u64 = 4 + MAGIC.len() as u64;
-/// What a piece has around its bytes.
+/// The bytes around a piece's content.
 const AROUND: u64 = seal::AROUND as u64;
 
-/// What opens the pieces of a file.
+/// Decrypts the pieces of a file.
 #[derive(Debug)]
 pub(super) struct SealedPieces {
     cipher: Cipher,
@@ -41,7 +41,8 @@ pub(super) struct SealedPieces {
 }
 
 impl SealedPieces {
-    /// The trailer of a file of this length that begins and ends as a sealed attachment, and what opens its pieces.
+    /// The trailer of a file of this length that begins and ends like a sealed attachment, and the cipher for its
+    /// pieces.
     pub(super) fn open(file: &File, length: u64, keys: &Keys) -> io::Result<(Trailer, SealedPieces)> {
         let mut head = [0; HEAD as usize];
         let rest = length.checked_sub(HEAD + TAIL + AROUND).ok_or_else(damaged)?;
@@ -67,7 +68,7 @@ impl SealedPieces {
         Ok((trailer, SealedPieces { cipher, bytes }))
     }
 
-    /// What opens the pieces of a file that has no trailer yet.
+    /// The cipher for the pieces of a file without a trailer.
     pub(super) fn unfinished(key: &FileKey, bytes: u64) -> io::Result<SealedPieces> {
         let cipher = Cipher::new(key)?;
         Ok(SealedPieces { cipher, bytes })
@@ -103,7 +104,7 @@ impl SealedPieces {
 pub(super) struct PieceWriter {
     out: BufWriter<File>,
     cipher: Cipher,
-    /// What is not sealed yet: only at the end is it known which piece is the last.
+    /// Bytes that are not sealed yet: the last piece is known only at the end.
     piece: Vec<u8>,
     number: u64,
     sealed: Vec<u8>,
@@ -205,12 +206,12 @@ fn sealed_length(bytes: u64) -> Option<u64> {
     bytes.div_ceil(BLOCK as u64).checked_mul(AROUND)?.checked_add(bytes)
 }
 
-/// What a piece is authenticated with, beside the key's id.
+/// The authenticated data of a piece, besides the key's id.
 fn of_piece(number: u64, is_last: bool) -> [u8; 10] {
     place(b'p', number, u8::from(is_last))
 }
 
-/// What the trailer is.
+/// The kind of trailer.
 fn of_trailer(pieces: u64) -> [u8; 10] {
     place(b't', pieces, 0)
 }
@@ -243,7 +244,7 @@ impl Cipher {
         Ok(Cipher { pieces, id: key.id() })
     }
 
-    /// What a piece is authenticated with: the key's id, and the place.
+    /// The authenticated data of a piece: the key's id, and the piece's place.
     fn named(&self, place: &[u8; 10]) -> [u8; ID + 10] {
         let mut all = [0; ID + 10];
         all[..ID].copy_from_slice(self.id.bytes());

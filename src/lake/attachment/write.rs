@@ -24,7 +24,7 @@ pub struct Sums {
     pub sha1: [u8; 20],
     /// The CRC-32 of each piece.
     pub(super) blocks: Vec<u32>,
-    /// What the file that they were written to is sealed with.
+    /// The cipher of the file, if it is sealed.
     pub(in crate::lake) key: Option<FileKey>,
 }
 
@@ -53,7 +53,7 @@ pub struct AttachmentWriter {
     sha256: Context,
     sha1: Context,
     blocks: Vec<u32>,
-    /// Of the piece that is not full yet.
+    /// For the piece that is not full yet.
     block: crc32fast::Hasher,
     filled: usize,
 }
@@ -144,7 +144,7 @@ impl AttachmentWriter {
         Ok(())
     }
 
-    /// Closes the file and says what is in it.
+    /// Closes the file. Returns its length and digests.
     pub fn finish(mut self) -> Result<Sums, LakeError> {
         if self.filled > 0 {
             self.end_block();
@@ -194,7 +194,7 @@ pub(in crate::lake) fn seal(
     Ok(written)
 }
 
-/// Writes the bytes of a sealed file anew, in clear.
+/// Rewrites the bytes of a sealed file without encryption.
 fn opened(from: &Path, to: &Path, key: &FileKey, bytes: u64) -> Result<Sums, LakeError> {
     let read = || LakeError::io("read", from);
     let file = File::open(from).map_err(read())?;

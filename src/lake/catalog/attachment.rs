@@ -47,7 +47,7 @@ pub(in crate::lake) struct StoredAttachment {
 }
 
 impl StoredAttachment {
-    /// The row of a file with such a trailer, whose number and snapshot the commit gives.
+    /// The row of a file with this trailer. The commit adds its number and snapshot.
     pub(in crate::lake) fn of(mode: Mode, name: String, file_bytes: u64, trailer: Trailer) -> StoredAttachment {
         StoredAttachment {
             id: 0,
@@ -165,7 +165,7 @@ fn stored(row: &Row<'_>) -> Result<StoredAttachment, LakeError> {
     })
 }
 
-/// What a snapshot does to attachments.
+/// The changes of attachments in a snapshot.
 #[derive(Debug, Default)]
 pub(in crate::lake) struct AttachmentCommit {
     /// Each takes the place of the one of the same row of `Binary`. Numbers and snapshots are given by the commit.

@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS tabularium_erasure (erasure_id INTEGER PRIMARY KEY, m
 pub(in crate::lake) struct StoredFile {
     pub(in crate::lake) id: u64,
     pub(in crate::lake) name: String,
-    /// Within which the owners of its rows lie.
+    /// The range of its rows' owners.
     pub(in crate::lake) owners: RangeInclusive<i64>,
     pub(in crate::lake) rows: u64,
     pub(in crate::lake) begin: u64,
@@ -49,7 +49,7 @@ pub(in crate::lake) struct StoredDeletes {
     pub(in crate::lake) end: Option<u64>,
 }
 
-/// What becomes of a data file.
+/// The change of a data file.
 #[derive(Debug)]
 pub(in crate::lake) struct Exchange<'a> {
     pub(in crate::lake) table: u64,
@@ -129,7 +129,7 @@ pub(super) fn intents(connection: &Connection) -> Result<BTreeMap<u64, Intent>, 
     Ok(each.collect())
 }
 
-/// What the erasures mean that are recorded and not finished.
+/// The rows of recorded and unfinished erasures.
 pub(in crate::lake) fn unfinished(connection: &Connection) -> Result<Vec<Intent>, LakeError> {
     let pending = erasures(connection)?.pending;
     Ok(pending.iter().filter_map(|erasure| erasure.intent()).collect())
@@ -171,8 +171,7 @@ pub(in crate::lake) fn record(connection: &mut Connection, intents: &[&Intent]) 
     Ok(ids)
 }
 
-/// The data files of a table, of all snapshots, of which `may_reach` says by number and owners that an erasure may
-/// reach them.
+/// The data files of a table in all snapshots that an erasure may reach. `may_reach` decides by number and owners.
 pub(in crate::lake) fn reached(
     connection: &Connection,
     table: u64,
@@ -220,15 +219,15 @@ pub(in crate::lake) fn oldest_snapshot(connection: &Connection) -> Result<u64, L
     Ok(connection.query_row("SELECT min(snapshot_id) FROM ducklake_snapshot", [], |row| row.get(0))?)
 }
 
-/// What an exchange tells of data files: of erasures by their numbers, or of the subjects of erasures that are over.
+/// The evidence about data files: for erasures by their numbers, or for the subjects of finished erasures.
 #[derive(Debug, Default)]
 pub(in crate::lake) struct Told {
     pub(in crate::lake) of_erasures: Vec<(u64, ErasedFile)>,
     pub(in crate::lake) of_subjects: Vec<(String, ErasedFile)>,
 }
 
-/// Puts the rewritten files in the places of the old ones, in all snapshots, takes out the attachments that `attached`
-/// means, and forgets the erasures that are finished by that. Gives the count of attachments by erasure.
+/// Exchanges rewritten files in all snapshots, removes the attachments that `attached` selects, and forgets the
+/// erasures that are finished by it. Returns the number of attachments for each erasure.
 pub(in crate::lake) fn exchange(
     connection: &mut Connection,
     finished: &[u64],
@@ -270,7 +269,7 @@ pub(super) fn exchange_files(transaction: &Connection, exchanges: &[&Exchange<'_
     let head = head(transaction)?;
     let mut next_file_id = head.next_file_id;
     for exchange in exchanges {
-        // Removed once this is committed, and by the next writer where that is interrupted: they hold what is erased.
+        // Files with erased rows. They are removed after this commit, or by the next writer if that is interrupted.
         for table in [
             ("ducklake_data_file", "data_file_id"),
             ("ducklake_delete_file", "delete_file_id"),

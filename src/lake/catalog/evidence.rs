@@ -20,7 +20,7 @@ pub(in crate::lake) struct FoundInTexts {
     pub(in crate::lake) found: Vec<u64>,
 }
 
-/// Keeps what was done for erasures, by their numbers, in the transaction that does it.
+/// Stores the evidence of erasures by their numbers, in the transaction that carries them out.
 pub(super) fn keep_entries(
     transaction: &Connection,
     snapshot: u64,
@@ -45,7 +45,7 @@ pub(super) fn keep_entries(
     Ok(())
 }
 
-/// Keeps what became of files for subjects, in the transaction that does it.
+/// Stores the evidence about files for subjects, in the transaction that changes the files.
 pub(super) fn keep_files(
     transaction: &Connection,
     snapshot: u64,
@@ -66,7 +66,7 @@ pub(super) fn keep_files(
     Ok(())
 }
 
-/// What was done for a subject, each with where the lake stood before.
+/// The evidence of a subject, each entry with the state of the lake before it.
 pub(in crate::lake) fn entries(connection: &Connection, subject: &str) -> Result<Vec<(LakeState, Entry)>, LakeError> {
     if !has_table(connection)? {
         return Ok(Vec::new());
@@ -87,7 +87,7 @@ pub(in crate::lake) fn entries(connection: &Connection, subject: &str) -> Result
     Ok(found)
 }
 
-/// A row of `tabularium_evidence`, as it stands there.
+/// A row of `tabularium_evidence`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::lake) struct KeptEvidence {
     subject: String,
@@ -95,7 +95,7 @@ pub(in crate::lake) struct KeptEvidence {
     entry: String,
 }
 
-/// All that was done and that nobody has taken yet.
+/// All evidence that nobody has taken yet.
 pub(in crate::lake) fn all_entries(connection: &Connection) -> Result<Vec<KeptEvidence>, LakeError> {
     if !has_table(connection)? {
         return Ok(Vec::new());
@@ -131,7 +131,7 @@ pub(in crate::lake) fn put_entries(connection: &mut Connection, kept: &[KeptEvid
     Ok(())
 }
 
-/// Forgets what was done for subjects.
+/// Removes the evidence of subjects.
 pub(in crate::lake) fn forget_entries(connection: &mut Connection, subjects: &[String]) -> Result<(), LakeError> {
     if !has_table(connection)? {
         return Ok(());

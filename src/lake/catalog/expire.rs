@@ -12,7 +12,7 @@ use super::stamp;
 use crate::lake::error::LakeError;
 use crate::lake::store::folder::Folder;
 
-/// What an expiry let go.
+/// The result of an expiry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expired {
     /// Snapshots that can no longer be read.

@@ -12,7 +12,7 @@ use crate::lake::error::LakeError;
 use crate::lake::owners::scope::Mode;
 use crate::lake::seal::FileKey;
 
-/// What a snapshot does.
+/// The changes of a snapshot.
 #[derive(Debug)]
 pub(in crate::lake) struct Commit<'a> {
     /// The snapshot it was prepared on; the commit is refused when the catalog has moved on.
@@ -24,7 +24,7 @@ pub(in crate::lake) struct Commit<'a> {
     pub(in crate::lake) attachments: AttachmentCommit,
 }
 
-/// What it does to one table.
+/// Its changes of one table.
 #[derive(Debug)]
 pub(in crate::lake) struct TableCommit<'a> {
     pub(in crate::lake) mode: Mode,

@@ -6,7 +6,7 @@ use super::attachment::has_attachments;
 use super::create::is_sealed;
 use crate::lake::error::LakeError;
 
-/// The metadata key that says that keys of a sealed lake may be left which open what was erased.
+/// The metadata key that notes that keys of erased files of a sealed lake may remain.
 const DESTROY_KEY: &str = "tabularium.keys_to_destroy";
 
 /// Keys of files that have expired since the last erasure.
@@ -90,7 +90,7 @@ pub(in crate::lake) fn unlist_expired_keys(connection: &Connection) -> Result<()
     end_list(connection)
 }
 
-/// Gives the list up.
+/// Removes the list.
 pub(super) fn end_list(transaction: &Connection) -> Result<(), LakeError> {
     Ok(transaction.execute_batch("DROP TABLE IF EXISTS tabularium_expired_key")?)
 }

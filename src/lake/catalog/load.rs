@@ -145,7 +145,7 @@ fn assemble(
     }))
 }
 
-/// `base` plus what the snapshots after `from` did.
+/// `base` with the changes of the snapshots after `from`.
 fn advance(
     reading: &Connection,
     folder: &Folder,
@@ -222,7 +222,7 @@ fn altered_tables(reading: &Connection, from: Head, head: Head) -> Result<Vec<u6
     Ok(ids.collect::<Result<_, _>>()?)
 }
 
-/// A row of `ducklake_table` that this program knows what to do with.
+/// A row of `ducklake_table` that this program can use.
 struct TableRow {
     id: u64,
     mode: Mode,

@@ -134,7 +134,7 @@ const OF_ATTACHMENTS: [(&str, &str); 3] = [
     ),
 ];
 
-/// Where the rows about files contradict each other, a clause each.
+/// Contradictions between the rows about files, one clause each.
 pub(in crate::lake) fn contradictions(connection: &Connection) -> Result<Vec<String>, LakeError> {
     let head = head(connection)?;
     let mut found = Vec::new();
@@ -153,7 +153,7 @@ pub(in crate::lake) fn contradictions(connection: &Connection) -> Result<Vec<Str
     Ok(found)
 }
 
-/// What SQLite finds wrong with its file, a clause each. `quick` leaves out whether indexes agree with their tables.
+/// The faults that SQLite finds in its file, one clause each. `quick` does not compare indexes with their tables.
 pub(in crate::lake) fn broken_pages(connection: &Connection, quick: bool) -> Result<Vec<String>, LakeError> {
     let mut statement = connection.prepare(if quick {
         "PRAGMA quick_check(5)"

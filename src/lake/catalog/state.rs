@@ -173,7 +173,7 @@ const ATTACHMENTS: Covered = (
     "",
 );
 
-/// Where the catalog stands now.
+/// The catalog's present state.
 pub(in crate::lake) fn state(connection: &Connection) -> Result<CatalogState, LakeError> {
     Ok(CatalogState {
         newest: head(connection)?.snapshot,

@@ -13,7 +13,7 @@ use crate::columns::layout::{Layout, field_id};
 use crate::lake::commit::written::WrittenFile;
 use crate::lake::error::LakeError;
 
-/// How long SQLite waits before it tries again where somebody writes.
+/// The time that SQLite waits for another writer before it tries again.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The bounds of an integer or time column.
@@ -231,7 +231,7 @@ pub(super) fn recompute(transaction: &Connection, table: Option<u64>) -> Result<
     Ok(())
 }
 
-/// What the live files of a table hold together.
+/// The combined statistics of a table's live files.
 struct Totals {
     id: u64,
     rows: u64,

@@ -37,7 +37,7 @@ use crate::lake::seal::{self, KekSource, Kind};
 use crate::lake::store::folder::Folder;
 use crate::lake::store::survey::survey;
 
-/// What an adoption did.
+/// The result of an adoption.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Adopted {
     /// Data files in the new catalog.
@@ -73,7 +73,7 @@ struct Table {
     choice: Choice,
 }
 
-/// What the old catalog can still tell.
+/// The readable parts of the old catalog.
 #[derive(Default)]
 struct Old {
     key: Option<OwnerKey>,
@@ -87,7 +87,7 @@ struct Old {
     evidence: Vec<KeptEvidence>,
 }
 
-/// A snapshot above this is no number that a catalog has come to by counting.
+/// No catalog counts up to a snapshot number above this.
 const MAX_SNAPSHOT: u64 = 1 << 53;
 
 /// Makes a new catalog from the data files of a folder. [`LakeError::Busy`] while another process writes.
@@ -181,7 +181,7 @@ fn kind(folder: &Folder) -> Result<Kind, LakeError> {
     }
 }
 
-/// What goes into the new catalog beside tables.
+/// The contents of the new catalog besides tables.
 struct New {
     attachments: AttachmentCommit,
     now: i64,

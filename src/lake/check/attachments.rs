@@ -1,4 +1,4 @@
-//! Attachments: each against what the catalog records of it, and which of them a new catalog takes.
+//! Attachments: compares each with the catalog's record of it, and selects those for a new catalog.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ pub(super) fn found_attachments(
     found
 }
 
-/// Of each row of `Binary` that is left the newest attachment that is no newer than the row. `updated` gives a row's
+/// For each remaining row of `Binary` the newest attachment that is no newer than the row. `updated` returns a row's
 /// date, by mode, application and id.
 pub(super) fn taken_attachments(
     found: &[FoundAttachment],
@@ -102,7 +102,7 @@ pub(super) fn taken_attachments(
         let Some(date) = updated(key.0, key.1, key.2) else {
             continue;
         };
-        // What is newer is of a transaction that never committed.
+        // A newer one belongs to a transaction that never committed.
         if one.trailer.time > date {
             continue;
         }

@@ -110,7 +110,7 @@ pub(in crate::lake) fn unattached(connection: &Connection, folder: &Folder) -> R
 
 /// A row that names an attachment.
 struct Attached {
-    /// Where it stands in its file.
+    /// Its offset in the file.
     position: u64,
     application: String,
     id: String,

@@ -27,11 +27,11 @@ pub(super) struct Candidate {
     pub(super) written: WrittenFile,
     pub(super) schema: SchemaRef,
     pub(super) rows: Vec<RowMark>,
-    /// A row by which an owner key can be tried: application, patient, owner.
+    /// A row to test an owner key with: application, patient, owner.
     pub(super) owned: Option<(String, String, i64)>,
 }
 
-/// What decides about a row.
+/// The values of a row that decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RowMark {
     /// A hash of the resource's identity within the table: application and id.

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::candidate::Candidate;
 
-/// What becomes of the files.
+/// The decision about the files.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
     /// Those with a row that stays: where in the list, and which of their rows are deleted.

@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use crate::columns::layout::{ColumnRow, Layout, LayoutError, field_id};
 use crate::fhir::TypeId;
 
-/// What files say of a table's columns.
+/// The columns of a table according to its files.
 #[derive(Debug)]
 pub(super) struct Columns {
     /// Assigns new column numbers, and knows which columns a table of this type can have.

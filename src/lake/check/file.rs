@@ -1,4 +1,4 @@
-//! One file against what the catalog records of it.
+//! Compares one file with the catalog's record of it.
 
 use std::fs::File;
 use std::ops::RangeInclusive;
@@ -61,7 +61,7 @@ fn contents(stored: &StoredData, metadata: &ParquetMetaData, key: Option<&FileKe
     let mut recorded: Vec<i32> = stored.columns.iter().map(|(id, _)| *id).collect();
     ids.sort_unstable();
     recorded.sort_unstable();
-    // Of a sealed file the catalog records three columns only.
+    // For a sealed file the catalog records only three columns.
     let are_recorded = match key {
         Some(_) => recorded.iter().all(|id| ids.binary_search(id).is_ok()),
         None => ids == recorded,

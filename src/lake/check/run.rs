@@ -96,7 +96,7 @@ fn look(connection: &Connection, folder: &Folder, depth: Depth, report: &mut Rep
             report.being_written = true;
             None
         }
-        // On a folder that cannot be written to nobody writes.
+        // Nobody can write in a read-only folder.
         Err(_) => None,
     };
     if !report.being_written {
@@ -113,7 +113,7 @@ fn look(connection: &Connection, folder: &Folder, depth: Depth, report: &mut Rep
     Ok(())
 }
 
-/// Holds some of the files that the catalog names against what it records of them.
+/// Compares some of the catalog's files with their records.
 pub(in crate::lake) fn inspect(
     connection: &Connection,
     folder: &Folder,
@@ -126,7 +126,7 @@ pub(in crate::lake) fn inspect(
         .collect())
 }
 
-/// A file with what the catalog records of it.
+/// A file with its record in the catalog.
 enum Stored {
     Data(StoredData),
     Deletes(StoredDeletes),

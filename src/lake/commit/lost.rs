@@ -67,7 +67,7 @@ impl CopyKeys {
         Ok(CopyKeys { keys, known })
     }
 
-    /// What they do not open of the files that a copied catalog names.
+    /// The files of a copied catalog that these keys do not open.
     pub fn lost(&self, catalog: &Path) -> Result<Lost, LakeError> {
         let connection = open(catalog)?;
         let lost = lost_files(&connection, &self.known)?;
@@ -116,7 +116,7 @@ impl CopyKeys {
     }
 }
 
-/// Deletes the rows of `Binary` whose attachments were given up, in a new snapshot of the lake in `dir`.
+/// Deletes `Binary` rows whose attachments were removed, in a new snapshot of the lake in `dir`.
 pub fn drop_unattached(dir: &Path, source: &KekSource) -> Result<u64, LakeError> {
     let options = LakeOptions {
         kek: source.clone(),

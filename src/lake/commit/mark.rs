@@ -98,7 +98,7 @@ impl Mark {
         let state = catalog::state(connection)?;
         let recorded = catalog::unfinished(connection)?;
         let mut unfinished_erasures: Vec<Unfinished> = recorded.into_iter().map(Unfinished::of).collect();
-        // What was recorded before may be over, but a file that it gave up is still there.
+        // Its erasures may be finished, but a file that they released still exists.
         if catalog::has_scheduled(connection)? {
             let before = before.into_iter().flat_map(|before| &before.unfinished_erasures);
             for one in before {
@@ -156,7 +156,7 @@ impl Mark {
         if is_durable { sync_folder(folder.path()) } else { Ok(()) }
     }
 
-    /// Whether the catalog stands where this mark says.
+    /// Whether the catalog is in the state of this mark.
     fn is_at(&self, state: &CatalogState) -> bool {
         (self.newest_snapshot, self.erasures, self.oldest_snapshot) == (state.newest, state.erasures, state.oldest)
     }

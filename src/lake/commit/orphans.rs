@@ -42,7 +42,7 @@ pub(in crate::lake) fn move_aside(folder: &Folder, orphans: &[PathBuf], now: i64
     }
 }
 
-/// Removes what was moved aside more than a day ago.
+/// Removes files that were moved aside more than a day ago.
 pub(in crate::lake) fn remove_old(folder: &Folder, now: i64) {
     let Ok(entries) = std::fs::read_dir(folder.orphans()) else {
         return;
@@ -118,7 +118,7 @@ fn may_hold(path: &Path, scopes: &[&Scope], keys: &Keys) -> bool {
     if is_attachment(path) {
         return match read_trailer(path, keys) {
             Ok(trailer) => scopes.iter().any(|scope| trailer.is_of(scope)),
-            // One that was not written to its end says not whose it is.
+            // An incomplete file does not tell its owner.
             Err(_) => path.exists(),
         };
     }

@@ -14,7 +14,7 @@ use super::mark::Mark;
 /// After this time everything is checked again, to find changes that a disk or a person made without a writer.
 const CHECK_AFTER: Duration = Duration::from_secs(600);
 
-/// What a writer leaves, for the next one of the same process.
+/// The state that a writer leaves for the next one of the same process.
 #[derive(Debug)]
 pub(in crate::lake) struct Trace {
     /// The catalog, its log and its mark, and the folders of the data files: one changes with each name in it.
@@ -32,12 +32,12 @@ pub(in crate::lake) struct FileTrace {
     device: u64,
     inode: u64,
     bytes: u64,
-    /// Seconds and nanoseconds. Nobody can set this time.
+    /// Seconds and nanoseconds. No program can set this time.
     changed: (i64, i64),
 }
 
 impl Trace {
-    /// What stands in the folder now.
+    /// The present state of the folder.
     pub(in crate::lake) fn of(folder: &Folder, digest: u64, mark: Mark, checked: Instant) -> Trace {
         Trace {
             files: files(folder),
@@ -65,7 +65,7 @@ impl FileTrace {
         })
     }
 
-    /// Whether it is the same file, be it changed.
+    /// Whether it is the same file, changed or not.
     pub(in crate::lake) fn is_same_file(&self, other: &FileTrace) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }

@@ -45,23 +45,23 @@ pub struct Transaction<'w> {
 /// An attachment that is to become part of the lake, with the row of `Binary` that is added in the same transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct NewAttachment<'a> {
-    /// The application whose row it is.
+    /// The application of the row.
     pub application: &'a str,
-    /// Under whom the row lies.
+    /// The owner of the row.
     pub owner: i64,
-    /// The authorization by which it came.
+    /// The authorization whose sync brought it.
     pub authorization: &'a str,
     /// The row's id.
     pub binary: &'a str,
-    /// Where its bytes are: the file is moved.
+    /// The path of its bytes. The file is moved.
     pub bytes: &'a Path,
-    /// What they come to.
+    /// Their length and digests.
     pub sums: &'a Sums,
     /// The value by which the next sync recognizes it.
     pub origin: &'a str,
 }
 
-/// What a transaction has done to one table.
+/// The changes of one table in a transaction.
 #[derive(Debug)]
 struct TableChange {
     base: Option<Arc<TablePicture>>,
@@ -77,8 +77,7 @@ impl<'w> Transaction<'w> {
     pub(in crate::lake) fn new(writer: &'w mut LakeWriter) -> Transaction<'w> {
         let left_orphans = std::mem::replace(&mut writer.leaves_orphans, true);
         let base = writer.lake().picture();
-        // Whole milliseconds, as FHIR's instants have them, and a later one each time, though the clock may stand or go
-        // back.
+        // Whole milliseconds, as in FHIR's instants. Each is later than the one before, even if the clock is not.
         let millis = |micros: i64| micros.div_euclid(1_000);
         let time = millis(writer.lake().clock().now()).max(millis(base.time) + 1) * 1_000;
         Transaction {
@@ -105,7 +104,7 @@ impl<'w> Transaction<'w> {
         self.time
     }
 
-    /// What seals the files that are written for it.
+    /// The keys to seal its files.
     pub fn keys(&self) -> &Keys {
         self.writer.lake().folder().keys()
     }
@@ -115,8 +114,7 @@ impl<'w> Transaction<'w> {
         &self.change(mode, ty).layout
     }
 
-    /// Gives the columns of `schema` their field ids; columns the table does not have yet become part of it with the
-    /// commit.
+    /// Adds field ids to the columns of `schema`. The commit adds new columns to the table.
     pub fn adopt(&mut self, mode: Mode, ty: TypeId, schema: &Schema) -> Result<SchemaRef, LayoutError> {
         let change = self.change(mode, ty);
         let adopted = change.layout.adopt(schema)?;
@@ -226,8 +224,8 @@ impl<'w> Transaction<'w> {
             commits.push(self.prepare(*mode, *ty, change)?);
         }
         sync_files(&self.handed_out)?;
-        // Before the catalog names a file its key is durable: a key without a file harms nobody, a file without one is
-        // lost.
+        // A file's key is made durable before the catalog names the file: an unused key is harmless, a file without its
+        // key is lost.
         let files = commits
             .iter()
             .flat_map(|table| table.files.iter().filter_map(|file| file.written.key.as_ref()));
@@ -278,7 +276,7 @@ impl<'w> Transaction<'w> {
         })
     }
 
-    /// Writes a table's delete files and says what the catalog has to record.
+    /// Writes a table's delete files. Returns their records for the catalog.
     fn prepare<'c>(&mut self, mode: Mode, ty: TypeId, change: &'c TableChange) -> Result<TableCommit<'c>, LakeError> {
         let base = change.base.as_deref();
         let mut commit = TableCommit {
@@ -382,7 +380,7 @@ impl<'w> Transaction<'w> {
 
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
-        // What cannot be removed now is the next writer's to remove.
+        // The next writer removes files that cannot be removed now.
         let failed = self.handed_out.iter().filter(|path| remove(path).is_err()).count();
         self.writer.leaves_orphans = self.left_orphans || self.is_unsure || failed > 0;
     }

@@ -39,9 +39,9 @@ pub struct LakeWriter {
     mark: Option<Mark>,
     /// When catalog and files were last compared with each other.
     checked: Instant,
-    /// Whether files may lie about that no snapshot has.
+    /// Whether there may be files that no snapshot names.
     pub(in crate::lake) leaves_orphans: bool,
-    /// When erasures were recorded whose files are all there still.
+    /// When erasures were recorded whose files all still exist.
     pub(in crate::lake) recorded: Option<Instant>,
     /// How long after that other processes are sure to know.
     pub(in crate::lake) notice: Duration,
@@ -49,7 +49,7 @@ pub struct LakeWriter {
     pub(in crate::lake) erased_ids: ErasedIds,
     /// Erasures that an earlier writer had begun.
     pub(in crate::lake) resumed: Vec<(Intent, Erased)>,
-    /// Whether it erases what the ledger of erasures has told it.
+    /// Whether it repeats erasures of the ledger.
     pub(in crate::lake) erases_again: bool,
     /// Dropped last: the connection closes under the lock.
     _lock: WriteLock,
@@ -129,7 +129,7 @@ impl LakeWriter {
         if !is_known && let Err(error) = writer.sweep_keys() {
             tracing::warn!(%error, "keys of an interrupted writer could not be destroyed; the next writer tries again");
         }
-        // Before anything is committed: erasures that are over by now are not to reach what comes.
+        // Before any commit: finished erasures must not apply to new rows.
         writer.note_erasures();
         Ok(writer)
     }

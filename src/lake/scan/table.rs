@@ -29,10 +29,10 @@ use crate::lake::owners::scope::Scope;
 use crate::lake::picture::{DataFile, Picture, TablePicture};
 use crate::lake::seal::Keys;
 
-/// Reads a lake's files and remembers what is worth remembering. One per lake and process.
+/// Reads a lake's files and caches what is useful. One per lake and process.
 pub struct Reader {
     pub(super) memory: Memory,
-    /// What is to be hidden.
+    /// The rows to hide.
     erasures: RwLock<Arc<Known>>,
 }
 
@@ -79,7 +79,7 @@ impl Reader {
         self.memory.release(pictures);
     }
 
-    /// What is kept in memory.
+    /// The sizes of the caches.
     pub(in crate::lake) fn usage(&self) -> MemoryUse {
         self.memory.usage()
     }
@@ -148,7 +148,7 @@ impl ScopedTable {
         }
     }
 
-    /// Who notes what is read.
+    /// Who records the reads.
     pub(super) fn watch(&self) -> Option<Arc<Watch>> {
         self.watch.upgrade()
     }
@@ -182,12 +182,12 @@ impl ScopedTable {
         self.held.is_some()
     }
 
-    /// How many resources of the type are stored, whoever may see them.
+    /// How many resources of the type are stored, in any scope.
     pub fn stored(&self) -> u64 {
         self.table.as_ref().map_or(0, |table| table.rows)
     }
 
-    /// Whether anything of the type is stored, whoever may see it.
+    /// Whether any resource of the type is stored, in any scope.
     pub fn has_files(&self) -> bool {
         !self.files().is_empty()
     }

@@ -69,7 +69,7 @@ impl ScratchFile {
         Ok(())
     }
 
-    /// Writes at the place, which lies within the file or at its end.
+    /// Writes at a position within the file or at its end.
     fn put(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.load(self.place / PIECE as u64)?;
         let within = (self.place % PIECE as u64) as usize;
@@ -96,7 +96,7 @@ impl Write for ScratchFile {
         if bytes.is_empty() {
             return Ok(0);
         }
-        // Behind the end a file has zeros.
+        // After its end a file has zeros.
         let place = self.place;
         while self.length < place {
             self.place = self.length;

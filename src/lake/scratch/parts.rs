@@ -1,4 +1,4 @@
-//! Runs of bytes in a temporary file without a name, each of which is read alone, whole or in part.
+//! Runs of bytes in an unnamed temporary file. Each is read by itself, whole or in part.
 
 use std::fs::File;
 use std::io;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::lake::store::private;
 
-/// Bytes of a piece, in clear. Who asks for a few bytes waits for one piece.
+/// The plain bytes of a piece. A read of a few bytes decrypts one piece.
 pub(super) const PIECE: usize = 16 << 10;
 
 /// A file that goes with the process, however that ends, and that only its user may open.

@@ -15,7 +15,7 @@ use crate::lake::store::private;
 /// The header of such a file: a random number, so that no piece fits into another file.
 const HEAD: usize = 8;
 
-/// What files of text are sealed with. It is in memory only, and goes with its last clone.
+/// The key of text files. It exists only in memory, until its last clone is dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct ScratchKey(Arc<PieceCipher>);
 
@@ -185,7 +185,7 @@ impl Write for TextWriter {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        // What does not fill a piece waits for the end.
+        // Bytes that do not fill a piece wait for the end.
         self.file.flush()
     }
 }

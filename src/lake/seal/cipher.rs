@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use super::KEY_BYTES;
 
 const TAG: usize = 16;
-/// What a sealed piece has around its bytes: `nonce, 12 bytes | encrypted bytes | tag, 16 bytes`.
+/// The bytes around a sealed piece: `nonce, 12 bytes | encrypted bytes | tag, 16 bytes`.
 pub(in crate::lake) const AROUND: usize = NONCE_LEN + TAG;
 
 /// A key, ready to seal and open pieces. A piece opens only at the place that it was sealed for.

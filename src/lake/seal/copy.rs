@@ -12,7 +12,7 @@ use super::scrub;
 use super::store::{self, FILE, KeyStore, NEW_FILE};
 use crate::lake::store::private;
 
-/// How long SQLite waits before it tries again where somebody writes.
+/// The time that SQLite waits for another writer before it tries again.
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl KeyStore {

@@ -1,4 +1,4 @@
-//! What goes wrong with the keys of a sealed lake. No message shows a key.
+//! Errors of a sealed lake's keys. No message contains a key.
 
 use std::path::{Path, PathBuf};
 
@@ -7,15 +7,15 @@ use super::key::KeyId;
 /// Why a key could not be made, kept, found or destroyed.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
-    /// Nobody gave the key-encryption key.
+    /// The key-encryption key was not given.
     #[error("give its key-encryption key with --key-file, --key-command or TABULARIUM_LAKE_KEY")]
     NoKek,
     /// The key-encryption key could not be had.
     #[error("the key-encryption key {origin} {what}")]
     Kek {
-        /// Where it was to come from.
+        /// Its intended source.
         origin: String,
-        /// What is wrong with it.
+        /// Its fault.
         what: String,
     },
     /// Another key-encryption key wrapped the keys.
@@ -33,12 +33,12 @@ pub enum SealError {
     /// There is one already.
     #[error("{} is there already", .0.display())]
     Exists(PathBuf),
-    /// The keys database is cut off, or is none.
+    /// The keys database is cut off, or no keys database.
     #[error("the keys database {} is damaged: {what}; put it back from where you keep its copy", .path.display())]
     Damaged {
         /// The database.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Its fault.
         what: String,
     },
     /// The keys database was written by a newer program.
@@ -48,7 +48,7 @@ pub enum SealError {
         path: PathBuf,
         /// What it says.
         found: i64,
-        /// What this program reads.
+        /// The version that this program reads.
         known: i64,
     },
     /// No key has this id.
@@ -72,7 +72,7 @@ pub enum SealError {
         action: &'static str,
         /// On which file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// SQLite refused.

@@ -1,4 +1,4 @@
-//! The key of one file, and the id by which everything but the keys database speaks of it.
+//! The key of one file, and its id, which everything outside of the keys database uses.
 
 use std::fmt;
 use std::str::FromStr;
@@ -76,7 +76,7 @@ struct Held {
     secret: Zeroizing<[u8; KEY_BYTES]>,
 }
 
-/// A key that is found for as long as somebody holds it.
+/// A key that can be found while somebody holds it.
 pub(super) struct LentKey(Weak<Held>);
 
 impl LentKey {

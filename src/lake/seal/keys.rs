@@ -1,4 +1,4 @@
-//! What the rest of the lake asks for keys: nothing in an open lake, the keys database in a sealed one.
+//! The interface to keys for the rest of the lake: nothing in an open lake, the keys database in a sealed one.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};

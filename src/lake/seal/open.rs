@@ -15,7 +15,7 @@ use super::announcement::Announcement;
 use super::pages::{SealedPages, damaged};
 use super::{FileKey, KeyId, Keys};
 
-/// How a sealed file ends, behind the length of its footer.
+/// The end of a sealed file, after the length of its footer.
 pub(in crate::lake) const SEALED_MAGIC: &[u8; 4] = b"PARE";
 /// The length of the footer and the magic number.
 const END: u64 = 8;
@@ -32,7 +32,7 @@ pub(in crate::lake) fn encryption(key: &FileKey) -> Result<Arc<FileEncryptionPro
 pub(in crate::lake) struct OpenSealed {
     pub(in crate::lake) key: FileKey,
     pub(in crate::lake) pages: SealedPages,
-    /// Its footer, which speaks of the places that `pages` gives.
+    /// Its footer, whose offsets are those of `pages`.
     pub(in crate::lake) metadata: ParquetMetaData,
 }
 
@@ -51,7 +51,7 @@ pub(in crate::lake) fn open(
         Some(footer) => footer,
     };
     let (id, unique) = announced(file, length, footer)?;
-    // An answer that holds the key goes on in a lake that is not sealed any more.
+    // An answer that holds the key continues after the lake is unsealed.
     if !keys.open_sealed() && !keys.is_lent(&id) {
         return Err(ParquetError::General("it is sealed, and the lake is not".to_owned()));
     }
@@ -116,5 +116,5 @@ fn announced(file: &File, length: u64, footer: u64) -> Result<(KeyId, Vec<u8>), 
     Ok((id, said.unique))
 }
 
-/// Bytes within which an announcement stands.
+/// The maximum length of an announcement.
 const ANNOUNCED: u64 = 512;

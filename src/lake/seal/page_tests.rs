@@ -19,7 +19,7 @@ use super::{FileKey, Kek, KeyStore, Keys, OpenSealed, encryption, open};
 use crate::lake::error::LakeError;
 use crate::lake::file::CheckedFile;
 
-/// A folder with keys, one of which has sealed the file in it.
+/// A folder with keys. One of them has sealed the file in it.
 struct Sealed {
     dir: tempfile::TempDir,
     keys: Keys,

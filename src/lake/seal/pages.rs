@@ -21,28 +21,28 @@ const FIRST_PAGE: u64 = 4;
 const LENGTH: usize = 4;
 const NONCE: usize = 12;
 const TAG: usize = 16;
-/// What a module has around its content.
+/// The bytes around a module's content.
 const AROUND: usize = LENGTH + NONCE + TAG;
-/// What a page has around its header and its data.
+/// The bytes around a page's header and data.
 const AROUND_PAGE: u64 = 2 * AROUND as u64;
 
 /// The pages of a file.
 #[derive(Debug)]
 pub(in crate::lake) struct SealedPages {
     key: LessSafeKey,
-    /// What the file adds to each module's place.
+    /// The file's part of each module's authenticated data.
     unique: Box<[u8]>,
     pages: Box<[SealedPage]>,
-    /// Where the last page ends in clear.
+    /// The end of the last page in the clear file.
     end: u64,
 }
 
 /// The position of a page, and its number.
 #[derive(Clone, Copy, Debug)]
 struct SealedPage {
-    /// Where it begins in clear.
+    /// Its start in the clear file.
     clear: u64,
-    /// Where it begins in the file.
+    /// Its start in the sealed file.
     sealed: u64,
     /// How many bytes it has in the file.
     length: u32,
@@ -52,7 +52,7 @@ struct SealedPage {
     ordinal: Option<i16>,
 }
 
-/// What a module is (Parquet format, `Encryption.md`, section 4.4.2).
+/// The kinds of modules (Parquet format, `Encryption.md`, section 4.4.2).
 #[derive(Clone, Copy)]
 enum Module {
     DataPage = 2,
@@ -117,7 +117,7 @@ impl SealedPages {
         self.pages.iter().map(|page| (page.sealed, page.length as usize))
     }
 
-    /// Where the last page ends in clear.
+    /// The end of the last page in the clear file.
     pub(in crate::lake) fn end(&self) -> u64 {
         self.end
     }
@@ -127,19 +127,19 @@ impl SealedPages {
         self.pages.len()
     }
 
-    /// Where a page lies in clear.
+    /// The range of a page in the clear file.
     pub(in crate::lake) fn page(&self, at: usize) -> (u64, usize) {
         let page = &self.pages[at];
         (page.clear, page.length as usize - AROUND_PAGE as usize)
     }
 
-    /// The page in which a byte lies in clear.
+    /// The page with this byte of the clear file.
     pub(in crate::lake) fn page_of(&self, byte: u64) -> Option<usize> {
         let at = self.pages.partition_point(|page| page.clear <= byte).checked_sub(1)?;
         (byte < self.end).then_some(at)
     }
 
-    /// The bytes in clear from `start` on. `read` is asked for the pages in which they lie.
+    /// The clear bytes from `start` on. Calls `read` for the pages that hold them.
     pub(in crate::lake) fn read(
         &self,
         start: u64,
@@ -223,7 +223,7 @@ impl SealedPages {
         Ok(begin..begin + opened.len())
     }
 
-    /// What authenticates a module: the file, and the module's place in it.
+    /// The authenticated data of a module: the file, and the module's place in it.
     fn place(&self, page: &SealedPage, module: Module) -> Vec<u8> {
         let mut place = Vec::with_capacity(self.unique.len() + 7);
         place.extend_from_slice(&self.unique);
@@ -247,7 +247,7 @@ impl SealedPages {
 /// Walks through a file's pages, which follow each other without gaps.
 struct Survey {
     pages: Vec<SealedPage>,
-    /// Where the next page begins in clear, and where in the file.
+    /// The start of the next page, in the clear file and in the sealed one.
     clear: u64,
     sealed: u64,
 }

@@ -150,7 +150,7 @@ fn wrap_in(
     Ok(rows.last().map(|(number, ..)| *number))
 }
 
-/// Gives the earlier key-encryption key up.
+/// Removes the earlier key-encryption key.
 fn finish(connection: &mut Connection, path: &Path, sides: &Sides) -> Result<(), SealError> {
     let transaction = store::begin(connection, path)?;
     // Keys that processes with the earlier key-encryption key have kept in the meantime.

@@ -28,7 +28,7 @@ pub(super) fn note(connection: &Connection) -> rusqlite::Result<()> {
         .map(drop)
 }
 
-/// Overwrites what is noted. Interrupted, it is done by the next.
+/// Overwrites the noted remains. If it is interrupted, the next call does it.
 pub(super) fn scrub(connection: &Connection, path: &Path) -> Result<(), SealError> {
     let asked = SealError::sqlite(path);
     let count = connection.query_row("SELECT count(*) FROM unscrubbed", [], |row| row.get::<_, i64>(0));

@@ -20,7 +20,7 @@ use crate::lake::store::private;
 
 /// The database's name in the data folder.
 pub const FILE: &str = "keys.sqlite";
-/// Where a new one is made before it gets its name.
+/// The name of a new database until it is complete.
 pub(super) const NEW_FILE: &str = "keys.sqlite.new";
 /// The version of the tables.
 const LAYOUT: i64 = 1;
@@ -62,7 +62,7 @@ impl KeyStore {
             return Err(SealError::Exists(path));
         }
         let journal = scrub::journal(&new);
-        // What a process has left that was killed here.
+        // The remains of a process that was killed here.
         for left in [&new, &journal] {
             remove(left)?;
         }
@@ -96,7 +96,7 @@ impl KeyStore {
         })
     }
 
-    /// Where the database is.
+    /// The path of the database.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -204,7 +204,7 @@ impl KeyStore {
             .ok_or_else(damaged)
     }
 
-    /// Forgets what was read if another process has changed the database: it may have destroyed keys.
+    /// Drops the cached rows if another process has changed the database: it may have destroyed keys.
     pub fn refresh(&self) -> Result<(), SealError> {
         let connection = self.connection();
         let version = self.asked(|| connection.pragma_query_value(None, "data_version", |row| row.get(0)))?;

@@ -24,7 +24,7 @@ const KEPT_CATALOG: &str = "catalog.sqlite.damaged-";
 /// The same for data files.
 const KEPT_FILES: &str = "data.damaged-";
 
-/// The folder of one lake, with what opens its files if they are sealed.
+/// The folder of one lake, with the keys to open its files if they are sealed.
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -82,7 +82,7 @@ impl Folder {
         self.path.join(KEYS_FILE).exists()
     }
 
-    /// What seals the lake's files and opens them.
+    /// The keys that seal and open the lake's files.
     pub fn keys(&self) -> &Keys {
         &self.keys
     }
@@ -102,32 +102,32 @@ impl Folder {
         std::fs::metadata(self.catalog()).is_ok_and(|file| file.is_file() && file.len() > 0)
     }
 
-    /// Where a new catalog is made before it gets its name.
+    /// The path of a new catalog until it is complete.
     pub(in crate::lake) fn new_catalog(&self) -> PathBuf {
         self.path.join("catalog.sqlite.new")
     }
 
-    /// What is known of the catalog beside it.
+    /// The path of the mark.
     pub(in crate::lake) fn mark(&self) -> PathBuf {
         self.path.join("catalog.mark")
     }
 
-    /// Where a new mark is written before it gets its name.
+    /// The path of a new mark until it is complete.
     pub(in crate::lake) fn new_mark(&self) -> PathBuf {
         self.path.join("catalog.mark.new")
     }
 
-    /// The file whose lock a writer holds.
+    /// The path of the writer's lock.
     pub fn lock(&self) -> PathBuf {
         self.path.join("lock")
     }
 
-    /// Where data files are, one folder per schema and table below it.
+    /// The folder of data files, with one subfolder per schema and table.
     pub fn data(&self) -> PathBuf {
         self.path.join(DATA_PATH.trim_end_matches('/'))
     }
 
-    /// Where files of interrupted writers are moved.
+    /// The folder for files of interrupted writers.
     pub(in crate::lake) fn orphans(&self) -> PathBuf {
         self.data().join(".orphans")
     }
@@ -154,7 +154,7 @@ impl Folder {
         Ok(kept)
     }
 
-    /// Where data files are kept that a new catalog could not take.
+    /// The folder for data files that a new catalog could not take.
     pub(in crate::lake) fn kept_files(&self, time: &str) -> PathBuf {
         self.path.join(format!("{KEPT_FILES}{time}"))
     }

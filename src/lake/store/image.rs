@@ -23,7 +23,7 @@ use super::private;
 
 pub use super::super::commit::lost::{CopyKeys, Lost, drop_unattached, is_sealed_copy};
 
-/// How long SQLite waits before it tries again where somebody writes.
+/// The time that SQLite waits for another writer before it tries again.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A file that an image names.
@@ -49,15 +49,15 @@ pub struct LakeImage {
     pub erasures: u64,
     /// The kind of the lake's files.
     pub kind: Kind,
-    /// Whether erasures are recorded and not finished: files hold rows that are shown to nobody.
+    /// Whether there are unfinished erasures: then files have rows that nobody may see.
     pub is_erasing: bool,
     /// Every data file, delete file and attachment of all snapshots, by path.
     pub files: Vec<ImageFile>,
 }
 
 impl LakeImage {
-    /// Copies the catalog of the lake in `dir` to `to`, where nothing is yet, durably. Nobody is kept from reading or
-    /// writing the lake.
+    /// Copies the catalog of the lake in `dir` to the new file `to`, durably. Readers and writers of the lake are not
+    /// blocked.
     pub fn take(dir: &Path, to: &Path) -> Result<LakeImage, LakeError> {
         let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
         let reader = catalog::open_reader(&folder)?;
@@ -171,8 +171,8 @@ fn of_copy(error: rusqlite::Error, to: &Path) -> LakeError {
     }
 }
 
-/// Makes a lake of a folder that has a copied catalog and its files: gives the catalog its mark, and has it count its
-/// erasures on from those that were carried out again. Gives the secret under which owners are hashed.
+/// Makes a lake of a folder with a copied catalog and its files: writes the mark, and continues the count of erasures
+/// after those that were repeated. Returns the secret with which owners are hashed.
 pub fn settle_image(dir: &Path, carried_out: Option<&ErasedSince>) -> Result<OwnerKey, LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     let settle = || {

@@ -1,4 +1,4 @@
-//! What a lake holds, in numbers: for `tabularium info` and for operators' eyes. Reads the catalog only.
+//! The contents of a lake in numbers, for `tabularium info` and for operators. Reads only the catalog.
 
 use serde::Serialize;
 
@@ -56,7 +56,7 @@ impl Lake {
         self.with_reader(|reader| catalog::growth(reader, limit))
     }
 
-    /// Counts what the newest snapshot holds.
+    /// Counts the contents of the newest snapshot.
     pub fn info(&self) -> Result<LakeInfo, LakeError> {
         let picture = self.refresh()?;
         let mut tables: Vec<TableInfo> = picture

@@ -24,14 +24,14 @@ use super::super::seal::{KekSource, Kind};
 use super::folder::Folder;
 use crate::fhir::TypeId;
 
-/// How often a process that answers from a lake looks what others have done to it.
+/// How often a serving process checks for changes by other processes.
 pub const REFRESH: Duration = Duration::from_secs(1);
 /// How long a snapshot stays readable after its successor was committed: page links name it that long.
 const RETENTION: Duration = Duration::from_secs(3600);
 /// Older pictures kept at hand, so that the pages of one search do not each read the catalog.
 const RECENT: usize = 8;
 
-/// What may differ from one opened lake to another.
+/// The options of an opened lake.
 #[derive(Clone, Debug)]
 pub struct LakeOptions {
     /// The time.
@@ -78,7 +78,7 @@ struct Shared {
     data: Arc<Reader>,
 }
 
-/// Pictures of older snapshots: some kept, and all that somebody still holds.
+/// Pictures of older snapshots: a few recent ones, and all that are held.
 #[derive(Debug, Default)]
 struct Older {
     recent: VecDeque<Arc<Picture>>,
@@ -168,7 +168,7 @@ impl Lake {
         let picture = catalog::load(&reader, &self.0.folder, Some(&self.picture()))?;
         // After the picture: a file of a kind that the lake is no more is one that has been replaced since.
         let kind = catalog::kind(&reader)?;
-        // While nobody else refreshes: an older kind must not take the place of a newer one.
+        // Only one refresh at a time: an older kind must not replace a newer one.
         self.turn_to(kind)?;
         drop(reader);
         self.advance_to(picture);
@@ -270,7 +270,7 @@ impl Lake {
         self.0.data.table(picture, ty, scope)
     }
 
-    /// What reads the data.
+    /// The reader of the data.
     pub(crate) fn reader(&self) -> Arc<Reader> {
         self.0.data.clone()
     }
@@ -361,7 +361,7 @@ impl Lake {
         self.0.data.learn(&picture.erasures, oldest);
     }
 
-    /// The oldest snapshot that somebody in this process holds.
+    /// The oldest snapshot that this process holds.
     pub(in crate::lake) fn oldest_held(&self) -> u64 {
         let newest = self.picture().snapshot;
         self.older().oldest().map_or(newest, |oldest| oldest.min(newest))

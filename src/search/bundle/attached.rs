@@ -4,9 +4,9 @@
 use bytes::Bytes;
 use memchr::memmem;
 
-/// How an address of ours stands in a stored text, in which nothing is between tokens.
+/// One of our addresses in a stored text, which has no white space between tokens.
 const RELATIVE: &[u8] = br#""url":"Binary/"#;
-/// The length of its id, behind which the text ends.
+/// The length of its id, after which the text ends.
 const ID: usize = uuid::fmt::Hyphenated::LENGTH;
 
 /// A text with the addresses of attachments under a base, which ends with a slash. `None` if it has none.
@@ -18,7 +18,7 @@ pub fn with_base(text: &[u8], base: &str) -> Option<Bytes> {
     let mut out = Vec::with_capacity(text.len() + 4 * base.len());
     let mut done = 0;
     for at in found {
-        // Behind the quotation mark that the address begins with.
+        // After the quotation mark before the address.
         let begin = at + RELATIVE.len() - b"Binary/".len();
         out.extend_from_slice(&text[done..begin]);
         out.extend_from_slice(base.as_bytes());

@@ -71,7 +71,7 @@ async fn at_most(table: &ScopedTable, places: &[Locator], max_bytes: usize) -> R
     if parts == 1 {
         return Ok(table.resources_at_most(places, max_bytes)?);
     }
-    // Neighbours in a file lie in the same pages: each thread takes a stretch.
+    // Neighbours in a file are in the same pages, so each thread takes a contiguous share.
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_unstable_by_key(|at| places[*at]);
     let shares = order.chunks(order.len().div_ceil(parts));

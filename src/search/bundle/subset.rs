@@ -127,7 +127,7 @@ fn is_required(element: &Element) -> bool {
     element.min > 0 || element.modifier
 }
 
-/// Leaves out of `value`, the property `name` of a `parent`, what is not in the summary form.
+/// Removes from `value`, the property `name` of a `parent`, everything outside of the summary form.
 fn omit_beyond_summary(parent: TypeId, name: &str, value: Value<'_>, edits: &mut Edits) {
     let Some(child) = facts().child(parent, name) else {
         return;

@@ -39,7 +39,7 @@ pub(in crate::search) fn matches_by_programs(
     all(criteria, batch, false)
 }
 
-/// `plain` says whether values in plain columns are compared where they lie.
+/// `plain` says whether values in plain columns are compared without the program.
 fn all(criteria: &[Criterion], batch: &RecordBatch, plain: bool) -> Result<BooleanArray, SearchError> {
     let mut all = vec![true; batch.num_rows()];
     for criterion in criteria {
@@ -133,7 +133,7 @@ fn inner_references(values: &Collection, rows: usize) -> Vec<Vec<String>> {
     found
 }
 
-/// For each item whether a criterion holds whose programs are evaluated on items.
+/// For each item whether a criterion holds whose programs run on items.
 fn of_items(criterion: &Criterion, focus: &Focus) -> Result<Vec<bool>, SearchError> {
     let mut items = vec![false; focus.len()];
     match &criterion.condition {

@@ -47,7 +47,7 @@ pub(in crate::search) fn key_of(function: &ScalarUDF) -> Option<&SortKey> {
     Some(&function.key)
 }
 
-/// What statistics can tell of the order by a key: of dates, where they begin or end.
+/// The bounds of a key for statistics: for dates their start or end.
 pub(in crate::search) fn order(key: &SortKey) -> Option<Order> {
     if key.compiled.parameter.ty != SearchType::Date {
         return None;

@@ -12,13 +12,13 @@ use crate::fhir::storage::{END, NUMBER, START};
 use crate::fhir::{TypeId, facts};
 use crate::fhirpath::{Program, Selection};
 
-/// Where a parameter's values lie.
+/// The columns of a parameter's values.
 #[derive(Debug)]
 pub(in crate::search) struct Plain {
     places: Vec<RootElement>,
 }
 
-/// A root element and what is known of its columns.
+/// A root element and its columns.
 #[derive(Debug)]
 struct RootElement {
     column: String,
@@ -37,7 +37,7 @@ enum Kind {
 }
 
 impl Plain {
-    /// The places of a program's values, if it yields all that lies there and nothing else.
+    /// The places of a program's values, if it yields exactly everything in them.
     pub(in crate::search) fn of(ty: TypeId, program: &Program) -> Option<Plain> {
         if program.selection() != Selection::All {
             return None;

@@ -19,7 +19,7 @@ pub(in crate::search) struct Asked {
     label: Arc<str>,
     leaves: LeafSet,
     necessary: Necessary,
-    /// Whether values in plain columns are compared where they lie.
+    /// Whether values in plain columns are compared without the program.
     pub(in crate::search) plain: bool,
     /// The Patients whose compartments the query names, and the owners of their rows.
     pub(in crate::search) filed: Option<Filed>,

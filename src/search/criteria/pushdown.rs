@@ -20,7 +20,7 @@ use crate::lake::scan::{Alternative, IdSet, ItemMatch, LeafTest, Necessary, Prun
 /// Alternatives beyond this many are evaluated row by row, where ids are looked up in a set.
 pub(in crate::search) const MAX_ALTERNATIVES: usize = 64;
 
-/// What must hold of a row for it to match the criterion.
+/// Necessary conditions on a row that matches the criterion.
 pub(in crate::search) fn necessary(query: &Query, criterion: &Criterion) -> Necessary {
     let mut necessary = Necessary {
         prune: refutable(criterion),
@@ -135,7 +135,7 @@ fn is_text(kind: Kind) -> bool {
     )
 }
 
-/// What a matcher asks of each of the leaves.
+/// The test of each leaf for a matcher.
 fn leaf_tests(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Option<Vec<LeafTest>> {
     let selection = compiled.program.selection();
     let reference = |ty: Option<TypeId>, id: LeafTest| {
@@ -261,7 +261,7 @@ fn present(path: &str, leaves: &[&str]) -> Vec<Prune> {
         .collect()
 }
 
-/// What the bounds of the dates at `path` must be like.
+/// The condition on the bounds of the dates at `path`.
 fn within(path: &str, date: &DateValue) -> Option<Prune> {
     let leaf = |suffix: &str| -> Arc<str> { format!("{path}{suffix}").into() };
     let start = |from: Option<i64>, to: Option<i64>| range(leaf(START), from, to);

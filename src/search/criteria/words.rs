@@ -12,7 +12,7 @@ use super::super::parameters::values::{fold, is_silent};
 /// The deepest nesting of parentheses and `not`.
 const MAX_DEPTH: usize = 32;
 
-/// What a text must hold.
+/// The words that a text must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::search) enum Words {
     /// Consecutive words, folded. The last may be the beginning of a longer word.
@@ -101,7 +101,7 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
-/// Where a word ends. An escaped character belongs to it; the backslash is no part of any word.
+/// The end of a word. An escaped character belongs to the word; the backslash does not.
 fn end_of_word(text: &str) -> usize {
     let mut escaped = false;
     let ends = |c: char| {

@@ -49,7 +49,7 @@ const MAX_REFERRING: usize = 1_000_000;
 pub(in crate::search) struct Included {
     limits: IncludeLimits,
     seen: FxHashSet<(TypeId, String)>,
-    /// How many have been given out by answers before this one.
+    /// The number of includes in earlier answers.
     skip: usize,
     met: usize,
     entries: Vec<Entry>,
@@ -86,7 +86,7 @@ impl Included {
         self.limits.bytes.max(1 << 20)
     }
 
-    /// How many this answer brings along.
+    /// The number of includes in this answer.
     pub(in crate::search) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -133,13 +133,13 @@ pub(in crate::search) struct Source {
 pub(in crate::search) struct Sources<'a> {
     pub(in crate::search) ty: TypeId,
     pub(in crate::search) rows: &'a [Source],
-    /// What the includes that follow them read.
+    /// The leaves that the next includes read.
     leaves: LeafSet,
     /// Their columns and owners, found out when first asked for.
     columns: Option<Columns>,
 }
 
-/// Columns of resources, and under whom each of them lies.
+/// Columns of resources, and the owner of each.
 type Columns = (RecordBatch, Vec<Option<i64>>);
 
 impl<'a> Sources<'a> {
@@ -185,7 +185,7 @@ impl<'a> Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// What an include's canonicals ask for.
+    /// The canonicals of an include.
     pub(in crate::search) fn canonicals(
         &mut self,
         include: &Include,

@@ -43,7 +43,7 @@ impl Ids {
         of.into_iter().flat_map(|(_, ids)| ids.iter().map(String::as_str))
     }
 
-    /// The types of which there are some.
+    /// The types with at least one reference.
     pub(in crate::search) fn types(&self) -> impl Iterator<Item = TypeId> {
         let some = self.of.iter().filter(|(_, ids)| !ids.is_empty());
         some.map(|(ty, _)| *ty)
@@ -71,7 +71,7 @@ impl Ids {
 }
 
 impl Engine {
-    /// What the matches of a query in one table refer to, of the types that `none` is made for.
+    /// The targets of a query's matches in one table, of the types that `none` was made for.
     pub(in crate::search) async fn all_referred(
         &self,
         table: &ScopedTable,

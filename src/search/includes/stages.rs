@@ -18,7 +18,7 @@ use crate::fhir::TypeId;
 use crate::lake::scan::{Locator, PlacedRow, ScopedTable, Sought};
 use crate::plan::at_once;
 
-/// Resources are fetched so many at a time, and fewer where they are large.
+/// The number of resources that are fetched at a time. Fewer if they are large.
 const STEP: usize = 2_000;
 /// Targets that are worth a thread of their own.
 const WORTH_A_THREAD: usize = 256;
@@ -183,7 +183,7 @@ async fn targets_of(
     }
     let mut parts = Vec::new();
     for (ty, mut places) in by_type {
-        // Targets of neighbours lie near each other.
+        // Neighbours often have neighbouring targets.
         places.sort_by_key(|at| targets[*at].1.owner);
         let size = places.len().div_ceil(processors()).max(WORTH_A_THREAD);
         parts.extend(places.chunks(size).map(|part| (ty, part.to_vec())));

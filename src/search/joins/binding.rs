@@ -17,10 +17,10 @@ use crate::lake::scan::{IdSet, Person, ScopedTable};
 
 /// With more people than this, the owners of rows are no filter: most row groups would have rows of one of them.
 const MAX_PEOPLE: usize = 65_536;
-/// Rows that a person has at least, on average, where it is worthwhile to tell people apart by them.
+/// The average number of rows per person from which restricting a scan to people pays off.
 const ROWS_PER_PERSON: u64 = 8;
 
-/// What a query is bound to.
+/// The people that bound a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::search) struct Bound {
     /// One person: the query runs over that person's columns.
@@ -29,7 +29,7 @@ pub(in crate::search) struct Bound {
     pub(in crate::search) owners: Option<Vec<i64>>,
 }
 
-/// Whose rows `query` can match in `table`.
+/// The people whose rows `query` can match in `table`.
 pub(in crate::search) fn of(query: &Query, table: &ScopedTable, lake: &Lake) -> Bound {
     let scope = table.scope();
     if scope.patient.is_some() {
@@ -150,8 +150,7 @@ fn named(ty: TypeId, criterion: &Criterion) -> Option<Named<'_>> {
     Some(named)
 }
 
-/// The root element whose Patient reference a row of this type is filed under, where there is only one such and it does
-/// not repeat.
+/// The only root element whose Patient reference decides the filing of a row of this type, if it does not repeat.
 fn filing_element(ty: TypeId, patient: TypeId) -> Option<&'static str> {
     let mut found = None;
     for name in ["subject", "patient", "beneficiary"] {

@@ -100,7 +100,7 @@ impl Canonicals {
     }
 }
 
-/// What resources bear, told by their JSON.
+/// The URLs and versions of resources, from their JSON.
 pub(in crate::search) fn borne(rows: &[Source]) -> Result<Canonicals, SearchError> {
     let mut borne = Canonicals::default();
     let mut tape = Tape::new();
@@ -133,7 +133,7 @@ impl Engine {
         Ok(borne)
     }
 
-    /// What the rows of a table that meet criteria ask for by the canonicals of a parameter.
+    /// The canonicals of a parameter in the rows of a table that meet criteria.
     pub(in crate::search) async fn asked_by(
         &self,
         table: &ScopedTable,

@@ -12,7 +12,7 @@ use super::super::parameters::result::invalid;
 use crate::fhir::search_parameter::SearchType;
 use crate::fhir::{TypeId, facts};
 
-/// What the rest of a chain asks of resources of a type.
+/// The condition of the rest of a chain on resources of a type.
 pub(in crate::search) type Ask<'a> = &'a dyn Fn(TypeId, &str) -> Result<Option<Criterion>, SearchError>;
 
 /// `reference[:Type].rest`: the part after the dot is a condition on the target. `None` if a name is unknown.

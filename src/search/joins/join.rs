@@ -24,7 +24,7 @@ use crate::fhir::TypeId;
 use crate::lake::scan::{IdSet, Predicate, ScopedTable};
 use crate::plan::{IdsExec, On};
 
-/// What the conditions of one criterion are answered by.
+/// The answers to the conditions of one criterion.
 struct Asked<'a> {
     this_side: Option<&'a ThisSide<'a>>,
     /// Whether they speak of items of the rows rather than of the rows.
@@ -67,7 +67,7 @@ impl Engine {
                 .filter_map(|(at, criterion)| Some((reach(table, criterion)?, at)))
                 .collect();
             joins.sort_unstable();
-            // What one finds narrows the next.
+            // The result of one condition narrows the next.
             let alone = in_plan && joins.len() == 1;
             let mut answered = Vec::with_capacity(joins.len());
             for (_, at) in joins {
@@ -245,8 +245,8 @@ impl Engine {
         Ok(other)
     }
 
-    /// What a chain asks of resources that the row itself contains, where rows of the table contain any: a chain is
-    /// evaluated inside of contained resources, too (R4 search, 3.1.1.5.5).
+    /// The condition of a chain on contained resources, if rows of the table contain any: a chain also applies to
+    /// contained resources (R4 search, 3.1.1.5.5).
     async fn inside(
         &self,
         table: &ScopedTable,

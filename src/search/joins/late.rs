@@ -125,7 +125,7 @@ impl Reference {
         }
     }
 
-    /// The filter that will be told the ids.
+    /// The filter that will receive the ids.
     pub(in crate::search) fn late(self) -> Late {
         let leaves = filter::leaves(std::slice::from_ref(&self.criterion(&[])));
         Late::new(self.label.as_str().into(), leaves, Box::new(self))

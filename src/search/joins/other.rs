@@ -78,7 +78,7 @@ impl Engine {
         IdsExec::new(Arc::new(LookupExec::new(Arc::new(entries))), Arc::new(Own { label }))
     }
 
-    /// What a plan has found, or finds now.
+    /// The result of a plan, which is run now if necessary.
     pub(in crate::search) async fn ids(&self, plan: &IdsExec) -> Result<Arc<IdSet>, SearchError> {
         Ok(plan.ids(&self.sessions().parallel().context()).await?)
     }
@@ -103,7 +103,7 @@ impl Engine {
         Ok(Arc::new(IdsExec::new(rows, take)))
     }
 
-    /// Gives the rows of a table that meet a query's criteria, with these columns, batch by batch.
+    /// The rows of a table that meet a query's criteria, with these columns, batch by batch.
     pub(in crate::search) async fn rows(
         &self,
         table: &ScopedTable,
@@ -289,7 +289,7 @@ impl Lookup for Entries {
     }
 }
 
-/// Whether a condition may lead to so many resources.
+/// Whether a condition may lead to this many resources.
 pub(in crate::search) fn bounded(ids: &IdSet) -> Result<(), SearchError> {
     match ids.len() > MAX_JOINED {
         true => Err(SearchError::TooManyJoined(MAX_JOINED)),

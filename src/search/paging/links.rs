@@ -1,4 +1,4 @@
-//! The links of a page: ready-to-call GET addresses that say what was understood, in a canonical order.
+//! The links of a page: GET addresses with the understood parameters in a canonical order.
 
 use super::super::parameters::query::INCLUDED;
 use super::page_token::{PagePosition, PageToken, Side};
@@ -9,7 +9,7 @@ use crate::lake::scan::Locator;
 pub(in crate::search) struct Links<'a> {
     /// `{base}/fhir/{type}`.
     pub address: &'a str,
-    /// The understood parameters but for `_count`, `_offset` and the tag.
+    /// The understood parameters without `_count`, `_offset` and the token.
     pub parameters: &'a [(String, String)],
     /// Page size.
     pub count: usize,
@@ -34,8 +34,8 @@ pub(in crate::search) struct Links<'a> {
 }
 
 impl Links<'_> {
-    /// Relation and address of each link: `self` and `first` always, `next` and `previous` where there is such a page.
-    /// `write` gives the text of a tag.
+    /// Relation and address of each link: always `self` and `first`, and `next` and `previous` if there is such a page.
+    /// `write` returns the text of a token.
     pub(in crate::search) fn list(&self, write: impl Fn(&PageToken) -> String) -> Vec<(&'static str, String)> {
         let tag = |offset, place| {
             write(&PageToken {

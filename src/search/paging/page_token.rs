@@ -28,10 +28,10 @@ const SHAPING: [&str; 7] = [
     "_pretty",
 ];
 
-/// On which side of a match a page lies.
+/// The side of a match on which a page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::search) enum Side {
-    /// It begins behind the match.
+    /// It begins after the match.
     After,
     /// It begins with the match.
     At,
@@ -73,10 +73,9 @@ pub(in crate::search) struct PageToken {
     pub(in crate::search) snapshot: u64,
     /// The epoch: how many erasures had changed snapshots.
     pub(in crate::search) erasures: u64,
-    /// The seal of the scope that it was made in: in another, other matches lie before a place, and there are not as
-    /// many.
+    /// The keyed hash of its scope. In another scope the number and the order of matches differ.
     pub(in crate::search) scope: u64,
-    /// How many matches lie before the page.
+    /// The number of matches before the page.
     pub(in crate::search) offset: usize,
     /// The position of the page. Without it the page is found by counting.
     pub(in crate::search) place: Option<PagePosition>,
@@ -93,7 +92,7 @@ pub(in crate::search) struct Identity {
 }
 
 impl Identity {
-    /// Of a search at an address below the server's base.
+    /// For a search at an address below the server's base.
     pub(in crate::search) fn of(address: &str, understood: &[(String, String)]) -> Identity {
         let mut parameters: Vec<_> = understood
             .iter()
@@ -107,7 +106,7 @@ impl Identity {
         }
     }
 
-    /// What tags of the search are enclosed for.
+    /// The purpose for which tokens of the search are encrypted.
     fn used(&self) -> Vec<u8> {
         let texts = self.parameters.iter().flat_map(|(name, value)| [name, value]);
         let mut used = b"tag of a page link".to_vec();
@@ -133,7 +132,7 @@ impl PageToken {
         }
     }
 
-    /// The text that stands in links of this search.
+    /// The token's text in links of this search.
     pub(in crate::search) fn text(&self, lake: &Lake, search: &Identity) -> String {
         format!(
             "~~{}",
@@ -207,7 +206,7 @@ impl PageToken {
     }
 }
 
-/// What tags know a scope by.
+/// The keyed hash of a scope in tokens.
 pub(in crate::search) fn scope_seal(lake: &Lake, scope: &Scope) -> u64 {
     lake.seal(&("scope of a page link", scope))
 }

@@ -28,7 +28,7 @@ impl SnapshotToken {
         }
     }
 
-    /// The text that stands in links.
+    /// The text in links.
     pub fn text(self, lake: &Lake) -> String {
         let numbers = [self.snapshot, self.erasures].map(u64::to_le_bytes).concat();
         format!("~~{}", URL_SAFE_NO_PAD.encode(lake.enclose(&numbers, USED)))

@@ -12,11 +12,11 @@ use crate::lake::scan::ScopedTable;
 #[derive(Debug)]
 pub(in crate::search) struct Position {
     pub(in crate::search) search: Identity,
-    /// What tags know the caller's scope by.
+    /// The keyed hash of the caller's scope.
     pub(in crate::search) scope: u64,
     /// The request's tag, checked.
     pub(in crate::search) tag: Option<PageToken>,
-    /// How many times erasures have changed what snapshots hold.
+    /// The epoch: how many erasures have changed snapshots.
     pub(in crate::search) erasures: u64,
 }
 
@@ -83,7 +83,7 @@ impl Engine {
             search,
             scope: scope_seal(self.lake(), scope),
             tag,
-            // Asked before the picture is taken: what is erased in between is taken for erased since.
+            // Read before the picture is taken: an erasure in between then counts as later.
             erasures: self.lake().picture().erasures(),
         })
     }

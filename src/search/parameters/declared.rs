@@ -13,7 +13,7 @@ pub struct Common {
     pub name: &'static str,
     /// Its type, by R4's code.
     pub ty: &'static str,
-    /// What its value may be.
+    /// Its possible values.
     pub documentation: &'static str,
 }
 
@@ -75,7 +75,7 @@ impl Engine {
         let misfits = |modifier: &str| modifier::misfit(compiled.as_ref()?, modifier);
         let fitting = of_type.iter().filter(|modifier| misfits(modifier).is_none());
         let mut fitting: Vec<&'static str> = fitting.copied().collect();
-        // Of canonicals, that of a version.
+        // For canonicals, the `below` of a version.
         let has_canonicals = compiled.as_ref().is_some_and(|compiled| compiled.yields_canonicals());
         if parameter.ty == SearchType::Reference && has_canonicals && !fitting.contains(&"below") {
             fitting.push("below");

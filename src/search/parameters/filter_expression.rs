@@ -141,13 +141,13 @@ enum TestedNames {
     Item(TypeId, Element),
 }
 
-/// An element whose items composite parameters take apart, each with its components.
+/// An element with items that composite parameters describe, each with its components.
 struct Element {
     name: String,
     composites: Vec<Arc<Compiled>>,
 }
 
-/// One name of a path, and the filter in brackets behind it.
+/// One name of a path, and the filter in brackets after it.
 struct Step<'t> {
     name: &'t str,
     inside: Option<Pair<'t, Rule>>,

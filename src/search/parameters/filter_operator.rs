@@ -26,11 +26,11 @@ const SYSTEMS: [(&str, &str); 4] = [
     ("ucum", "http://unitsofmeasure.org"),
 ];
 
-/// An operator and what it compares with.
+/// An operator and its operand.
 pub(in crate::search) struct Comparison<'t> {
     pub(in crate::search) operator: &'t str,
     pub(in crate::search) value: String,
-    /// As it stands in the filter.
+    /// As written in the filter.
     pub(in crate::search) text: &'t str,
 }
 
@@ -163,7 +163,7 @@ fn test(
     })
 }
 
-/// The value with the system that a short name stands for: `loinc|1234-5`, `5.4|ucum|mg`.
+/// The value with the system of a short name: `loinc|1234-5`, `5.4|ucum|mg`.
 fn with_system(value: &str) -> String {
     let mut parts: Vec<&str> = value.split('|').collect();
     let at = match parts.len() {

@@ -3,10 +3,10 @@
 use super::parameter::Compiled;
 use crate::fhir::search_parameter::SearchType;
 
-/// Types whose values people read a label of.
+/// Types whose values have a human-readable label.
 const LABELLED: [&str; 3] = ["CodeableConcept", "Coding", "Identifier"];
 
-/// Types whose tokens are of no code system.
+/// Types whose tokens have no code system.
 const UNCODED: [&str; 4] = ["Identifier", "ContactPoint", "boolean", "id"];
 
 /// The faults of a modifier that parameters of the search type take, where no value that the parameter yields can be

@@ -29,7 +29,7 @@ pub(in crate::search) struct Compiled {
     pub(in crate::search) code_system: Option<&'static str>,
     /// The plain columns of the values, if they are in such.
     pub(in crate::search) plain: Option<Plain>,
-    /// Of a composite, its components, evaluated on the items that `program` yields.
+    /// For a composite: its components, evaluated on the items of `program`.
     pub(in crate::search) components: Vec<Compiled>,
 }
 
@@ -70,7 +70,7 @@ impl Compiled {
         self.program.origins().any(|origin| origin.ty.name() == "Reference")
     }
 
-    /// Whether resources of `ty` may be what a canonical of it names by URL, should it be followed to them.
+    /// Whether a canonical of the parameter may name resources of `ty` by URL.
     pub(in crate::search) fn follows_urls(&self, ty: TypeId) -> bool {
         self.yields_canonicals() && canonical::have_urls(ty)
     }
@@ -101,7 +101,7 @@ impl Compiled {
         origins.peek().is_some() && origins.all(|origin| names.contains(&origin.ty.name()))
     }
 
-    /// What evaluating it may fail with.
+    /// The possible errors of its evaluation.
     pub(in crate::search) fn failed(&self, source: FhirPathError) -> SearchError {
         SearchError::Expression {
             parameter: self.parameter.code.to_string(),
@@ -115,15 +115,15 @@ impl Compiled {
 pub(in crate::search) enum Reading {
     /// All that comparing or sorting by them may need.
     Values,
-    /// Of references, where relative ones point to.
+    /// For references: the targets of relative ones.
     Targets,
-    /// Of references, the identifier.
+    /// For references: the identifier.
     Identifier,
-    /// Of quantities, the numbers without their units.
+    /// For quantities: the numbers without their units.
     Numbers,
-    /// Of codes and identifiers, the texts that people read.
+    /// For codes and identifiers: the human-readable texts.
     Labels,
-    /// Of identifiers, the type and the value.
+    /// For identifiers: the type and the value.
     TypedIdentifier,
 }
 
@@ -194,8 +194,7 @@ impl Programs {
         Ok(Some(compiled))
     }
 
-    /// The parameter `code` of `ty`, compiled for one look at it: who goes through all parameters needs none of them
-    /// again.
+    /// The parameter `code` of `ty`, compiled without caching it: for callers that go through all parameters once.
     pub(in crate::search) fn unkept(&self, ty: TypeId, code: &str) -> Option<Compiled> {
         let parameter = self.parameter(ty, code)?;
         self.compile(ty, parameter, Reading::Values).ok()
@@ -238,7 +237,7 @@ impl Programs {
         let expression = parameter.expression.as_deref().unwrap_or("{}");
         let mut compiled = compile_for(ty, parameter, expression, reading, None)?;
         for component in &parameter.components {
-            // The registry holds no composite whose components it does not know.
+            // The registry has no composite with unknown components.
             let Some(definition) = self.parameters.by_url(&component.definition) else {
                 continue;
             };
@@ -272,7 +271,7 @@ fn compile_for(
     let options = CompileOptions {
         lenient: true,
         search: true,
-        // Where relative references point to, the contained resources do not tell.
+        // Contained resources do not tell the targets of relative references.
         references_alone: reading == Reading::Targets,
         extra: Some(&extra),
         context: on,
@@ -294,7 +293,7 @@ fn compile_for(
     })
 }
 
-/// The code system of the elements that a program's values lie in, if they have one and the same.
+/// The code system of a program's values, if all have the same one.
 fn code_system(ty: TypeId, program: &Program) -> Option<&'static str> {
     let mut systems = program.origins().map(|origin| {
         let mut within = ty;
@@ -309,7 +308,7 @@ fn code_system(ty: TypeId, program: &Program) -> Option<&'static str> {
     systems.all(|system| system == Some(first)).then_some(first)
 }
 
-/// What tells the bounds of sampled data.
+/// The leaves with the bounds of sampled data.
 const SAMPLES: [&str; 9] = [
     "data",
     "origin.value",

@@ -85,15 +85,16 @@ pub(in crate::search) struct Query {
     pub(in crate::search) place: Option<PagePosition>,
     /// Whether records may have been erased since the token was issued. Then `offset` may count too many.
     pub(in crate::search) erased_since: bool,
-    /// What the answer says about how the query was taken.
+    /// Remarks of the answer on how the query was understood.
     pub(in crate::search) remarks: Vec<Issue>,
-    /// Whose compartments are asked for.
+    /// The Patients whose compartments are searched.
     pub(in crate::search) filed: Option<Filed>,
-    /// How conditions on other resources are answered: the plans of the search show them, and run what has not run.
+    /// The semi-joins for conditions on other resources. The plans of the search show them, and run those that have not
+    /// run.
     pub(in crate::search) joins: Vec<On>,
     /// Notes how the search goes, where that is asked.
     pub(in crate::search) trace: Trace,
-    /// Understood parameters but for `_count`, `_offset`, `_included` and the tag.
+    /// The understood parameters without `_count`, `_offset`, `_included` and the token.
     pub(in crate::search) understood: Vec<(String, String)>,
 }
 

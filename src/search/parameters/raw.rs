@@ -11,7 +11,7 @@ use super::result::invalid;
 pub struct RawParameter {
     /// The name before any `:`; empty where a value came without one.
     pub name: String,
-    /// What follows the first `:`.
+    /// The text after the first `:`.
     pub modifier: Option<String>,
     /// The value.
     pub value: String,

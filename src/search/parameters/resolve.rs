@@ -37,7 +37,7 @@ const MAX_ALTERNATIVES: usize = 1_000;
 /// The maximum number of words of `_text` and `_content`.
 const MAX_WORDS: usize = 100;
 
-/// What parsing a value needs to know besides its text.
+/// The context for parsing a value.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::search) struct Surroundings<'a> {
     /// The time of the search, in microseconds.
@@ -52,7 +52,7 @@ pub(in crate::search) struct Surroundings<'a> {
 pub(in crate::search) struct Resolver<'a> {
     pub(in crate::search) programs: &'a Programs,
     pub(in crate::search) around: Surroundings<'a>,
-    /// Whether several types are searched together: what concerns others of them may be out of the question for one.
+    /// Whether several types are searched together: then a value may be impossible for one of the types.
     pub(in crate::search) among_others: bool,
     joins: Cell<usize>,
     depth: Cell<usize>,

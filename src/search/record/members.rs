@@ -29,7 +29,7 @@ use crate::lake::{Picture, Scope};
 pub struct Member {
     /// The type.
     pub ty: TypeId,
-    /// What its resources must meet.
+    /// The condition on its resources.
     pub parameters: Vec<RawParameter>,
 }
 
@@ -38,7 +38,7 @@ pub struct Member {
 pub struct RecordRequest<'a> {
     /// Who asks.
     pub scope: &'a Arc<Scope>,
-    /// The ids of the Patients, of R4's form: one at least.
+    /// The ids of the Patients in R4's form, at least one.
     pub patients: &'a [String],
     /// The types of the compartments, in their order.
     pub members: &'a [Member],
@@ -49,7 +49,7 @@ pub struct RecordRequest<'a> {
     pub only: Option<&'a [TypeId]>,
     /// A further condition on shown resources. A resource that a shown member refers to meets it as well.
     pub since: Option<&'a RawParameter>,
-    /// What is given out of it.
+    /// The parts to return.
     pub extent: Extent<'a>,
     /// The time, in microseconds since 1970.
     pub now: i64,
@@ -57,7 +57,7 @@ pub struct RecordRequest<'a> {
     pub base: &'a str,
 }
 
-/// How much of a record is given out.
+/// The extent of a record.
 #[derive(Clone, Copy, Debug)]
 pub enum Extent<'a> {
     /// All, without links.
@@ -70,12 +70,12 @@ pub enum Extent<'a> {
         parameters: &'a [RawParameter],
         /// The parameters that links repeat besides those.
         repeated: &'a [(String, String)],
-        /// What becomes of parameters without a value.
+        /// How parameters without a value are handled.
         handling: Handling,
     },
 }
 
-/// What a record's parts are made from.
+/// The source of a record's parts.
 struct Sources<'a> {
     request: &'a RecordRequest<'a>,
     picture: Arc<Picture>,
@@ -90,7 +90,7 @@ struct Parts {
     places: Vec<usize>,
     /// How many are members.
     members: usize,
-    /// Whether what they refer to is among them.
+    /// Whether targets of references are included.
     complete: bool,
 }
 
@@ -254,7 +254,7 @@ impl Engine {
         Ok(Some(total))
     }
 
-    /// Looks up what the members refer to, whether they are shown or not.
+    /// Finds the targets of the members' references, shown or not.
     async fn add_referred(&self, sources: &Sources<'_>, parts: &mut Parts) -> Result<(), SearchError> {
         parts.complete = true;
         let request = sources.request;
@@ -349,7 +349,7 @@ impl Engine {
 }
 
 impl Sources<'_> {
-    /// A search of a part: where the row is gone that a page begins behind, it says so.
+    /// Runs a search of a part. If the row at the page's position is gone, it returns that error.
     fn query(&self, ty: TypeId, criteria: Vec<Criterion>) -> Query {
         Query {
             erased_since: self.erased_since,
@@ -363,7 +363,7 @@ impl Sources<'_> {
 }
 
 impl Parts {
-    /// Where a page begins, by its place among all types.
+    /// The start of a page, by its index among all types.
     fn start(&self, start: PagePosition) -> Result<PagePosition, SearchError> {
         let part = self.places.iter().position(|place| *place == start.part);
         // Its rows were there when the link was made.
@@ -373,7 +373,7 @@ impl Parts {
 }
 
 impl RecordRequest<'_> {
-    /// Whether a parameter says which page of a record is asked for, or how it is given out.
+    /// Whether a parameter selects the page of a record, or its form.
     pub fn is_of_page(parameter: &RawParameter) -> bool {
         is_of_page(parameter) && parameter.name != "_included"
             || matches!(parameter.name.as_str(), "_total" | "_format" | "_pretty")

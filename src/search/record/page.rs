@@ -24,7 +24,7 @@ use crate::lake::scan::{Locator, Row, ScopedTable};
 const STEP: usize = 100;
 /// Bytes of resources that are worth reading at a time.
 const STEP_BYTES: usize = 1 << 20;
-/// Bytes of a piece, at least.
+/// The minimum bytes of a piece.
 const PIECE: usize = 64 << 10;
 
 /// The resources of a page.
@@ -45,7 +45,7 @@ struct Source {
     is_referred: bool,
 }
 
-/// A record, or a page of one, that is being given out.
+/// A record, or a page of one, while it is written.
 #[derive(Debug)]
 pub struct RecordPage {
     lake: Lake,
@@ -140,7 +140,7 @@ impl RecordPage {
         }
     }
 
-    /// Says what the page shows: parts with their places among all types, the first ones members.
+    /// Sets the shown parts with their indices among all types, members first.
     pub(in crate::search) fn show(&mut self, shown: Shown, parts: Vec<Part>, places: Vec<usize>, members: usize) {
         let sources = parts.into_iter().zip(places).enumerate();
         let source = |(at, (part, place)): (usize, (Part, usize))| Source {
@@ -288,7 +288,7 @@ impl RecordPage {
         }
     }
 
-    /// The Bundle's end: what is to be said, and the links.
+    /// The end of the Bundle: remarks and links.
     fn finish(&mut self, out: &mut Vec<u8>) {
         let said = page::said(&self.lead.remarks).filter(|_| !self.lead.counts_only());
         if let Some(outcome) = &said {

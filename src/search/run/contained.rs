@@ -36,7 +36,7 @@ const STEP: usize = 4096;
 pub(in crate::search) struct Contained {
     /// `_contained`.
     pub(in crate::search) which: Which,
-    /// `_containedType=contained`: the contained resource is shown rather than what contains it.
+    /// `_containedType=contained`: shows the contained resource instead of its container.
     pub(in crate::search) alone: bool,
 }
 
@@ -186,7 +186,7 @@ impl Engine {
     ) -> Result<Vec<Entry>, SearchError> {
         let mut shown = Vec::with_capacity(inner.len());
         let mut tape = Tape::new();
-        // Neighbours often lie in one resource, and so they are fetched run by run.
+        // Neighbouring matches often have the same container, so they are fetched run by run.
         for run in inner.chunk_by(|one, other| one.container() == other.container()) {
             let ty = run[0].container;
             let row = table.other(ty).resources(&[run[0].at])?.pop();
@@ -233,7 +233,7 @@ pub(in crate::search) fn mark_holding(ty: TypeId, batch: &RecordBatch, rows: &mu
     }
 }
 
-/// Marks the rows of which a reference leads to a contained resource that meets the criterion of its type.
+/// Marks the rows with a reference to a contained resource that meets the criterion of its type.
 pub(in crate::search) fn mark_led_to(
     references: &[Vec<String>],
     targets: &[(TypeId, Criterion)],
@@ -285,7 +285,7 @@ pub(in crate::search) fn mark_led_to(
     Ok(())
 }
 
-/// What became of a resource that was to be made into columns.
+/// The result of shredding a contained resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pushed {
     There,

@@ -20,7 +20,7 @@ use crate::lake::scan::{Person, ScanReport, ScopedTable, Seen, SeenPerson, SeenR
 /// How an answer came about.
 #[derive(Debug, Default)]
 pub struct Explanation {
-    /// What was searched: one table, or several.
+    /// The searched tables: one or several.
     pub(in crate::search) parts: Vec<Part>,
     pub(in crate::search) steps: Vec<Step>,
 }
@@ -51,7 +51,7 @@ pub(in crate::search) struct Part {
 pub(in crate::search) struct Step {
     pub(in crate::search) name: &'static str,
     pub(in crate::search) time: Duration,
-    /// What it gave, where that can be counted.
+    /// The size of its result, if it can be counted.
     pub(in crate::search) rows: Option<usize>,
     /// The plans that ran.
     pub(in crate::search) plans: Vec<String>,
@@ -246,7 +246,7 @@ impl fmt::Display for Explanation {
     }
 }
 
-/// What a step read.
+/// The reads of a step.
 fn read(seen: &Seen, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for scan in &seen.scans {
         let leaves = match scan.leaves.is_empty() {

@@ -1,4 +1,4 @@
-//! What either way of searching finds.
+//! The matches of a search, in either way of running it.
 
 use crate::lake::scan::Locator;
 

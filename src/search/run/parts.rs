@@ -23,7 +23,7 @@ use super::merge::{Keyed, Order};
 use super::{explain, person, population};
 use crate::lake::scan::{Locator, ScopedTable};
 
-/// How far into matches that are merged a page may lie.
+/// The maximum position of a page in merged matches.
 const MAX_SORTED: usize = 200_000;
 /// Resources that are fetched at a time.
 const STEP: usize = 100;
@@ -32,7 +32,7 @@ const STEP: usize = 100;
 pub(in crate::search) struct Part {
     pub(in crate::search) query: Query,
     pub(in crate::search) table: ScopedTable,
-    /// What contained resources must meet.
+    /// The criteria of contained resources.
     criteria: Vec<Criterion>,
     /// Those that do.
     inner: Vec<Inner>,
@@ -183,7 +183,7 @@ impl Engine {
             places = self.forward(before, 0, all - query.count, &query).await?.0;
         }
         places.extend(found.into_iter().map(|row| MatchPosition::Outer(place.part, row)));
-        // The match that the page was found from follows at least.
+        // At least the match at the page's position follows.
         Ok((places, true))
     }
 

@@ -90,7 +90,7 @@ pub(in crate::search) fn keyed(
     Ok(keyed)
 }
 
-/// The columns that decide the order of matches and say where they lie.
+/// The columns that order the matches, and their locators.
 fn placing(rows: &RecordBatch, query: &Query) -> Result<RecordBatch, SearchError> {
     let is_wanted =
         |column: &str| ["id", FILE, ROW].contains(&column) || query.sort.iter().any(|key| key.reads(column));

@@ -147,7 +147,7 @@ pub(in crate::search) async fn count_plan(
     Ok(sessions.parallel().plan(&counted.build()?).await?)
 }
 
-/// Gives the rows that meet a query's criteria, with these columns, batch by batch in no order.
+/// The rows that meet a query's criteria, with these columns, in batches without order.
 pub(in crate::search) async fn rows(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -189,11 +189,11 @@ fn sort_leaves(query: &Query) -> LeafSet {
     keys.chain(["id".to_owned()]).collect()
 }
 
-/// A scan of a table, and the filters that leave what meets a query's criteria.
+/// A scan of a table with the filters for a query's criteria.
 pub(in crate::search) struct Scan {
     provider: Arc<LakeProvider>,
     filters: Vec<Expr>,
-    /// What the filters are told by.
+    /// The semi-joins that give the filters their ids.
     joins: Vec<On>,
 }
 
@@ -333,7 +333,7 @@ impl Scan {
     }
 }
 
-/// What is asked of a scan beside its filters.
+/// The options of a scan besides its filters.
 fn request(sessions: &Sessions, query: &Query, owners: Option<Vec<i64>>, leaves: LeafSet) -> ScanRequest {
     ScanRequest {
         owners,

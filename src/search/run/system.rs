@@ -33,7 +33,7 @@ pub struct SystemRequest<'a> {
     pub compartment: Option<&'a str>,
     /// The parameters as they were sent, `_type` among them.
     pub parameters: &'a [RawParameter],
-    /// What becomes of unknown ones.
+    /// How unknown parameters are handled.
     pub handling: Handling,
     /// The time, in microseconds since 1970.
     pub now: i64,
@@ -79,7 +79,7 @@ impl Engine {
         let repeated: Vec<_> = repeated.iter().map(|raw| (written(raw), raw.value.clone())).collect();
         let mut course = None;
         let mut parts: Vec<Part> = Vec::with_capacity(types.len());
-        // What is contained in others needs no table of its type.
+        // Contained resources need no table of their type.
         let looks_inside = parameters
             .iter()
             .any(|parameter| parameter.name == "_contained" && parameter.value != "false");
@@ -142,7 +142,7 @@ impl Engine {
     }
 }
 
-/// The parameters that links repeat: `_type`, and what one of the types has understood.
+/// The parameters to repeat in links: `_type`, and those that one of the types has understood.
 fn repeated_in_links(parameters: &[RawParameter], understood: &[(String, String)]) -> Vec<(String, String)> {
     let pairs = parameters
         .iter()

@@ -32,7 +32,7 @@ struct Noted {
 }
 
 impl Trace {
-    /// A trace that notes what happens from now on.
+    /// A trace that starts now.
     pub(in crate::search) fn on(form: Form) -> Trace {
         Trace(Some(Arc::new(Tracing {
             form,
@@ -50,7 +50,7 @@ impl Trace {
         self.0.is_some()
     }
 
-    /// The table, with what is read of it noted.
+    /// The table, with its reads recorded.
     pub(in crate::search) fn watched(&self, table: ScopedTable) -> ScopedTable {
         match &self.0 {
             Some(tracing) => table.watched(&tracing.watch),
@@ -58,7 +58,7 @@ impl Trace {
         }
     }
 
-    /// What is searched for and how, told only if it is wanted.
+    /// Records the search's kind. Computed only if somebody wants it.
     pub(in crate::search) fn part(&self, part: impl FnOnce() -> Part) {
         if let Some(mut noted) = self.noted() {
             noted.explanation.parts.push(part());
@@ -98,7 +98,7 @@ impl Trace {
         noted.plans.push(text);
     }
 
-    /// A step has ended, and given so many rows.
+    /// A step has ended with this many rows.
     pub(in crate::search) fn lap(&self, name: &'static str, rows: Option<usize>) {
         let (Some(tracing), Some(mut noted)) = (&self.0, self.noted()) else {
             return;

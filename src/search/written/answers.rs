@@ -27,7 +27,7 @@ pub(super) enum Answer {
     Known(Vec<Known>),
     /// The same, or an answer from the row's contained resources: for each type the answers to its conditions.
     OrInside(Vec<Known>, Vec<(String, Vec<Answer>)>),
-    /// What the plan's semi-join of this number finds.
+    /// The result of the plan's semi-join with this number.
     Late(usize),
 }
 
@@ -85,7 +85,7 @@ fn answer_of(join: &Join, answer: &Condition, lates: &Lates) -> Result<Answer, W
     })
 }
 
-/// What is asked of contained resources of a type.
+/// The conditions on contained resources of a type.
 fn of_inner(asked: &[(TypeId, Criterion)], ty: TypeId) -> Option<Criterion> {
     let (_, criterion) = asked.iter().find(|(asked, _)| *asked == ty)?;
     contained::criteria(std::slice::from_ref(criterion)).pop()
@@ -158,7 +158,7 @@ impl Reader<'_> {
     }
 }
 
-/// The parameter whose values the ids are compared with.
+/// The parameter whose values are compared with the ids.
 fn compared(join: &Join) -> &Arc<Compiled> {
     match join {
         Join::Chain { compiled, .. } | Join::Hierarchy { compiled, .. } => compiled,

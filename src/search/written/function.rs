@@ -1,4 +1,4 @@
-//! Sort keys, by the names of their parameters, and the order that a scan is told.
+//! Sort keys by the names of their parameters, and the order for a scan.
 
 use datafusion::logical_expr::ScalarUDF;
 use serde::{Deserialize, Serialize};

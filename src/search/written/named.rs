@@ -102,7 +102,7 @@ impl Known {
         })
     }
 
-    /// What a condition compares values with, where that is ids alone.
+    /// The ids with which a condition compares values, if it does nothing else.
     pub(super) fn of(condition: &Condition) -> Result<(&Arc<Compiled>, Vec<Known>), WrittenError> {
         let Condition::Values {
             compiled,

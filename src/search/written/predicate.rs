@@ -25,7 +25,7 @@ enum Written {
     Criterion {
         criterion: WrittenCriterion,
         plain: bool,
-        /// Patients whose compartments are asked for, and the owners of their rows.
+        /// Patients whose compartments are searched, and the owners of their rows.
         filed: Option<(Vec<String>, Vec<i64>)>,
     },
     Boundary {

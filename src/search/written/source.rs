@@ -1,4 +1,4 @@
-//! What gives the ids of other sides: how they are taken from rows, and rows that are looked up rather than scanned.
+//! The sources of ids for semi-joins: takers of ids from rows, and lookups of rows.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl Engine {
         to_json(&written, TAKE).map(Some)
     }
 
-    /// What was written so.
+    /// The value that was written so.
     pub fn read_take(&self, written: &Value) -> Result<Arc<dyn Take>, WrittenError> {
         Ok(match of_json(written, TAKE)? {
             WrittenTake::Own { label } => Arc::new(Own { label }),

@@ -30,7 +30,7 @@ pub(in crate::views) fn fhir_name(ty: ItemType) -> &'static str {
     }
 }
 
-/// What was probably meant by a name that is not known, as the end of a sentence.
+/// A suggestion for an unknown name, as the end of a sentence.
 pub(in crate::views) fn meant<'n>(error: &FhirPathError, constants: impl Iterator<Item = &'n String>) -> String {
     match error {
         FhirPathError::UnknownConstant { name, .. } => match nearest(name, constants.map(String::as_str)) {
@@ -108,7 +108,7 @@ pub(in crate::views) fn column(
     }
 }
 
-/// JSON's names in the programs of an expression, with what FHIRPath has in their place.
+/// JSON names in an expression's programs, each with FHIRPath's form.
 pub(in crate::views) fn json_names<'p>(
     programs: impl IntoIterator<Item = &'p Program>,
     at: &str,
@@ -191,7 +191,7 @@ pub(in crate::views) fn filter(program: &Program, at: &str, findings: &mut Findi
     }
 }
 
-/// Doubts about what a select goes through.
+/// Warnings about the iteration of a select.
 pub(in crate::views) fn iteration(program: &Program, at: &str, findings: &mut Findings) {
     if program.is_statically_empty() {
         findings.warn(at, IssueType::BusinessRule, "is empty whatever the data");
@@ -262,7 +262,7 @@ fn uses(text: &str, name: &str) -> bool {
     })
 }
 
-/// What the profiles ask for that a definition claims to follow.
+/// The requirements of the profiles that a definition claims.
 pub(in crate::views) fn claims(definition: &Definition, findings: &mut Findings) {
     definition
         .selects

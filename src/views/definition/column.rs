@@ -13,7 +13,7 @@ use crate::fhir::storage::{LIST_ITEM, Storage};
 use crate::fhir::{Kind as FhirKind, facts};
 use crate::fhirpath::{ItemType, System};
 
-/// What the values of a column are.
+/// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `true` and `false`.
@@ -41,9 +41,9 @@ pub struct Column {
     pub collection: bool,
     /// The FHIR type that the view declares, or the only one that its path yields.
     pub ty: Option<String>,
-    /// What the view says about it.
+    /// The view's description of it.
     pub description: Option<String>,
-    /// What the view says of it to particular systems.
+    /// The view's tags for particular systems.
     pub tags: Vec<Tag>,
     /// The type that its values have in typed output; of a collection, its items.
     pub sql: SqlType,
@@ -52,7 +52,7 @@ pub struct Column {
 /// A `tag` of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tag {
-    /// What it is about: `ansi/type`.
+    /// The tag's name: `ansi/type`.
     pub name: String,
     /// What it says.
     pub value: String,
@@ -68,7 +68,7 @@ const DESCRIPTION: &str = "description";
 const TAG: &str = "tag:";
 
 impl Kind {
-    /// What a value looks like in messages.
+    /// The form of a value in messages.
     pub(in crate::views) fn name(self) -> &'static str {
         match self {
             Kind::Boolean => "boolean",

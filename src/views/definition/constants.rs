@@ -43,9 +43,9 @@ const TYPES: [&str; 20] = [
     "Uuid",
 ];
 
-/// What FHIRPath defines itself and a constant cannot change.
+/// Names that FHIRPath defines and a constant cannot replace.
 const TAKEN: [&str; 4] = ["resource", "rootResource", "context", "rowIndex"];
-/// What FHIRPath defines itself and a constant hides.
+/// Names that FHIRPath defines and a constant hides.
 const HIDDEN: [&str; 3] = ["ucum", "sct", "loinc"];
 
 /// Reads a constant.
@@ -183,7 +183,7 @@ fn of_text(findings: &mut Findings, ty: &str, text: String, at: &ElementPath<'_>
     })
 }
 
-/// Whether a text is of the form that R4 gives its type.
+/// Whether a text has the form of its R4 type.
 fn is_usual(ty: &str, text: &str) -> bool {
     let hex = |part: &str, length: usize| part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit());
     match ty {

@@ -17,9 +17,9 @@ pub struct Finding {
     pub at: String,
     /// The column that it concerns, if it is about one.
     pub column: Option<String>,
-    /// The place inside the expression that stands at `at`, if it is about one.
+    /// The place inside the expression at `at`, if it is about one.
     pub position: Option<Position>,
-    /// What is wrong or doubtful, without the place.
+    /// The fault or doubt, without the place.
     pub problem: String,
     /// Whether it is that a name is JSON's and FHIRPath has another.
     pub(in crate::views) is_of_json_name: bool,

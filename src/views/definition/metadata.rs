@@ -17,7 +17,7 @@ pub(in crate::views) struct Claims {
     pub(in crate::views) tabular: bool,
 }
 
-/// What the JSON of a property is.
+/// The JSON type of a property.
 #[derive(Clone, Copy)]
 enum Form {
     Text,
@@ -75,9 +75,9 @@ const PROPERTIES: [(&str, Form); 42] = [
     ("where", Form::Own),
 ];
 
-/// The address that the type itself goes by since the ballot of 3.0.
+/// The address of the type itself since the ballot of 3.0.
 const CANONICAL: &str = "http://hl7.org/fhir/StructureDefinition/ViewDefinition";
-/// The addresses below which SQL on FHIR's own profiles stand: since the ballot of 3.0, and before.
+/// The base addresses of SQL on FHIR's own profiles: since the ballot of 3.0, and before.
 const BASES: [&str; 2] = [
     "http://hl7.org/fhir/uv/sql-on-fhir/StructureDefinition/",
     "https://sql-on-fhir.org/ig/StructureDefinition/",
@@ -103,7 +103,7 @@ pub(in crate::views) fn check(findings: &mut Findings, root: Value<'_>, at: &Ele
 }
 
 impl Form {
-    /// What it should be and is not.
+    /// The expected form.
     fn unmet(self, value: Value<'_>) -> Option<&'static str> {
         let objects = || value.is_array() && value.items().all(|item| item.is_object());
         let (met, wanted) = match self {

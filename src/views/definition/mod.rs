@@ -1,4 +1,4 @@
-//! What a ViewDefinition may say: read, checked, resolved against R4.
+//! ViewDefinitions: read, checked, and resolved against R4.
 
 pub(super) mod advice;
 pub(super) mod check;

@@ -28,7 +28,7 @@ use super::read::{flag, known, list, must_be, objects, optional_text, present, r
 use crate::columns::json::{Tape, Value};
 use crate::fhir::outcome::IssueType;
 
-/// A ViewDefinition as written, less what could not be read.
+/// A ViewDefinition as written, without unreadable parts.
 #[derive(Clone, Debug)]
 pub(in crate::views) struct Definition {
     pub(in crate::views) name: Option<String>,
@@ -40,20 +40,20 @@ pub(in crate::views) struct Definition {
     pub(in crate::views) claims: metadata::Claims,
 }
 
-/// An expression and where it stands.
+/// An expression and its place.
 #[derive(Clone, Debug)]
 pub(in crate::views) struct Located {
     pub(in crate::views) at: String,
     pub(in crate::views) text: String,
 }
 
-/// What a `select` goes through.
+/// The iteration of a `select`.
 #[derive(Clone, Debug)]
 pub(in crate::views) enum RawIteration {
     Each(Located),
     EachOrNull(Located),
     Repeat(Vec<Located>),
-    /// What it is could not be read.
+    /// An unreadable one.
     Unknown,
 }
 

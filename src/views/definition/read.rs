@@ -116,7 +116,7 @@ pub(in crate::views) fn must_be(wanted: &str, value: Value<'_>) -> String {
     format!("must be {wanted}, not {kind}")
 }
 
-/// What any element may have and a view does not look at.
+/// Properties of any element that views ignore.
 const IGNORED: [&str; 3] = ["id", "extension", "fhir_comments"];
 
 /// Reports properties that `what` does not define, and duplicates.

@@ -20,7 +20,7 @@ pub type Threshold = fn(&Arc<dyn PhysicalExpr>) -> Option<i64>;
 /// An order of rows by one number each; rows without a number come last.
 #[derive(Clone)]
 pub struct Order {
-    /// Whether the greatest number comes first.
+    /// Whether the maximum comes first.
     pub descending: bool,
     /// The leaves with the numbers. A row's number is that of one of them.
     pub reaches: Vec<Reach>,
@@ -28,7 +28,7 @@ pub struct Order {
     pub threshold: Threshold,
 }
 
-/// A place where the number that orders a row may lie, by its leaves' dotted paths.
+/// A place of the number that orders a row, by its leaves' dotted paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// In this leaf of int64 or timestamp.

@@ -26,11 +26,11 @@ use crate::lake::picture::DataFile;
 /// Files of a share that are held open at once so that their row groups can be read in the order of a sort.
 const MAX_RANKED: usize = 256;
 
-/// What a step came to.
+/// The result of a step.
 pub(in crate::lake::scan) enum Step {
     /// Rows.
     Batch(RecordBatch),
-    /// A row group was begun, of which nothing may be left.
+    /// A row group was begun. Perhaps none of its rows remain.
     Begun,
     /// There is nothing more.
     End,

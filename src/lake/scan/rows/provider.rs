@@ -19,7 +19,7 @@ use super::exec::{Asked, LakeScanExec};
 use super::request::ScanRequest;
 use super::resolved::{Scan, Unsettled};
 
-/// A table provider over the rows that a scope shows, with locator columns behind the clipped ones.
+/// A table provider over the rows that a scope shows, with locator columns after the clipped ones.
 #[derive(Debug)]
 pub struct LakeProvider {
     table: ScopedTable,
@@ -63,7 +63,7 @@ impl LakeProvider {
         let request = || ScanRequest::clone(&self.request);
         let lowered = Lowered::of(filters, &self.table, &self.request.leaves, state)?;
         let output = self.clip.retain(|name| schema.index_of(name).is_ok());
-        // Clones only what will be lowered again.
+        // Clones only filters that will be lowered again.
         let unsettled = (!lowered.late.is_empty()).then(|| Unsettled::new(output.clone(), request(), lowered.clone()));
         let scan = Arc::new(Scan::new(
             self.table.clone(),

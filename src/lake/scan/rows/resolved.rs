@@ -1,5 +1,5 @@
-//! What a scan was asked, resolved against a table's layout: which columns are decoded first and which later, which
-//! files are met.
+//! A scan's request, resolved against a table's layout: the columns to decode first and those to decode later, and the
+//! files to read.
 
 use std::sync::{Arc, OnceLock};
 
@@ -26,7 +26,7 @@ use crate::lake::picture::DataFile;
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Scan {
     pub(in crate::lake::scan) table: ScopedTable,
-    /// What batches have: clipped columns and locators, in the order asked for.
+    /// The columns of batches: clipped columns and locators, in the requested order.
     pub(in crate::lake::scan) schema: SchemaRef,
     /// Whether no filter leaves rows out.
     is_unconditional: bool,
@@ -37,7 +37,7 @@ pub(in crate::lake::scan) struct Scan {
     pub(in crate::lake::scan) predicates: Vec<(SchemaRef, Arc<dyn Predicate>)>,
     pub(in crate::lake::scan) items: Vec<ItemMatch>,
     pub(in crate::lake::scan) prune: Prune,
-    /// How `explain` shows what of `prune` is decided row by row.
+    /// The line of `explain` for the conditions of `prune` that are decided row by row.
     pub(in crate::lake::scan) sieve_label: Arc<str>,
     pub(in crate::lake::scan) numbers_suffice: bool,
     pub(in crate::lake::scan) order: Option<Order>,
@@ -49,7 +49,7 @@ pub(in crate::lake::scan) struct Scan {
     pub(in crate::lake::scan) account: Arc<Account>,
 }
 
-/// A scan of which some conditions are known only once it begins to read.
+/// A scan with conditions that are known only when it begins to read.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Unsettled {
     /// The output's columns, less the locators.
@@ -59,7 +59,7 @@ pub(in crate::lake::scan) struct Unsettled {
     settled: OnceLock<Arc<Scan>>,
 }
 
-/// One of several conditions, with the owners under whom all rows lie that meet it, where that is known.
+/// One of several conditions, with the owners of all rows that can meet it, if known.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Choice {
     pub(in crate::lake::scan) condition: ItemMatch,
@@ -113,7 +113,7 @@ impl Scan {
             .iter()
             .flat_map(|predicate| predicate.leaves().iter().cloned())
             .collect();
-        // What the output wants of the roots that predicates read is decoded with them.
+        // Output columns below the roots that predicates read are decoded together with these.
         let roots = table.clip(&early);
         let both = table.clip(&early.iter().chain(&output_leaves).cloned().collect());
         let is_output = |name: &str| output.schema().index_of(name).is_ok();

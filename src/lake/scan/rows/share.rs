@@ -28,7 +28,7 @@ pub(in crate::lake::scan) struct Shares {
     within_groups: bool,
 }
 
-/// What one partition reads.
+/// The rows that one partition reads.
 #[derive(Clone, Debug)]
 pub(in crate::lake::scan) struct Share {
     /// Rows of the table, counted over all files.

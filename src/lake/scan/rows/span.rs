@@ -35,7 +35,7 @@ impl Span {
         }
     }
 
-    /// What lies before a row.
+    /// The rows before a row.
     pub fn before(place: Locator) -> Span {
         Span {
             from: None,

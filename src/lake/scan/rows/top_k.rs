@@ -156,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    /// What is left of several row groups sorts to the same first rows as everything does.
+    /// The remaining rows of several row groups sort to the same first rows as all rows.
     fn first_of(
         groups: &[Vec<Option<i64>>],
         options: SortOptions,

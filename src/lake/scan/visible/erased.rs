@@ -19,7 +19,7 @@ use crate::lake::seal::Keys;
 pub(in crate::lake) struct OwnRows {
     /// Of each scope.
     pub(in crate::lake) of: Vec<Vec<u64>>,
-    /// Of all scopes together.
+    /// The rows of all scopes together.
     pub(in crate::lake) all: Vec<u64>,
     /// The ids of each scope's rows.
     pub(in crate::lake) ids: Vec<Vec<String>>,

@@ -33,13 +33,13 @@ pub(in crate::lake::scan) struct SharedRows {
 
 type Found = FxHashMap<(TypeId, u64), Box<[u32]>>;
 
-/// What they were found in.
+/// The files in which they were found.
 #[derive(Debug, PartialEq, Eq)]
 struct Origin {
     snapshot: u64,
-    /// What was erased when the picture was made.
+    /// The erasures that the picture knows.
     epoch: u64,
-    /// What is left out of it.
+    /// The rows that are left out of it.
     erasures: Box<[u64]>,
 }
 
@@ -154,7 +154,7 @@ impl Search<'_> {
         self.reader.table(self.picture, ty, self.scope)
     }
 
-    /// What the scope's own rows refer to.
+    /// The targets of the scope's own rows.
     fn own_references(&mut self) -> Result<Vec<Target>, ScanError> {
         let mut targets = Vec::new();
         let Some(patient) = self.scope.patient.as_deref() else {

@@ -108,7 +108,7 @@ impl SystemColumns {
         }
     }
 
-    /// Under whom a row lies.
+    /// The owner of a row.
     pub(in crate::lake::scan) fn owner(&self, row: u32) -> Option<i64> {
         self.run(row).map(|run| run.owner)
     }

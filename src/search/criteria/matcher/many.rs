@@ -80,7 +80,7 @@ const LONGEST_TREE: usize = 4_096;
 pub(in crate::search) enum Many {
     Labels(Beginnings),
     Beginnings(Beginnings),
-    /// Of words within the text, too.
+    /// For words within the text, too.
     BeginningsOfParts(Beginnings),
     Parts(Parts),
     Exact(FxHashSet<String>),
@@ -132,7 +132,7 @@ pub(in crate::search) fn gather_values(matchers: &mut Vec<Matcher>) {
         }
     }
     for (kind, all) in kinds {
-        // The scan decides some of them on dictionary codes, as long as they are few enough.
+        // The scan decides some of them on dictionary codes if they are few enough.
         let scanned = all
             .iter()
             .all(|matcher| matches!(matcher, Matcher::Uri(_) | Matcher::Exact(_)));
@@ -223,7 +223,7 @@ impl Many {
         })
     }
 
-    /// Marks the rows of which one item matches one of the values.
+    /// Marks the rows with an item that matches one of the values.
     pub(super) fn mark(&self, part: &Typed, rows: &mut [bool]) {
         match self {
             Many::Labels(set) => token::mark_label(&|candidate| set.begin(&fold(candidate)), part, rows),

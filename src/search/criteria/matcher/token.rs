@@ -79,12 +79,12 @@ pub(super) fn mark_any(set: &TokenSet, part: &Typed, rows: &mut [bool]) {
     }
 }
 
-/// Which of many tokens an item has, by numbers that a caller gives them.
+/// The numbers of an item's tokens among many. The caller numbers the tokens.
 #[derive(Debug, Default)]
 pub(in crate::search) struct TokenIndex {
     /// By the code, folded.
     codes: FxHashMap<Box<str>, BySystem>,
-    /// Systems of which any code is asked.
+    /// Systems of which any code matches.
     systems: FxHashMap<Box<str>, usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Date values: a partial date or dateTime with a prefix, as the interval it stands for.
+//! Date values: a partial date or dateTime with a prefix, as an interval.
 
 use super::spans::Spans;
 use super::{Interval, Prefix};
@@ -42,7 +42,7 @@ impl DateValue {
         Some(DateValue { prefix, interval })
     }
 
-    /// Whether a value of a resource stands in the relation asked for.
+    /// Whether a resource's value matches.
     pub(crate) fn matches(&self, target: Interval<i64>) -> bool {
         self.interval.matches(self.prefix, target)
     }
@@ -54,7 +54,7 @@ pub(crate) struct DateSet {
     values: Vec<DateValue>,
     equal: Spans<i64>,
     approximate: Spans<i64>,
-    /// Of the intervals that a target is not to be in: the latest start and the earliest end.
+    /// For the intervals to avoid: the latest start and the earliest end.
     unequal: Option<(i64, i64)>,
     /// `gt`, `ge`: the earliest end.
     ends_behind: Option<i64>,
@@ -93,7 +93,7 @@ impl DateSet {
         &self.values
     }
 
-    /// Whether a value of a resource stands in the relation that one of them asks for.
+    /// Whether a resource's value matches one of them.
     pub(crate) fn matches(&self, target: Interval<i64>) -> bool {
         let Interval { start, end } = target;
         self.equal.contain(start, end)

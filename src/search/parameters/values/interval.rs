@@ -12,7 +12,7 @@ pub(crate) struct Interval<T> {
 }
 
 impl<T: Ord + Copy> Interval<T> {
-    /// Whether `other` lies wholly inside.
+    /// Whether `other` is completely inside.
     pub(crate) fn contains(self, other: Interval<T>) -> bool {
         other.start >= self.start && other.end <= self.end
     }
@@ -22,7 +22,7 @@ impl<T: Ord + Copy> Interval<T> {
         other.start < self.end && self.start < other.end
     }
 
-    /// Whether `target`, from a resource, stands in the relation `prefix` to this interval, the search value. For
+    /// Whether `target`, a resource's interval, matches this interval, the search value, by `prefix`. For
     /// [`Prefix::Ap`] the caller has widened the interval.
     pub(crate) fn matches(self, prefix: Prefix, target: Interval<T>) -> bool {
         match prefix {

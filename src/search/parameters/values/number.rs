@@ -12,17 +12,17 @@ pub(crate) struct NumberValue {
     pub(super) prefix: Prefix,
     text: String,
     pub(super) scaled: Option<i128>,
-    /// What "equal" or "approximately" admits.
+    /// The range that "equal" or "approximately" accepts.
     range: Range,
     pub(super) range_scaled: (i128, i128),
 }
 
 /// The value to compare numbers of resources with, or many values of which one must match.
 pub(crate) trait Numbers {
-    /// Whether a quantity stands in the relation asked for: its number, or with a comparator all on one side of it.
+    /// Whether a quantity matches: its number or, with a comparator, the range on one side of it.
     fn matches_quantity(&self, number: Stored<'_>, comparator: Option<&str>) -> bool;
 
-    /// Whether the numbers that a value stands for do.
+    /// Whether the numbers of a value match.
     fn matches_extent(&self, extent: Extent<'_>) -> bool;
 }
 
@@ -48,14 +48,14 @@ impl Stored<'_> {
 pub(crate) struct Extent<'a> {
     /// The lowest of them.
     pub low: Option<Stored<'a>>,
-    /// The greatest of them.
+    /// The maximum of them.
     pub high: Option<Stored<'a>>,
     /// Whether the bounds themselves are not among them.
     pub strict: bool,
 }
 
 impl<'a> Extent<'a> {
-    /// Of a quantity: its number, or all on one side of it, by its comparator.
+    /// For a quantity: its number or, by its comparator, the range on one side of it.
     pub(crate) fn of_quantity(number: Stored<'a>, comparator: Option<&str>) -> Extent<'a> {
         let (low, high) = match comparator {
             Some("<" | "<=") => (None, Some(number)),
@@ -88,7 +88,7 @@ impl NumberValue {
         })
     }
 
-    /// Whether a single number stands in the relation asked for.
+    /// Whether a single number matches.
     pub(crate) fn matches(&self, number: Stored<'_>) -> bool {
         match self.prefix {
             Prefix::Ap => self.admits(number),

@@ -126,9 +126,9 @@ impl Unit<'_> {
     }
 }
 
-/// What quantities of resources are compared with.
+/// The wanted quantities.
 pub(crate) trait Quantities {
-    /// What their numbers are compared with.
+    /// The wanted numbers.
     type Number: Numbers;
 
     /// Whether `hit` returns `true` for the numbers in one of these units. There is one number, or two for two bounds.

@@ -1,4 +1,4 @@
-//! Many half-open intervals. Whether one of them contains or overlaps another is told without looking at each.
+//! Many half-open intervals. Finds out whether one of them contains or overlaps another without looking at each.
 
 /// Intervals, in the order of their starts.
 #[derive(Clone, Debug, Default)]

@@ -14,7 +14,7 @@ pub(crate) fn fold(text: &str) -> String {
     text.nfkd().filter(|c| !is_silent(*c)).flat_map(folded).collect()
 }
 
-/// Whether a character counts for nothing beside the letters around it: a combining mark, or one that nobody sees.
+/// Whether a character is ignored beside the letters around it: a combining mark, or an invisible character.
 pub(crate) fn is_silent(c: char) -> bool {
     !c.is_ascii() && (is_combining_mark(c) || is_invisible(c))
 }

@@ -7,7 +7,7 @@ use crate::fhir::reference::Canonical;
 
 type Texts = FxHashSet<String>;
 
-/// Many URIs with what is asked of each.
+/// Many URIs with their tests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UriSet {
     exact: Texts,
@@ -27,7 +27,7 @@ impl UriSet {
         self.exact.insert(uri);
     }
 
-    /// Asks for a canonical of this URL, and of this version or one that goes on from it.
+    /// Matches a canonical with this URL, and this version or one that extends it.
     pub(crate) fn insert_versions(&mut self, url: String, version: Option<String>) {
         match version {
             None => {
@@ -99,7 +99,7 @@ impl UriSet {
     }
 }
 
-/// Many references that are told by their text.
+/// Many references by their text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReferenceSet {
     exact: Texts,
