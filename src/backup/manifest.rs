@@ -18,7 +18,7 @@ pub struct ManifestFile {
     pub path: String,
     /// Its length.
     pub bytes: u64,
-    /// Its SHA-256 as hexadecimal digits, under which it lies in the folder of backups.
+    /// Its SHA-256 as hexadecimal digits, under which it is in the folder of backups.
     pub sha256: String,
 }
 

@@ -119,7 +119,7 @@ pub enum Refusal {
     /// Its time is over.
     #[error("the access token has expired")]
     Expired,
-    /// It was revoked, or the consent or application behind it is gone.
+    /// It was revoked, or the consent or application after it is gone.
     #[error("the access token is no longer valid")]
     Revoked,
     /// The store could not be asked; trying again may help.

@@ -439,7 +439,7 @@ impl Store {
         })
     }
 
-    /// Takes down what the source of an authorization granted: the move to AUTHORIZED.
+    /// Records what the source of an authorization granted: the move to AUTHORIZED.
     pub fn grant_authorization(&self, id: &str, grant: &Grant<'_>) -> Result<Authorization, Error> {
         let now = self.clock().now();
         self.write(|transaction| {
@@ -459,7 +459,8 @@ impl Store {
     }
 
     /// Revokes a consent with all its authorizations, tokens, codes and jobs, asks that its rows leave the lake, and
-    /// says how many authorizations that were not ended already ended with it. What is revoked already stays so: zero.
+    /// returns how many authorizations that were not ended already ended with it. What is revoked already stays so:
+    /// zero.
     pub fn revoke_consent(&self, id: &str, actor: Actor) -> Result<u64, Error> {
         let now = self.clock().now();
         let revoked = self.write(|transaction| {

@@ -140,7 +140,7 @@ pub struct Authorization {
 pub struct Job {
     /// Its id.
     pub id: String,
-    /// Whose records it fetches.
+    /// The patient whose records it fetches.
     pub authorization: String,
     /// Why it was made: `exchange`, `refresh` or `schedule`.
     pub cause: String,

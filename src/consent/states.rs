@@ -80,7 +80,7 @@ macro_rules! named {
 pub(super) use named;
 
 named! {
-    /// Where a consent stands.
+    /// The state of a consent.
     ConsentState {
         /// The patient is in the flow.
         Created = "CREATED",
@@ -162,7 +162,7 @@ named! {
 }
 
 named! {
-    /// Where a sync job stands.
+    /// The state of a sync job.
     JobState {
         /// Made, not yet seen by a worker.
         Created = "CREATED",

@@ -46,7 +46,7 @@ const BUSY: Duration = Duration::from_secs(10);
 pub struct Client {
     /// The publishable key: `client_id` in tokens.
     pub id: Arc<str>,
-    /// The application behind it.
+    /// The application after it.
     pub application: Arc<str>,
     /// Which data it reaches.
     pub mode: Mode,

@@ -22,7 +22,7 @@ pub fn fold_case(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether two texts differ in the case of letters at most.
+/// Whether two texts differ in the case of characters at most.
 pub fn same_but_for_case(one: &str, other: &str) -> bool {
     if one.is_ascii() && other.is_ascii() {
         return one.eq_ignore_ascii_case(other);

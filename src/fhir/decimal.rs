@@ -240,7 +240,7 @@ impl Decimal<'_> {
         if shift >= 0 {
             return self.scaled().map_or(BEYOND, |scaled| scaled + i128::from(above));
         }
-        // Some digits are finer than the scale: the value lies between two scaled numbers.
+        // Some digits are finer than the scale: the value is between two scaled numbers.
         let kept = (digits as i64 + shift).max(0) as usize;
         let toward_zero = self
             .digits()
@@ -465,7 +465,7 @@ mod tests {
         assert_eq!(scaled("100"), (ONE * 199 / 2, ONE * 201 / 2));
         assert_eq!(scaled("1e30"), (BEYOND, BEYOND));
         assert_eq!(scaled("-1e30"), (-BEYOND, -BEYOND));
-        // Half a step of the eighteenth decimal lies between two numbers.
+        // Half a step of the eighteenth decimal is between two numbers.
         assert_eq!(scaled("0.000000000000000002"), (2, 3));
         assert_eq!(scaled("-0.000000000000000002"), (-2, -1));
         assert_eq!(scaled("0.000000000000000000"), (0, 1));

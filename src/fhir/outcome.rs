@@ -59,7 +59,7 @@ codes! {
 pub struct Issue {
     /// How bad it is.
     pub severity: Severity,
-    /// Of what kind it is.
+    /// Its kind.
     pub code: IssueType,
     /// What a person reads.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]

@@ -67,7 +67,7 @@ struct Analysis<'a> {
     constants: &'a HashMap<String, Constant>,
 }
 
-/// A column that items lie in.
+/// A column that items are in.
 struct Leaf {
     path: Arc<str>,
     kind: SlotKind,

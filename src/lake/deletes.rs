@@ -124,7 +124,7 @@ pub(super) fn write(path: &Path, data_file: &str, positions: &[u64], keys: &Keys
     })
 }
 
-/// The file's size, and that of the Parquet metadata, which stands in the eight bytes before its end.
+/// The file's size, and that of the Parquet metadata, which is in the eight bytes before its end.
 fn measure(file: &std::fs::File) -> std::io::Result<(u64, u64)> {
     use std::os::unix::fs::FileExt;
     let bytes = file.metadata()?.len();

@@ -3,7 +3,7 @@
 
 use crate::columns::json::{Edits, Value};
 
-/// Adds items to a root's list. Says whether that was possible.
+/// Adds items to a root's list. Returns whether that was possible.
 pub(super) fn add_items(root: Value<'_>, element: &str, items: &[impl AsRef<str>], edits: &mut Edits) -> bool {
     if items.is_empty() {
         return false;

@@ -222,7 +222,7 @@ fn take_out(object: Value<'_>, base: &Base<'_>, edits: &mut Edits) {
     }
 }
 
-/// Takes contributed items out of a list. Says whether nothing is left.
+/// Takes contributed items out of a list. Returns whether nothing is left.
 fn is_emptied(list: Value<'_>, base: &Base<'_>, edits: &mut Edits) -> bool {
     let (mut left, mut gone) = (0, 0);
     for item in list.items() {

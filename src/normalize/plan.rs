@@ -12,7 +12,7 @@ use super::{form, links};
 use crate::columns::json::{Edits, Tape, write_compact};
 use crate::fhir::TypeId;
 
-/// A resource that a rule makes. The text is whole (id, tags, Provenance's references) but for `meta.versionId` and
+/// A resource that a rule makes. The text is whole (id, tags, Provenance's references) except `meta.versionId` and
 /// `meta.lastUpdated`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generated {
@@ -67,8 +67,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Writes to `out` the text that takes a record's place. Says whether there is one: `false` if the record stays as
-    /// it is.
+    /// Writes to `out` the text that takes a record's place. Returns whether there is one: `false` if the record stays
+    /// as it is.
     pub fn rewrite(
         &self,
         record: &Record<'_>,

@@ -52,7 +52,7 @@ impl Survey {
         self.links.see(record, settings);
     }
 
-    /// Says which source is synced, and how often its references led nowhere before: what
+    /// Returns which source is synced, and how often its references led nowhere before: what
     /// [`Report::dangling`](super::Report::dangling) said after its sync before. References of other sources are not
     /// counted on.
     pub fn recall(&mut self, source: SourceId, dangling: BTreeMap<u64, u32>) {

@@ -109,7 +109,7 @@ impl ExecutionPlan for OrderedLimitExec {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    /// Rows that are dealt out anew have lost their order.
+    /// Rows that are dealt out again have lost their order.
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }

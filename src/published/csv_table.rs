@@ -85,7 +85,7 @@ impl<'r> CsvTable<'r> {
     /// Goes to the next row. False at the end.
     pub(crate) fn advance(&mut self) -> Result<bool, PublishedError> {
         let more = self.read()?;
-        // Spreadsheets leave empty columns behind the last one.
+        // Spreadsheets leave empty columns after the last one.
         let surplus = self
             .record
             .iter()

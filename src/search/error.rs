@@ -107,7 +107,7 @@ pub enum SearchError {
     /// More contained resources match than can be put in order (422).
     #[error("more than {0} contained resources match; narrow the search")]
     TooManyContained(usize),
-    /// More resources would be brought along than one page may hold (422).
+    /// More resources would be included than one page may hold (422).
     #[error("the page would include more than {0} resources; ask for a smaller page with _count")]
     TooManyIncluded(usize),
     /// The matches go on on another page, and its link would be longer than a URL may be (422).

@@ -212,7 +212,7 @@ fn chain<'e>(expression: &'e Expr, path: &mut Vec<String>) -> Option<&'e Column>
     }
 }
 
-/// Notes what the places of items in a chain are worked out from.
+/// Notes what the places of items in a chain are computed from.
 fn indices(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
     let Expr::ScalarFunction(ScalarFunction { args, .. }) = expression else {
         return Ok(());

@@ -21,7 +21,7 @@ pub enum EraseError {
     Lake(#[from] LakeError),
 }
 
-/// What came of erasures.
+/// The result of erasures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Erasing {
     /// The lake has no such rows any more.
@@ -88,7 +88,7 @@ pub fn carry_out_erasures(
     }
 }
 
-/// Takes down how it can be shown that rows are gone: first it is kept in the store, then forgotten in the lake.
+/// Records how it can be shown that rows are gone: first it is kept in the store, then forgotten in the lake.
 fn take_down(store: &Store, writer: &mut LakeWriter, over: Vec<AskedErasure>) -> Result<(), EraseError> {
     if over.is_empty() {
         return Ok(());

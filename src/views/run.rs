@@ -201,7 +201,7 @@ impl Resources {
         Ok(count)
     }
 
-    /// What is asked of the table.
+    /// The condition on the table.
     fn asked(&self) -> Asked {
         let mut filters = Vec::new();
         if let Some(patients) = &self.patients {
@@ -220,7 +220,7 @@ impl Resources {
     }
 }
 
-/// What is asked of the rows of a table.
+/// The condition on the rows of a table.
 struct Asked {
     owners: Option<Vec<i64>>,
     /// Comparisons of system columns.

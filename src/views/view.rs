@@ -91,7 +91,7 @@ pub(super) enum Steps {
 /// A column's expression, and which column of the output it fills.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
-    /// Where the expression stands.
+    /// The state of the expression.
     pub(super) at: String,
     pub(super) slot: usize,
     pub(super) program: Program,

@@ -22,7 +22,7 @@ use crate::views::{Resources, Run, View};
 const ROWS: usize = 50_000;
 /// Rows kept of each code.
 const ROWS_OF_CODE: usize = 16;
-/// Codes told apart; further ones are counted among the rows only.
+/// Codes distinguished; further ones are counted among the rows only.
 const CODES: usize = 50_000;
 /// Rows kept of each person.
 const ROWS_OF_PERSON: usize = 64;

@@ -9,7 +9,7 @@ pub(in crate::bench) enum Chunks {
     Extension { size: u64 },
     /// In a chunk's bytes.
     Data { left: u64 },
-    /// Before the line break behind them.
+    /// Before the line break after them.
     End,
     /// In the lines after the last chunk, with the length of the current line.
     Trailer { length: u32 },

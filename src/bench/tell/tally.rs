@@ -11,7 +11,7 @@ const LONGEST: u64 = 3_600_000_000_000;
 /// Latencies are kept to a thousandth of themselves.
 const DIGITS: u8 = 3;
 
-/// What came of some requests.
+/// The result of some requests.
 #[derive(Clone, Debug)]
 pub(in crate::bench) struct Tally {
     /// Latencies of good answers, in nanoseconds.
@@ -29,7 +29,7 @@ pub(in crate::bench) struct Failures {
     pub(in crate::bench) message: String,
 }
 
-/// What came of walks over pages.
+/// The result of walks over pages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::bench) struct Walks {
     /// Of each whole walk, how long its first and last page took.

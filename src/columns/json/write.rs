@@ -246,7 +246,7 @@ pub fn write_compact(value: Value<'_>, out: &mut Vec<u8>, edits: &Edits) {
 }
 
 /// Writes an object as [`write_compact`] does, and tells of each property that stays where its value stood and where it
-/// stands in `out`.
+/// is in `out`.
 pub fn write_object(
     object: Value<'_>,
     out: &mut Vec<u8>,

@@ -108,7 +108,7 @@ impl Store {
         signer.sign(header, payload).map(Ok)
     }
 
-    /// Revokes all cards of a consent, and says how many there were that are not revoked already.
+    /// Revokes all cards of a consent, and returns how many there were that are not revoked already.
     pub fn revoke_cards(&self, consent: &str) -> Result<usize, Error> {
         let now = self.clock().now();
         self.write(|transaction| revoke_cards(transaction, now, consent))

@@ -42,7 +42,7 @@ pub struct ConsoleLook<'a> {
     pub page: &'a str,
     /// Live or test records.
     pub mode: Mode,
-    /// Whose records they are.
+    /// The patient whose records they are.
     pub application: &'a str,
     /// The consent that the records belong to, where the page is about one person's.
     pub consent: Option<&'a str>,

@@ -79,7 +79,7 @@ impl Store {
         })
     }
 
-    /// Takes down the first tokens of an authorization.
+    /// Records the first tokens of an authorization.
     pub fn save_credential(&self, authorization: &str, credential: &Credential) -> Result<(), Error> {
         let (now, sealed) = (self.clock().now(), self.seal_credential(authorization, credential)?);
         self.write(|transaction| keep(transaction, now, authorization, &sealed))

@@ -322,7 +322,7 @@ impl Store {
         })
     }
 
-    /// Says anew under which addresses beside its FHIR base an endpoint has its further pages. Access is shown there,
+    /// Says again under which addresses beside its FHIR base an endpoint has its further pages. Access is shown there,
     /// too.
     pub fn set_endpoint_pages(&self, id: &str, addresses: &[String], actor: Actor) -> Result<(), Error> {
         let now = self.clock().now();
@@ -358,7 +358,7 @@ impl Store {
         })
     }
 
-    /// Takes down an endpoint's SMART configuration as it was just read.
+    /// Records an endpoint's SMART configuration as it was just read.
     pub fn endpoint_checked(&self, id: &str, configuration: &str) -> Result<(), Error> {
         let now = self.clock().now();
         let sql = "UPDATE endpoint SET configuration = ?2, checked_at = ?3 WHERE id = ?1";
@@ -370,7 +370,7 @@ impl Store {
         )
     }
 
-    /// Says how far an endpoint is known to work.
+    /// Returns how far an endpoint is known to work.
     pub fn set_endpoint_status(&self, id: &str, status: EndpointStatus, actor: Actor) -> Result<(), Error> {
         let now = self.clock().now();
         self.write(|transaction| {

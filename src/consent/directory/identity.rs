@@ -105,7 +105,7 @@ impl Store {
         })
     }
 
-    /// Says where the facilities that hold a person's records are looked up.
+    /// Returns where the facilities that hold a person's records are looked up.
     pub fn set_record_locator(&self, mode: Mode, url: &str, actor: Actor) -> Result<(), Error> {
         let now = self.clock().now();
         let url = checked_base(url)?;

@@ -77,7 +77,7 @@ pub struct Expunge<'a> {
     pub imported: &'a [(String, Vec<i64>)],
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expunged {
     /// The records will be erased. A repeated request gets the first job.

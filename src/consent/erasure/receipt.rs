@@ -30,7 +30,7 @@ pub struct StoreSearched {
     pub found: BTreeMap<String, u64>,
 }
 
-/// What is known of one part of an erasure, as the store keeps it until the receipt is signed.
+/// The known facts about one part of an erasure, as the store keeps it until the receipt is signed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
     /// What the lake did.
@@ -40,7 +40,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// What is known of one part once it was looked at again.
+    /// The known facts about one part once it was looked at again.
     pub(in crate::consent) fn again(self, newer: Proof) -> Proof {
         Proof {
             lake: self.lake.again(newer.lake),
@@ -154,7 +154,7 @@ impl Store {
         Ok(jobs.len())
     }
 
-    /// What is known of all parts of a job.
+    /// The known facts about all parts of a job.
     fn proof(&self, job: &ErasureJob) -> Result<Proof, Error> {
         self.read(|connection| {
             let sql = "SELECT evidence FROM erasure WHERE job = ?1 AND evidence IS NOT NULL ORDER BY id";

@@ -1,4 +1,4 @@
-//! Where a session stands. It is kept as JSON in the session's row and read by every page.
+//! The state of a session. It is kept as JSON in the session's row and read by every page.
 
 use serde::{Deserialize, Serialize};
 
@@ -152,7 +152,7 @@ pub struct Details {
     pub postal_code: String,
 }
 
-/// Where a session stands.
+/// The state of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// What comes next.

@@ -82,7 +82,7 @@ pub struct FlowRequest {
     pub endpoint: Option<String>,
     /// How the patient comes to sources.
     pub way: Way,
-    /// What is known of the patient.
+    /// The known facts about the patient.
     pub hints: Hints,
     /// Where the pages are shown.
     pub display: Display,

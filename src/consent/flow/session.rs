@@ -28,7 +28,7 @@ impl SessionKey {
         SessionKey(secret::digest(cookie))
     }
 
-    /// As it stands in the store.
+    /// As in the store.
     pub(in crate::consent) fn bytes(&self) -> &[u8] {
         &self.0
     }

@@ -98,7 +98,7 @@ impl Store {
         })
     }
 
-    /// Takes down what the patient says of themselves, and waits for a search by it. Gives the turn that the answer is
+    /// Records what the patient says of themselves, and waits for a search by it. Gives the turn that the answer is
     /// for.
     pub fn take_details(&self, key: SessionKey, details: Details) -> Result<u64, FlowError> {
         self.step_flow(key, |_, now, flow| {

@@ -25,7 +25,7 @@ const NOTED: usize = 4;
 pub struct BegunJob {
     /// The job.
     pub job: Job,
-    /// Whose records it fetches.
+    /// The patient whose records it fetches.
     pub authorization: Authorization,
     /// The consent of that.
     pub consent: Consent,
@@ -87,7 +87,7 @@ pub struct Due {
 }
 
 impl Store {
-    /// Puts jobs that an ended worker left behind back into the queue, and says how many.
+    /// Puts jobs that an ended worker left behind back into the queue, and returns how many.
     pub fn take_up_jobs(&self) -> Result<usize, Error> {
         let now = self.clock().now();
         let jobs = self.write(|transaction| {
@@ -307,7 +307,7 @@ impl Store {
     }
 
     /// Makes the jobs that applications' sync frequencies ask for: of authorizations of MULTIPLE usage, whose last job
-    /// began a period ago. Says how many.
+    /// began a period ago. Returns how many.
     pub fn schedule_jobs(&self) -> Result<usize, Error> {
         let now = self.clock().now();
         let sql = "SELECT auth.id FROM patient_authorization AS auth

@@ -54,7 +54,7 @@ pub struct Missing {
     pub detail: String,
 }
 
-/// What came of a job.
+/// The result of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobReport {
     /// What it could not have.
@@ -243,7 +243,7 @@ pub struct ListedJob {
     pub consent: String,
     /// The endpoint that it asks.
     pub endpoint: String,
-    /// What came of it.
+    /// The result.
     pub report: JobReport,
 }
 

@@ -121,7 +121,7 @@ pub(in crate::fhirpath) enum Argument {
     Variable(usize),
 }
 
-/// What is known of a collection statically.
+/// The known facts about a collection statically.
 #[derive(Clone, Debug, Default)]
 pub(in crate::fhirpath) struct Shape {
     /// The possible sources of its items. Without any, the result is always empty.
@@ -136,7 +136,7 @@ pub(in crate::fhirpath) struct Source {
     pub(in crate::fhirpath) ty: ItemType,
     /// The items' column, from the table's root (`""` for the root itself). `None` for computed values.
     pub(in crate::fhirpath) path: Option<Arc<str>>,
-    /// Whether the column is of JSON text, in which they lie (or which they are).
+    /// Whether the column is of JSON text, in which they are (or which they are).
     pub(in crate::fhirpath) inside: bool,
 }
 

@@ -16,7 +16,7 @@ use crate::fhirpath::evaluate::navigate::{Branch, branches, named};
 use crate::fhirpath::functions::{self, Need};
 use crate::fhirpath::syntax::ast::{Expr, ExprKind};
 
-/// The maximum number of columns that a step may begin at and that are told apart.
+/// The maximum number of columns that a step may begin at and that are distinguished.
 const MAX_COLUMNS: usize = 500;
 
 impl Compiler<'_> {
@@ -143,7 +143,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// `Patient` in `Patient.name`: the context if it is one. Whether it is, is known statically but for abstract
+    /// `Patient` in `Patient.name`: the context if it is one. Whether it is, is known statically except abstract
     /// contexts.
     fn type_prefix(&self, this: &Shape, ty: TypeId, at: Position) -> Resolved {
         let test = TypeTest {

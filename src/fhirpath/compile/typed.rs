@@ -22,7 +22,7 @@ pub struct Part {
     pub types: Option<Vec<ItemType>>,
     /// Whether there may be several.
     pub many: bool,
-    /// The columns that its items lie in, from the root of the table.
+    /// The columns that its items are in, from the root of the table.
     pub columns: Vec<String>,
     /// Its parts: the input before the dot, then arguments or operands.
     pub parts: Vec<Part>,

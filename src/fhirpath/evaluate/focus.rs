@@ -175,7 +175,7 @@ impl Focus {
         self.len() == 0
     }
 
-    /// The row of the batch that a context lies in.
+    /// The row of the batch that a context is in.
     pub fn row(&self, context: usize) -> usize {
         self.rows.as_ref().map_or(context, |rows| rows[context] as usize)
     }

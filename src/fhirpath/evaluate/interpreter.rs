@@ -38,7 +38,7 @@ const STEPS_PER_RESULT: usize = 4;
 const MAX_STEPS: usize = 1 << 18;
 /// The work that running a node is, whatever it runs on.
 const WORK_OF_NODE: usize = 64;
-/// The work that a column is which items lie in, where several do.
+/// The work that a column is which items are in, where several do.
 const WORK_OF_COLUMN: usize = 32;
 /// What offsets, and twice as many of them, can count.
 const MAX_OFFSET: usize = (i32::MAX / 4) as usize;
@@ -427,7 +427,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Notes rows from which a step would lead to the target of a reference that lies elsewhere.
+    /// Notes rows from which a step would lead to the target of a reference that is elsewhere.
     fn refuse_targets(&self, on: &Collection, at: Position) {
         let is_target = |items: &Items| items.ty() == ItemType::System(System::Target);
         if !on.columns().iter().any(is_target) {

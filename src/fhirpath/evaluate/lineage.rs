@@ -21,7 +21,7 @@ pub(in crate::fhirpath) struct Above {
     shift: usize,
 }
 
-/// Which slot of the column above a slot lies in.
+/// Which slot of the column above a slot is in.
 #[derive(Clone, Debug)]
 pub(in crate::fhirpath) enum Way {
     /// The one of the same number.
@@ -108,7 +108,7 @@ impl ColumnSlot {
 }
 
 impl Items {
-    /// Whether the items lie in resources that are JSON text in the batch.
+    /// Whether the items are in resources that are JSON text in the batch.
     pub(in crate::fhirpath) fn is_inside(&self) -> bool {
         let mut column = &self.column;
         loop {

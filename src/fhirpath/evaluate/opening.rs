@@ -121,7 +121,7 @@ impl Items {
         Collection::mixed(Offsets::Each(self.len), kinds.parts, places)
     }
 
-    /// The same items, each a row: in columns where their type is wanted and can be had, else told apart.
+    /// The same items, each a row: in columns where their type is wanted and can be had, else distinguished.
     pub(in crate::fhirpath) fn opened(&self, wanted: &dyn Fn(TypeId) -> bool) -> Collection {
         let Values::Json(texts) = &self.column.values else {
             return Collection::each(self.clone());
@@ -175,7 +175,7 @@ pub(in crate::fhirpath) fn opened(collection: &Collection, wanted: &dyn Fn(TypeI
     }
 }
 
-/// The items of `collection` with those that are JSON text told apart.
+/// The items of `collection` with those that are JSON text distinguished.
 pub(in crate::fhirpath) fn told_apart(collection: &Collection) -> Collection {
     match collection.columns().iter().any(Items::is_json) {
         true => flat_map(collection, Items::told_apart),

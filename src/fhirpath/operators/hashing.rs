@@ -84,7 +84,7 @@ fn digest_of(collection: &Collection, item: usize) -> Option<u64> {
     digest(items, item)
 }
 
-/// Keyed anew in each process: no data can be made to fall into one bucket.
+/// Keyed again in each process: no data can be made to fall into one bucket.
 fn hasher() -> impl Hasher {
     static STATE: OnceLock<RandomState> = OnceLock::new();
     STATE.get_or_init(RandomState::new).build_hasher()

@@ -289,7 +289,7 @@ impl Collection {
         }
     }
 
-    /// The columns that the items lie in.
+    /// The columns that the items are in.
     pub(in crate::fhirpath) fn columns(&self) -> &[Items] {
         match &self.body {
             Body::One(items) => std::slice::from_ref(items),

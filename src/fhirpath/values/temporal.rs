@@ -101,7 +101,7 @@ impl Moment {
         }
     }
 
-    /// Equivalence: like equality, but two values that cannot be told apart are not equivalent.
+    /// Equivalence: like equality, but two values that cannot be distinguished are not equivalent.
     pub(in crate::fhirpath) fn equivalent(&self, other: &Moment) -> bool {
         self.grain() == other.grain() && self.equals(other) == Some(true)
     }

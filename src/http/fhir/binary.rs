@@ -98,7 +98,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
     let operation = operation.response_header(206, "Content-Range", "which part it is, of how many bytes");
     vec![
         Route::at("/fhir/Binary/{id}").get(read, operation),
-        // A path without a variable part goes before one with one.
+        // A path without a variable part comes before one with one.
         Route::at("/fhir/Binary/_search").also_post(search::binary_by_post),
     ]
 }

@@ -104,7 +104,7 @@ pub(in crate::http) fn of_query(query: Option<&str>) -> impl Iterator<Item = Par
         })
 }
 
-/// A parameter that may stand in the body, in the query, or alike in both.
+/// A parameter that may are in the body, in the query, or alike in both.
 pub(in crate::http) fn same<T: PartialEq>(name: &str, body: Option<T>, query: Option<T>) -> Result<Option<T>, Error> {
     match (body, query) {
         (Some(body), Some(query)) if body != query => {

@@ -9,7 +9,7 @@ pub(in crate::http) enum Asked {
     Whole,
     /// At least one byte.
     Part(Range<u64>),
-    /// What begins behind the end.
+    /// What begins after the end.
     Nothing,
 }
 

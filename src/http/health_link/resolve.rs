@@ -24,7 +24,7 @@ const JSON: &str = "application/json";
 pub(super) const LONGEST_RECIPIENT: usize = 200;
 /// A longer passcode is none of ours.
 const LONGEST_PASSCODE: usize = 1_000;
-/// The longest file that stands in the manifest if the client says nothing of it.
+/// The longest file that is in the manifest if the client says nothing of it.
 const EMBEDDED: usize = 1_024 * 1_024;
 /// Bytes of a manifest request: more than any has.
 const LONGEST_BODY: usize = 64 * 1_024;

@@ -48,7 +48,7 @@ pub(in crate::http) enum GrantType {
     Client,
 }
 
-/// What came of a grant.
+/// The result of a grant.
 pub(in crate::http) enum Given {
     /// Tokens for a consent.
     Consent(Box<Granted>),

@@ -17,7 +17,7 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// As it stands in `meta.nextCursor`.
+    /// As in `meta.nextCursor`.
     pub(super) fn seal(&self, store: &Store, scope: &Scope) -> Result<String, Error> {
         let plain = format!("{} {} {}", self.at, self.id, self.state.map_or("", ConsentState::name));
         let sealed = store.seal(&purpose(scope), plain.as_bytes()).map_err(Error::internal)?;

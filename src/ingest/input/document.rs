@@ -22,7 +22,7 @@ use crate::columns::json::{JsonError, Tape, Value};
 use crate::fhir::TypeId;
 use crate::fhir::reference::is_id;
 
-/// What came of a piece.
+/// The result of a piece.
 #[derive(Debug)]
 pub(in crate::ingest) struct Prepared {
     pub(in crate::ingest) file: Arc<Path>,
@@ -47,7 +47,7 @@ pub(in crate::ingest) struct Held {
     pub(in crate::ingest) id: String,
     pub(in crate::ingest) ordinal: u64,
     pub(in crate::ingest) origin: Origin,
-    /// Normalized, but for the references it waits for.
+    /// Normalized, except the references it waits for.
     pub(in crate::ingest) text: Vec<u8>,
     pub(in crate::ingest) waits: Vec<Wait>,
     pub(in crate::ingest) identifiers: Vec<Key>,
@@ -358,7 +358,7 @@ impl Batch {
         });
     }
 
-    /// Says where a text stops being JSON.
+    /// Returns where a text stops being JSON.
     fn refuse_json(&mut self, text: &[u8], line: u64, error: JsonError) {
         let before = &text[..error.offset.min(text.len())];
         let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);

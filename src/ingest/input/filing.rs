@@ -177,7 +177,7 @@ fn make_plan(ty: TypeId) -> Plan {
 }
 
 /// The element paths of a compartment parameter: its expression is a union of plain paths, each perhaps with
-/// `where(resolve() is Patient)` behind it (a test holds R4 to that).
+/// `where(resolve() is Patient)` after it (a test holds R4 to that).
 fn paths_of(ty: TypeId, expression: &str) -> Vec<Vec<&'static str>> {
     let mut paths = Vec::new();
     for branch in expression.split('|') {

@@ -124,7 +124,7 @@ impl Block {
         self.source.as_ref()
     }
 
-    /// Says where a sync got the rows.
+    /// Returns where a sync got the rows.
     pub(in crate::ingest) fn set_source(&mut self, source: RowSource) {
         self.source = Some(source);
     }

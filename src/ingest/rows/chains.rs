@@ -51,7 +51,7 @@ pub(in crate::ingest) enum Outcome {
     Restore,
 }
 
-/// Chains of the blocks of one type, by id, but for the contents (id, digest) in `without`.
+/// Chains of the blocks of one type, by id, except the contents (id, digest) in `without`.
 pub(in crate::ingest) fn chains(blocks: &[Block], without: &FxHashSet<(&str, [u8; 16])>) -> Vec<Chain> {
     let mut order: Vec<BufferIndex> = (0..)
         .zip(blocks)

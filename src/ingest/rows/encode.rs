@@ -48,7 +48,7 @@ pub(in crate::ingest) struct Job<'b> {
     pub(in crate::ingest) rows: Vec<Row>,
 }
 
-/// What came of a [`Job`].
+/// The result of a [`Job`].
 pub(in crate::ingest) struct Done {
     pub(in crate::ingest) ty: TypeId,
     /// Nothing, if all of its rows were refused.

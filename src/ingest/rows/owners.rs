@@ -12,7 +12,7 @@ use crate::lake::owners::owner::{APPLICATION_ONLY, OwnerKey, SHARED};
 pub(in crate::ingest) struct Owners {
     key: OwnerKey,
     application: String,
-    /// Whether digests are taken: not of texts that the rules may write anew.
+    /// Whether digests are taken: not of texts that the rules may write again.
     takes_digests: bool,
 }
 

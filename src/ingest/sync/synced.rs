@@ -115,7 +115,7 @@ impl Naming {
         }
     }
 
-    /// Where all rows lie.
+    /// Where all rows are.
     pub(in crate::ingest) fn owner(&self) -> i64 {
         self.synced.owner
     }

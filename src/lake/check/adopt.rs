@@ -54,7 +54,7 @@ pub struct Adopted {
     pub erasures: u64,
     /// Files that cannot be taken, each with the reason: kept in [`kept_in`](Adopted::kept_in).
     pub unfit: Vec<(PathBuf, String)>,
-    /// Where they lie.
+    /// Where they are.
     pub kept_in: Option<PathBuf>,
     /// The old catalog's new name, if there was one.
     pub old_catalog: Option<PathBuf>,

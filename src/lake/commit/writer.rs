@@ -213,7 +213,7 @@ impl LakeWriter {
         }
     }
 
-    /// Erasures that are over but for a file that is still there.
+    /// Erasures that are over except a file that is still there.
     pub(in crate::lake) fn not_removed(&self) -> Vec<Intent> {
         let mark = self.mark.as_ref();
         let mark = mark.filter(|_| catalog::has_scheduled(&self.connection).unwrap_or(true));

@@ -57,7 +57,7 @@ impl From<LakeError> for MergeError {
     }
 }
 
-/// What stands in the inputs.
+/// What is in the inputs.
 #[derive(Debug)]
 pub(super) struct Inputs {
     /// Each file's columns.

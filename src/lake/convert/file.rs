@@ -14,7 +14,7 @@ use crate::lake::picture::TablePicture;
 use crate::lake::seal::FileKey;
 use crate::lake::store::folder::Folder;
 
-/// A file to write anew.
+/// A file to write again.
 #[derive(Debug)]
 pub(super) enum Old {
     Data(Arc<TablePicture>, StoredFile),

@@ -118,7 +118,7 @@ impl Conversion {
         Ok(some)
     }
 
-    /// Writes some files anew, on every core, and exchanges them for the old ones.
+    /// Writes some files again, on every core, and exchanges them for the old ones.
     fn convert(&mut self, writer: &mut LakeWriter, some: &[Old]) -> Result<(), LakeError> {
         let folder = writer.lake().folder().clone();
         let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::new()));

@@ -13,7 +13,7 @@ use crate::lake::commit::writer::LakeWriter;
 use crate::lake::error::LakeError;
 use crate::lake::owners::owner::OwnerKey;
 
-/// Where a lake stands.
+/// The state of a lake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LakeState {
     /// The newest snapshot.

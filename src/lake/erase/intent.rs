@@ -55,7 +55,7 @@ impl Erasure {
         }
     }
 
-    /// Under whom the rows lie.
+    /// Under whom the rows are.
     pub(in crate::lake) fn owners(&self) -> &[i64] {
         self.scope.patient.as_ref().map_or(&[], |patient| &patient.owners)
     }

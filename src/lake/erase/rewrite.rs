@@ -38,7 +38,7 @@ const NEIGHBOURS: [&str; 8] = [
     "digest",
 ];
 
-/// Writes the file at `old` anew at `new`, of the kind that the lake makes now, with the rows at `erased` (ascending,
+/// Writes the file at `old` again at `new`, of the kind that the lake makes now, with the rows at `erased` (ascending,
 /// not all of its `rows`) blank.
 pub(in crate::lake) fn rewrite(
     old: &Path,

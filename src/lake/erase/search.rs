@@ -88,7 +88,7 @@ fn of_application(batch: &RecordBatch, application: &str) -> Result<RecordBatch,
     }
 }
 
-/// Every text of a column, however deep it lies.
+/// Every text of a column, however deep it is.
 fn each_text(column: &ArrayRef, found: &mut dyn FnMut(&str)) {
     match column.data_type() {
         DataType::Utf8 => column.as_string::<i32>().iter().flatten().for_each(found),

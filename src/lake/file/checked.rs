@@ -113,7 +113,7 @@ impl Open {
         Some(tail.bytes.slice((from as usize).min(tail.bytes.len())..))
     }
 
-    /// The page in which a byte lies, from that byte on.
+    /// The page in which a byte is, from that byte on.
     fn page_from(&self, start: u64) -> Result<Bytes, ParquetError> {
         let pages = &self.guarded.guard;
         let at = pages.page_of(start);

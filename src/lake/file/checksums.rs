@@ -235,13 +235,13 @@ impl Checksums {
         (self.starts[at], (self.starts[at + 1] - self.starts[at]) as usize)
     }
 
-    /// The page in which a byte lies.
+    /// The page in which a byte is.
     pub(in crate::lake) fn page_of(&self, byte: u64) -> Option<usize> {
         let at = self.starts.partition_point(|start| *start <= byte).checked_sub(1)?;
         (at < self.len()).then_some(at)
     }
 
-    /// The bytes from `start` on. `read` is asked for the whole pages in which they lie, which are compared.
+    /// The bytes from `start` on. `read` is asked for the whole pages in which they are, which are compared.
     pub(in crate::lake) fn read(
         &self,
         start: u64,

@@ -113,7 +113,7 @@ impl Guard {
         }
     }
 
-    /// The page in which a byte lies.
+    /// The page in which a byte is.
     pub(in crate::lake) fn page_of(&self, byte: u64) -> Option<usize> {
         match self {
             Guard::None => None,

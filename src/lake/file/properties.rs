@@ -1,4 +1,4 @@
-//! How a file is encoded. The README of `lake` has the measurements behind these choices.
+//! How a file is encoded. The README of `lake` has the measurements after these choices.
 
 use crate::columns::layout::LAYOUT_VERSION;
 use crate::fhir::{TypeId, facts};

@@ -68,7 +68,7 @@ impl Scope {
 pub struct PatientScope {
     /// Ids of the Patient resources of the consent, the primary one first.
     pub patients: Vec<String>,
-    /// Owners under which the person's rows lie.
+    /// Owners under which the person's rows are.
     pub owners: Vec<i64>,
     /// Authorizations whose rows are visible. Empty for imported data.
     pub authorizations: Vec<String>,

@@ -64,7 +64,7 @@ pub struct Necessary {
 pub struct Alternative {
     /// The condition.
     pub condition: ItemMatch,
-    /// The owners under whom all rows lie that meet it, where that is known: no other row is asked.
+    /// The owners under whom all rows are that meet it, where that is known: no other row is asked.
     pub owners: Option<Arc<[i64]>>,
 }
 

@@ -214,7 +214,7 @@ fn an_interrupted_destruction_is_finished_by_the_next() {
     let folder = tempfile::tempdir().unwrap();
     let (store, keys) = made(folder.path(), 200);
     let gone = wrapped(folder.path(), "SELECT wrapped FROM file_key WHERE number <= 100");
-    // The transaction of a destruction, by a process that was killed behind it.
+    // The transaction of a destruction, by a process that was killed after it.
     let other = super::store::connect(&folder.path().join(FILE)).unwrap();
     other
         .execute_batch("BEGIN; DELETE FROM file_key WHERE number <= 100; INSERT INTO unscrubbed VALUES (1); COMMIT;")

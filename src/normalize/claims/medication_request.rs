@@ -153,7 +153,7 @@ impl Prescription<'_> {
         }
         let source = self.key.source;
         let rule = Rule::MedicationRequest;
-        // A run of fills by drug is told from the next by its first day.
+        // A run of fills by drug is distinguished from the next by its first day.
         let seed = match &self.key.by {
             By::Number(number) => format!("{}|{}|number|{number}", rule.name(), self.key.patient),
             By::Drug(drug) => {

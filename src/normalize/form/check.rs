@@ -102,7 +102,7 @@ fn required(ty: TypeId) -> u128 {
     REQUIRED.get_or_init(|| facts().types().map(of_type).collect())[ty.index()]
 }
 
-/// Where the check stands. Written out only where something is wrong.
+/// The state of the check. Written out only where something is wrong.
 #[derive(Clone, Copy)]
 struct Path<'p> {
     parent: Option<&'p Path<'p>>,

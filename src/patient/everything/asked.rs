@@ -14,7 +14,7 @@ use crate::search::{Engine, Extent, Handling, Member, RecordPage, RecordRequest,
 /// The parameters that are the operation's own.
 pub const PARAMETERS: [&str; 4] = ["start", "end", "_since", "_type"];
 
-/// What is asked of a patient's records.
+/// The condition on a patient's records.
 #[derive(Clone, Debug)]
 pub struct Asked {
     members: Vec<Member>,

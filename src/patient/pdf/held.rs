@@ -10,7 +10,7 @@ use crate::lake::{AttachmentContent, Lake, Scope};
 /// The Binaries of the lake that a scope shows, by the addresses that records have of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Held<'h> {
-    /// Where they lie.
+    /// Where they are.
     pub lake: &'h Lake,
     /// The rows to show. In an operation on one Patient they must belong to that Patient, even if the caller may see
     /// others.

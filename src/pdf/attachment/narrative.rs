@@ -7,7 +7,7 @@ use super::cda::attribute;
 
 /// A narrative that is being read.
 pub(super) struct Narrative {
-    /// How deep its `text` element lies.
+    /// How deep its `text` element is.
     depth: usize,
     open: Vec<String>,
     text: String,
@@ -27,7 +27,7 @@ struct Table {
 }
 
 impl Narrative {
-    /// Begins the narrative of a `text` element that lies at a depth.
+    /// Begins the narrative of a `text` element that is at a depth.
     pub(super) fn new(depth: usize) -> Self {
         Self {
             depth,

@@ -25,7 +25,7 @@ pub struct Attachment {
 /// What became of an attachment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Its contents stand in the document.
+    /// Its contents are in the document.
     Shown,
     /// Its pages are appended.
     Appended {

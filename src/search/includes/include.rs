@@ -23,7 +23,7 @@ pub(in crate::search) struct Include {
     pub(in crate::search) target: Option<TypeId>,
     /// Whether the sources are included (`_revinclude`) or the targets.
     pub(in crate::search) reverse: bool,
-    /// Whether resources that are brought along are followed too (`:iterate`).
+    /// Whether resources that are included are followed too (`:iterate`).
     pub(in crate::search) iterate: bool,
 }
 

@@ -96,7 +96,7 @@ impl Included {
         self.entries
     }
 
-    /// Whether a resource has been brought along or is a match.
+    /// Whether a resource has been included or is a match.
     pub(in crate::search) fn has(&self, ty: TypeId, id: &str) -> bool {
         self.seen.contains(&(ty, id.to_owned()))
     }

@@ -1,7 +1,7 @@
 //! Which people's rows a query can match at all, told from the scope and from the patients that it names.
 //!
 //! A patient token's query is bound to the token's person. An application's query is bound to the patients it names by
-//! a parameter over the very element that rows are filed under: a row with `subject` = `Patient/1` lies under that
+//! a parameter over the very element that rows are filed under: a row with `subject` = `Patient/1` is under that
 //! patient's owner and nowhere else, and so does the Patient itself.
 
 use std::sync::Arc;

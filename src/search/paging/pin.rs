@@ -1,5 +1,5 @@
-//! The snapshot that a link to further rows of a view pins, as it stands in the link's opaque `_tag`. How many
-//! snapshots and erasures there were tells of everybody's records, so it is enclosed with the lake's key.
+//! The snapshot that a link to further rows of a view pins, as in the link's opaque `_tag`. How many snapshots and
+//! erasures there were tells of everybody's records, so it is enclosed with the lake's key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -19,7 +19,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use super::super::SearchError;
 use crate::plan::{Planner, PushDownTopK};
 
-/// The rows in this order, less the first `skip`, at most `take` of them.
+/// The rows in this order, without the first `skip`, at most `take` of them.
 pub(in crate::search) fn page(
     planner: &Planner,
     rows: Arc<dyn ExecutionPlan>,

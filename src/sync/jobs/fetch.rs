@@ -24,7 +24,7 @@ use crate::sync::settings::SyncLimits;
 /// Types and referred resources that are fetched at once; the source's gate decides how many of their requests are
 /// sent.
 pub(super) const AT_ONCE: usize = 8;
-/// Seconds before the last sync from which on records are asked for anew: clocks differ, and some sources show records
+/// Seconds before the last sync from which on records are asked for again: clocks differ, and some sources show records
 /// late.
 const MARGIN: i64 = 86_400;
 
@@ -74,7 +74,7 @@ pub(super) struct Work<'w> {
     pub(super) vain_sizes: tokio::sync::Mutex<u32>,
 }
 
-/// What came of a type.
+/// The result of a type.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) records: u64,

@@ -38,7 +38,7 @@ const USUAL: &[&str] = &[
 /// Types whose resources contain other resources. These would bypass all checks here.
 const WRAPPERS: &[&str] = &["Bundle", "Parameters"];
 
-/// What is known of a source before it is asked for records.
+/// The known facts about a source before it is asked for records.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known<'k> {
     /// Types that the directory lists.

@@ -74,7 +74,7 @@ impl Spool {
         })
     }
 
-    /// Keeps a draft, and says how many records it has.
+    /// Keeps a draft, and returns how many records it has.
     pub(super) fn keep(&self, draft: Draft) -> io::Result<u64> {
         draft.file.finish()?;
         let mut files = self.files.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -26,7 +26,7 @@ const DOWN: [&str; 8] = [
     "form_of",
 ];
 
-/// What is known of a concept while its atoms are read.
+/// The known facts about a concept while its atoms are read.
 #[derive(Clone, Copy)]
 struct Atom {
     /// How well the display fits; less is better.
@@ -183,7 +183,7 @@ fn take_ingredients(lines: &mut Lines<'_>, builder: &mut Builder, types: &Types)
     Ok(())
 }
 
-/// Puts the fields of a line into `fields` and says how many there are.
+/// Puts the fields of a line into `fields` and returns how many there are.
 fn split<'l>(line: &'l str, fields: &mut [&'l str]) -> usize {
     let mut count = 0;
     for field in line.split('|') {

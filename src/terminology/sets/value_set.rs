@@ -11,7 +11,7 @@ use super::super::system::code_system::CodeSystem;
 use super::super::system::filter::Passing;
 use super::raw;
 
-/// A value set worked out as far as the given files allow.
+/// A value set computed as far as the given files allow.
 #[derive(Debug)]
 pub struct ValueSet {
     composed: Option<Composed>,
@@ -72,7 +72,7 @@ const PARTIAL: [&str; 2] = [
 /// Value sets that lead to one another: how long such a way is followed.
 const MAX_DEPTH: usize = 64;
 
-/// Value sets being worked out.
+/// Value sets being computed.
 struct Resolving<'t> {
     terminology: &'t Snapshot,
     /// The value sets that include the present one.

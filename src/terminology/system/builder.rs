@@ -59,7 +59,7 @@ impl Builder {
         }
     }
 
-    /// The place of a code; it is added if it is not there. Says whether it was added.
+    /// The place of a code; it is added if it is not there. Returns whether it was added.
     pub(in crate::terminology) fn concept(&mut self, code: &str) -> Result<(u32, bool), TerminologyError> {
         if let Some(place) = self.place(code) {
             return Ok((place, false));

@@ -11,7 +11,7 @@ use crate::fhirpath::{FhirPathError, Position};
 pub struct Finding {
     /// `Error` if the view cannot be run because of it, else `Warning`.
     pub severity: Severity,
-    /// Of what kind it is.
+    /// Its kind.
     pub code: IssueType,
     /// The place: `ViewDefinition.select[0].column[2].path`.
     pub at: String,

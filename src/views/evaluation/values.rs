@@ -98,7 +98,7 @@ fn lists(column: &Column, collection: &Collection) -> Result<Gathered, RunError>
     })
 }
 
-/// The column that items lie in, if it holds values as the output wants them.
+/// The column that items are in, if it holds values as the output wants them.
 fn native(kind: Kind, items: &Items) -> Option<ArrayRef> {
     let text = |text: &Option<arrow::array::StringArray>| Some(Arc::new(text.clone()?) as ArrayRef);
     match (kind, items.values()) {

@@ -46,7 +46,7 @@ pub trait Document: Send {
     fn refuse(&self, offset: usize, reason: Refused);
 }
 
-/// Says which resources count, before they are made into columns.
+/// Returns which resources count, before they are made into columns.
 pub trait Pick: Send + Sync {
     /// Whether this one does.
     fn takes(&self, ty: TypeId, resource: Value<'_>) -> bool;

@@ -15,7 +15,7 @@ use crate::views::error::RunError;
 
 /// Rows of a row group at most.
 const ROW_GROUP: usize = 131_072;
-/// Bytes that all row groups under way may hold: they lie in memory until they are written.
+/// Bytes that all row groups under way may hold: they are in memory until they are written.
 const BYTES: usize = 96 << 20;
 
 /// Writes batches as they come.

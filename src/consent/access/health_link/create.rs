@@ -24,7 +24,7 @@ pub struct LinkTerms {
 /// A link that is to be made.
 #[derive(Clone, Debug)]
 pub struct NewHealthLink<'a> {
-    /// Whose records it shows.
+    /// The patient whose records it shows.
     pub consent: &'a str,
     /// The terms from before the records were read.
     pub terms: &'a LinkTerms,

@@ -10,7 +10,7 @@ use crate::consent::store::Store;
 /// The condition for links whose time is over.
 pub(in crate::consent) const LINKS_OVER: &str = "WHERE expires_at <= ?1";
 
-/// Ends all links of a consent, and says how many there were.
+/// Ends all links of a consent, and returns how many there were.
 pub(in crate::consent) fn end_links(
     connection: &Connection,
     now: i64,
@@ -39,7 +39,7 @@ pub(in crate::consent) fn end_links(
     Ok(ended.len() as u64)
 }
 
-/// Ends the links whose time is over, and says how many there were.
+/// Ends the links whose time is over, and returns how many there were.
 pub(in crate::consent) fn over(connection: &Connection, now: i64) -> Result<usize, Error> {
     let sql = format!("DELETE FROM health_link {LINKS_OVER} RETURNING id, consent");
     let mut statement = connection.prepare_cached(&sql)?;
@@ -68,7 +68,7 @@ pub(super) fn end_one(
 }
 
 impl Store {
-    /// Revokes one link of a consent, and says whether there was such a one.
+    /// Revokes one link of a consent, and returns whether there was such a one.
     pub fn revoke_health_link(&self, consent: &str, id: &str) -> Result<bool, Error> {
         let now = self.clock().now();
         let revoked = self.write(|transaction| {

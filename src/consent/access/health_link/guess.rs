@@ -13,7 +13,7 @@ use crate::consent::error::Error;
 use crate::consent::log::audit::{Actor, note};
 use crate::consent::store::Store;
 
-/// What came of a try.
+/// The result of a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guess {
     /// The link takes it.

@@ -152,7 +152,7 @@ impl Store {
         })
     }
 
-    /// Says how often the application's MULTIPLE authorizations are fetched again.
+    /// Returns how often the application's MULTIPLE authorizations are fetched again.
     pub fn set_sync_frequency(&self, application: &str, frequency: SyncFrequency, actor: Actor) -> Result<(), Error> {
         let name = frequency.name();
         self.change(

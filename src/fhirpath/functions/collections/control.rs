@@ -150,7 +150,7 @@ fn coalesce(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(found))
 }
 
-/// The value is worked out where it is defined, with the input as `$this`.
+/// The value is computed where it is defined, with the input as `$this`.
 fn define_variable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let node = call.node(1);
     let value = call.frame.with_this(&call.input, |frame| frame.items(node))?;
@@ -160,7 +160,7 @@ fn define_variable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(call.input.clone()))
 }
 
-/// The work that a column is which items lie in.
+/// The work that a column is which items are in.
 const WORK_OF_COLUMN: usize = 32;
 /// The maximum number of rounds of `repeatAll` and `descendants`. Nothing else ends `repeatAll` if items lead to
 /// themselves.
@@ -170,7 +170,7 @@ const MAX_ROUNDS: usize = 1000;
 const DEPTH_OF_DATA: usize = 100;
 /// How many items may be gone through beyond that.
 const MAX_AGAIN: usize = 1 << 22;
-/// The maximum number of columns that items may lie in: deep recursion through many types makes ever smaller ones.
+/// The maximum number of columns that items may be in: deep recursion through many types makes ever smaller ones.
 const MAX_COLUMNS: usize = 50_000;
 
 /// The projection over the input, over what that yields, and so on until nothing new comes.

@@ -42,7 +42,7 @@ struct Page<'a> {
     trial: Option<Trial>,
 }
 
-/// What came of a trial.
+/// The result of a trial.
 struct Trial {
     tree: String,
     leaves: Vec<String>,

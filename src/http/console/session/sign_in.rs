@@ -43,7 +43,7 @@ fn form(service: &Service, token: &str, is_refused: bool, is_over: bool) -> Resp
         idle_minutes: CONSOLE_IDLE_SECONDS / 60,
     };
     let mut response = html(status, &page);
-    // The token may stand in the address.
+    // The token may are in the address.
     let nothing = HeaderValue::from_static("no-referrer");
     response.headers_mut().insert(REFERRER_POLICY, nothing);
     response

@@ -28,7 +28,7 @@ pub(in crate::http::console) enum Points {
     Line(Vec<(f64, f64)>),
     /// The same over days since 1970.
     Days(Vec<(f64, f64)>),
-    /// How many values lie where.
+    /// How many values are where.
     Histogram(Vec<f64>),
 }
 
@@ -150,7 +150,7 @@ impl Plot<'_> {
         self.mesh(&mut chart, label)?;
         let line = LineSeries::new(points.iter().copied(), MARK.stroke_width(2));
         chart.draw_series(line).map_err(drawing)?;
-        // A line through few points is told from one through many.
+        // A line through few points is distinguished from one through many.
         if points.len() <= 100 {
             let dots = points.iter().map(|point| Circle::new(*point, 3, MARK.filled()));
             chart.draw_series(dots).map_err(drawing)?;

@@ -21,7 +21,7 @@ pub(in crate::http::console) struct Tenant {
     pub(in crate::http::console) mode: Mode,
     /// Whose they are.
     pub(in crate::http::console) application: Arc<str>,
-    /// As it stands in addresses.
+    /// As in addresses.
     pub(in crate::http::console) path: String,
 }
 

@@ -9,8 +9,8 @@
 //! taken here, whatever the operation is called, and `patient` repeats everywhere; the others are refused by name, for
 //! to leave one out would answer something else.
 //!
-//! Every parameter may stand in the body and the simple ones in the query too. One that stands in both must say the
-//! same, but that the query of a page link (it has a `_tag`) decides over the body that is posted to it again.
+//! Every parameter may are in the body and the simple ones in the query too. One that stands in both must say the same,
+//! but that the query of a page link (it has a `_tag`) decides over the body that is posted to it again.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

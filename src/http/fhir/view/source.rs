@@ -87,7 +87,7 @@ impl Plan<'_> {
     fn over_lake(self, patients: Option<Vec<String>>, request: &RunRequest) -> Result<(Rows, Stop, usize), Error> {
         let lake = &self.service.lake;
         let table = lake.table(self.picture, self.view.resource(), &self.access.scope);
-        // A patient token's scope knows under which owners its rows lie.
+        // A patient token's scope knows under which owners its rows are.
         let owners = match (&patients, self.access.patients()) {
             (Some(patients), None) => {
                 let application = &self.access.scope.application;

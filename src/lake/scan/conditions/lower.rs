@@ -34,7 +34,7 @@ const TEXTS_SHOWN: usize = 4;
 /// The filters of a scan, lowered.
 #[derive(Clone, Debug, Default)]
 pub(in crate::lake::scan) struct Lowered {
-    /// What is asked of the rows that are left, in this order.
+    /// The condition on the rows that are left, in this order.
     pub(in crate::lake::scan) predicates: Vec<Arc<dyn Predicate>>,
     /// Exact conditions that are decided before any predicate; all of them must hold.
     pub(in crate::lake::scan) items: Vec<ItemMatch>,

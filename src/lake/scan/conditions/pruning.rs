@@ -89,7 +89,7 @@ fn prune_leaf(file: &OpenFile, group: usize, path: &str, condition: &Prune) -> R
     kept
 }
 
-/// What is known of the values of a leaf in some rows.
+/// The known facts about the values of a leaf in some rows.
 enum Bounds<'a> {
     /// None is there.
     Empty,
@@ -207,7 +207,7 @@ impl Extent<'_> {
         matches!(self.bounds, Bounds::Empty)
     }
 
-    /// Whether it is certain that the struct that the leaf lies in has no other value without this.
+    /// Whether it is certain that the struct that the leaf is in has no other value without this.
     pub(in crate::lake::scan) fn is_complete(&self) -> bool {
         self.levels.is_some_and(is_complete)
     }

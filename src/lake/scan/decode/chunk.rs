@@ -97,7 +97,7 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
         self.is_coded.then(kinds)
     }
 
-    /// How many lists it lies in.
+    /// How many lists it is in.
     pub(in crate::lake::scan) fn repetition(&self) -> i16 {
         self.column.max_rep_level()
     }

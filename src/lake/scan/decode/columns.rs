@@ -71,7 +71,7 @@ pub(in crate::lake::scan) fn read_leaves(
     }
 }
 
-/// One root column of a whole row group, as it stands in the file.
+/// One root column of a whole row group, as in the file.
 pub(in crate::lake::scan) fn read_leaf(
     file: &Arc<OpenFile>,
     group: usize,

@@ -250,7 +250,7 @@ impl ScopedTable {
 }
 
 impl PersonRowsBase {
-    /// The data files that the rows lie in, with their delete files, zero for none.
+    /// The data files that the rows are in, with their delete files, zero for none.
     pub(in crate::lake::scan) fn files(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.origin.files.iter().copied()
     }

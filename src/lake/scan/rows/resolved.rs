@@ -52,7 +52,7 @@ pub(in crate::lake::scan) struct Scan {
 /// A scan with conditions that are known only when it begins to read.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Unsettled {
-    /// The output's columns, less the locators.
+    /// The output's columns, without the locators.
     pub(in crate::lake::scan) output: Clip,
     pub(in crate::lake::scan) request: ScanRequest,
     pub(in crate::lake::scan) lowered: Lowered,

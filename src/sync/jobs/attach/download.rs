@@ -19,7 +19,7 @@ pub(in crate::sync::jobs) struct DownloadTarget<'w> {
     pub(in crate::sync::jobs) max_bytes: u64,
 }
 
-/// What came of a request.
+/// The result of a request.
 pub(in crate::sync::jobs) struct Reply {
     /// Without its body, where that went into a file.
     pub(in crate::sync::jobs) answer: Answer,

@@ -22,7 +22,7 @@ use crate::sync::settings::SyncLimits;
 const AT_ONCE: usize = 4;
 const FHIR_JSON: &str = "application/fhir+json";
 
-/// What came of one.
+/// The result of one.
 pub(super) struct One {
     pub(super) url: Url,
     pub(super) wanted: Wanted,

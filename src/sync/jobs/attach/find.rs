@@ -74,7 +74,7 @@ impl SourceAddress {
     }
 }
 
-/// What is known of something before it is fetched.
+/// The known facts about something before it is fetched.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wanted {
     pub(super) source_id: String,

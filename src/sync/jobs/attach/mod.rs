@@ -46,7 +46,7 @@ impl Whose {
     }
 }
 
-/// What came of attachments.
+/// The result of attachments.
 #[derive(Debug, Default)]
 pub(super) struct Attached {
     /// For the commit.

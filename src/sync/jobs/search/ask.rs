@@ -20,7 +20,7 @@ const SAID: usize = 16 << 10;
 /// minds.
 const VAIN_SIZES: u32 = 2;
 
-/// What came of one search.
+/// The result of one search.
 pub(in crate::sync::jobs) enum Reply<'w> {
     Had(Catch<'w>),
     Refused(Refusal),
