@@ -17,7 +17,7 @@ use crate::lake::Mode;
 /// Seconds after which to look again for records that are on their way.
 const SYNC_WAIT: i64 = 3;
 
-/// Who asks on a FHIR route.
+/// The caller on a FHIR route.
 pub(super) struct Caller(pub(super) Arc<Access>);
 
 impl FromRequestParts<Arc<Service>> for Caller {

@@ -83,7 +83,7 @@ pub(super) fn document() -> Value {
     named("Document", object(&required, properties))
 }
 
-/// What went wrong, or is worth saying.
+/// Errors and remarks.
 pub(super) fn outcome() -> Value {
     let (text, texts) = (json!({"type": "string"}), list(&json!({"type": "string"})));
     let issue = object(

@@ -121,7 +121,7 @@ pub(super) enum Error {
 }
 
 impl Error {
-    /// Something broke that is nobody's fault outside.
+    /// An internal error, which is not the client's fault.
     pub(super) fn internal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
         Error::Internal(error.into())
     }
@@ -136,7 +136,7 @@ impl Error {
         }
     }
 
-    /// Parameters that the operation does not have: one at least.
+    /// Parameters that the operation does not have, at least one.
     pub(super) fn unknown_parameters(names: &[String]) -> Error {
         let names: Vec<String> = names.iter().map(|name| shortened(name).into_owned()).collect();
         let plain = names.join(", ");
@@ -197,7 +197,7 @@ impl Error {
         }
     }
 
-    /// What an OperationOutcome says of it.
+    /// Its text in an OperationOutcome.
     fn outcome(&self) -> OperationOutcome {
         let issue = Issue::error(self.code(), self.to_string());
         match self {
@@ -354,7 +354,7 @@ pub(super) fn bearer_challenge(reason: Option<&str>) -> String {
     }
 }
 
-/// What an OperationOutcome says, for routes that refuse in another shape.
+/// The text of an OperationOutcome, for routes with another error format.
 #[derive(Clone, Debug)]
 pub(super) struct Reason(pub(super) String);
 

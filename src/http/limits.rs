@@ -134,7 +134,7 @@ impl Default for Limits {
             documents: processors.max(2),
             spools: 8 << 30,
             patience: Duration::from_secs(10),
-            // Links to further pages repeat what a POST said, a list of a thousand patients for one.
+            // Links to further pages repeat a POST's parameters, such as a list of a thousand patients.
             url: 60 * 1_024,
             headers: 96 * 1_024,
             body: 2 * 1_024 * 1_024,

@@ -19,7 +19,7 @@ const IN_MEMORY: usize = 1 << 20;
 /// Bytes that are read for the connection at once.
 const PIECE: usize = 256 << 10;
 
-/// What the answers of a server take.
+/// The limits of a server's answers.
 #[derive(Debug)]
 pub(super) struct Spools {
     used: AtomicU64,
@@ -51,7 +51,7 @@ pub(super) struct Spool {
     spools: Arc<Spools>,
 }
 
-/// Where what was written is.
+/// The place of the written bytes.
 #[derive(Debug)]
 enum Written {
     Memory(Cursor<Vec<u8>>),
@@ -68,7 +68,7 @@ impl Spools {
         })
     }
 
-    /// Begins an answer, whose file is in this folder.
+    /// Begins an answer. Its file is in this folder.
     pub(super) fn begin(self: &Arc<Spools>, folder: &Path) -> Spool {
         Spool {
             written: Written::Memory(Cursor::default()),
@@ -82,17 +82,17 @@ impl Spools {
 }
 
 impl Spool {
-    /// Why it takes no more, if it does not.
+    /// The reason why it accepts no more bytes.
     pub(super) fn full(&self) -> Option<Full> {
         self.full
     }
 
-    /// What was written, as a body. `held` is dropped with its last byte, or when the client leaves.
+    /// The written bytes as a body. `held` is dropped with its last byte, or when the client disconnects.
     pub(super) fn into_body(mut self, held: impl Send + 'static) -> io::Result<(u64, Body)> {
         self.rewind()?;
         let length = self.length;
         let pieces = futures::stream::try_unfold((self, held), |(mut spool, held)| async move {
-            // Waiting for the disk keeps nobody else.
+            // Waiting for the disk must not block others.
             let reading = tokio::task::spawn_blocking(move || {
                 let piece = spool.piece()?;
                 Ok::<_, io::Error>((piece, spool))

@@ -14,7 +14,7 @@ use crate::consent::{self, Authorization, Store};
 
 /// Until a document must be there.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What is around a document in JSON, in bytes.
+/// The bytes around a document in JSON.
 const AROUND: u64 = 64 << 10;
 
 /// A document as it came.
@@ -41,7 +41,7 @@ pub enum NotGiven {
     /// The answer is an OperationOutcome, or a Binary without bytes.
     #[error("it gave something else than a document")]
     Else,
-    /// It took longer than somebody can be kept waiting.
+    /// It took longer than the caller may wait.
     #[error("it took too long")]
     Late,
     /// The call came to nothing.

@@ -26,7 +26,7 @@ pub enum EraseError {
 pub struct Erasing {
     /// The lake has no such rows any more.
     pub done: usize,
-    /// Some file keeps the lake from its end. Nobody is shown such rows, and they stay asked for.
+    /// A damaged file blocks the erasure. Its rows are hidden, and the erasure stays requested.
     pub left: usize,
     /// The id of the last one that was looked at.
     pub last: i64,
@@ -52,7 +52,7 @@ pub fn carry_out_erasures(
             return Ok(came);
         };
         came.last = last.id;
-        // What was left is tried again by this. It is not to be recorded once more: no row comes after its record.
+        // This also repeats unfinished erasures. They must not be recorded again: no new rows have come since.
         let mut writer = lake.writer()?;
         let known = writer.unfinished();
         let fresh = asked.iter().filter(|asked| !asked.gone).map(intent);
@@ -170,7 +170,7 @@ fn normalize_what_is_left(
     Ok(failed)
 }
 
-/// Says once that a person's records could not be normalized: it is tried again for as long as it takes.
+/// Logs once that a person's records could not be normalized. It is repeated until it succeeds.
 fn say(asked: &AskedErasure, why: &str) {
     let authorization = asked.authorizations.first();
     if asked.failures == 0 {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::normalize::NewestKnowledge;
 
-/// What a worker is told.
+/// The settings of a worker.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Jobs that run at once.
@@ -23,7 +23,7 @@ pub struct Settings {
 /// waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncLimits {
-    /// Bytes of records, and of attachments beside them: what is over it stays at the source.
+    /// Bytes of records and their attachments. What exceeds it stays at the source.
     pub bytes: u64,
     /// Records.
     pub records: u64,

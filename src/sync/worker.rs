@@ -87,7 +87,7 @@ async fn work(means: JobResources, mut stopped: watch::Receiver<bool>) {
     if let Some(erasing) = bench.erasing {
         let _ = erasing.await;
     }
-    // What is being committed holds this until it is done.
+    // A commit holds this until it is done.
     let _ = bench.shop.writing.lock().await;
 }
 
@@ -116,7 +116,7 @@ async fn set_up(means: JobResources, stopped: &mut watch::Receiver<bool>) -> Opt
     }
 }
 
-/// What is under way.
+/// The running jobs.
 struct Bench {
     shop: Arc<JobContext>,
     tasks: JoinSet<()>,
@@ -171,7 +171,7 @@ impl Bench {
         }
     }
 
-    /// Has what was asked to leave the lake leave it.
+    /// Erases the rows whose erasure was requested.
     async fn erase(&mut self) {
         if self.erasing.as_ref().is_some_and(|task| !task.is_finished()) {
             return;

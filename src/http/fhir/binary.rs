@@ -166,7 +166,7 @@ async fn read(
     Ok(response)
 }
 
-/// What a row of Binary says of its bytes.
+/// The facts of a Binary row about its bytes.
 #[derive(Deserialize)]
 struct Head<'r> {
     #[serde(rename = "contentType")]
@@ -280,7 +280,7 @@ fn with_data(text: &Bytes, content: Arc<AttachmentContent>) -> Response {
     response
 }
 
-/// Where the bytes of a Binary are.
+/// The place of a Binary's bytes.
 enum Stored {
     File(Arc<AttachmentContent>),
     Inline(Bytes),

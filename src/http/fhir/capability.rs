@@ -170,7 +170,7 @@ struct Security {
     description: &'static str,
 }
 
-/// Where to authorize, for clients that look for it here rather than in the SMART configuration.
+/// The authorization endpoints, for clients that do not read the SMART configuration.
 #[derive(Serialize)]
 struct OauthUris {
     url: &'static str,
@@ -237,7 +237,7 @@ struct Parameter<'a> {
     documentation: Cow<'static, str>,
 }
 
-/// What holds of all searches and has no element of its own.
+/// Facts about all searches that have no element of their own.
 const DOCUMENTATION: &str = "The documentation of a search parameter lists its modifiers and the prefixes of its values. \
      Parameters of references can be chained (subject:Patient.name). _sort takes all but composite and special parameters, _text and \
      _content. Types are searched by GET and by POST to \

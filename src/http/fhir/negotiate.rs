@@ -67,7 +67,7 @@ pub(in crate::http) fn wants_pretty(query: Option<&str>) -> Result<bool, Error> 
     pretty_value(parameter(query, "_pretty").as_deref())
 }
 
-/// What the value of `_pretty` asks for.
+/// The meaning of the value of `_pretty`.
 pub(in crate::http) fn pretty_value(value: Option<&str>) -> Result<bool, Error> {
     match value {
         None | Some("false") => Ok(false),
@@ -104,7 +104,7 @@ impl Preferred {
         }))
     }
 
-    /// What is done: FHIR takes requests leniently that do not say.
+    /// The applied handling. FHIR's default is lenient.
     pub(in crate::http) fn handling(self) -> Handling {
         self.0.unwrap_or_default()
     }

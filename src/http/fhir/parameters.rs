@@ -13,7 +13,7 @@ pub(in crate::http) struct Parameter<'t> {
     pub(in crate::http) value: Given<'t>,
 }
 
-/// What a parameter came with.
+/// The value of a parameter.
 pub(in crate::http) enum Given<'t> {
     /// `resource`, an object.
     Resource(Value<'t>),
@@ -39,7 +39,7 @@ pub(in crate::http) fn json<'t>(body: &'t [u8], tape: &'t mut Tape) -> Result<Va
     }
 }
 
-/// Refuses a body in which an object has a property twice, as imports do: readers would disagree on what it says.
+/// Refuses a body in which an object has a property twice, as imports do: readers would disagree on its meaning.
 pub(in crate::http) fn refuse_duplicates(root: Value<'_>) -> Result<(), Error> {
     match duplicate(root) {
         None => Ok(()),
@@ -199,7 +199,7 @@ impl<'t> Given<'t> {
         }
     }
 
-    /// Puts what was read of this into a place that is filled once.
+    /// Stores the value, which may be set only once.
     pub(in crate::http) fn once<T>(
         &self,
         place: &mut Option<T>,
@@ -220,7 +220,7 @@ impl<'t> Given<'t> {
         Error::parameter(name, IssueType::Invalid, problem)
     }
 
-    /// What came instead, for messages.
+    /// The received value, for messages.
     fn came(&self) -> String {
         match self {
             Given::Resource(_) => "came with a resource".to_owned(),

@@ -58,7 +58,7 @@ pub(super) async fn create(
     Ok(no_store(StatusCode::CREATED, &made)?)
 }
 
-/// What the link leads to.
+/// The content of the link.
 async fn file(service: &Arc<Service>, access: &Arc<Access>, content: LinkContent) -> Result<Vec<u8>, Error> {
     let patients = access.patients().map(<[String]>::to_vec).unwrap_or_default();
     let file = match content {

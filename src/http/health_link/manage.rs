@@ -1,4 +1,4 @@
-//! `GET /rest/health-links` and `DELETE /rest/health-links/{id}`: a patient's links, without what opens them.
+//! `GET /rest/health-links` and `DELETE /rest/health-links/{id}`: a patient's links, without their keys.
 
 use std::sync::Arc;
 

@@ -20,11 +20,11 @@ const JSON: &str = "application/json";
 /// Bytes of a body; the longest that means anything has a few thousand.
 const LONGEST: usize = 64 * 1_024;
 
-/// What was sent, each name once.
+/// The fields, each name once.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::http) struct Fields(BTreeMap<String, Given>);
 
-/// What a field came with.
+/// The value of a field.
 #[derive(Debug, PartialEq, Eq)]
 enum Given {
     Text(String),

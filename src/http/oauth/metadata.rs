@@ -13,7 +13,7 @@ const SCOPES: [&str; 2] = ["launch/patient", "offline_access"];
 const GRANT_TYPES: [&str; 3] = ["authorization_code", "refresh_token", "client_credentials"];
 /// Metadata that are addresses of pages.
 const PAGES: [&str; 4] = ["client_uri", "logo_uri", "tos_uri", "policy_uri"];
-/// Metadata that are kept and told as they came.
+/// Metadata that are stored and returned unchanged.
 const TEXTS: [&str; 2] = ["software_id", "software_version"];
 /// Redirect URIs, contacts and the like that one client may have.
 const MAX_ITEMS: usize = 50;
@@ -34,7 +34,7 @@ pub(super) struct Metadata {
 }
 
 impl Metadata {
-    /// What an object says. Names that are not known are left alone, as the standard has it.
+    /// Reads the metadata of an object. Unknown names are ignored, as in the standard.
     pub(super) fn of(object: &Map<String, Value>) -> Result<Metadata, OAuthError> {
         let method = match text(object, "token_endpoint_auth_method")? {
             None | Some("client_secret_basic") => "client_secret_basic",

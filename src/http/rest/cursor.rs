@@ -45,7 +45,7 @@ impl Cursor {
     }
 }
 
-/// Whose list it is.
+/// The application of the list.
 fn purpose(scope: &Scope) -> String {
     format!("consents/{}/{}", scope.mode.schema(), scope.application)
 }

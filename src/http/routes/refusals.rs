@@ -21,7 +21,7 @@ pub(in crate::http) enum Refusals {
     Message,
 }
 
-/// Where OAuth clients expect OAuth's own errors.
+/// Paths on which OAuth clients expect OAuth's own errors.
 const OAUTH: [&str; 4] = ["/oauth/token", "/oauth/register", "/link/token", "/link/exchange"];
 
 impl Refusals {

@@ -1,4 +1,4 @@
-//! One route: a path with its methods, and what each does in the words of the OpenAPI document.
+//! One route: a path with its methods, and the description of each for the OpenAPI document.
 
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ impl Route {
         self
     }
 
-    /// Lets the scripts of any page read what this route answers and refuses.
+    /// Lets the scripts of any page read this route's answers and errors.
     pub(in crate::http) fn readable_anywhere(mut self) -> Route {
         self.methods = self.methods.on(MethodFilter::OPTIONS, cross_origin::preflight);
         self.for_scripts = true;

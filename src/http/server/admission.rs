@@ -205,7 +205,7 @@ impl HttpBody for Arriving {
     }
 
     fn is_end_stream(&self) -> bool {
-        // Whoever reads it to its end is to be asked for a turn there.
+        // A reader of the body must ask for a turn at its end.
         false
     }
 

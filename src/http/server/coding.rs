@@ -28,7 +28,7 @@ pub(in crate::http) enum Coding {
 /// The codings that bodies of requests may have, for the answer that refuses another (RFC 9110, 12.5.3).
 pub(in crate::http) const SPOKEN: HeaderValue = HeaderValue::from_static("zstd, gzip");
 
-/// What a client takes.
+/// The codings that a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) struct Taken {
     /// The coding it likes best, if it likes one as well as none.
@@ -78,7 +78,7 @@ impl Weights {
     }
 
     fn taken(&self) -> Option<Taken> {
-        // What is not named and has no asterisk is taken only if it is no coding at all, and then less gladly than any.
+        // Unlisted codings are refused. Identity is the fallback.
         let of = |named: Option<f32>| named.or(self.any).unwrap_or(0.0);
         let plain = self.identity.or(self.any.filter(|weight| *weight <= 0.0));
         let (zstd, gzip) = (of(self.zstd), of(self.gzip));

@@ -72,7 +72,7 @@ async fn whole(service: &Service, coding: Coding, body: Body) -> Result<Body, Er
     Ok(Body::from(coded.map_err(Error::internal)?))
 }
 
-/// What is left of a body that is coded piece by piece.
+/// The rest of a body that is compressed piece by piece.
 struct Rest {
     body: axum::body::BodyDataStream,
     /// Gone once it has ended or failed.

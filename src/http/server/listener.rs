@@ -1,4 +1,4 @@
-//! Accepting connections, and letting them finish when the server is told to stop.
+//! Accepts connections, and lets them finish when the server is told to stop.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -62,7 +62,7 @@ pub async fn serve(
     }
     drop(listener);
     refreshing.abort();
-    // Nobody listens when no connection is open.
+    // Nobody listens if no connection is open.
     let _ = stopping.send(true);
     match tokio::time::timeout(limits.grace, places.emptied()).await {
         Ok(()) => Ok(()),

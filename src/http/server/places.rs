@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 /// An address that holds more than this part of all places gives way before others do. While nobody else wants them it
 /// may have all.
 const SHARE: usize = 4;
-/// Milliseconds for which a connection is spared as long as there are others.
+/// The milliseconds for which a new connection is spared while there are others.
 const SPARED: u64 = 1_000;
 /// At most one in this many slots is given up at once.
 const BATCH: usize = 64;
@@ -51,7 +51,7 @@ pub(in crate::http) struct ConnectionSlot {
     seat: Arc<Seat>,
 }
 
-/// What a connection is doing, as it says itself.
+/// The activity of a connection, as it reports it.
 #[derive(Debug)]
 pub(in crate::http) struct Seat {
     address: IpAddr,
@@ -64,7 +64,7 @@ pub(in crate::http) struct Seat {
     changed: Arc<Notify>,
 }
 
-/// What a connection is doing. The order is that in which they are given up.
+/// The activity of a connection, in the order in which connections are given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Activity {
     /// Between two requests.
@@ -102,7 +102,7 @@ impl Activity {
 }
 
 impl Places {
-    /// So many places. Where all connections come `from_one_address`, that of a proxy, no address has a share.
+    /// This many slots. If all connections come `from_one_address`, that of a proxy, addresses have no share.
     pub(in crate::http) fn new(max: usize, from_one_address: bool) -> Arc<Places> {
         Arc::new(Places {
             max,

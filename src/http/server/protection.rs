@@ -31,7 +31,7 @@ pub(in crate::http) fn protect(headers: &mut HeaderMap, encrypted: bool) {
     }
 }
 
-/// What was answered to a credential is its bearer's alone: a cache must ask again each time, and for each of them.
+/// An answer to a credential is only for its bearer: a cache must revalidate it each time, for each bearer.
 pub(in crate::http) fn keep_personal(headers: &mut HeaderMap) {
     if !headers.contains_key(CACHE_CONTROL) {
         headers.insert(CACHE_CONTROL, PERSONAL);

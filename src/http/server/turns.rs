@@ -25,7 +25,7 @@ struct Places {
     shares: Mutex<FxHashMap<Box<str>, Arc<Share>>>,
 }
 
-/// What one credential holds.
+/// The places of one credential.
 struct Share {
     own: Arc<Semaphore>,
     has_first: AtomicBool,
@@ -50,12 +50,12 @@ struct Member {
 struct First(Arc<Share>);
 
 impl Turns {
-    /// So many places, half of them for one credential.
+    /// This many places, half of them for one credential.
     pub(in crate::http) fn new(places: usize) -> Turns {
         Turns::with_share(places, (places / 2).max(1))
     }
 
-    /// So many places, and how many of them one credential may hold.
+    /// This many places, and the maximum for one credential.
     pub(in crate::http) fn with_share(places: usize, each: usize) -> Turns {
         Turns(Arc::new(Places {
             first: Arc::new(Semaphore::new(places.max(1) * FIRST_FOR_EACH)),

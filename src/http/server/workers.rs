@@ -11,7 +11,7 @@ use super::super::error::Error;
 /// A pool of threads, as many as there are processors.
 pub(in crate::http) struct Workers(Option<Runtime>);
 
-/// Work under way, given up when nobody waits for it any more.
+/// Running work, which is abandoned when nobody waits for it any more.
 struct Working<T>(JoinHandle<T>);
 
 impl Workers {
@@ -49,7 +49,7 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        // Not waited for: this may be dropped where waiting is not allowed, and nobody wants the results.
+        // Does not wait: this may be dropped where blocking is forbidden, and nobody needs the results.
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }

@@ -41,7 +41,7 @@ const LISTED: [&str; 23] = [
     "Provenance",
 ];
 
-/// What is answered where nothing is stored.
+/// The answer if nothing is stored.
 static ZEROS: LazyLock<Arc<ByType>> = LazyLock::new(|| Arc::new(LISTED.iter().map(|name| (*name, 0)).collect()));
 
 /// How many consents' counts are kept.

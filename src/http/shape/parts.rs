@@ -53,7 +53,7 @@ impl<'s> From<&'s ChosenEndpoint> for Endpoint<'s> {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::http) struct Sync {
-    /// Left out where nobody wants them counted.
+    /// Absent if nobody wants the counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     resource_types: Option<Arc<ByType>>,
     last_synced_at: Option<i64>,

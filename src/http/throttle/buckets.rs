@@ -28,7 +28,7 @@ pub(in crate::http) struct Throttle {
     /// For health cards.
     cards: Option<Buckets<Box<str>>>,
     addresses: Option<Buckets<IpAddr>>,
-    /// For what is kept of requests without a credential.
+    /// For requests without a credential that are stored.
     writes: Option<Buckets<IpAddr>>,
     /// For flows and steps towards sources.
     flows: Option<Buckets<IpAddr>>,
@@ -66,7 +66,7 @@ impl Throttle {
         charged_to(self.records.as_ref(), credential)
     }
 
-    /// Charges a health card to the consent whose records it says, beside the operation on all of them.
+    /// Charges a health card to its consent, in addition to the operation on all records.
     pub(in crate::http) fn charge_card(&self, consent: &str) -> Result<(), Error> {
         charged_to(self.cards.as_ref(), consent)
     }
@@ -99,7 +99,7 @@ impl Throttle {
         charged_for(self.flows.as_ref(), extensions)
     }
 
-    /// Gives up the buckets that are full again, which say no more than new ones.
+    /// Drops full buckets, which are the same as new ones.
     pub(in crate::http) fn tidy(&self) {
         for buckets in [&self.credentials, &self.records, &self.cards].into_iter().flatten() {
             buckets.tidy();

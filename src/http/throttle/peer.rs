@@ -1,4 +1,4 @@
-//! Where a request comes from.
+//! The client's address.
 
 use std::net::IpAddr;
 
@@ -30,7 +30,7 @@ pub(in crate::http) fn client_address(
     last.or(peer)
 }
 
-/// Who has an address: of IPv6 the network of 64 bits, in which a subscriber has as many addresses as they like.
+/// The owner of an address: for IPv6 the network of 64 bits, in which a subscriber has as many addresses as they like.
 pub(in crate::http) fn subscriber(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

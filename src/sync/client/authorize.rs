@@ -17,11 +17,11 @@ pub struct Redirect {
     pub url: String,
     /// The `state` in it: by its digest the way back is known.
     pub state: String,
-    /// What the exchange of the code will ask for.
+    /// The redirect URI and verifier for the exchange of the code.
     pub verifier: Verifier,
 }
 
-/// What is kept, sealed, until the patient comes back.
+/// Stored encrypted until the patient comes back.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verifier {
     /// PKCE's verifier.

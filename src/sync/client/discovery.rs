@@ -11,16 +11,16 @@ use super::{Client, Guard};
 /// The maximum bytes stored of a source's configuration.
 const LARGEST: usize = 64 << 10;
 
-/// Where and how a source grants access.
+/// The endpoints of a source's authorization server, and what it supports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Configuration {
-    /// Where the patient is sent. A source that only serves located facilities has none.
+    /// The authorization endpoint. A source that only serves located facilities has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authorization_endpoint: Option<String>,
-    /// Where codes and refresh tokens are exchanged.
+    /// The token endpoint.
     pub token_endpoint: String,
-    /// Who it says it is.
+    /// Its issuer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
     /// Its keys.
@@ -84,7 +84,7 @@ fn configuration(json: &Value, guard: Guard, base: &str) -> Result<Configuration
     if !methods.is_empty() && !methods.iter().any(|method| method == "S256") {
         return Err(malformed("a SMART configuration without S256"));
     }
-    // It is kept with the endpoint, and with each patient who is on the way there.
+    // It is stored with the endpoint, and with each session that waits for an answer of it.
     if serde_json::to_string(&found).map_or(0, |text| text.len()) > LARGEST {
         return Err(malformed("a SMART configuration that is too large"));
     }

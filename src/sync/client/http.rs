@@ -1,4 +1,4 @@
-//! Outgoing HTTP: guarded, bounded in time, size and redirects, and silent about what it carries.
+//! Outgoing HTTP: guarded, with limits of time, size and redirects. It logs nothing of its contents.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const REDIRECTS: usize = 5;
 /// Bounds on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpLimits {
-    /// Until a connection stands.
+    /// Timeout for the connection.
     pub connect: Duration,
     /// Until the next bytes come.
     pub idle: Duration,
@@ -42,7 +42,7 @@ impl Default for HttpLimits {
 /// Bytes of a document that is no page of records.
 pub(super) const DOCUMENT: usize = 2 << 20;
 
-/// What a source answered.
+/// A source's answer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Answer {
     /// HTTP's status.
@@ -53,7 +53,7 @@ pub struct Answer {
     pub content_type: Option<String>,
     /// The body, decompressed.
     pub body: Vec<u8>,
-    /// Where it came from in the end.
+    /// Its final address after redirects.
     pub url: Url,
 }
 
@@ -147,7 +147,7 @@ impl Http {
         answer.json()
     }
 
-    /// Posts a form. A redirect of it is an answer like another: what is posted goes where it was meant to go.
+    /// Posts a form. A redirect is an answer like any other: the form is not sent elsewhere.
     pub(super) async fn post_form(
         &self,
         address: &str,
@@ -189,7 +189,7 @@ impl Answer {
             .map_err(|_| malformed(&self.url, "something else than the JSON that was expected"))
     }
 
-    /// What the status says, where another was expected.
+    /// The error for an unexpected status.
     pub(super) fn refusal(&self) -> Error {
         Error::Status {
             host: host(&self.url),
@@ -221,7 +221,7 @@ pub(super) fn refusal(response: &Response, url: &Url) -> Error {
     }
 }
 
-/// What an error of the HTTP client means. Its own text has the whole address, so it goes nowhere.
+/// The meaning of an error of the HTTP client. Its own text contains the whole address, so it is not used.
 pub(super) fn failure(error: &reqwest::Error, url: &Url) -> Error {
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {

@@ -8,7 +8,7 @@ use super::error::Error;
 use super::token::Registration;
 use crate::consent::ClientAuth;
 
-/// What a source makes of the service's secret.
+/// How a source reacts to the service's secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretTried {
     /// It takes it in this way.

@@ -23,7 +23,7 @@ const LETTERS: usize = 512;
 const OAUTH_URIS: &str = "http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris";
 const COMBINATION: &str = "http://hl7.org/fhir/StructureDefinition/capabilitystatement-search-parameter-combination";
 
-/// What a source can be asked for.
+/// The capabilities of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Derive)]
 #[serde(default)]
 pub struct Statement {
@@ -32,13 +32,13 @@ pub struct Statement {
     /// It answers in XML whatever is asked for.
     #[serde(skip_serializing_if = "is_false")]
     pub xml_only: bool,
-    /// What it says its FHIR base is.
+    /// Its own statement of its FHIR base.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Where patients are sent, for sources without a SMART configuration.
+    /// The authorization endpoint, for sources without a SMART configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authorize: Option<String>,
-    /// Where tokens are asked for.
+    /// The token endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
     /// By type.
@@ -75,7 +75,7 @@ impl Statement {
         }
         let version = self.fhir_version.as_str();
         let name = match version.split('.').next() {
-            // Who does not say it is not refused for it.
+            // A statement without this entry is still accepted.
             _ if matches!(version, "" | "4.0" | "R4") || version.starts_with("4.0.") => return None,
             Some("0" | "1") => " (DSTU2)",
             Some("3") => " (STU3)",

@@ -1,4 +1,4 @@
-//! Token requests to sources: codes, refresh tokens, and the two grants by which located facilities are reached.
+//! Token requests to sources: codes, refresh tokens, and the two grants for located facilities.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ const LONGEST: usize = 64 << 10;
 /// Letters of a Patient's id. R4 admits 64, and some sources give more.
 const LONGEST_ID: usize = 256;
 
-/// As whom the service is registered with a source.
+/// The service's registration with a source.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Registration {
     /// The client id.
@@ -32,7 +32,7 @@ pub struct Registration {
     pub secret_at: Option<Realm>,
 }
 
-/// What a source granted.
+/// A source's grant.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Grant {
     /// The access token.
@@ -41,11 +41,11 @@ pub struct Grant {
     pub expires_in: Option<i64>,
     /// To renew it with.
     pub refresh_token: Option<String>,
-    /// What was granted, where the source says so.
+    /// The granted scope, if the source states it.
     pub scope: Option<String>,
     /// The id of the Patient at the source.
     pub patient: Option<String>,
-    /// Who the patient is, said by an identity provider.
+    /// The patient's identity from an identity provider.
     pub id_token: Option<String>,
     /// How the secret was taken, where there is one.
     pub client_auth: Option<ClientAuth>,

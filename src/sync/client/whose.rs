@@ -11,14 +11,14 @@ use super::identity::Provider;
 use super::realm::Realm;
 use super::token::{Grant, Registration, patient_id};
 
-/// What is known where a patient came back from.
+/// The known facts when a patient comes back from a source.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'a> {
     /// The source's FHIR base.
     pub fhir_base: &'a str,
     /// Its configuration.
     pub configuration: &'a Configuration,
-    /// As whom the service is registered there.
+    /// The service's registration there.
     pub registration: &'a Registration,
     /// The `nonce` of the request.
     pub nonce: &'a str,

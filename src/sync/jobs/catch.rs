@@ -10,7 +10,7 @@ use super::source::{Trouble, internal};
 use super::spool::Draft;
 use crate::fhir::facts;
 
-/// References that are kept, to read what they lead to.
+/// The maximum number of kept references.
 const WANTED: usize = 200_000;
 
 /// How much all catches of a job hold together.
@@ -67,7 +67,7 @@ impl<'w> Work<'w> {
         })
     }
 
-    /// Notes a record and what it refers to.
+    /// Adds a record and its references.
     pub(super) fn take(&self, record: &Record, catch: &mut Catch<'_>) -> Result<(), Trouble> {
         let name = record.name.split('/').next().unwrap_or_default();
         if !self.is_granted(name) {

@@ -53,7 +53,7 @@ pub(super) struct Whose<'w> {
     pub(super) since: Option<&'w LastSync>,
 }
 
-/// What the fetching of all types shares.
+/// The state that all types of a job share.
 pub(super) struct Work<'w> {
     pub(super) source: &'w Source,
     pub(super) spool: &'w Spool,

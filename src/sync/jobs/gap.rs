@@ -1,4 +1,4 @@
-//! What a job could not have, and why: kept while it runs, and told in the end.
+//! Gaps: the records that a job could not get, and why. Collected while it runs and reported at its end.
 
 use super::source::Trouble;
 use crate::consent::{JobReport, Missing, MissingReason};
@@ -25,7 +25,7 @@ pub(super) enum Why {
     NotFound(u16),
     /// Records refer to it, and the source says that it does not serve the type.
     NotListed,
-    /// It is behind a question that the source does not take. These narrower ones were asked.
+    /// The source refused the wide search. These narrower ones were tried.
     Narrowed(String),
     /// It could not be fetched whole.
     Failed(Trouble),
@@ -160,7 +160,7 @@ pub(super) fn report(gaps: &[Gap], summary: Option<&Summary>) -> JobReport {
     }
 }
 
-/// What each rule of normalization did. Rules that did nothing are left out.
+/// The counts of each rule of normalization. Rules without changes are left out.
 pub(super) fn rules(summary: &Summary) -> Vec<(String, Counts)> {
     let rules = summary.rules.rules.iter();
     let did = rules.filter(|(_, did)| **did != Counts::default());

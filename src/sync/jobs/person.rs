@@ -10,7 +10,7 @@ use crate::lake::scratch::TextFile;
 
 /// Records that are looked through.
 const MAX_RECORDS: usize = 10_000;
-/// What is taken of a Patient that is contained in a record.
+/// The parts that are used of a Patient contained in a record.
 const TAKEN: &[&str] = &["identifier", "name", "telecom", "gender", "birthDate", "address"];
 
 /// A Patient with this id, as a line of NDJSON: from a Patient that is contained in a record and whom it is about, else
@@ -53,7 +53,7 @@ pub(super) fn made(files: &[TextFile], id: &str) -> io::Result<String> {
     Ok(Value::Object(patient).to_string())
 }
 
-/// What a contained Patient says, if the reference leads to one that has a name or a birth date.
+/// The facts of a contained Patient, if the reference points to one with a name or a birth date.
 fn contained(record: &Value, reference: &Value) -> Option<Map<String, Value>> {
     let id = reference["reference"].as_str()?.strip_prefix('#')?;
     let inside = record["contained"].as_array()?.iter();

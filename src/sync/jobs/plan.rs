@@ -48,7 +48,7 @@ pub(super) struct Known<'k> {
     pub(super) statement: Option<&'k Statement>,
 }
 
-/// What is asked for.
+/// The requests for a type.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) searches: Vec<Search>,
@@ -68,14 +68,14 @@ pub(super) struct Search {
     pub(super) listing: Listing,
 }
 
-/// Who says that a type can be asked for so.
+/// The origin of a search parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Listing {
     /// The source's statement, or the source has none.
     Source,
     /// The directory only.
     Directory,
-    /// Nobody: it is one of the usual types.
+    /// Neither: it is one of the usual types.
     Nowhere,
 }
 

@@ -32,7 +32,7 @@ const STATEMENT_WAIT: Duration = Duration::from_secs(20);
 
 const SECONDS_OF_A_DAY: i64 = 86_400;
 
-/// What a worker is given.
+/// The inputs of a worker.
 pub(in crate::sync) struct JobResources {
     pub(in crate::sync) store: Arc<Store>,
     pub(in crate::sync) lake: Lake,
@@ -42,7 +42,7 @@ pub(in crate::sync) struct JobResources {
     pub(in crate::sync) settings: Settings,
 }
 
-/// What all jobs share.
+/// The state that all jobs share.
 pub(in crate::sync) struct JobContext {
     pub(in crate::sync) store: Arc<Store>,
     pub(in crate::sync) lake: Lake,
@@ -321,7 +321,7 @@ async fn carry_out(
     })
 }
 
-/// Whose attachments a job fetches, and which of them are here already.
+/// The owner of a job's attachments, and the stored ones among them.
 async fn whose_attachments(
     shop: &JobContext,
     errand: &BegunJob,
@@ -402,7 +402,7 @@ fn judge(fetched: &Fetched, attempt: u32, last: bool, is_known: bool) -> Result<
             retry_after: None,
         });
     }
-    // What the source never gives is no failure of a sync without news.
+    // Permanently missing records do not fail a sync without new records.
     if fetched.records > 0 || (is_known && broken.is_none()) {
         return Ok(());
     }

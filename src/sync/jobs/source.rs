@@ -17,7 +17,7 @@ use crate::sync::settings::Pace;
 /// Access is renewed when it has fewer seconds left than this.
 const IN_TIME: i64 = 30;
 
-/// Why a source gives no answer that could be used.
+/// Why a request to a source failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Trouble {
     /// It may pass.
@@ -48,7 +48,7 @@ impl Trouble {
     }
 }
 
-/// What all jobs that ask one source share.
+/// The state that all jobs of one source share.
 #[derive(Debug)]
 pub(in crate::sync) struct Gate {
     requests: Semaphore,
@@ -79,9 +79,9 @@ pub(super) struct Terms {
     /// Shared with the other jobs that ask it.
     pub(super) gate: Arc<Gate>,
     pub(super) pace: Pace,
-    /// What it says of its failures.
+    /// The source's own words about its failures.
     pub(super) said: Arc<Said>,
-    /// What is remembered of it.
+    /// The source's dialect.
     pub(super) dialect: Dialect,
 }
 
@@ -91,21 +91,21 @@ pub(super) struct Source {
     store: Arc<Store>,
     authorization: Authorization,
     fhir_base: String,
-    /// Where access may be shown.
+    /// Where the access token may be sent.
     realm: Realm,
     registration: Registration,
     configuration: Option<Configuration>,
     access: Mutex<Access>,
     gate: Arc<Gate>,
     pace: Pace,
-    /// What it says of its failures.
+    /// The source's own words about its failures.
     said: Arc<Said>,
     /// Its id in the directory.
     endpoint: String,
     pages: PageSizes,
 }
 
-/// By what access is renewed.
+/// The means to renew access.
 #[derive(Clone, Copy)]
 enum Renewal<'a> {
     /// The source's refresh token.
@@ -194,12 +194,12 @@ impl Source {
         &self.fhir_base
     }
 
-    /// Where access may be shown.
+    /// Where the access token may be sent.
     pub(super) fn realm(&self) -> &Realm {
         &self.realm
     }
 
-    /// Gets an answer whose status is not one that may pass.
+    /// Gets an answer, after retries of temporary statuses.
     pub(super) async fn get(&self, url: &str) -> Result<Answer, Trouble> {
         Ok(self.ask(url, None).await?.answer)
     }
@@ -258,7 +258,7 @@ impl Source {
         }
     }
 
-    /// Notes what an answer without records says. Tokens that it repeats are cut out.
+    /// Notes the message of an answer without records. Tokens in it are cut out.
     pub(super) async fn hear(&self, body: &[u8]) {
         let access = self.access.lock().await;
         let credential = &access.credential;
@@ -387,7 +387,7 @@ pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
     done.map_err(|_| Trouble::Over("the service failed".to_owned()))
 }
 
-/// Keeps what was found out of a source. No job waits for it, or fails by it: it would be found out again.
+/// Stores what was found out about a source. No job waits for it or fails by it, because it can be found out again.
 pub(super) fn remember(work: impl FnOnce() -> Result<(), crate::consent::Error> + Send + 'static) {
     tokio::task::spawn_blocking(move || {
         if let Err(error) = work() {

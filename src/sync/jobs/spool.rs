@@ -159,12 +159,12 @@ mod tests {
         let mut text = String::new();
         file.open().unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "{}\n");
-        // Whoever has the disk reads nothing.
+        // A reader of the disk learns nothing.
         let stored = std::fs::read(file.path()).unwrap();
         assert!(!stored.windows(2).any(|two| two == b"{}"));
         drop(spool);
         assert!(!folder.exists());
-        // One that a killed process left behind.
+        // A spool that a killed process left behind.
         std::mem::forget(spools.open("j2").unwrap());
         drop(spools);
         Spools::take(lake.path()).unwrap().unwrap();

@@ -158,7 +158,7 @@ fn texts(items: &[Value], html: &mut String) {
     }
 }
 
-/// What one of several is called.
+/// The name of one of several.
 fn one_of(name: &str) -> &str {
     match name {
         "people" => "person",

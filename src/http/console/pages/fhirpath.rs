@@ -142,7 +142,7 @@ fn whole(ty: TypeId) -> Option<Vec<&'static str>> {
     (!matches!(facts().get(ty).kind, Kind::Primitive(_))).then(|| vec!["*"])
 }
 
-/// What the expression yields over the first rows.
+/// The expression's results over the first rows.
 fn evaluated(
     provider: &Arc<crate::lake::scan::LakeProvider>,
     program: &Program,

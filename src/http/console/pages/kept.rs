@@ -133,7 +133,7 @@ pub(in crate::http::console) async fn receipt(
     shown(&frame, work).await
 }
 
-/// What a receipt says, as JSON. Whether it is signed rightly, `tabularium receipt verify` tells.
+/// The content of a receipt as JSON. `tabularium receipt verify` checks its signature.
 fn claims(receipt: &str) -> Option<String> {
     let payload = URL_SAFE_NO_PAD.decode(receipt.trim().split('.').nth(1)?).ok()?;
     String::from_utf8(pretty(&payload)).ok()

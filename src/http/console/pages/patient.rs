@@ -156,7 +156,7 @@ fn gathered(service: &Service, record: &Record, id: &str) -> (Value, Vec<(Type, 
     (patient, types, timeline)
 }
 
-/// What the engine makes of a patient's records: `everything`, `summary` or `pdf`, as applications get it.
+/// The engine's documents of a patient's records: `everything`, `summary` or `pdf`, as applications get them.
 pub(in crate::http::console) async fn document(
     State(service): State<Arc<Service>>,
     operator: Operator,

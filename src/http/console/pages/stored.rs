@@ -48,7 +48,7 @@ struct Choice {
 struct Table {
     mode: &'static str,
     name: &'static str,
-    /// Where its rows are shown.
+    /// The address of its rows.
     path: String,
     rows: String,
     deleted: String,
@@ -76,7 +76,7 @@ pub(in crate::http::console) async fn show(
     let place = Tenant::of(Mode::Live, &application);
     let frame = operator.frame(&service, "stored", Some(&place));
     let work = async {
-        // Numbers of all, nobody's records: there is nothing for the audit log.
+        // Only numbers and nobody's records, so nothing for the audit log.
         let reading = service.blocking(|service| {
             let info = service.lake.info().map_err(Error::internal)?;
             let growth = service.lake.growth(SNAPSHOTS).map_err(Error::internal)?;

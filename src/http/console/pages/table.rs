@@ -22,7 +22,7 @@ use crate::http::service::Service;
 use crate::search::raw;
 use crate::search::{Handling, Request};
 
-/// What a table shows at first.
+/// The default columns of a table.
 const FIRST: &str = "_count=50";
 
 #[derive(Template)]
@@ -55,7 +55,7 @@ struct Parameter {
     ty: String,
 }
 
-/// What a search came to.
+/// The result of a search.
 struct Found {
     rows: Vec<Row>,
     total: Option<u64>,

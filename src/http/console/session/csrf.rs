@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 const LENGTH: usize = 32;
 
-/// What a form of the session of this cookie carries.
+/// The CSRF token of a form in the session of this cookie.
 pub(in crate::http::console) fn token(cookie: &str) -> Option<String> {
     let mut mask = [0u8; LENGTH];
     aws_lc_rs::rand::fill(&mut mask).ok()?;

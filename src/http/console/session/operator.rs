@@ -38,7 +38,7 @@ impl FromRequestParts<Arc<Service>> for Operator {
     }
 }
 
-/// Where the console is off, nothing is at its paths.
+/// If the console is off, its paths do not exist.
 pub(in crate::http::console) fn is_on(service: &Service) -> Result<(), Error> {
     match service.console {
         true => Ok(()),
@@ -64,7 +64,7 @@ impl Operator {
         Ok(session.map(|session| Operator { session, cookie }))
     }
 
-    /// What surrounds a page of the session.
+    /// The frame of a page of the session.
     pub(in crate::http::console) fn frame(
         &self,
         service: &Service,
@@ -132,7 +132,7 @@ impl Operator {
     }
 }
 
-/// What the audit log calls a person.
+/// The audit log's name for a person.
 pub(in crate::http::console) fn mark(service: &Service, place: &Tenant, patient: &str) -> String {
     let sealed = ("console", place.mode.schema(), &*place.application, patient);
     format!("{:016x}", service.lake.seal(&sealed))

@@ -44,7 +44,7 @@ pub(in crate::http::console) fn local(reference: &str) -> Option<&str> {
     (resource_type(name).is_ok() && is_id(id)).then_some(whole)
 }
 
-/// Text without what HTML would take for its own.
+/// Text with HTML's special characters escaped.
 pub(in crate::http::console) fn escape(text: &str, html: &mut String) {
     for letter in text.chars() {
         match letter {

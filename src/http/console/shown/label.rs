@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::json::local;
 
-/// Elements that say what a resource is about, the telling ones first.
+/// Elements with a resource's subject matter, the most telling first.
 const WHAT: [&str; 14] = [
     "code",
     "medicationCodeableConcept",

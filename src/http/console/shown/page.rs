@@ -19,7 +19,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// What surrounds a page.
+/// The frame of a page.
 #[derive(Clone, Debug, Default)]
 pub(in crate::http::console) struct Frame {
     /// The path of the console.
@@ -30,7 +30,7 @@ pub(in crate::http::console) struct Frame {
     pub(in crate::http::console) csrf: String,
     /// Which entry of the menu this is.
     pub(in crate::http::console) here: &'static str,
-    /// Whose records the menu leads to.
+    /// The tenant of the menu's links.
     pub(in crate::http::console) place: Tenant,
 }
 

@@ -9,7 +9,7 @@ use crate::consent::{Access, LOCAL_APPLICATION};
 use crate::http::error::Error;
 use crate::lake::{Mode, Scope};
 
-/// What the operator's own requests are counted by, where turns are shared.
+/// The subject of the operator's own requests, for limits per credential.
 const SUBJECT: &str = "console";
 /// Characters of an application's id.
 const LONGEST: usize = 200;

@@ -1,4 +1,4 @@
-//! Documents that stayed at their sources, fetched for who waits for the pages.
+//! Fetches documents that stayed at their sources, while the client waits for the pages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +26,7 @@ const MAX_BYTES_OF_REQUEST: u64 = 256 << 20;
 /// The results of the requested addresses.
 pub(super) type Away = FxHashMap<String, Result<Attached, FetchError>>;
 
-/// What all sources of a request may take: bytes and time.
+/// The limits of all sources of a request: bytes and time.
 pub(super) struct Budget {
     room: AtomicU64,
     deadline: Instant,

@@ -70,7 +70,7 @@ pub(super) fn routes() -> Vec<Route> {
     vec![Route::at("/fhir/Patient/{id}/$pdf").get(answer, operation)]
 }
 
-/// What is asked for.
+/// The parameters.
 struct Asked {
     authorization: Option<String>,
     is_archive: bool,

@@ -15,7 +15,7 @@ pub(super) struct Chosen {
     pub(super) source: Source,
     pub(super) scope: Arc<Scope>,
     pub(super) patients: Vec<String>,
-    /// Through what its documents are read: the patient's own scope, also where an application sees more.
+    /// The scope for reading its documents: the patient's own, even if an application may see more.
     pub(super) own: Arc<Scope>,
     /// The access for fetching documents that are not in the lake.
     pub(super) authorization: Option<Authorization>,
@@ -28,7 +28,7 @@ pub(super) fn chosen(
     named: &Named,
     only: Option<&str>,
 ) -> Result<Vec<Chosen>, Error> {
-    // Of an application no authorization is the caller's own: it cannot name one.
+    // An application has no authorization of its own, so it cannot name one.
     let full_consent = match (access.patients(), only, named.patients.as_slice()) {
         (Some(_), ..) => service.store.full_consent(&access.subject),
         (None, None, [patient]) => {
@@ -55,7 +55,7 @@ pub(super) fn chosen(
         .collect();
     match (chosen.is_empty(), only) {
         (false, _) => Ok(chosen),
-        // What is not of this consent is unknown to it.
+        // An id outside of this consent is unknown to it.
         (true, Some(only)) => Err(Error::Unknown(format!(
             "there is no patient authorization {only:?} here"
         ))),
@@ -94,7 +94,7 @@ fn connected(service: &Service, full_consent: &ConsentWithSources, source: &cons
     }
 }
 
-/// What is the named Patient's alone: an application sees others' Binaries, which a record may name.
+/// Only the named Patient's rows: an application may see others' Binaries, which a record may name.
 fn own(service: &Service, named: &Named) -> Result<Arc<Scope>, Error> {
     let Scope {
         application,

@@ -1,4 +1,4 @@
-//! Whose records an operation is about.
+//! The patient of an operation.
 
 use std::sync::Arc;
 

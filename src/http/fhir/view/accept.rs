@@ -56,7 +56,7 @@ impl Accept {
             let closeness = fits(range)?;
             Some((closeness, place, range.quality))
         });
-        // Of two ranges alike the first decides.
+        // Of two equal ranges the first decides.
         let (_, place, quality) =
             fitting.max_by_key(|(closeness, place, _)| (*closeness, std::cmp::Reverse(*place)))?;
         (quality > 0.0).then_some(Welcome { quality, place })
@@ -64,7 +64,7 @@ impl Accept {
 }
 
 impl Range {
-    /// Parameters but `q` do not tell apart what is served here.
+    /// Parameters other than `q` make no difference here.
     fn parse(text: &str) -> Option<Range> {
         let mut parts = text.split(';');
         let (ty, subtype) = parts.next()?.trim().split_once('/')?;

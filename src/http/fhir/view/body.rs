@@ -16,7 +16,7 @@ use crate::views::{Format, Pieces, Rows, RunError, Stop};
 /// Pieces that wait for the connection at most.
 const WAITING: usize = 2;
 
-/// Asks the work to stop when it is dropped: with the request or the body, whichever comes to hold it.
+/// Stops the work when it is dropped: with the request or with the body, whichever holds it.
 struct Wanted(Stop);
 
 impl Drop for Wanted {
@@ -71,7 +71,7 @@ impl Desk {
             match pieces.next() {
                 Some(Ok(piece)) => start.extend(piece),
                 Some(Err(error)) => {
-                    // Nobody listens any more where this fails, here and below.
+                    // An error here and below means that nobody listens any more.
                     let _ = self.begun.send(Err(error));
                     return;
                 }

@@ -37,7 +37,7 @@ pub(in crate::http) struct RunRequest {
     pub(in crate::http) resources: Option<Vec<Bytes>>,
     /// Ids of the Patients to keep to, or the wildcard.
     pub(in crate::http) patients: Option<Vec<String>>,
-    /// Ids of the Groups to whose members to keep to.
+    /// Ids of the Groups whose members are included.
     pub(in crate::http) groups: Vec<String>,
     pub(in crate::http) format: Option<Format>,
     /// Output rows at most.
@@ -54,7 +54,7 @@ pub(in crate::http) struct RunRequest {
     pub(in crate::http) pin: Option<SnapshotToken>,
     /// Whether JSON's names of elements are refused.
     pub(in crate::http) handling: Handling,
-    /// What else stood in the query and counts, for the link to the next page to repeat.
+    /// Other parameters of the query that the link to the next page must repeat.
     pub(in crate::http) repeated: Vec<(String, String)>,
 }
 
@@ -64,11 +64,11 @@ pub(in crate::http) struct Sent<'a> {
     pub(in crate::http) body: Option<&'a Bytes>,
     pub(in crate::http) query: Option<&'a str>,
     pub(in crate::http) handling: Handling,
-    /// What the operation calls the view.
+    /// The operation's name for the view.
     pub(in crate::http) view_name: &'static str,
     /// `{base_url}/fhir/`, which a reference may begin with.
     pub(in crate::http) fhir_base: &'a str,
-    /// Whose links lead here.
+    /// The operation whose links lead here.
     pub(in crate::http) lake: &'a Lake,
 }
 
@@ -152,7 +152,7 @@ impl RunRequest {
     }
 }
 
-/// What only a body can hold.
+/// Parameters that only a body can contain.
 #[derive(Default)]
 struct Carried {
     view: Option<Bytes>,
@@ -248,7 +248,7 @@ impl Simple {
     }
 }
 
-/// Refuses what the ballot knows and this service does not do.
+/// Refuses parameters of the ballot that this service does not support.
 fn refuse_foreign(name: &str) -> Result<(), Error> {
     let problem = match name {
         name if LOOKED_UP.contains(&name) => {

@@ -34,7 +34,7 @@ const X_NEXT_LINK: HeaderName = HeaderName::from_static("x-next-link");
 pub(in crate::http) fn routes() -> Vec<Route> {
     let named = |path, operation| Route::at(path).post(by_post, operation).otherwise(other_method);
     let view = "viewResource";
-    // What SQL on FHIR calls it may be asked for by GET.
+    // SQL on FHIR's own names also allow GET.
     vec![
         named("/fhir/ViewDefinition/$run", described("run", view)),
         named(
@@ -186,7 +186,7 @@ impl Asked {
         let erasures = begin.service.lake.picture().erasures();
         let begun = begin.clone().response().await;
         let mut response = match begun {
-            // Files were erased before they were held. A newer snapshot has what took their place.
+            // Files were erased before they were held. A newer snapshot has their replacements.
             Err(Error::Internal(_)) if begin.service.lake.erased_since(erasures) => begin.response().await,
             begun => begun,
         }?;
@@ -223,7 +223,7 @@ impl Begin {
     }
 }
 
-/// What an operation answers to the methods that it does not have.
+/// The answer to unsupported methods of an operation.
 pub(in crate::http) async fn other_method(_: Caller, request: Request) -> Response {
     if request.method() == Method::OPTIONS {
         // The router adds what is allowed.
@@ -236,7 +236,7 @@ pub(in crate::http) async fn other_method(_: Caller, request: Request) -> Respon
     .into_response()
 }
 
-/// What an operation on one stored view answers.
+/// The answer of an operation on one stored view.
 async fn instance(_: Caller) -> Error {
     Error::NotSupported(
         "no views are kept here: POST the ViewDefinition, or a Parameters resource that holds it, to \

@@ -42,7 +42,7 @@ impl Work {
             findings.retain(Finding::is_error);
             Error::Faulty(findings)
         })?;
-        // Where nothing of the lake is read, it does not matter whether a link's snapshot is still there.
+        // Without reading the lake, the snapshot of a link does not matter.
         let reads_lake = request.resources.is_none() || !request.groups.is_empty();
         let picture = match request.pin.filter(|_| reads_lake) {
             None => service.lake.picture(),
@@ -122,7 +122,7 @@ impl Plan<'_> {
         let page = found.into_iter().skip(request.offset);
         let page = page.take(request.count.unwrap_or(usize::MAX));
         let rows = Rows::of_documents(self.view, page, request.limit);
-        // What came with a request is soon done.
+        // Resources in a request take little time.
         Ok((rows, Stop::default(), total))
     }
 }

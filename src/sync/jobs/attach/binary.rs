@@ -24,7 +24,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// What a document of JSON turns out to be.
+/// The content of a JSON document.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::sync) enum Json {
     /// A Binary with these bytes.
@@ -32,7 +32,7 @@ pub(in crate::sync) enum Json {
         bytes: Vec<u8>,
         content_type: Option<String>,
     },
-    /// What a source has to say in the place of a Binary, or a Binary without its bytes.
+    /// An outcome instead of a Binary, or a Binary without bytes.
     Nothing,
     /// Something else, which is the attachment itself.
     Other,
@@ -48,7 +48,7 @@ struct Document<'d> {
     data: Option<Cow<'d, str>>,
 }
 
-/// What a text of JSON turns out to be.
+/// The content of a JSON text.
 pub(in crate::sync) fn of_json(text: &[u8]) -> Json {
     let Ok(document) = serde_json::from_slice::<Document<'_>>(text) else {
         return Json::Other;

@@ -1,4 +1,4 @@
-//! One request of a source whose answer goes into a file, bounded in size.
+//! Downloads one answer of a source into a file of limited size.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Fetches attachments into files of the spool, as raw bytes where the source gives them so.
+//! Fetches attachments into files of the spool, as raw bytes if the source supports it.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +29,7 @@ pub(super) struct One {
     pub(super) came: Result<Fetched, Why>,
 }
 
-/// What all of a job share.
+/// The state that all downloads of a job share.
 struct Work<'w> {
     source: &'w Source,
     /// The keys to seal fetched files, if the lake is sealed.

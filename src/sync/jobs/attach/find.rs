@@ -21,7 +21,7 @@ use crate::sync::client::Realm;
 /// Letters of an address that is looked at.
 const LONGEST: usize = 4_096;
 
-/// Where a source is.
+/// The address of a source.
 #[derive(Clone)]
 pub(super) struct SourceAddress {
     /// The FHIR base, without and with a trailing slash.
@@ -78,11 +78,11 @@ impl SourceAddress {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wanted {
     pub(super) source_id: String,
-    /// What the first record that refers to it says of its type.
+    /// Its type according to the first record that refers to it.
     pub(super) content_type: Option<String>,
     /// `Type/id` of that record.
     pub(super) record: String,
-    /// What all of them say of it, and in which version.
+    /// All records' descriptions of it, with their versions.
     said: BTreeSet<[u8; 32]>,
 }
 
@@ -95,7 +95,7 @@ impl Wanted {
     }
 }
 
-/// What records refer to.
+/// The attachments of records.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) wanted: BTreeMap<Url, Wanted>,
@@ -150,7 +150,7 @@ fn look(line: &str, place: &SourceAddress, tape: &mut Tape, found: &mut Found) -
     if !refers && !may_have_address(line) {
         return false;
     }
-    // What is no JSON is refused when it is stored.
+    // Invalid JSON is refused later, when it is stored.
     let Ok(root) = tape.parse(line.as_bytes()) else {
         return false;
     };
@@ -206,7 +206,7 @@ fn name_of(root: Value<'_>) -> String {
     format!("{}/{}", text("resourceType"), text("id"))
 }
 
-/// What tells a version of a record from the next: the source's own word for it, else all of the record.
+/// The version of a record: the source's own version id, otherwise a digest of the whole record.
 fn version_of(root: Value<'_>, line: &str) -> String {
     let version = root
         .get("meta")

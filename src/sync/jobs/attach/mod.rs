@@ -29,7 +29,7 @@ use find::Wanted;
 /// Attachments of one job that are fetched.
 const MAX_FETCHED: usize = 20_000;
 
-/// Whose attachments they are, and where they lead to.
+/// The owner of the attachments, and the new addresses.
 pub(super) struct Whose {
     pub(super) lake: Lake,
     pub(super) owner: i64,
@@ -55,7 +55,7 @@ pub(super) struct Attached {
     pub(super) tally: AttachmentCounts,
 }
 
-/// What became of one attachment.
+/// The result of one attachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Fate {
     /// It is in the lake, or will be: its length and its SHA-1, where they are known.

@@ -28,7 +28,7 @@ impl Along {
 }
 
 impl<'w> Work<'w> {
-    /// Makes a search, with Provenance as long as the source gives it. Its records count only if all of them came.
+    /// Searches, with Provenance as long as the source supports it. The records count only if all of them came.
     pub(in crate::sync::jobs) async fn ask(
         &'w self,
         name: &'static str,

@@ -1,6 +1,6 @@
 //! By which parameters and values each type can be asked for, where a source refuses a search for all of it.
 
-/// Values of a parameter by which records of a type are asked for.
+/// Values of a parameter that narrow the search of a type.
 pub(super) struct Filter {
     pub(super) ty: &'static str,
     pub(super) parameter: &'static str,

@@ -17,9 +17,9 @@ const OTHERS: &[&str] = &["_count", "_lastupdated", "_revinclude", "patient"];
 /// A set of searches in the place of one for all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Narrower {
-    /// By what, as `category`.
+    /// The parameter, such as `category`.
     pub(super) by: String,
-    /// What each search adds to the query, as `category=laboratory`.
+    /// The addition of each search to the query, such as `category=laboratory`.
     pub(super) searches: Vec<String>,
     /// Whether they reach every record.
     pub(super) reaches_all: bool,

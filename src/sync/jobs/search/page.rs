@@ -102,7 +102,7 @@ fn one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
 }
 
-/// Visits what the references of a record lead to within the source, by type and id.
+/// Visits the targets of a record's references within the source, by type and id.
 pub(in crate::sync::jobs) fn references(line: &str, base: &str, mut visit: impl FnMut(TypeId, &str)) {
     const KEY: &[u8] = b"\"reference\"";
     for at in memmem::find_iter(line.as_bytes(), KEY) {

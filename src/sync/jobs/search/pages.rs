@@ -13,15 +13,15 @@ pub(in crate::sync::jobs) struct PageSizes(Mutex<Sizes>);
 
 #[derive(Debug)]
 struct Sizes {
-    /// What searches begin with.
+    /// The initial page size.
     first: u32,
-    /// What the source took during this job.
+    /// The size that the source accepted during this job.
     taken: BTreeSet<u32>,
     remembered: Option<u32>,
 }
 
 impl PageSizes {
-    /// Begins with what is remembered of the source.
+    /// Begins with the remembered size of the source.
     pub(in crate::sync::jobs) fn new(remembered: Option<u32>) -> PageSizes {
         PageSizes(Mutex::new(Sizes {
             first: remembered.unwrap_or(SIZES[0]),

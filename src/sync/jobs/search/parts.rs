@@ -10,7 +10,7 @@ use crate::sync::jobs::source::Trouble;
 /// Searches of one kind that may be refused before any is answered.
 const VAIN: usize = 3;
 
-/// What is searched for in parts.
+/// A search in parts.
 pub(in crate::sync::jobs) struct Whole<'n> {
     pub(in crate::sync::jobs) name: &'static str,
     /// The search that was refused.

@@ -12,7 +12,7 @@ const HOPELESS: u32 = 40;
 /// The number of types whose refusals narrower searches did not solve, as long as none was solved.
 const VAIN_TYPES: u32 = 4;
 
-/// What refusals have in common: the status and the search parameters that the text names.
+/// The signature of similar refusals: the status and the search parameters in the text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Likeness {
     pub(super) status: u16,

@@ -16,7 +16,7 @@ use crate::http::error::Error;
 /// The maximum number of bytes of a definition that a link may hold.
 const LONGEST: u64 = 256 << 10;
 
-/// What an empty editor shows.
+/// The content of an empty editor.
 const EXAMPLE: &str = r#"{
   "resourceType": "ViewDefinition",
   "name": "patients",
@@ -33,7 +33,7 @@ const EXAMPLE: &str = r#"{
   ]
 }"#;
 
-/// Which plot is wanted, of which columns.
+/// The kind of plot, and its columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
     /// `bar`, `line` or `histogram`; empty for none.
@@ -50,7 +50,7 @@ pub(super) struct Ask {
 }
 
 impl Ask {
-    /// What a form says.
+    /// The content of a form.
     pub(super) fn of_form(fields: &Fields) -> Ask {
         let text = |name| fields.filled(name).unwrap_or_default().to_owned();
         Ask {
@@ -74,7 +74,7 @@ impl Ask {
         }))
     }
 
-    /// What an empty editor shows.
+    /// The content of an empty editor.
     pub(super) fn example() -> Ask {
         Ask {
             definition: EXAMPLE.to_owned(),

@@ -10,7 +10,7 @@ use crate::http::console::shown::plot::{Plot, PlotError, Points};
 /// Bars of a plot; the longest are drawn.
 const BARS: usize = 30;
 const MICROS_OF_DAY: f64 = 86_400e6;
-/// What a plot counts where no column gives values.
+/// The unit of a plot without a value column.
 const COUNT: &str = "rows";
 
 /// The plot of some rows, or why there is none.

@@ -29,7 +29,7 @@ impl Rows {
     }
 }
 
-/// What a run came to.
+/// The result of a run.
 pub(super) struct Preview {
     pub(super) rows: Rows,
     pub(super) report: ScanReport,
@@ -37,7 +37,7 @@ pub(super) struct Preview {
     pub(super) took: Duration,
 }
 
-/// Asks the work to stop when whoever waits for it is gone.
+/// Stops the work when its client disconnects.
 struct Waiting(Stop);
 
 impl Drop for Waiting {

@@ -59,7 +59,7 @@ struct Shown {
     is_collection: bool,
 }
 
-/// What a run came to.
+/// The result of a run.
 struct Outcome {
     rows: Rows,
     count: usize,
@@ -95,7 +95,7 @@ pub(in crate::http::console) async fn open(
     shown(&frame, work).await
 }
 
-/// What the editor sent.
+/// The content of the editor.
 pub(in crate::http::console) async fn run(
     State(service): State<Arc<Service>>,
     operator: Operator,
