@@ -21,7 +21,7 @@ pub struct ConsentFilter<'a> {
     pub state: Option<ConsentState>,
     /// Those that come after the consent made at this time with this id.
     pub after: Option<(i64, &'a str)>,
-    /// So many at most.
+    /// The maximum number.
     pub limit: u32,
 }
 

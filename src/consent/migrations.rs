@@ -359,7 +359,7 @@ const CONSENT_FLOW: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// Where sources page elsewhere than under their FHIR base.
+/// The addresses of sources that page outside of their FHIR base.
 const ENDPOINT_PAGES: &str = "
     CREATE TABLE endpoint_page (
         endpoint TEXT NOT NULL REFERENCES endpoint (id) ON DELETE CASCADE,
@@ -424,7 +424,7 @@ const PUBLIC_REFRESH: &str = "
     ALTER TABLE refresh_token ADD COLUMN public_client TEXT REFERENCES client (id);
 ";
 
-/// How sources want to be asked, and what their syncs could not have.
+/// The dialects of sources, and the missing records of their syncs.
 const SOURCE_DIALECTS: &str = "
     -- The _count that the source takes, 0 where it takes none; NULL before the first sync.
     ALTER TABLE endpoint ADD COLUMN page_size INTEGER;
@@ -474,7 +474,7 @@ const DANGLING: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// What the rules of normalization did in each sync.
+/// The counts of normalization's rules in each sync.
 const RULE_COUNTS: &str = "
     CREATE TABLE sync_rule (
         job TEXT NOT NULL REFERENCES sync_job (id) ON DELETE CASCADE,
@@ -499,7 +499,7 @@ const ATTACHMENT_COUNTS: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// What patients are shown of applications and organizations.
+/// The profiles of applications and organizations for patients.
 const PROFILES: &str = "
     CREATE TABLE application_profile (
         application TEXT PRIMARY KEY REFERENCES application (id) ON DELETE CASCADE,
@@ -546,7 +546,7 @@ const TOKEN_ENDPOINT: &str = "
         WHERE client_secret IS NOT NULL AND json_valid(configuration);
 ";
 
-/// Who asked that records be erased, and the proof that they were.
+/// Who requested an erasure, and its evidence.
 const ERASURE_JOBS: &str = "
     -- All rows of a consent that were asked for together. It names nobody and is kept.
     CREATE TABLE erasure_job (
@@ -578,7 +578,7 @@ const ERASURE_JOBS: &str = "
     ALTER TABLE consent ADD COLUMN expunged_at INTEGER;
 ";
 
-/// Keys that sign health cards and receipts. A key that signs no longer has no private half, and its public one stays.
+/// Keys that sign health cards and receipts. A former key has no private half, and its public half stays.
 const ES256_KEYS: &str = "
     CREATE TABLE es256_key (
         kid TEXT PRIMARY KEY,
@@ -653,7 +653,7 @@ const HEALTH_LINKS: &str = "
         BEGIN INSERT INTO health_link_gone (id) VALUES (NULL); END;
 ";
 
-/// Who may look around in the console. Secrets are SHA-256 digests, times seconds since the Unix epoch.
+/// The console's users. Secrets are SHA-256 digests, times are seconds since the Unix epoch.
 const CONSOLE: &str = "
     -- Made on the command line, used up by signing in.
     CREATE TABLE console_token (

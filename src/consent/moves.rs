@@ -30,11 +30,11 @@ pub struct NewConsent<'a> {
     pub application: &'a str,
     /// The key's mode.
     pub mode: Mode,
-    /// Where it comes from.
+    /// Its origin.
     pub made_by: Origin,
     /// The application's identifier for the user.
     pub external_id: Option<&'a str>,
-    /// What the application asks for.
+    /// The requested usage.
     pub usage: Usage,
     /// Scopes granted to the application, separated by spaces.
     pub scope: &'a str,
@@ -47,15 +47,15 @@ pub struct NewAuthorization<'a> {
     pub consent: &'a str,
     /// The endpoint.
     pub endpoint: &'a str,
-    /// How the patient proves who they are.
+    /// How the patient authenticates.
     pub ty: AuthorizationType,
     /// The expected usage. The source's grant decides.
     pub usage: Usage,
-    /// Who verified the identity, for IAL2.
+    /// The identity provider, for IAL2.
     pub identity_provider: Option<&'a str>,
 }
 
-/// What a source granted.
+/// A source's grant.
 #[derive(Clone, Debug)]
 pub struct Grant<'a> {
     /// The id of the Patient here, and at the source.
@@ -285,7 +285,7 @@ impl Job {
         Ok(next)
     }
 
-    /// Adds what happened to it to the audit log of its consent.
+    /// Adds an event to the audit log of its consent.
     pub(super) fn note(&self, connection: &Connection, now: i64, action: &str, detail: &str) -> Result<(), Error> {
         let sql = "SELECT consent FROM patient_authorization WHERE id = ?1";
         let mut statement = connection.prepare_cached(sql)?;
@@ -301,8 +301,7 @@ impl Job {
     }
 }
 
-/// Ends an authorization by `event`: what it could fetch with goes, its open jobs stop, and its rows are asked to leave
-/// the lake.
+/// Ends an authorization by `event`: deletes its credential, stops its open jobs, and requests the erasure of its rows.
 pub(super) fn end(
     connection: &Connection,
     now: i64,
@@ -338,7 +337,7 @@ pub(super) fn forget_access(connection: &Connection, authorization: &str) -> Res
     forget_outcomes(connection, authorization)
 }
 
-/// Forgets what a source said when an authorization's first records did not come.
+/// Deletes a source's message about an authorization's failed first sync.
 pub(super) fn forget_outcomes(connection: &Connection, authorization: &str) -> Result<(), Error> {
     let sql = "UPDATE sync_job SET outcome = NULL WHERE authorization = ?1 AND outcome IS NOT NULL";
     connection.prepare_cached(sql)?.execute([authorization])?;

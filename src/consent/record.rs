@@ -18,7 +18,7 @@ named! {
 }
 
 named! {
-    /// How a patient proves to a source who they are.
+    /// How a patient authenticates to a source.
     AuthorizationType {
         /// SMART on FHIR.
         Oauth = "OAUTH",
@@ -60,7 +60,7 @@ pub struct Consent {
     pub application: String,
     /// Live or test.
     pub mode: Mode,
-    /// Where it came from.
+    /// Its origin.
     pub made_by: Origin,
     /// Where it stands.
     pub state: ConsentState,
@@ -68,7 +68,7 @@ pub struct Consent {
     pub client: Option<String>,
     /// The application's identifier for the user.
     pub external_id: Option<String>,
-    /// What the application asked for.
+    /// The requested usage.
     pub usage: Usage,
     /// Scopes granted to the application, separated by spaces.
     pub scope: String,
@@ -95,7 +95,7 @@ pub struct Authorization {
     pub consent: String,
     /// Its place among those of the consent.
     pub ordinal: i64,
-    /// How the patient proves who they are.
+    /// How the patient authenticates.
     pub ty: AuthorizationType,
     /// Where it stands.
     pub state: AuthorizationState,
@@ -103,7 +103,7 @@ pub struct Authorization {
     pub usage: Usage,
     /// The endpoint that was chosen.
     pub endpoint: String,
-    /// Who verified the identity, for IAL2.
+    /// The identity provider, for IAL2.
     pub identity_provider: Option<String>,
     /// When the source was chosen.
     pub created_at: i64,
@@ -295,7 +295,7 @@ impl Authorization {
         }
     }
 
-    /// When it expired, as applications are told.
+    /// The expiry that applications see.
     pub fn expired_at(&self, now: i64) -> Option<i64> {
         let over = self.state_at(now) == AuthorizationState::Expired;
         let gone = self.data_until.or(self.data_erased_at);

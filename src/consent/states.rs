@@ -7,15 +7,15 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a {what} that is {from} cannot be {event}")]
 pub struct IllegalMove {
-    /// What was to be moved.
+    /// The kind of record.
     pub what: &'static str,
     /// The state it is in.
     pub from: &'static str,
-    /// What was to happen to it.
+    /// The event.
     pub event: &'static str,
 }
 
-/// An enum whose members have names of their own in the store and in answers.
+/// An enum whose members have their own names in the store and in answers.
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident { $($(#[$member_doc:meta])* $member:ident = $text:literal,)+ }) => {
         $(#[$doc])*

@@ -129,7 +129,7 @@ pub fn check_store(folder: &Path) -> Result<Vec<String>, Error> {
     }
 }
 
-/// What every request asks for.
+/// The cached values that every request needs.
 #[derive(Default)]
 struct Held {
     /// Newest first; the first that is not retired signs.
@@ -173,8 +173,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Gives up the signing keys of a folder's store that do not open because the key that sealed them is lost. The
-    /// next opening makes a new key if none is left that signs.
+    /// Discards the signing keys of a folder's store that cannot be decrypted because their sealing key is lost. The
+    /// next opening makes a new key if no signing key is left.
     pub fn discard_unreadable_keys(folder: &Path) -> Result<DiscardedKeys, Error> {
         let path = folder.join(FILE);
         let discarded = connected(folder, &path)
@@ -192,7 +192,7 @@ impl Store {
         work(&locked(&self.connection)).map_err(|error| error.at(&self.path))
     }
 
-    /// Reads and writes in one transaction, which nobody else's comes between. An error takes all of it back.
+    /// Reads and writes in one exclusive transaction. An error rolls it back.
     pub(super) fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>) -> Result<T, Error> {
         let worked = || {
             let mut connection = locked(&self.connection);
@@ -209,7 +209,7 @@ impl Store {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
-    /// When what is done once an hour was done last.
+    /// The last time of hourly work.
     pub(super) fn kept_house_at(&self) -> &AtomicI64 {
         &self.kept_house_at
     }
@@ -219,7 +219,7 @@ impl Store {
         &self.guesses
     }
 
-    /// Moves the write-ahead log into the file and empties it. Nobody is waited for: it says whether it could.
+    /// Moves the write-ahead log into the file and empties it. Does not wait for readers; returns whether it succeeded.
     pub(super) fn empty_log(&self) -> Result<bool, Error> {
         self.read(|connection| {
             connection.busy_timeout(Duration::ZERO)?;
@@ -250,7 +250,7 @@ impl Store {
         self.moment.load(Ordering::SeqCst)
     }
 
-    /// What was found out of consents' records, each with the moment that it held for.
+    /// The cached readiness of consents, each with its time.
     pub(super) fn known_presence(&self) -> &Cache<String, (u64, Presence)> {
         &self.presence
     }
@@ -461,7 +461,7 @@ impl Store {
     }
 
     fn reload(&self) -> Result<(), Error> {
-        // The version is taken first: what is written in between is then read again rather than missed.
+        // The version is read first: a write in between is then read again and not missed.
         let version = self.data_version()?;
         let held = {
             let connection = locked(&self.connection);

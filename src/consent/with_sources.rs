@@ -38,7 +38,7 @@ pub struct Source {
     pub sync_not_before: Option<i64>,
     /// When a sync was last completed.
     pub synced_at: Option<i64>,
-    /// What the newest job that has ended could not have.
+    /// The missing records of the newest finished job.
     pub missing: Vec<Missing>,
 }
 
@@ -139,8 +139,8 @@ impl ConsentWithSources {
         states.min_by_key(rank)
     }
 
-    /// Until when a refresh token that is made now is good: for its usual time, or for as long as the source that lasts
-    /// longest lets its access be refreshed.
+    /// The expiry of a refresh token that is made now: after its usual time, or when the longest-lasting source can no
+    /// longer be refreshed.
     pub(super) fn refresh_until(&self, now: i64) -> i64 {
         let usual = now + REFRESH_SECONDS;
         let of = |source: &Source| {

@@ -24,7 +24,7 @@ const UNSIGNED: i64 = 3_600;
 /// A card in the making.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
-    /// The name by which it is revoked. It says nothing about anybody.
+    /// The id for revoking it. It reveals nothing about anybody.
     pub rid: String,
     /// When it is issued, in seconds since the Unix epoch.
     pub issued_at: i64,
@@ -33,7 +33,7 @@ pub struct Card {
 /// Why a consent gets no card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoCard {
-    /// The consent has ended, or what its records were there for.
+    /// The consent has ended, or its records were erased.
     Ended,
     /// Some of its records are about to leave the lake. It can have a card of the others once they are gone.
     Leaving,

@@ -13,7 +13,7 @@ use crate::lake::Mode;
 
 /// How long a token for the console is good.
 pub const CONSOLE_TOKEN_SECONDS: i64 = 600;
-/// How long a session lasts that nobody uses.
+/// How long an unused session lasts.
 pub const CONSOLE_IDLE_SECONDS: i64 = 1_800;
 /// How long a session lasts at most.
 pub const CONSOLE_SESSION_SECONDS: i64 = 43_200;
@@ -27,7 +27,7 @@ const TOKEN_PREFIX: &str = "console_";
 /// A session of the console.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsoleSession {
-    /// Whose it is, as the audit log names them.
+    /// The operator's name in the audit log.
     pub name: String,
     /// When it began, in seconds since the Unix epoch.
     pub began_at: i64,
@@ -35,10 +35,10 @@ pub struct ConsoleSession {
     pub ends_at: i64,
 }
 
-/// What an operator looked at, for the audit log. It names no person.
+/// An operator's view of records, for the audit log. It names no person.
 #[derive(Clone, Copy, Debug)]
 pub struct ConsoleLook<'a> {
-    /// What was opened: `table`, `resource`, `patient` and so on.
+    /// The kind of page: `table`, `resource`, `patient` and so on.
     pub page: &'a str,
     /// Live or test records.
     pub mode: Mode,
@@ -46,7 +46,7 @@ pub struct ConsoleLook<'a> {
     pub application: &'a str,
     /// The consent that the records belong to, where the page is about one person's.
     pub consent: Option<&'a str>,
-    /// What else there is to know, without contents and ids of records.
+    /// Further details, without contents and ids of records.
     pub detail: &'a str,
 }
 

@@ -1,4 +1,4 @@
-//! What the service presents to a source for an authorization: the source's tokens, sealed. They go with the
+//! The service's credentials for an authorization: the source's tokens, encrypted. They are deleted at the
 //! authorization's end.
 
 use rusqlite::{Connection, OptionalExtension, params};

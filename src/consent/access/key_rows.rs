@@ -10,8 +10,7 @@ use super::es256;
 use super::keys::{self, SigningKey};
 use super::seal::Sealer;
 
-/// The setting that stands as long as the files may still have the bytes of a key that an earlier release wrote in the
-/// clear.
+/// The setting that exists while the files may contain the bytes of a key that an earlier release wrote unencrypted.
 const CLEAR_KEYS: &str = "clear_keys";
 /// The first byte of a clear PKCS #8 key: a DER sequence. Sealed keys begin with a version.
 const DER_SEQUENCE: u8 = 0x30;
@@ -78,7 +77,7 @@ pub struct DiscardedKeys {
     pub kept: Vec<String>,
 }
 
-/// Gives up the keys that do not open: the key that sealed them is lost.
+/// Discards keys that cannot be decrypted, because their sealing key is lost.
 pub(in crate::consent) fn discard_unreadable(
     connection: &mut Connection,
     sealer: &Sealer,

@@ -25,7 +25,7 @@ const KEY_LEN: usize = 32;
 pub(in crate::consent) struct Sealer(RandomizedNonceKey);
 
 impl Sealer {
-    /// The key of the environment, else that of the key file in `folder`, which is made when there is none.
+    /// The key of the environment, otherwise that of the key file in `folder`, which is made if there is none.
     pub(in crate::consent) fn open(folder: &Path) -> Result<Sealer, Error> {
         let key = match std::env::var(VARIABLE) {
             Ok(text) => parsed(&text)?,
@@ -73,7 +73,7 @@ impl Store {
         self.sealer().seal(purpose, plain)
     }
 
-    /// Opens what was sealed for this very purpose.
+    /// Decrypts a text that was encrypted for this very purpose.
     pub fn unseal(&self, purpose: &str, sealed: &[u8]) -> Result<Vec<u8>, Error> {
         self.sealer().unseal(purpose, sealed)
     }

@@ -71,7 +71,7 @@ pub struct Claims {
 /// A token that this service signed, valid or not.
 #[derive(Clone, Debug)]
 pub struct Inspected {
-    /// What stands in it.
+    /// Its claims.
     pub claims: Claims,
     /// Whether it is accepted: neither expired nor revoked.
     pub active: bool,
@@ -87,7 +87,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Tokens of the service at `base_url` over `lake`, which is only asked whose rows a patient's are.
+    /// Tokens of the service at `base_url` over `lake`, which computes a patient's owners.
     pub fn new(store: Arc<Store>, lake: Lake, base_url: &str) -> Tokens {
         Tokens {
             store,
@@ -210,7 +210,7 @@ impl Tokens {
         self.resolve(claims)
     }
 
-    /// The claims of a token whose form, signature and issuer are ours.
+    /// The claims of a token with our form, signature and issuer.
     fn signed(&self, token: &str) -> Result<Claims, Refusal> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| Refusal::Malformed)?;
         let typed = header.typ.as_deref().is_some_and(|typ| {

@@ -7,7 +7,7 @@ use crate::lake::{PatientScope, Scope};
 /// A verified token: the caller, its expiry, and the visible records.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// The token's own identifier, by which it is revoked.
+    /// The token's own id, for revoking it.
     pub jti: Box<str>,
     /// The consent's identifier for a patient token, the client's for an application token.
     pub subject: Box<str>,
@@ -25,8 +25,8 @@ impl Access {
         self.scope.patient.as_ref().map(|patient| patient.patients.as_slice())
     }
 
-    /// The same of some of its consent's Patients only, the first of whom is the primary one. An application token is
-    /// not narrowed.
+    /// The same for only some of its consent's Patients. The first of them is the primary one. An application token is
+    /// not restricted.
     pub fn narrowed_to(&self, patients: &[String]) -> Access {
         let narrowed = |person: &Arc<PatientScope>| {
             Arc::new(PatientScope {

@@ -45,7 +45,7 @@ pub(in crate::consent) fn check_redirect_uri(uri: &str) -> Result<(), &'static s
     }
 }
 
-/// Checks the origin of a page and gives it as browsers send it: scheme, host and port, without a slash behind.
+/// Checks the origin of a page and returns it as browsers send it: scheme, host and port, without a trailing slash.
 pub(in crate::consent) fn check_origin(origin: &str) -> Result<String, &'static str> {
     check_letters(origin)?;
     let url = Url::parse(origin).map_err(|_| "is no absolute URI")?;
@@ -93,7 +93,7 @@ fn check_letters(text: &str) -> Result<(), &'static str> {
     if text.len() > LONGEST {
         return Err("is longer than 2048 letters");
     }
-    // What URL parsers pass over or repair is not repaired here.
+    // URL parsers ignore or repair such characters. Here they are refused.
     let plain =
         |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'}');
     if !text.bytes().all(|byte| plain(byte) && byte != b'|') {

@@ -1,4 +1,4 @@
-//! People who apply for access, as they wrote.
+//! Requests for access, as the applicants wrote them.
 
 use rusqlite::params;
 use uuid::Uuid;
@@ -7,7 +7,7 @@ use super::super::error::Error;
 use super::super::store::Store;
 
 impl Store {
-    /// Takes an application down, JSON that was checked, and gives it an id.
+    /// Stores a request for access (checked JSON) under a new id.
     pub fn keep_applicant(&self, body: &str) -> Result<String, Error> {
         let now = self.clock().now();
         let id = Uuid::new_v4().to_string();

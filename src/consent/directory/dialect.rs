@@ -23,7 +23,7 @@ named! {
     }
 }
 
-/// What is remembered of an endpoint.
+/// The remembered dialect of an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dialect {
     /// The `_count` that it takes; 0 where it takes none.
@@ -37,7 +37,8 @@ pub struct Dialect {
     /// The scheme, host and port of a next page that was not followed, since it is not under an address of the
     /// endpoint's.
     pub elsewhere: Option<String>,
-    /// Where the service's secret may be sent beside the origin of its FHIR base, as the operator said.
+    /// The address to which the service's secret may be sent besides the origin of the FHIR base, according to the
+    /// operator.
     pub token_endpoint: Option<String>,
     /// The error that it last sent a patient back with, and when.
     pub last_error: Option<(String, i64)>,
@@ -82,7 +83,7 @@ impl Store {
         )
     }
 
-    /// Remembers what an endpoint's CapabilityStatement says.
+    /// Stores the facts of an endpoint's CapabilityStatement.
     pub fn set_statement(&self, endpoint: &str, statement: &str) -> Result<(), Error> {
         let now = self.clock().now();
         self.remember(

@@ -1,6 +1,6 @@
 //! The directory: organizations and their endpoints.
 //!
-//! What a source asks the service to present (a client secret) is sealed. Nothing here speaks to a source.
+//! The service's credentials at a source (a client secret) are encrypted. Nothing here calls a source.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use url::Url;
@@ -42,7 +42,7 @@ pub struct Organization {
     pub name: String,
     /// Which plans it supports.
     pub note: String,
-    /// `PAYER`, or what else it is.
+    /// `PAYER` or another type.
     pub ty: String,
 }
 
@@ -75,7 +75,7 @@ pub struct Endpoint {
     pub fhir_base: String,
     /// Its SMART configuration as it was last read, JSON.
     pub configuration: Option<String>,
-    /// What the service calls itself there.
+    /// The service's client id there.
     pub client_id: String,
     /// Whether the service has a secret there; see [`Store::endpoint_secret`].
     pub confidential: bool,
@@ -120,7 +120,7 @@ pub struct NewEndpoint<'a> {
     pub configuration: Option<&'a str>,
     /// See above.
     pub client_id: &'a str,
-    /// What the service proves itself with there.
+    /// The service's secret there.
     pub client_secret: Option<&'a str>,
     /// See above.
     pub scope: &'a str,

@@ -21,7 +21,7 @@ use super::forget::forget_person;
 use crate::lake::Mode;
 use crate::lake::erase::ledger::Whose;
 
-/// What was erased since the copy was taken.
+/// The erasures since the copy was made.
 pub trait ErasedElsewhere {
     /// Whether such rows of an owner were.
     fn has(&self, mode: Mode, application: &str, owner: i64, whose: Whose<'_>) -> bool;

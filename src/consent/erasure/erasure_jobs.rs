@@ -43,7 +43,7 @@ pub struct ErasureJob {
     pub application: String,
     /// Live or test.
     pub mode: Mode,
-    /// By what it was asked for.
+    /// The reason for it.
     pub cause: ErasureCause,
     /// Who asked.
     pub actor: Actor,
@@ -73,7 +73,7 @@ pub struct Expunge<'a> {
     pub consent: &'a str,
     /// The request's id.
     pub request: &'a str,
-    /// Of imported records: the Patients, each with the owners of the rows that are filed under it.
+    /// For imported records: the Patients, each with the owners of the rows filed under it.
     pub imported: &'a [(String, Vec<i64>)],
 }
 
@@ -177,7 +177,7 @@ impl Store {
         let now = self.clock().now();
         let done = self.write(|transaction| expunge(transaction, now, asked))?;
         self.jobs_changed();
-        // The records are to go all the same, and the next sweep wipes what is left.
+        // The records must be erased all the same. The next sweep removes the rest.
         if let Err(error) = self.wipe_ended_links() {
             tracing::warn!(%error, "bytes of ended health links may still stand in the store's log");
         }
@@ -268,7 +268,7 @@ fn ask_to_erase_imported(
 }
 
 impl Store {
-    /// Jobs none of whose rows is left, and that have no receipt yet.
+    /// Jobs without remaining rows and without a receipt.
     pub fn unreceipted_jobs(&self) -> Result<Vec<ErasureJob>, Error> {
         let condition = "WHERE done_at IS NULL AND NOT EXISTS (SELECT 1 FROM erasure WHERE job = erasure_job.id
                                                                AND done_at IS NULL) ORDER BY rowid LIMIT 1000";

@@ -30,7 +30,7 @@ pub struct AskedErasure {
     pub owner: i64,
     /// The authorizations of the rows. Empty for imported rows.
     pub authorizations: Vec<String>,
-    /// Of imported rows the Patient that they are filed under.
+    /// For imported rows: their Patient.
     pub patient: Option<String>,
     /// The job that it is a part of.
     pub job: Option<String>,

@@ -17,19 +17,19 @@ pub enum Door {
     Link,
 }
 
-/// How the patient comes to sources.
+/// How the patient finds sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
     /// One organization, chosen from the directory.
     Choose,
-    /// Several, looked for in the directory or by details that the patient gives.
+    /// Several, found in the directory or by the patient's details.
     Search,
-    /// Several, found once an identity provider has verified who the patient is.
+    /// Several, found after an identity provider has verified the patient.
     Identity,
 }
 
-/// Where the pages are shown.
+/// The place of the pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Display {
@@ -41,7 +41,7 @@ pub enum Display {
     Frame,
 }
 
-/// What the application knows of the patient, to be corrected by them.
+/// The application's knowledge of the patient, which the patient may correct.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hints {
     /// `svc_hint_first_name`.
@@ -80,11 +80,11 @@ pub struct FlowRequest {
     pub external_id: Option<String>,
     /// The endpoint to connect without a choice.
     pub endpoint: Option<String>,
-    /// How the patient comes to sources.
+    /// How the patient finds sources.
     pub way: Way,
     /// The known facts about the patient.
     pub hints: Hints,
-    /// Where the pages are shown.
+    /// The place of the pages.
     pub display: Display,
     /// The page to answer to, for the link component.
     pub holder: Option<Holder>,
@@ -101,7 +101,7 @@ impl FlowRequest {
         }
     }
 
-    /// What the application asked for.
+    /// The requested usage.
     pub fn usage(&self) -> Usage {
         match self.offline {
             true => Usage::Multiple,

@@ -48,9 +48,9 @@ impl SessionKey {
 /// A session as it stands.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// By what the store knows it.
+    /// The store's key of it.
     pub key: SessionKey,
-    /// What the application asked for.
+    /// The application's request.
     pub request: FlowRequest,
     /// Where it stands.
     pub progress: Progress,
@@ -67,7 +67,7 @@ pub struct Flow {
 /// A flow that has just begun.
 #[derive(Debug)]
 pub struct Begun {
-    /// What the browser keeps.
+    /// The cookie's secret.
     pub cookie: String,
     /// Where it stands.
     pub flow: Flow,
@@ -79,7 +79,7 @@ pub enum FlowError {
     /// There is no such session, or it has ended.
     #[error("the session is over")]
     Over,
-    /// The session stands elsewhere: a form of an older page was sent.
+    /// The session has moved on: a form of an older page was sent.
     #[error("the session stands at another step")]
     Stale,
     /// The store failed.
@@ -161,7 +161,7 @@ impl Flow {
     }
 
     pub(super) fn save(&self, connection: &Connection) -> Result<(), Error> {
-        // What the application knew of the patient is of no use once the flow has ended.
+        // After the flow the application's knowledge of the patient is not needed.
         let sql = "UPDATE flow_session SET progress = ?2, ended_at = ?3,
                    request = iif(?3 IS NULL, request, json_set(request, '$.hints', json('{}'))) WHERE digest = ?1";
         let progress = serde_json::to_string(&self.progress).map_err(|_| Error::Lost("flow session"))?;
@@ -223,7 +223,7 @@ impl Store {
         self.read(|connection| Flow::current(connection, key, now))
     }
 
-    /// The session of a key, whose patient is here now. One that was left alone for too long ends by that.
+    /// The session of a key, whose patient is active now. A session that was idle for too long ends.
     pub fn visit_flow(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
         let now = self.clock().now();
         let found = self.read(|connection| Flow::current(connection, key, now))?;
@@ -240,8 +240,8 @@ impl Store {
         }
     }
 
-    /// Takes a step in one transaction: what `work` changes in the session and around it is written with it, or not at
-    /// all.
+    /// Takes a step in one transaction. The changes of `work` in the session and around it are written together, or not
+    /// at all.
     pub(super) fn step_flow<T>(
         &self,
         key: SessionKey,

@@ -49,7 +49,7 @@ impl Departure<'_> {
 /// A source's grant, with the credential to fetch from it.
 #[derive(Clone, Debug)]
 pub struct SourceGrant<'a> {
-    /// What goes into the record.
+    /// The grant for the record.
     pub grant: Grant<'a>,
     /// The source's tokens.
     pub credential: &'a Credential,
@@ -122,7 +122,7 @@ impl Store {
         })
     }
 
-    /// The patient has agreed inside a frame: what follows happens in a window beside it.
+    /// The patient has agreed inside a frame. The next steps happen in a window beside it.
     pub fn go_beside(&self, key: SessionKey, step: Step) -> Result<(), FlowError> {
         self.step_flow(key, |_, _, flow| {
             flow.progress.window = None;
@@ -148,8 +148,7 @@ impl Store {
         Ok((cookie, flow))
     }
 
-    /// The patient is sent to a source. `state` is known to the browser and the source only, `verifier` to nobody
-    /// outside.
+    /// The patient is sent to a source. Only the browser and the source know `state`; nobody outside knows `verifier`.
     pub fn depart(&self, key: SessionKey, to: &Departure<'_>, state: &str, verifier: &[u8]) -> Result<(), FlowError> {
         let sealed = self.seal_verifier(state, verifier)?;
         self.step_flow(key, |transaction, now, flow| {
@@ -171,7 +170,7 @@ impl Store {
                 Returned::Endpoint(to.endpoint),
                 Some(&authorization.id),
             )?;
-            // A frame goes on showing how to open the window, and looks for the turn to change.
+            // A frame continues to show how to open the window, and polls for the turn to change.
             if flow.request.display != Display::Frame {
                 flow.progress.go(Step::Away {
                     endpoint: to.endpoint.to_owned(),
@@ -243,7 +242,7 @@ impl Store {
         })
     }
 
-    /// These places hold records of somebody with the details that the patient gave at a turn.
+    /// These places hold records of a person with the details that the patient gave at a turn.
     pub fn located(&self, key: SessionKey, turn: u64, places: Vec<Place>) -> Result<(), FlowError> {
         self.step_flow(key, |_, _, flow| {
             still_at(flow, turn)?;

@@ -14,7 +14,7 @@ named! {
         Patient = "patient",
         /// An application, by its keys or a token of its.
         Application = "application",
-        /// Whoever runs the service, on the command line.
+        /// The operator, on the command line.
         Operator = "operator",
         /// The service itself.
         Service = "service",
@@ -30,7 +30,7 @@ pub struct AuditEntry {
     pub at: i64,
     /// Who did it.
     pub actor: Actor,
-    /// What was done, as `thing.deed`.
+    /// The action, as `thing.deed`.
     pub action: String,
     /// The application it concerns.
     pub application: Option<String>,
@@ -60,7 +60,7 @@ impl AuditEntry {
     }
 }
 
-/// What an entry is about.
+/// The subject of an entry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::consent) struct About<'a> {
     pub(in crate::consent) application: Option<&'a str>,

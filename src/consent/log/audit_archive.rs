@@ -77,7 +77,7 @@ impl Store {
     }
 }
 
-/// What a look at some lines found.
+/// The result of reading some lines.
 struct LookedAt {
     /// The lines of consents that have ended.
     ended: Vec<i64>,
@@ -275,7 +275,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (store, _) = store(folder.path());
         let all = store.audit(None, 1_000).unwrap();
-        // What a crash leaves: a line in the file that the store has still, and half of another.
+        // The remains of a crash: a line in the file that the store still has, and half of another.
         let oldest = all.iter().rev().find(|entry| entry.action == "of.gone").unwrap();
         let whole = serde_json::to_string(oldest).unwrap();
         std::fs::create_dir(folder.path().join("audit")).unwrap();

@@ -14,7 +14,7 @@ const MAX_KEPT: usize = 1_000_000;
 const BYTES: usize = 9;
 
 impl Store {
-    /// What the last sync of an authorization left.
+    /// The hashes of an authorization's last sync.
     pub fn dangling(&self, authorization: &str) -> Result<BTreeMap<u64, u32>, Error> {
         self.read(|connection| {
             let sql = "SELECT counts FROM dangling WHERE authorization = ?1";
@@ -43,7 +43,7 @@ pub(in crate::consent) fn keep_dangling(
     Ok(())
 }
 
-/// Forgets what an authorization's syncs met.
+/// Removes the hashes of an authorization.
 pub(in crate::consent) fn forget_dangling(connection: &Connection, authorization: &str) -> Result<(), Error> {
     let sql = "DELETE FROM dangling WHERE authorization = ?1";
     connection.prepare_cached(sql)?.execute([authorization])?;

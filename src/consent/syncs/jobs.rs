@@ -17,10 +17,10 @@ use super::missing::{JobReport, keep_report};
 
 /// Letters of a reason that are kept.
 const LONGEST: usize = 500;
-/// Lines of the audit log about what one job could not have of one type.
+/// The maximum number of audit lines about one job's missing records of one type.
 const NOTED: usize = 4;
 
-/// A job that was begun, with whom and what it is for.
+/// A started job, with its patient and purpose.
 #[derive(Clone, Debug)]
 pub struct BegunJob {
     /// The job.
@@ -40,7 +40,7 @@ pub struct JobFailure<'a> {
     pub access_ended: bool,
     /// The issues of the source's OperationOutcome, as a JSON array. They are kept sealed, for the application alone.
     pub outcome: Option<&'a str>,
-    /// What it could not have, if it came that far.
+    /// The missing records, if it came that far.
     pub report: Option<&'a JobReport>,
 }
 
@@ -219,7 +219,7 @@ impl Store {
             if let Some(dangling) = success.dangling {
                 keep_dangling(transaction, &authorization.id, dangling)?;
             }
-            // Who was verified for it is not to be verified by it again.
+            // The credential of a verified identity must not be used again.
             if authorization.ty == AuthorizationType::Ial2 {
                 transaction.execute("DELETE FROM credential WHERE authorization = ?1", [&authorization.id])?;
             }
@@ -288,8 +288,8 @@ impl Store {
         Ok(ended)
     }
 
-    /// What sources said when the first records of a consent did not come: for each the issues of its OperationOutcome,
-    /// as a JSON array.
+    /// The sources' messages about a consent's failed first syncs: for each the issues of its OperationOutcome, as a
+    /// JSON array.
     pub fn source_outcomes(&self, consent: &str) -> Result<Vec<String>, Error> {
         let sql = "SELECT job.id, job.outcome FROM sync_job AS job
                    JOIN patient_authorization AS auth ON auth.id = job.authorization

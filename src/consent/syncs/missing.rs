@@ -57,11 +57,11 @@ pub struct Missing {
 /// The result of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobReport {
-    /// What it could not have.
+    /// The missing records.
     pub missing: Vec<Missing>,
     /// Records that it brought by type, whether they were new or not.
     pub counts: Vec<(String, u64)>,
-    /// What the rules of normalization did, by rule.
+    /// The counts of normalization, by rule.
     pub rules: Vec<(String, Counts)>,
     /// The counts of attachments. Unknown for jobs of earlier releases.
     pub attachments: Option<AttachmentCounts>,
@@ -150,7 +150,7 @@ impl Missing {
         }
     }
 
-    /// What is missing of the newest job of an authorization that has ended.
+    /// The missing records of an authorization's newest finished job.
     pub(in crate::consent) fn of_authorization(
         connection: &Connection,
         authorization: &str,
@@ -228,13 +228,13 @@ pub(in crate::consent) fn keep_report(connection: &Connection, job: &str, report
 pub struct LastSync {
     /// When the newest completed one was begun.
     pub started_at: i64,
-    /// Types of which it could not have all.
+    /// Types with missing records.
     pub missing: Vec<String>,
     /// Types of which any completed sync stored records.
     pub had: Vec<String>,
 }
 
-/// A job with whom it is for, as the operator sees it.
+/// A job with its patient and application, for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedJob {
     /// The job.
@@ -374,7 +374,8 @@ mod tests {
 
     #[test]
     fn late_types_are_kept_however_much_is_missing_of_early_ones() {
-        // 200 entries were kept in the order of types: behind 300 parts of Observation, Procedure was not missing.
+        // 200 entries were kept in the order of types: after 300 entries of Observation, the missing Procedures were
+        // not listed.
         let mut missing: Vec<Missing> = (0..300)
             .map(|number| part("Observation", number, MissingReason::NotServed))
             .collect();

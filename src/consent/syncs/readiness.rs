@@ -26,12 +26,12 @@ pub enum Readiness {
     Expunged,
 }
 
-/// Whether a consent's records can be read, and whose they are.
+/// Whether a consent's records can be read, and its patient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presence {
     /// Whether they can be read.
     pub readiness: Readiness,
-    /// The Patients whose records are here or on their way, the primary one first.
+    /// The Patients whose records are stored or expected, the primary one first.
     pub patients: Arc<[String]>,
     /// Until when this holds, if nothing about jobs changes.
     until: i64,
@@ -40,7 +40,7 @@ pub struct Presence {
 impl Store {
     /// The readiness of a consent's records. Those of the operator's consents are always ready.
     pub fn presence(&self, consent: &str) -> Result<Presence, Error> {
-        // Taken first: what changes while the answer is made is then asked for again.
+        // Read first, so that a change during the answer makes the next request ask again.
         let (moment, now) = (self.jobs_moment(), self.clock().now());
         if let Some((known, presence)) = self.known_presence().get(consent)
             && known == moment

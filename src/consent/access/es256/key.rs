@@ -16,7 +16,7 @@ const UNCOMPRESSED: u8 = 4;
 /// Bytes of a coordinate.
 const COORDINATE: usize = 32;
 
-/// The public half of a key: what verifies.
+/// The public half of a key, for verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicKey {
     /// The RFC 7638 thumbprint.

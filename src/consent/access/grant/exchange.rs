@@ -22,20 +22,20 @@ use crate::consent::states::{AuthorizationEvent, AuthorizationState, ConsentEven
 use crate::consent::store::Client;
 use crate::consent::with_sources::ConsentWithSources;
 
-/// What an application got.
+/// The application's tokens.
 #[derive(Clone, Debug)]
 pub struct Granted {
     /// The access token.
     pub access: Issued,
     /// The refresh token with the seconds it lives. `None` if a link is for one time only.
     pub refresh: Option<(String, i64)>,
-    /// How things stand with the consent after it.
+    /// The consent after the exchange.
     pub full_consent: ConsentWithSources,
     /// Whether the family began with a public token, for which the link API has answers of its own.
     pub by_link: bool,
 }
 
-/// What a transaction has decided, to be made known once it has ended.
+/// The decision of a transaction, to be published once it has ended.
 pub(super) struct Drafted {
     pub(super) claims: Claims,
     pub(super) refresh: Option<(String, i64)>,
@@ -43,7 +43,7 @@ pub(super) struct Drafted {
     pub(super) surface: Surface,
 }
 
-/// What a transaction came to.
+/// The outcome of a transaction.
 pub(super) enum Outcome {
     Granted(Box<Drafted>),
     /// Refused, and tokens were ended as a consequence. A refusal without that consequence is an error.
@@ -96,7 +96,7 @@ impl Tokens {
         })
     }
 
-    /// Carries out a grant in one transaction and signs what it gives.
+    /// Carries out a grant in one transaction and signs its token.
     pub(super) fn grant(
         &self,
         work: impl FnOnce(&Connection, i64) -> Result<Outcome, GrantError>,

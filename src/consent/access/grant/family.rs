@@ -44,7 +44,7 @@ impl Surface {
 }
 
 impl RefreshToken {
-    /// The refresh token whose text this is.
+    /// The refresh token with this text.
     pub(super) fn find(connection: &Connection, text: &str) -> Result<Option<RefreshToken>, Error> {
         let sql = "SELECT family, consent, surface, public_client, expires_at, used_at, revoked_at FROM refresh_token
                    WHERE digest = ?1";
@@ -115,7 +115,7 @@ pub(super) fn add_access_token(
 }
 
 impl Store {
-    /// Whether an access token of a consent was given out, and neither revoked nor forgotten since.
+    /// Whether an access token of a consent was issued, and neither revoked nor removed since.
     pub(in crate::consent) fn knows_access_token(&self, jti: &str, consent: &str) -> Result<bool, Error> {
         self.read(|connection| {
             let sql = "SELECT EXISTS (SELECT 1 FROM access_token WHERE jti = ?1 AND consent = ?2)";

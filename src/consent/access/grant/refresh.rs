@@ -1,4 +1,4 @@
-//! Refreshing: a refresh token is used once and gives an access token and the next refresh token of its family.
+//! Refreshing: a refresh token is used once for an access token and the next refresh token of its family.
 
 use rusqlite::{Connection, params};
 
@@ -18,7 +18,7 @@ use crate::consent::with_sources::{ConsentWithSources, Source};
 /// Whether a refresh asks for fresh records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resync {
-    /// It only gives tokens.
+    /// Only issues tokens.
     Never,
     /// Syncs reusable sources again, and retries those whose first sync failed.
     Multiple,
@@ -85,7 +85,7 @@ impl Tokens {
             }
         }
         let (family, id) = (&token.family, &full_consent.consent.id);
-        // A family that began with the secret key, or showed it once, does without it no more.
+        // A family that began with the secret key, or used it once, always requires it.
         let public = caller.public_key().filter(|_| token.public_client.is_some());
         let refresh = add_refresh_token(connection, now, family, &full_consent, token.surface, public)?;
         let full_consent = full_consent.again(connection)?;
@@ -132,7 +132,7 @@ fn again(connection: &Connection, now: i64, authorization: &Authorization, resyn
     connection
         .prepare_cached(sql)?
         .execute(params![authorization.id, now])?;
-    // What was expunged comes back by a new authorization only.
+    // Only a new authorization brings expunged records back.
     if resync == Resync::Never || authorization.data_erased_at.is_some() {
         return Ok(());
     }

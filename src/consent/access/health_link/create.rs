@@ -12,7 +12,7 @@ use crate::consent::record::{Authorization, Consent, Origin};
 use crate::consent::states::ConsentState;
 use crate::consent::store::Store;
 
-/// How long a link may last that is made now, and what its file would be made from.
+/// The maximum lifetime of a link made now, and the records for its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkTerms {
     /// When the consent or the records of one of its sources end. `None` if that is open.
@@ -28,11 +28,11 @@ pub struct NewHealthLink<'a> {
     pub consent: &'a str,
     /// The terms from before the records were read.
     pub terms: &'a LinkTerms,
-    /// What it leads to.
+    /// Its content.
     pub content: LinkContent,
     /// The patient's words for it.
     pub label: Option<&'a str>,
-    /// What a recipient has to know to have the file.
+    /// The passcode that a recipient needs.
     pub passcode: Option<&'a str>,
     /// Whether its address is the file itself.
     pub is_direct: bool,
@@ -48,7 +48,7 @@ pub enum LinkRefusal {
     /// There are as many as there may be.
     #[error("there are {LINKS_AT_ONCE} links already, and no more at a time; revoke one first")]
     TooMany,
-    /// What the file was made from has changed while it was being made.
+    /// The records changed while the file was being made.
     #[error("the records have changed meanwhile; try again")]
     Changed,
 }

@@ -7,7 +7,7 @@ use crate::consent::error::Error;
 use crate::consent::log::audit::{About, Actor, note};
 use crate::consent::store::Store;
 
-/// The condition for links whose time is over.
+/// The condition for expired links.
 pub(in crate::consent) const LINKS_OVER: &str = "WHERE expires_at <= ?1";
 
 /// Ends all links of a consent, and returns how many there were.
@@ -191,7 +191,7 @@ mod tests {
         });
     }
 
-    /// Imported records have no sources whose end would tell. The file would outlive them in the link.
+    /// Imported records have no sources whose end removes the link. The file would outlive the records.
     #[test]
     fn no_link_is_made_of_records_that_are_expunged_meanwhile() {
         let world = World::new();

@@ -20,7 +20,7 @@ pub use visit::LinkFile;
 pub(in crate::consent) use end::{LINKS_OVER, end_links, over};
 pub(in crate::consent) use guess::Guesses;
 
-/// How many wrong passcodes a link stands in all its life.
+/// The maximum number of wrong passcodes in a link's life.
 pub const PASSCODE_ATTEMPTS: u32 = 10;
 /// How many links a consent may have at a time.
 pub const LINKS_AT_ONCE: u32 = 20;

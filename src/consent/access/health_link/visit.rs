@@ -10,7 +10,7 @@ use crate::consent::store::Store;
 /// The file of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkFile {
-    /// What it is, once it is decrypted.
+    /// The media type of the decrypted file.
     pub content: LinkContent,
     /// When it was made.
     pub created_at: i64,

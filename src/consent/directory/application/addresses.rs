@@ -1,4 +1,4 @@
-//! The addresses that are an application's: where codes may be sent, and whose pages may hold the link component.
+//! The addresses of an application: redirect URIs for codes, and origins that may embed the link component.
 
 use rusqlite::{Connection, params};
 

@@ -1,4 +1,4 @@
-//! What applications may be called.
+//! Valid names of applications.
 
 use rusqlite::Connection;
 

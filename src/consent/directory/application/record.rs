@@ -43,7 +43,7 @@ impl SyncFrequency {
 pub struct Application {
     /// By which commands and records name it.
     pub id: String,
-    /// What patients are shown.
+    /// The name that patients see.
     pub name: String,
     /// Seconds since the Unix epoch.
     pub created_at: i64,
@@ -51,9 +51,9 @@ pub struct Application {
     pub sync_frequency: SyncFrequency,
     /// The metadata of a dynamic registration, as JSON. `None` if an operator registered it.
     pub registration: Option<String>,
-    /// Where codes may be sent.
+    /// Its redirect URIs.
     pub redirect_uris: Vec<String>,
-    /// Whose pages may hold the link component.
+    /// Origins that may embed the link component.
     pub origins: Vec<String>,
     /// Its keys that are in use or were, newest first.
     pub keys: Vec<Key>,
@@ -64,19 +64,19 @@ pub struct Application {
 pub struct NewApplication<'a> {
     /// The id wished for; one is made from the name where it is `None`.
     pub id: Option<&'a str>,
-    /// What patients are shown.
+    /// The name that patients see.
     pub name: &'a str,
     /// The modes it gets keys for.
     pub modes: &'a [Mode],
     /// Whether it gets secret keys.
     pub confidential: bool,
-    /// Where codes may be sent.
+    /// Its redirect URIs.
     pub redirect_uris: &'a [String],
-    /// Whose pages may hold the link component.
+    /// Origins that may embed the link component.
     pub origins: &'a [String],
     /// How often records are fetched again.
     pub sync_frequency: SyncFrequency,
-    /// What it told at dynamic registration, JSON.
+    /// The metadata of its dynamic registration, as JSON.
     pub registration: Option<&'a str>,
     /// The initial access token that it registers by, which is used up.
     pub initial_access_token: Option<&'a str>,
