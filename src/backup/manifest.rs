@@ -22,7 +22,7 @@ pub struct ManifestFile {
     pub sha256: String,
 }
 
-/// What there is of a snapshot.
+/// The content of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     layout: u32,

@@ -42,7 +42,7 @@ pub struct Restoring {
     pub accept_loss: bool,
 }
 
-/// What a restore did.
+/// The result of a restore.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     /// The snapshot.
@@ -57,7 +57,7 @@ pub struct Restored {
     pub ended: u64,
     /// Whether nobody knows what was erased since.
     pub without_ledger: bool,
-    /// What was left out because its keys were destroyed.
+    /// The parts left out because their keys were destroyed.
     pub lost: Lost,
     /// Where bytes may be left, a clause each.
     pub left: Vec<String>,

@@ -42,7 +42,7 @@ pub struct Options {
     pub without_key: bool,
 }
 
-/// What a backup did.
+/// The result of a backup.
 #[derive(Clone, Debug, Default)]
 pub struct Backed {
     /// The snapshot's id.
@@ -151,8 +151,7 @@ fn attempt_at(
     options: Options,
     earlier: &[&Manifest],
 ) -> Result<Option<LakeImage>, BackupError> {
-    // What is erased from here on may be out of the lake's copy and not of the store's: it counts as missing from
-    // neither.
+    // An erasure from here on may be done in the lake's copy and not in the store's. It is repeated in both.
     let before = erasures(data)?;
     add_service(contents, data, !options.without_key)?;
     add_tables(contents, data)?;

@@ -74,7 +74,7 @@ mod tests {
         ));
     }
 
-    /// What a later version of this program has signed.
+    /// Bytes signed by a later version of this program.
     #[test]
     fn another_version_is_named() {
         let folder = tempfile::tempdir().unwrap();

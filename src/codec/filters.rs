@@ -32,7 +32,7 @@ pub(super) fn write(travel: &Travel, expression: &Expr) -> Result<Base64, CodecE
     let written = serialize_expr(expression, &codec);
     let written = written.map_err(|_| travel.failed().unwrap_or(CodecError::Form(EXPRESSION)))?;
     let bytes = written.encode_to_vec();
-    // What is nested too deeply would be refused where it is read.
+    // The reader would refuse deeper nesting.
     LogicalExprNode::decode(bytes.as_slice()).map_err(|_| CodecError::Deep)?;
     Ok(Base64::of(&bytes))
 }

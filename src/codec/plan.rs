@@ -61,7 +61,7 @@ impl PlanCodec {
         let travel = Travel::new(self);
         let bytes = physical_plan_to_bytes_with_extension_codec(plan, &travel);
         let bytes = bytes.map_err(|error| travel.failed().unwrap_or(error.into()))?;
-        // What is nested too deeply would be refused where it is read.
+        // The reader would refuse deeper nesting.
         PhysicalPlanNode::decode(bytes.as_ref()).map_err(|_| CodecError::Deep)?;
         Ok(envelope::seal(&self.0.lake, &bytes))
     }
@@ -81,7 +81,7 @@ impl PlanCodec {
         Ok(FilterPushdown::new_post_optimization().optimize(plan, options)?)
     }
 
-    /// What plans run in.
+    /// The task context of plans.
     pub fn context(&self) -> Arc<TaskContext> {
         self.0.context.clone()
     }

@@ -136,7 +136,7 @@ pub enum FhirPathError {
         at: Position,
         /// The function.
         function: String,
-        /// What left the order open.
+        /// The function that left the order open.
         after: String,
     },
     /// No type has this name.

@@ -81,7 +81,7 @@ impl Analysis<'_> {
         match &part.kind {
             ExprKind::Empty | ExprKind::Literal(_) | ExprKind::External(_) | ExprKind::This => true,
             ExprKind::Member { on, .. } => {
-                // What is opened as JSON may turn out to be none.
+                // A text that is opened as JSON may be invalid.
                 let inside = |source: &Source| source.inside;
                 on.as_deref().is_none_or(|on| self.is_safe(on))
                     && self
@@ -235,7 +235,7 @@ impl Analysis<'_> {
         Prune::all([conditions, self.on_the_way(part)])
     }
 
-    /// What must hold for a path to lead to an item at all, the columns that it ends in not considered.
+    /// The conditions for a path to lead to any item, without the columns that it ends in.
     fn on_the_way(&self, part: &Expr) -> Prune {
         match &part.kind {
             ExprKind::Member { on: Some(on), .. } => self.on_the_way(on),
@@ -486,7 +486,7 @@ impl Leaf {
                 };
                 Some(Prune::Range { leaf, from, to })
             }
-            // What a comparison says for certain holds in any zone, so also where a value without one is taken as UTC.
+            // A certain result of a comparison holds in any zone, so also if a value without one counts as UTC.
             (SlotKind::DateTime, Literal::Date(text) | Literal::DateTime(text)) => {
                 let time = Temporal::date_time(text.strip_suffix('T').unwrap_or(text)).ok()?;
                 let (from, until) = match relation {

@@ -81,7 +81,7 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// What is wrong with something that was refused.
+/// The fault of a refused text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     /// The text is not JSON.

@@ -103,7 +103,7 @@ impl Sequence {
         }
     }
 
-    /// What is ready for the rules.
+    /// Records that are ready for the rules.
     pub(super) fn ready(&mut self) -> Vec<Block> {
         match &mut self.sink {
             Sink::Rules(ready) => std::mem::take(ready),
@@ -242,7 +242,7 @@ impl Sequence {
         if links.settled.len() == waits.len() && !resource.stands_for_another {
             return Ok(Some(links));
         }
-        // What is known by the address of an entry is known only now, and stays so.
+        // The target of an entry's address is known only now, and does not change.
         let text = self.rewritten(resource, &links);
         let late = LateResource {
             ty: resource.ty,

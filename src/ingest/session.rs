@@ -50,12 +50,12 @@ impl Default for Limits {
     }
 }
 
-/// What an import is told.
+/// The options of an import.
 #[derive(Clone)]
 pub struct Options {
     /// Live or test tables.
     pub mode: Mode,
-    /// Whose data it is.
+    /// The application and mode of the data.
     pub application: String,
     /// Give resources the ids that a sync would give them.
     pub rewrite_ids: bool,
@@ -389,7 +389,7 @@ impl<'w> Session<'w> {
         normalize(scene, &gathered, &mut self.store, &mut self.sequence.summary)
     }
 
-    /// What the lake has.
+    /// The existing rows of the lake.
     fn shelf(&self) -> Shelf {
         let Options { mode, application, .. } = &self.options;
         let is_import = self.always.is_none();

@@ -1,4 +1,4 @@
-//! What an import did, per resource type.
+//! The result of an import, per resource type.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct Counts {
     pub refused: u64,
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// By type name.
@@ -40,7 +40,7 @@ pub struct Summary {
     /// References to addresses inside a Bundle, or conditional ones, that exactly one resource should have answered and
     /// did not. They are stored as they were.
     pub unresolved: u64,
-    /// What the rules of normalization did, where they were applied.
+    /// The counts of normalization, if rules were applied.
     pub rules: Report,
     /// Rows of the lake that the rules left as they are, since they could not be read.
     pub unreadable: u64,

@@ -1,4 +1,4 @@
-//! What rules know beside records, as programs hand it on.
+//! The knowledge of rules besides records: terminology and health plans.
 
 use std::fmt;
 use std::sync::Arc;

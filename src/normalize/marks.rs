@@ -67,7 +67,7 @@ impl<'b> Base<'b> {
         own.as_deref().unwrap_or_else(|| self.current())
     }
 
-    /// What the URLs of new records' extensions begin with.
+    /// The prefix of new records' extension URLs.
     pub(super) fn current(&self) -> &'b str {
         self.source.map_or("", |source| source.tag_system_base.as_str())
     }
@@ -105,7 +105,7 @@ impl<'b> Base<'b> {
         format!(r#"{{"url":{},"valueCode":"{}"}}"#, self.url(NORMALIZED), rule.name())
     }
 
-    /// What is marked with the current URLs, marked with the record's own.
+    /// Marks with the current URLs become marks with the record's own URLs.
     pub(super) fn rebased<'j>(&self, json: &'j str) -> Cow<'j, str> {
         if self.get() == self.current() {
             return Cow::Borrowed(json);

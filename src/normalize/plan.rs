@@ -22,7 +22,7 @@ pub struct Generated {
     pub resource_type: TypeId,
     /// Its id.
     pub id: String,
-    /// Whose claim it was made from.
+    /// The owner of the claim it was made from.
     pub source: SourceId,
     /// Compact JSON.
     pub json: String,
@@ -54,7 +54,7 @@ pub enum Rewrite {
     Anew,
 }
 
-/// What is to be done with the records of a consent.
+/// The edits and new resources for the records of a consent.
 #[derive(Debug, Default)]
 pub struct Plan {
     /// Resources to store beside the records, in order of type and id.

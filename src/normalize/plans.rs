@@ -1,4 +1,4 @@
-//! What rules ask a table of health plans.
+//! The questions of rules to a table of health plans.
 
 use crate::plans::PlanTables;
 

@@ -12,7 +12,7 @@ pub struct Source {
     pub endpoint: String,
     /// The source's FHIR base with a trailing slash; empty for an import.
     pub fhir_base: String,
-    /// What the systems of our tags begin with, without a trailing slash.
+    /// The prefix of our tags' systems, without a trailing slash.
     pub tag_system_base: String,
     /// The tags that every record of the source carries, as JSON objects.
     pub tags: Vec<String>,

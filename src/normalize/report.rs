@@ -60,7 +60,7 @@ impl Rule {
     }
 }
 
-/// What one rule did.
+/// The counts of one rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Resources generated.
@@ -73,7 +73,7 @@ pub struct Counts {
     pub dangling: u64,
 }
 
-/// What all rules did.
+/// The counts of all rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// By rule.

@@ -11,7 +11,7 @@ use super::record::{Day, Record, Source, SourceId};
 use super::{claims, form, links};
 use crate::columns::json::Tape;
 
-/// What decides beside the records.
+/// The inputs of decisions besides the records.
 pub struct Settings<'s> {
     /// The sources of the consent, by [`SourceId`](super::SourceId).
     pub sources: &'s [Source],

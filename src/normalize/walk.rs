@@ -64,7 +64,7 @@ fn is_hollow(value: Value<'_>) -> bool {
     (value.is_array() && value.items().next().is_none()) || (value.is_object() && value.entries().next().is_none())
 }
 
-/// What is done with a property's value.
+/// The action for a property's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Skip,
@@ -83,7 +83,7 @@ enum Step {
 struct Property {
     step: Step,
     targets: &'static [TypeId],
-    /// Of a required element its bit, else none.
+    /// The bit of a required element. Otherwise none.
     bit: u64,
 }
 

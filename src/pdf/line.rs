@@ -245,7 +245,7 @@ pub(super) fn piece(text: &str) -> (&str, &str) {
     let first = &text[..text.floor_char_boundary(LONGEST)];
     let end = first.rfind('\n').or_else(|| first.rfind(' ')).filter(|at| *at > 0);
     match end {
-        // What separates the pieces is the end of the line itself.
+        // The separator between pieces is the line break itself.
         Some(at) => (&text[..at], &text[at + 1..]),
         None => (first, &text[first.len()..]),
     }

@@ -1,4 +1,4 @@
-//! What a file says of itself.
+//! The metadata of a file.
 
 use chrono::{DateTime, Datelike, Timelike, Utc};
 use krilla::metadata::{DateTime as PdfDate, Metadata};

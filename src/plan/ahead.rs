@@ -144,7 +144,7 @@ async fn work<T: Send, E: Send>(source: Shared<T, E>) {
                 break;
             }
         }
-        // What the part did is accounted for before its end is known.
+        // The part's work is recorded before its end is announced.
         drop(part);
         if results.send(Message::Done).await.is_err() {
             return;

@@ -38,7 +38,7 @@ impl Late {
         }
     }
 
-    /// What the ids mean.
+    /// The meaning of the ids.
     pub fn link(&self) -> &dyn Link {
         self.link.as_ref()
     }

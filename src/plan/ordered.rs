@@ -211,7 +211,7 @@ struct Limited {
 }
 
 impl Limited {
-    /// What is taken of a batch.
+    /// The rows to take of a batch.
     fn take(&mut self, batch: RecordBatch) -> Option<RecordBatch> {
         let rows = batch.num_rows();
         let from = self.skip.min(rows);

@@ -188,7 +188,7 @@ impl ExecutionPlan for SemiJoinExec {
         self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
     }
 
-    /// What a sort above learns is of use to the left side's scan.
+    /// The left side's scan can use the bounds of a sort above.
     fn gather_filters_for_pushdown(
         &self,
         _: FilterPushdownPhase,

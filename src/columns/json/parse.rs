@@ -131,7 +131,7 @@ pub(super) fn check_utf8(text: &[u8]) -> Result<&str, JsonError> {
     })
 }
 
-/// What becomes of the values that are met.
+/// The receiver of parsed values.
 pub(super) trait Sink {
     /// A scalar or a property's name.
     fn leaf(&mut self, kind: Kind, start: usize, end: usize);

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 /// No property.
 pub(super) const NONE: u16 = u16::MAX;
 
-/// What becomes of a property's value.
+/// The handling of a property's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Take {
     /// It is checked and not kept.
@@ -14,7 +14,7 @@ pub enum Take {
     Scalar,
     /// It is kept with everything in it.
     Whole,
-    /// Of an object, or of the objects of an array, the properties of this [`Selection::object`] are kept.
+    /// For an object, or the objects of an array: the properties of this [`Selection::object`] are kept.
     Object(u16),
 }
 

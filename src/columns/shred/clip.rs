@@ -26,7 +26,7 @@ pub(super) struct Wanted {
     slots: Vec<Want>,
 }
 
-/// What is wanted of a slot.
+/// The wanted parts of a slot.
 #[derive(Clone, Debug)]
 pub(super) enum Want {
     /// Nothing but whether there is a value.
@@ -91,7 +91,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What is wanted of an object of this shape, with its number in the selection.
+    /// The wanted parts of an object of this shape, with its number in the selection.
     fn resolve(&self, shape: &'static Shape, root: bool, selection: &mut Selection) -> (Wanted, u16) {
         let all = self.children.contains_key(EVERYTHING);
         let unnamed = if all {

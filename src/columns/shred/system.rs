@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, Field, Int64Type, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 use std::sync::Arc;
 
-/// What the engine knows of a row beside its content.
+/// The engine's own facts about a row.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemValues<'a> {
     /// The owner of the row. 0 for shared rows.

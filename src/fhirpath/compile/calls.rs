@@ -206,7 +206,7 @@ impl Compiler<'_> {
         Ok((Argument::Key { node, descending }, shape))
     }
 
-    /// What is written like a function but resolved otherwise: type tests and `extension(url)`.
+    /// Forms with a function's syntax that are resolved otherwise: type tests and `extension(url)`.
     fn special_form(
         &mut self,
         on: Option<&Expr>,

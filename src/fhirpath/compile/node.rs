@@ -38,7 +38,7 @@ pub(in crate::fhirpath) enum Node {
     RowIndex,
     /// A literal or constant: one item.
     Constant(Items),
-    /// What literals alone make, the same for every row, and more than one of them.
+    /// The items of a constant expression, the same for every row.
     Fixed(Box<Node>),
     /// An element; all of them where the name is [`ALL_CHILDREN`].
     Step {

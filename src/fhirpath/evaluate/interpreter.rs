@@ -40,10 +40,10 @@ const MAX_STEPS: usize = 1 << 18;
 const WORK_OF_NODE: usize = 64;
 /// The work that a column is which items are in, where several do.
 const WORK_OF_COLUMN: usize = 32;
-/// What offsets, and twice as many of them, can count.
+/// The range of offsets, doubled.
 const MAX_OFFSET: usize = (i32::MAX / 4) as usize;
 
-/// What a node yields: booleans stay bit masks as long as nothing asks for them as items.
+/// The result of a node. Booleans stay bit masks until something needs them as items.
 pub(in crate::fhirpath) enum Output {
     Items(Collection),
     Truth(Truth),
@@ -412,7 +412,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// What `now()` is throughout the evaluation.
+    /// The value of `now()` during the evaluation.
     pub(in crate::fhirpath) fn now(&self) -> DateTime<Utc> {
         *self.focus.clock.get_or_init(Utc::now)
     }

@@ -94,7 +94,7 @@ impl Invocation<'_> {
     }
 }
 
-/// What a function makes of one row: a value, nothing, or a problem with the data.
+/// The result of a function for one row: a value, nothing, or a problem with the data.
 pub(in crate::fhirpath) type RowResult<T> = Result<Option<T>, String>;
 
 impl Invocation<'_> {

@@ -109,7 +109,7 @@ impl Items {
     /// each other in the order of the branches.
     pub(in crate::fhirpath) fn step(&self, branches: &[Branch]) -> Collection {
         if let (Some(element), Some(ty)) = (&self.column.element, facts().lookup("Element")) {
-            // What a primitive has are its id and extensions, beside its value.
+            // The children of a primitive are its id and extensions.
             let elements = self.singular(ItemType::Fhir(ty), Values::Struct(element.clone()), None);
             return super::combine::flat_map(&elements, |elements| elements.step(branches));
         }
@@ -299,7 +299,7 @@ fn present(values: &Values, element: Option<&StructArray>) -> Option<NullBuffer>
     }
 }
 
-/// What children are looked up in.
+/// The struct or batch in which children are looked up.
 enum Parent<'a> {
     Struct(&'a StructArray),
     Record(&'a RecordBatch),

@@ -22,7 +22,7 @@ use crate::columns::shred::{ShredError, Shredder, SystemValues};
 use crate::fhir::storage::SYSTEM_COLUMNS;
 use crate::fhir::{Kind, TypeId, facts};
 
-/// What was read of the JSON columns of a batch.
+/// The parsed JSON columns of a batch.
 #[derive(Debug, Default)]
 pub(in crate::fhirpath) struct Openings {
     columns: Mutex<Vec<(Key, Arc<Mutex<Opening>>)>>,

@@ -62,7 +62,7 @@ impl WorkBudget {
 /// The work done over one batch, and what it may be.
 #[derive(Debug)]
 pub struct Work {
-    /// What the batch accounts for.
+    /// The work that the batch permits.
     accounted: u64,
     /// Only the thread that evaluates changes it.
     done: AtomicU64,

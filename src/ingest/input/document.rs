@@ -56,7 +56,7 @@ pub(in crate::ingest) struct Held {
     pub(in crate::ingest) stands_for_another: bool,
 }
 
-/// What a conditional entry does when another resource answers its condition.
+/// The effect of a conditional entry when another resource meets its condition.
 #[derive(Debug)]
 pub(in crate::ingest) enum OnMatch {
     /// `ifNoneExist`: leave the entry out.
@@ -228,7 +228,7 @@ impl Preparer {
             on_match = Some(OnMatch::Leave(condition));
         }
         let full_url = entry.get_str("fullUrl");
-        // What has no id of its own is known by its address, else by its content.
+        // A resource without an id is identified by its address, otherwise by its content.
         let given = match (&own, named) {
             (Some(_), _) => None,
             (None, Some(named)) => Some(named),
@@ -334,7 +334,7 @@ impl Lines<'_> {
     }
 }
 
-/// What a piece gives, in the making.
+/// The result of a piece while it is made.
 struct Batch {
     prepared: Prepared,
     ordinal: u64,

@@ -126,7 +126,7 @@ pub(in crate::ingest) fn is_never_shared(ty: TypeId) -> bool {
     plan.is_patient || plan.always
 }
 
-/// What to look at in resources of a type.
+/// The parameters to evaluate for resources of a type.
 #[derive(Debug, Default)]
 struct Plan {
     is_patient: bool,

@@ -382,7 +382,7 @@ impl Reading {
             if self.fill(wanted)? {
                 break self.pending.len();
             }
-            // What was searched before holds no newline, unless this is the first turn.
+            // The part searched before has no newline, except in the first turn.
             let from = if wanted == PIECE { 0 } else { searched };
             if let Some(at) = memchr::memrchr(b'\n', &self.pending.text()[from..]) {
                 break from + at + 1;

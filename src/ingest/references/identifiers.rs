@@ -16,7 +16,7 @@ use super::condition::{Condition, Key, Keys, Token};
 use crate::columns::json::Value;
 use crate::fhir::{TypeId, facts};
 
-/// What a condition found.
+/// The result of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::ingest) enum Match {
     /// No resource so far.
@@ -30,7 +30,7 @@ pub(in crate::ingest) enum Match {
 /// Identifier to resources.
 #[derive(Debug)]
 pub(in crate::ingest) struct Identifiers {
-    /// What did not fit, where nothing else knows it.
+    /// Identifiers that did not fit, if they are nowhere else yet.
     overflow: Option<Overflow>,
     by_type: FxHashMap<TypeId, OfType>,
     /// Types whose rows in the lake have been read in.
@@ -215,7 +215,7 @@ impl Holders {
 #[derive(Debug)]
 struct Overflow {
     spill: Spill,
-    /// What is not in the spill yet.
+    /// Identifiers that are not in the spill yet.
     open: FxHashMap<usize, Vec<u8>>,
     /// Why some could not be kept.
     failed: Option<io::Error>,

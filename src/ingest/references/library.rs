@@ -16,7 +16,7 @@ use crate::lake::{DataFile, Mode, Picture, deletes};
 #[derive(Clone, Debug)]
 pub(in crate::ingest) struct Library {
     base: Arc<Picture>,
-    /// What opens the files.
+    /// The keys that open the files.
     sealing: crate::lake::Keys,
     mode: Mode,
     application: String,

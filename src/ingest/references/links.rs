@@ -33,7 +33,7 @@ pub(in crate::ingest) struct Wait {
     pub(in crate::ingest) otherwise: Option<String>,
 }
 
-/// What becomes of a reference.
+/// The handling of a reference.
 pub(in crate::ingest) enum Resolution {
     /// It stays.
     Keep,
@@ -45,7 +45,7 @@ pub(in crate::ingest) enum Resolution {
     Nothing,
 }
 
-/// What becomes of a reference with this text.
+/// The handling of a reference with this text.
 pub(in crate::ingest) fn resolve(text: &str, links: &Links, keys: Keys) -> Resolution {
     if let Some(settled) = links.settled.get(text) {
         return settled.clone().map_or(Resolution::Nothing, Resolution::To);

@@ -23,7 +23,7 @@ pub(in crate::ingest) struct Survey {
 /// Gives the resources of an input their new ids.
 #[derive(Debug)]
 pub(in crate::ingest) enum Rewrite {
-    /// Of an import that was surveyed.
+    /// For an import that was surveyed.
     Surveyed(Survey),
     /// Of a sync.
     Synced(Naming),

@@ -89,7 +89,7 @@ pub(in crate::ingest) struct Content<'a> {
     pub(in crate::ingest) identifiers: &'a [Key],
 }
 
-/// What a resource refers to that may be shared, as `Type/id`.
+/// References of a resource to possibly shared resources, as `Type/id`.
 #[derive(Clone, Copy)]
 pub(in crate::ingest) enum SharedRefs<'a> {
     List(&'a [String]),
@@ -215,7 +215,7 @@ impl Block {
         lines(self.shared_refs_lines(entry))
     }
 
-    /// What the resource refers to that may be shared, one a line.
+    /// References of the resource to possibly shared resources, one per line.
     pub(in crate::ingest) fn shared_refs_lines(&self, entry: &Entry) -> &str {
         self.str(&entry.shared_refs)
     }

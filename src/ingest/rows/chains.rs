@@ -40,12 +40,12 @@ pub(in crate::ingest) struct Present {
     pub(in crate::ingest) pending: Option<Current>,
 }
 
-/// What is to be done about a chain.
+/// The decision about a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::ingest) enum Outcome {
     /// Store the last occurrence as this version, and delete the existing row.
     Store(i64),
-    /// What is there stays.
+    /// Keep the existing row.
     Keep,
     /// Keep the lake's row after all, and delete the row that this import wrote instead.
     Restore,

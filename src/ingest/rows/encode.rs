@@ -16,7 +16,7 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::file::write_file;
 use crate::lake::{LakeError, Mode, Transaction, WrittenFile};
 
-/// What all rows of an import have in common.
+/// The state that all rows of an import share.
 pub(in crate::ingest) struct Target {
     pub(in crate::ingest) mode: Mode,
     pub(in crate::ingest) application: String,

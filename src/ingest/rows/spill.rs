@@ -40,7 +40,7 @@ enum Location {
     File(u64),
 }
 
-/// What was added to one bin.
+/// The parts that were added to one bin.
 #[derive(Debug, Default)]
 pub(in crate::ingest) struct Bin {
     parts: Vec<Part>,
@@ -99,7 +99,7 @@ impl Spill {
         self.state().memory
     }
 
-    /// What a bin has by now.
+    /// The bytes in a bin.
     pub(in crate::ingest) fn get(&self, bin: usize) -> Bin {
         let state = self.state();
         Bin {

@@ -65,7 +65,7 @@ impl Editor {
             // Offsets in the record differ from those in the other text.
             Rewrite::Anew => return self.normalized(),
         }
-        // What refers to something else is looked at again as a whole.
+        // A record whose references changed is parsed again as a whole.
         if self.edits.may_write(record.json, "\"reference\"") {
             return self.rewritten(record.json);
         }
@@ -126,7 +126,7 @@ impl Editor {
 /// A new resource and its text.
 pub(super) type Made<'e> = (Normalized, &'e str);
 
-/// Whose a row is.
+/// The filing of a row.
 #[derive(Clone)]
 pub(super) struct Whose<'p> {
     pub(super) owner: i64,

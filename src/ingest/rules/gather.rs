@@ -47,7 +47,7 @@ pub(in crate::ingest) struct Gathered {
     identities: Spill,
     shared: Mutex<Shared>,
     files: Mutex<Files>,
-    /// What fits into no table. It is gathered, so that it is refused again, and counts for nothing else.
+    /// Records that fit into no table. They are gathered so that they are refused again, and are not used otherwise.
     unfit: Unfit,
 }
 
@@ -58,7 +58,7 @@ struct Files {
     paths: Vec<Arc<Path>>,
 }
 
-/// What one thread hands over.
+/// The results of one thread.
 #[derive(Debug)]
 pub(in crate::ingest) struct Gatherer<'g> {
     gathered: &'g Gathered,
@@ -92,7 +92,7 @@ impl Gathered {
         }
     }
 
-    /// What a thread hands records over by.
+    /// The buffers with which a thread hands over records.
     pub(in crate::ingest) fn gatherer(&self) -> Gatherer<'_> {
         Gatherer {
             gathered: self,

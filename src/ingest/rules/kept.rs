@@ -15,7 +15,7 @@ use crate::lake::{Lake, Mode, Picture, Scope};
 
 /// Texts are read in portions of this many rows.
 const PORTION: usize = 512;
-/// What an import keeps of the lake's files between two owners.
+/// The caches of an import between two owners.
 const READER: MemoryLimits = MemoryLimits {
     bytes: 64 << 20,
     handles: 128,
@@ -35,9 +35,9 @@ pub(in crate::ingest) struct Shelf {
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     pub(super) rows: Vec<KeptRow>,
-    /// What rows are filed by, each once.
+    /// The filings of rows, each once.
     filed: Vec<Filed>,
-    /// What they refer to that rules ask about, as `Type/id`.
+    /// Their references that rules need, as `Type/id`.
     pub(super) shared_refs: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct KeptRow {
     locator: Locator,
 }
 
-/// By what a row is filed.
+/// The filing of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Filed {
     pub(super) patient: Option<String>,
@@ -65,7 +65,7 @@ impl Kept {
         &self.filed
     }
 
-    /// By what a row is filed.
+    /// The filing of a row.
     pub(super) fn filed_by(&self, row: &KeptRow) -> &Filed {
         &self.filed[row.filed as usize]
     }

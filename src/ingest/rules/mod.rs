@@ -28,14 +28,14 @@ pub(super) use ranges::{Scene, normalize};
 use crate::fhir::TypeId;
 use crate::normalize::{Day, Knowledge};
 
-/// What the rules are given beside records.
+/// The inputs of the rules besides records.
 #[derive(Clone)]
 pub struct Normalization {
     /// The terminology and the table of health plans.
     pub knowledge: Knowledge,
     /// The day on which it is.
     pub today: Day,
-    /// What the systems of our tags begin with, without a trailing slash.
+    /// The prefix of our tags' systems, without a trailing slash.
     pub tag_system_base: String,
     /// Dangling references of the same source's previous sync, from its [`Report`](crate::normalize::Report).
     pub dangling: BTreeMap<u64, u32>,

@@ -18,7 +18,7 @@ use crate::ingest::sync::synced::{Naming, Synced, tags};
 use crate::lake::owners::owner::{OwnerKey, owner_named_by};
 use crate::normalize::{Plan, Record, Rule, Settings, Source, SourceId, Survey};
 
-/// What all units have in common.
+/// The state that all units share.
 #[derive(Debug)]
 pub(super) struct Common {
     pub(super) rules: Normalization,

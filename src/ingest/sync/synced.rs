@@ -15,7 +15,7 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::owners::owner::OwnerKey;
 use crate::lake::{CONTENT_TAG, Lake, Mode, Sums};
 
-/// Whose records are taken in, and from where.
+/// The patient of the records, and their source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Synced {
     /// The owner of the consent's rows.
@@ -30,7 +30,7 @@ pub struct Synced {
     pub identifier_system: String,
     /// The id of the person's Patient at the source.
     pub source_patient: String,
-    /// What the systems of our tags begin with, without a trailing slash.
+    /// The prefix of our tags' systems, without a trailing slash.
     pub tags: String,
     /// The service made the person's Patient, since the source gives none.
     pub generated_patient: bool,
@@ -38,7 +38,7 @@ pub struct Synced {
     pub addresses: Arc<BTreeMap<String, (String, String)>>,
 }
 
-/// What a sync has fetched beside records: the bytes of a Binary, which is among the records without them.
+/// Fetched documents: the bytes of Binaries, which are among the records without them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncedAttachment {
     /// The source's id of the Binary.
@@ -72,7 +72,7 @@ pub(in crate::ingest) fn is_source_id(text: &str) -> bool {
     (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(admitted)
 }
 
-/// What a relative reference within a source leads to.
+/// The target of a relative reference within a source.
 pub fn source_target(text: &str) -> Option<Target<'_>> {
     Target::parse_with(text, is_source_id)
 }
@@ -107,7 +107,7 @@ impl Naming {
         self.key.synced_id(*owner, endpoint, facts().get(ty).name, id)
     }
 
-    /// What all rows are had by.
+    /// The authorization of all rows.
     pub(in crate::ingest) fn row_source(&self) -> RowSource {
         RowSource {
             authorization: self.synced.authorization.clone(),

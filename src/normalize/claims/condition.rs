@@ -10,7 +10,7 @@ use super::read::text::{Name, Object, When, reference};
 use super::visits::{Visit, Visits};
 use crate::normalize::report::Rule;
 
-/// What an Encounter says of its diagnoses: by visit, in order of their sequence.
+/// The diagnoses of an Encounter: by visit, in order of their sequence.
 #[derive(Debug, Default)]
 pub(super) struct Diagnosed(BTreeMap<usize, BTreeSet<(u32, String, Use)>>);
 
@@ -39,7 +39,7 @@ impl Diagnosed {
     }
 }
 
-/// What a diagnosis is to an Encounter.
+/// The role of a diagnosis in an Encounter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Use {
     Admission,

@@ -141,7 +141,7 @@ fn locations(visit: &Visit, claims: &[Claim], context: &Context<'_>) -> Vec<Stri
 fn organization(visit: &Visit, claims: &[Claim], context: &Context<'_>) -> Option<String> {
     let pick = |claim: &Claim| {
         let institutional = claim.kind == Kind::Institutional;
-        // Who bills for a professional may be a person without a type.
+        // The billing provider of a professional may be a person without a type.
         let fits = |party: &&Party| party.is("Organization") || (institutional && party.may_be(&["Organization"]));
         let facility = claim.facility.as_ref().filter(fits);
         let party = facility.or(claim.provider.as_ref().filter(fits))?;

@@ -150,7 +150,7 @@ impl Coverage {
     }
 }
 
-/// What the parts of a Coverage tell of its plan.
+/// The facts about a plan from the parts of a Coverage.
 #[derive(Default)]
 struct Told {
     /// Ids as texts, in order.

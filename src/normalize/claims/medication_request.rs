@@ -47,7 +47,7 @@ pub(super) fn make(claims: &[Claim], own: &Own, context: &Context<'_>, out: &mut
     }
 }
 
-/// What fills of one prescription have in common.
+/// The facts that fills of one prescription share.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     source: SourceId,

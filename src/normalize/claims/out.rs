@@ -22,7 +22,7 @@ pub(super) struct Origin {
     pub(super) id: Name,
 }
 
-/// What every rule works with.
+/// The inputs of every rule.
 pub(super) struct Context<'c> {
     /// Sources, terminology, the day.
     pub(super) settings: &'c Settings<'c>,

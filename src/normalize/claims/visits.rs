@@ -18,7 +18,7 @@ use crate::normalize::record::{Day, SourceId};
 /// A line of a claim by their places, or a claim without lines.
 pub(super) type Part = (usize, Option<usize>);
 
-/// What the parts of a visit have in common, in the order in which visits are decided.
+/// The facts that the parts of a visit share, in the order in which visits are decided.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sort {
     /// The source's Encounter that the claim names.
@@ -38,7 +38,7 @@ pub(super) enum Sort {
 /// A visit or stay.
 #[derive(Debug)]
 pub(super) struct Visit {
-    /// Whose claims tell of it.
+    /// The source and patient of its claims.
     pub(super) source: SourceId,
     /// The reference to its patient.
     pub(super) patient: Name,

@@ -46,7 +46,7 @@ pub(super) fn form(system: &str, code: &str, codes: &dyn Codes) -> Form {
     }
     match well_known(system) {
         None => Form::Right,
-        // What a terminology decides may be another thing tomorrow.
+        // A terminology may decide otherwise tomorrow, so its decisions are not cached.
         Some(NDC) => formed(system, code, codes),
         Some(_) => FORMS.with_borrow_mut(|forms| forms.get([system, code], || formed(system, code, codes))),
     }

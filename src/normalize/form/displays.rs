@@ -40,7 +40,7 @@ fn canonical_key(system: &str, code: &str, codes: &dyn Codes) -> u128 {
     }
     let look_up = || key(canonical_system(system), &canonical_code(system, code, codes));
     if canonical_system(system) == NDC {
-        // What a terminology decides may be another thing tomorrow.
+        // A terminology may decide otherwise tomorrow, so its decisions are not cached.
         look_up()
     } else {
         KEYS.with_borrow_mut(|keys| keys.get([system, code], look_up))

@@ -31,7 +31,7 @@ use super::walk;
 use crate::columns::json::{Edits, Value, write_compact};
 use crate::fhir::TypeId;
 
-/// What records of the consent say of codes: displays by system and code.
+/// The displays of codes in the consent's records, by system and code.
 #[derive(Debug, Default)]
 pub struct Facts {
     displays: displays::Known,

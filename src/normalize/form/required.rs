@@ -34,7 +34,7 @@ pub(super) fn fill(
             elements.map(|(_, element)| (*object, *element))
         })
     };
-    // What is filled in here and the white space that was taken away must be all that is wrong.
+    // The missing elements filled here, and the white space that was removed, must be the only faults.
     let count = |fault| problems.iter().filter(|problem| problem.fault == fault).count();
     let (missing, spaces) = (count(Fault::Missing), count(Fault::Space));
     let is_broken = missing != places().count() || spaces != trimmed || missing + spaces != problems.len();
@@ -69,7 +69,7 @@ fn json_name(element: &Element, ty: TypeId) -> String {
 
 /// The placeholder property for an element. `None` if there can be none.
 fn placeholder(element: &Element, depth: usize) -> Option<(String, String)> {
-    // Of a choice, a type that can say so in words.
+    // For a choice, a type that can hold words.
     let preferred = ["CodeableConcept", "Reference", "string", "markdown", "Coding"];
     let named = |name: &&str| facts().lookup(name).filter(|ty| element.types.contains(ty));
     let ty = preferred.iter().find_map(named).or(element.types.first().copied())?;

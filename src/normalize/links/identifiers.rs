@@ -1,4 +1,4 @@
-//! What an identifier identifies by: an NPI, a tax id, a member id, or its system and value.
+//! The key of an identifier: an NPI, a tax id, a member id, or its system and value.
 
 use crate::columns::json::Value;
 use crate::fhir::reference::Reference;

@@ -71,7 +71,7 @@ impl Id {
     }
 }
 
-/// What answers to a key.
+/// The resources with a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     One(EntryIndex),
@@ -99,7 +99,7 @@ impl Index {
         };
         let fresh = EntryIndex(self.entries.len() as u32);
         let place = *self.by_id.entry(key(&["id", ty, record.id], None)).or_insert(fresh);
-        // Of one that was seen twice, the last counts.
+        // If a resource was read twice, the last reading counts.
         match self.entries.get_mut(place.0 as usize) {
             Some(known) => *known = entry,
             None => self.entries.push(entry),
@@ -197,7 +197,7 @@ impl Index {
         format!("{}/{}", facts().get(self.resource_type(place)).name, self.id(place))
     }
 
-    /// What a resource is called, and the source that says so if that is another than its own.
+    /// The name of a resource, and its source if that is another than the resource's own.
     pub(super) fn name(&self, place: EntryIndex) -> Option<(&str, Option<SourceId>)> {
         self.names.text(self.entries[place.0 as usize].name)
     }

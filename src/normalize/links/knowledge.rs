@@ -43,7 +43,7 @@ enum Holds {
     Qualifications,
 }
 
-/// What copies tell each other, by type.
+/// The facts that copies share, by type.
 const ELEMENTS: &[(&str, &[(&str, Holds)])] = &[
     (
         "Practitioner",
@@ -92,7 +92,7 @@ pub(super) fn is_known(ty: TypeId) -> bool {
 struct Known {
     element: &'static str,
     holds: Holds,
-    /// What makes two values the same.
+    /// The key by which two values are the same.
     same: String,
     /// As the source wrote it, without id and extensions.
     json: Box<str>,

@@ -17,7 +17,7 @@ const FHIR_VERSION: &str = "4.0.1";
 /// Records are repetitive: a moderate effort makes a twenty-fifth of them.
 const EFFORT: u32 = 5;
 
-/// What a card says besides records.
+/// The parts of a card besides records.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'r> {
     /// Who issues it: an address without a trailing slash.

@@ -1,5 +1,4 @@
-//! What R4 calls the clinical date of a resource, type by type: the search parameter that `start` and `end` are asked
-//! of.
+//! The clinical date of a resource by type: the search parameter that `start` and `end` apply to.
 
 /// A type's clinical date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

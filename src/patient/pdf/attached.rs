@@ -103,14 +103,14 @@ pub fn addresses(record: &Record) -> Vec<String> {
 /// A document that a record names.
 #[derive(Debug)]
 pub(super) struct Named<'t> {
-    /// What it is called.
+    /// Its name.
     pub(super) title: String,
     content_type: Option<String>,
     url: Option<String>,
     data: Option<Value<'t>>,
 }
 
-/// What became of getting a document.
+/// The result of getting a document.
 pub(super) enum Got {
     Here(Attachment),
     /// Could not be obtained, with the reason. An attachment without bytes takes its place.

@@ -60,7 +60,7 @@ pub struct Export {
     pub resources: usize,
     /// Bytes of documents that there is room for yet.
     room: u64,
-    /// What could not be shown and should be there, a line for each.
+    /// Records and documents that could not be shown, a line for each.
     lost: Vec<String>,
     stop: Stop,
 }

@@ -22,7 +22,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What an XML attachment turned out to be.
+/// The kind of an XML attachment.
 #[derive(Debug)]
 pub(super) enum Document {
     /// A C-CDA with sections.
@@ -192,7 +192,7 @@ impl Cda {
         self.path.pop();
     }
 
-    /// What the text of the element that ends is for.
+    /// The use of the ended element's text.
     fn collected(&mut self) {
         if !self.wants_text() {
             return;

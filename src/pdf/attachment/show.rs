@@ -22,7 +22,7 @@ pub struct Attachment {
     pub bytes: Vec<u8>,
 }
 
-/// What became of an attachment.
+/// The result of an attachment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Its contents are in the document.

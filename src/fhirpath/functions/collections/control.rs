@@ -190,7 +190,7 @@ fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
             .within(frontier.offsets());
         let before = all.len();
         let together = side_by_side(&[all.clone(), next]);
-        // What was found before is gone through again in each round.
+        // Each round goes through the earlier items again.
         call.frame
             .spend(3 * together.len() + WORK_OF_COLUMN * together.columns().len())?;
         let together = if once {

@@ -15,7 +15,7 @@ use crate::columns::json::{Edits, Value, write_compact};
 use crate::normalize::codes::Codes;
 use crate::normalize::record::{Record, SourceId};
 
-/// What sort of claim it is.
+/// The kind of claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::normalize::claims) enum Kind {
     /// From a pharmacy.
@@ -179,7 +179,7 @@ pub(in crate::normalize::claims) struct Claim {
     pub(in crate::normalize::claims) provider: Option<Party>,
     /// Where it was.
     pub(in crate::normalize::claims) facility: Option<Party>,
-    /// Who else was there.
+    /// Other participants.
     pub(in crate::normalize::claims) team: Vec<Member>,
     /// Coverages that paid.
     pub(in crate::normalize::claims) coverages: Vec<Name>,
@@ -289,7 +289,7 @@ impl Claim {
             .filter(move |member| !known || chosen.contains(&member.sequence))
     }
 
-    /// Who of the care team has the first of the roles.
+    /// The member of the care team with the first of these roles.
     pub(in crate::normalize::claims) fn with_role(&self, line: Option<&Line>, roles: &[Role]) -> Option<&Party> {
         roles.iter().find_map(|role| {
             let mut team = self.team_of(line);

@@ -58,7 +58,7 @@ impl Facts {
             coverages,
             names: _,
         } = self;
-        // Of one that was seen twice, the last counts.
+        // If a record was read twice, the last reading counts.
         claims.reverse();
         claims.sort_by(|a, b| (a.source, &a.id).cmp(&(b.source, &b.id)));
         claims.dedup_by(|a, b| (a.source, &a.id) == (b.source, &b.id));

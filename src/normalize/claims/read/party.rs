@@ -1,4 +1,4 @@
-//! Who provides care: references to Practitioners, Organizations and Locations, and when two of them are the same.
+//! Providers of care: references to Practitioners, Organizations and Locations, and when two of them are the same.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

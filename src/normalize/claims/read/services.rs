@@ -1,6 +1,6 @@
 //! Classifies CPT, HCPCS and CDT codes.
 
-/// What a line of a claim is for.
+/// The purpose of a claim line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::normalize::claims) enum Service {
     /// An evaluation and management service: the visit itself.

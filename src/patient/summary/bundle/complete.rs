@@ -24,7 +24,8 @@ pub(super) const PROFILES: &str = "http://hl7.org/fhir/uv/ips/StructureDefinitio
 const TOBACCO: &[&str] = &["72166-2"];
 const ALCOHOL: &[&str] = &["74013-4"];
 
-/// What a resource lacks, and which profile it meets. `has_subject` says whether it refers to the patient.
+/// The missing elements of a resource, and the profile that it meets. `has_subject` says whether it refers to the
+/// patient.
 pub(super) fn complete(entry: &Entry<'_>, has_subject: bool) -> Completion {
     let mut lack = Lack {
         entry,
