@@ -1,4 +1,4 @@
-//! The bench itself: draw, start a server where none is given, ask family by family, report.
+//! Runs the bench: draws values, starts a server if none is given, measures family by family, reports.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -384,7 +384,7 @@ pub(super) fn ask_to_erase(
             job
         ],
     )?;
-    // Cards and links hold the records of all sources.
+    // Cards and links hold the records of all sources, so the end of one source ends them.
     end_what_was_given_out(connection, now, (Actor::Service, reason), &consent.id)?;
     let sql = "UPDATE patient_authorization SET data_erased_at = ?1 WHERE id = ?2";
     connection.execute(sql, params![now, authorization.id])?;

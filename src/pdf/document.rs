@@ -31,7 +31,7 @@ const NOTE: Style = Style {
 };
 /// How far the text of a list's items is moved in, in points.
 const INDENT: f32 = 14.0;
-/// Pixels of all pictures of a document that are decoded to be written; one takes up to four bytes.
+/// The maximum number of decoded pixels of all pictures in a document. One takes up to four bytes.
 const MAX_PIXELS: u64 = 48_000_000;
 /// Headings deeper than this look alike, and are not in the outline.
 const DEEPEST: u8 = 4;

@@ -98,7 +98,7 @@ impl<'r> CsvTable<'r> {
         Ok(more)
     }
 
-    /// Goes to the next row that says something in more than its first column: others are empty, or footnotes.
+    /// Goes to the next row with text after its first column. Other rows are empty, or footnotes.
     pub(crate) fn advance_beyond_notes(&mut self) -> Result<bool, PublishedError> {
         loop {
             if !self.read()? {

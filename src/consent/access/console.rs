@@ -167,7 +167,7 @@ impl Store {
         })
     }
 
-    /// Writes down that an operator is shown records, before they are.
+    /// Records that an operator is about to see records.
     pub fn note_console_look(&self, session: &ConsoleSession, look: &ConsoleLook<'_>) -> Result<(), Error> {
         let now = self.clock().now();
         let detail = format!(

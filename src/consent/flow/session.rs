@@ -265,7 +265,7 @@ impl Store {
                 }
                 Err(error) => {
                     outcome = Some(Err(error));
-                    // The transaction is taken back by an error.
+                    // An error rolls the transaction back.
                     Err(Error::Lost("step"))
                 }
             }

@@ -230,7 +230,7 @@ mod tests {
         work.spend(accounted as usize).unwrap();
         assert_eq!(budget.0.load(Ordering::Relaxed), BUDGET);
         work.spend(5).unwrap();
-        // Batches of a run share the budget, not what they account for.
+        // Batches of a run share the budget. Each batch also has the work that its own data allow.
         Work::over(&rows, 3, &budget).spend(accounted as usize + 7).unwrap();
         assert_eq!(budget.0.load(Ordering::Relaxed), BUDGET - 12);
         assert_eq!(work.spend(BUDGET as usize), Err(FhirPathError::TooCostly));

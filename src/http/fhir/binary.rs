@@ -258,7 +258,7 @@ async fn resource_answer(
 fn with_data(text: &Bytes, content: Arc<AttachmentContent>) -> Response {
     let before = [text.strip_suffix(b"}").unwrap_or(text), b",\"data\":\""].concat();
     let length = before.len() as u64 + content.bytes().div_ceil(3) * 4 + 2;
-    // Groups of three bytes end where a step does.
+    // A step is a multiple of three bytes, so that base64 groups end with it.
     let step = STEP / 3 * 3;
     let last = content.bytes();
     let steps = std::iter::successors(Some(0), move |at| Some(at + step)).take_while(move |at| *at < last);

@@ -270,7 +270,7 @@ impl<'w> Worker<'w> {
         Ok(())
     }
 
-    /// Writes rows again that the plan changes.
+    /// Rewrites the rows that the plan changes.
     fn rows(&mut self, unit: &Unit) -> Result<(), IngestError> {
         let common = self.common;
         let mut handed = Ok(());

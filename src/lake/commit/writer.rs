@@ -233,7 +233,7 @@ impl LakeWriter {
         }
     }
 
-    /// Writes down where the catalog stands, unless that is written already.
+    /// Writes the catalog's state to the mark, unless the mark has it already.
     fn leave_mark(&mut self) -> Result<(), LakeError> {
         let mark = self.mark_now()?;
         self.put_mark(mark)

@@ -28,7 +28,7 @@ pub enum Effort {
     Thorough,
 }
 
-/// What planning looks at in a file.
+/// The facts about a file that planning uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub(super) id: u64,

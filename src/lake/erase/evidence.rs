@@ -67,7 +67,7 @@ pub struct ErasedAttachment {
 /// How many values were searched, and how many of them have an id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Searched {
-    /// Values that were looked at.
+    /// The number of searched values.
     pub values: u64,
     /// Values that have an id.
     pub found: u64,

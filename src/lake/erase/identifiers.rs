@@ -20,7 +20,7 @@ pub(in crate::lake) struct Identifiers {
     counts: Vec<u64>,
     /// The shortest and the longest text that counts by itself.
     alone: Lengths,
-    /// The same of those with a type.
+    /// The same bounds for ids after a type and a slash.
     typed: Lengths,
 }
 

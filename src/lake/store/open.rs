@@ -249,7 +249,7 @@ impl Lake {
         self.0.owner_key.owner_of(application, patient)
     }
 
-    /// The owner of the rows that the syncs of a consent bring.
+    /// The owner of the rows that a consent's syncs bring.
     pub fn owner_of_consent(&self, consent: &str) -> i64 {
         self.owner_key().owner_of_consent(consent)
     }

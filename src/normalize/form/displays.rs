@@ -19,7 +19,7 @@ use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::{Record, SourceId};
 use crate::normalize::walk::{self, Visit};
 
-/// The maximum number of displays of a consent that are kept: of a code one for each source.
+/// The maximum number of a consent's displays in memory. A code has one display for each source.
 const CAPACITY: usize = 50_000;
 /// A longer display is a text.
 const MAX_LENGTH: usize = 300;

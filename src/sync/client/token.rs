@@ -224,7 +224,7 @@ pub(super) fn patient_id(patient: &str) -> Option<&str> {
     (whole && !matches!(id, "." | "..")).then_some(id)
 }
 
-/// The OAuth error in an answer, else what its status says.
+/// The OAuth error in an answer, otherwise the meaning of its status.
 fn refused(answer: &Answer) -> Error {
     let code = answer
         .json::<Value>()

@@ -1,4 +1,4 @@
-//! A code system's concepts in columns: where they stand in its hierarchy and which properties they have.
+//! A code system's concepts in columns: their place in the hierarchy, and their properties.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher};

@@ -54,7 +54,7 @@ pub struct Column {
 pub struct Tag {
     /// The tag's name: `ansi/type`.
     pub name: String,
-    /// What it says.
+    /// Its value.
     pub value: String,
 }
 
@@ -159,7 +159,7 @@ impl Column {
         self.sql.to_string()
     }
 
-    /// The field of the rows' Arrow schema, where values are as they were written.
+    /// The field in the Arrow schema of untyped rows, whose values keep their written form.
     pub(in crate::views) fn field(&self) -> FieldRef {
         self.field_of(self.kind.data_type())
     }

@@ -146,7 +146,7 @@ fn is_view_definition(findings: &mut Findings, root: Value<'_>, at: &ElementPath
     true
 }
 
-/// The name, which becomes that of a table or a file.
+/// The name. It becomes the name of a table or a file.
 pub(in crate::views) fn name(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>) -> Option<String> {
     let name = optional_text(findings, root, at, "name")?;
     let place = at.property("name");

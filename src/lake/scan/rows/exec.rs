@@ -329,8 +329,8 @@ impl ExecutionPlan for LakeScanExec {
     }
 }
 
-/// How long a stream computes without a pause. Between two stretches others have their turn on the thread, and who gave
-/// the search up is heard.
+/// The maximum time that a stream computes without a pause. In a pause other tasks run on the thread, and a cancelled
+/// search stops.
 const STRETCH: Duration = Duration::from_millis(5);
 
 /// A partition's batches, with DataFusion's metrics.

@@ -47,7 +47,7 @@ pub(in crate::lake::scan) struct TopK {
 impl fmt::Display for TopK {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key.expr.to_string();
-        // Without the columns that it reads.
+        // The name of the expression, without the columns that it reads.
         let name = key.split(['(', '@']).next().unwrap_or_default();
         write!(f, "among the first {} by {name}", self.fetch)
     }

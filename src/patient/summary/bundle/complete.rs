@@ -13,7 +13,7 @@ use crate::patient::words;
 pub(super) struct Completion {
     /// Properties that are added, as JSON.
     pub(super) added: Vec<(&'static str, String)>,
-    /// The last part of the profile's URL, if it is met then.
+    /// The last part of the profile's URL. The profile is added if the resource then conforms to it.
     pub(super) profile: Option<&'static str>,
 }
 

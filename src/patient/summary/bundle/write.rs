@@ -1,4 +1,4 @@
-//! A record as an entry of the document: its references settled, what is missing marked, its profile named.
+//! Writes a record as an entry of the document: resolves its references, marks missing elements, and adds its profile.
 
 use rustc_hash::FxHashSet;
 

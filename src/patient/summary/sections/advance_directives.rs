@@ -77,7 +77,7 @@ fn document(chart: &Chart<'_>, at: usize) -> Row {
 mod tests {
     use super::*;
 
-    /// LOINC's check digit: that of Luhn over the digits before the hyphen.
+    /// LOINC's check digit: the Luhn digit of the digits before the hyphen.
     fn is_loinc(code: &str) -> bool {
         let Some((number, check)) = code.split_once('-') else {
             return false;
