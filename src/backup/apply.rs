@@ -1,5 +1,5 @@
-//! Erasing in a copy of a data folder what was erased since the copy was taken: its rows and attachments in the lake,
-//! and in the store of the service what gives access to it.
+//! Repeats erasures in an older copy of a data folder: removes rows and attachments from the lake, and access to them
+//! from the service's store.
 
 use std::path::Path;
 
@@ -13,8 +13,8 @@ use crate::sync::carry_out_erasures;
 
 use super::error::BackupError;
 
-/// The rules that the records of a data folder are normalized by. What a person's other sources say is normalized anew
-/// once one source's records are gone, since it may have got something from them.
+/// The rules for normalizing the records of a data folder. When one source's records are gone, the person's other
+/// sources are normalized again, because they may contain parts of them.
 pub type Rules<'r> = &'r dyn Fn(&Path) -> Result<Normalization, String>;
 
 /// What was erased in a copy.
@@ -43,11 +43,11 @@ impl ErasedElsewhere for Elsewhere<'_> {
     }
 }
 
-/// Erases in the data folder `dir`, which nobody else has open, and finishes what was being erased in it.
+/// Repeats erasures in the data folder `dir`, which nobody else has open, and finishes its interrupted ones.
 pub(super) fn apply(dir: &Path, key: OwnerKey, since: &ErasedSince, rules: Rules<'_>) -> Result<Applied, BackupError> {
     let mut applied = Applied::default();
     if is_sealed(dir)? && !dir.join(KEYS_FILE).exists() {
-        // No backup has a sealed lake's keys, and those of the files that held what was erased were destroyed.
+        // Backups do not contain a sealed lake's keys, and the keys of files with erased rows were destroyed.
         applied.ended = end_erased(dir, &Clock::System, &Elsewhere { since, key })?;
         settle_image(dir, Some(since))?;
         return Ok(applied);
@@ -65,7 +65,7 @@ pub(super) fn apply(dir: &Path, key: OwnerKey, since: &ErasedSince, rules: Rules
     }
     drop(writer);
     applied.ended = end_erased(dir, &Clock::System, &Elsewhere { since, key })?;
-    // Without its key the store does not open; then the server does this when it begins.
+    // Without its key the store does not open. Then the server does this when it starts.
     if applied.ended > 0 && (dir.join(KEY_FILE).exists() || has_key_variable()) {
         let store = Store::open(dir, Clock::System)?;
         let rules = rules(dir).map_err(BackupError::Rules)?;

@@ -1,5 +1,5 @@
-//! What lies beside the lake in a data folder: the store of the service, archived audit lines, and the tables of
-//! terminology and plans.
+//! The other parts of a data folder: the service's store, archived audit lines, and the tables of terminology and
+//! plans.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
-//! Taking what was erased from the lake out of the snapshots that were taken before.
+//! Removes erased rows from earlier snapshots.
 //!
-//! A snapshot is laid out as the data folder that it is a copy of, what was erased since is erased in it, and its new
-//! files take the places of the old ones, which go once no snapshot has them. Nobody sees a snapshot in between: its
-//! new manifest replaces the old one in one step.
+//! A snapshot is laid out as a data folder, and the erasures since then are repeated in it. Its new files replace the
+//! old ones, which are removed once no snapshot has them. Nobody sees an intermediate state: the new manifest replaces
+//! the old one in one step.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use super::apply::{Rules, apply};
 use super::contents::Contents;
 use super::error::BackupError;
 use super::files::{Files, How, is_never_changed};
+use super::folder::BackupFolder;
 use super::manifest::Manifest;
-use super::place::Place;
 use super::take::{CATALOG, slashed};
 use crate::consent::STORE_FILE;
 use crate::lake::erase::ledger::Ledger;
@@ -26,12 +26,12 @@ pub struct Cleaned {
     pub unknown: Vec<String>,
     /// Where bytes may be left, a clause each.
     pub left: Vec<String>,
-    /// Manifests that cannot be read, a sentence each. Nobody knows what they name, so no file is removed.
+    /// Manifests that cannot be read, a sentence each. Nobody knows which files they name, so no file is removed.
     pub damaged: Vec<String>,
 }
 
 /// Has every snapshot lose what was erased since it was taken.
-pub(super) fn clean(place: &Place, ledger: &Ledger, rules: Rules<'_>) -> Result<Cleaned, BackupError> {
+pub(super) fn clean(place: &BackupFolder, ledger: &Ledger, rules: Rules<'_>) -> Result<Cleaned, BackupError> {
     let mut cleaned = Cleaned::default();
     for id in place.ids()? {
         let manifest = match Manifest::read(&place.path(&id)) {
@@ -51,7 +51,7 @@ pub(super) fn clean(place: &Place, ledger: &Ledger, rules: Rules<'_>) -> Result<
 }
 
 fn clean_one(
-    place: &Place,
+    place: &BackupFolder,
     ledger: &Ledger,
     mut manifest: Manifest,
     rules: Rules<'_>,
@@ -100,7 +100,7 @@ fn clean_one(
 }
 
 /// Lays a snapshot out for a run's own use. What is written to is copied.
-fn lay_out(place: &Place, manifest: &Manifest, dir: &Path) -> Result<(), BackupError> {
+fn lay_out(place: &BackupFolder, manifest: &Manifest, dir: &Path) -> Result<(), BackupError> {
     let files = Files::new(place);
     for file in &manifest.files {
         match is_never_changed(&file.path) {

@@ -7,22 +7,22 @@ use rustc_hash::FxHashMap;
 
 use super::error::BackupError;
 use super::files::{Files, How};
+use super::folder::BackupFolder;
 use super::manifest::{Manifest, ManifestFile};
-use super::place::Place;
 
 /// Files by their path in the data folder.
 #[derive(Debug)]
 pub(super) struct Contents<'p> {
-    place: &'p Place,
+    place: &'p BackupFolder,
     pub(super) files: Files<'p>,
-    /// Of earlier snapshots, and of earlier attempts at this one. Their names are never another file's.
+    /// Files of earlier snapshots, and of earlier attempts at this one. File names are unique.
     known: FxHashMap<String, ManifestFile>,
     taken: BTreeMap<String, ManifestFile>,
 }
 
 impl<'p> Contents<'p> {
-    /// Nothing yet; files of these snapshots are known.
-    pub(super) fn new(place: &'p Place, earlier: &[&Manifest]) -> Contents<'p> {
+    /// An empty content. The files of these snapshots are known.
+    pub(super) fn new(place: &'p BackupFolder, earlier: &[&Manifest]) -> Contents<'p> {
         let files = earlier.iter().flat_map(|manifest| &manifest.files);
         Contents {
             place,
@@ -33,11 +33,11 @@ impl<'p> Contents<'p> {
     }
 
     /// The folder of backups.
-    pub(super) fn place(&self) -> &'p Place {
+    pub(super) fn place(&self) -> &'p BackupFolder {
         self.place
     }
 
-    /// Begins anew: what was added by now is known.
+    /// Starts again. Files that were added before stay known.
     pub(super) fn begin_again(&mut self) {
         self.known.extend(std::mem::take(&mut self.taken));
     }
@@ -67,7 +67,7 @@ impl<'p> Contents<'p> {
         }
     }
 
-    /// Adds a file; `false` where it is not there.
+    /// Adds a file. `false` if it is not there.
     pub(super) fn add_if_there(&mut self, source: &Path, path: &str, how: How) -> Result<bool, BackupError> {
         let added = self.files.add(source, path, how)?;
         let is_there = added.is_some();
@@ -85,7 +85,7 @@ impl<'p> Contents<'p> {
         self.taken.remove(path);
     }
 
-    /// Makes everything durable and gives the files, by path.
+    /// Makes everything durable and returns the files, by path.
     pub(super) fn finish(&mut self) -> Result<Vec<ManifestFile>, BackupError> {
         self.files.sync()?;
         Ok(std::mem::take(&mut self.taken).into_values().collect())

@@ -68,7 +68,7 @@ pub enum BackupError {
         path: PathBuf,
         /// The snapshot.
         id: String,
-        /// What would be missing.
+        /// The parts that would be missing.
         lost: Lost,
     },
     /// There is no such snapshot.
@@ -100,7 +100,7 @@ pub enum BackupError {
         /// What is wrong with it.
         what: &'static str,
     },
-    /// What the rules of normalization need cannot be read.
+    /// The inputs of normalization cannot be read.
     #[error("{0}")]
     Rules(String),
 }

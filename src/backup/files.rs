@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use aws_lc_rs::digest;
 
 use super::error::BackupError;
+use super::folder::{BackupFolder, sync_folder};
 use super::manifest::{ManifestFile, hexadecimal};
-use super::place::{Place, sync_folder};
 use crate::lake::store::private;
 
 const CHUNK: usize = 1 << 20;
@@ -18,7 +18,7 @@ const CHUNK: usize = 1 << 20;
 /// How a file gets to another place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// A second name of the same file, where the file system can; else a copy. For files that nobody ever changes.
+    /// Links the file, if the file system can, and otherwise copies it. Only for files that never change.
     Link,
     /// A file of its own.
     Copy,
@@ -26,7 +26,7 @@ pub(super) enum How {
     Move,
 }
 
-/// Whether a file of a data folder is one that nobody ever changes, by its name: a table's, or an attachment.
+/// Whether a file of a data folder never changes, by its name: a table's file, or an attachment.
 pub(super) fn is_never_changed(path: &str) -> bool {
     path.ends_with(".parquet") || path.ends_with(".attachment")
 }
@@ -34,7 +34,7 @@ pub(super) fn is_never_changed(path: &str) -> bool {
 /// The files of a folder of backups.
 #[derive(Debug)]
 pub(super) struct Files<'p> {
-    place: &'p Place,
+    place: &'p BackupFolder,
     /// Folders whose names are not durable yet.
     touched: BTreeSet<PathBuf>,
     /// Files that were not there before, and their bytes.
@@ -43,7 +43,7 @@ pub(super) struct Files<'p> {
 }
 
 impl<'p> Files<'p> {
-    pub(super) fn new(place: &'p Place) -> Files<'p> {
+    pub(super) fn new(place: &'p BackupFolder) -> Files<'p> {
         Files {
             place,
             touched: BTreeSet::new(),
@@ -58,7 +58,7 @@ impl<'p> Files<'p> {
         facts.is_ok_and(|facts| facts.is_file() && facts.len() == file.bytes)
     }
 
-    /// Adds a file under `path`, read once. `None` where it is not there.
+    /// Adds a file under `path`, read once. `None` if it is not there.
     pub(super) fn add(&mut self, source: &Path, path: &str, how: How) -> Result<Option<ManifestFile>, BackupError> {
         let draft = self.place.work().join("file");
         let (sha256, bytes) = match transfer(source, &draft, how) {
@@ -101,7 +101,7 @@ impl<'p> Files<'p> {
         Ok(())
     }
 
-    /// Lays a file out below `dir`; an error where it is not what the manifest says.
+    /// Lays a file out below `dir`. An error if it differs from the manifest.
     pub(super) fn lay_out(&self, file: &ManifestFile, dir: &Path, how: How) -> Result<(), BackupError> {
         let (from, to) = (self.place.file(&file.sha256), dir.join(&file.path));
         let folder = to.parent().unwrap_or(dir);
@@ -152,7 +152,7 @@ fn differs(path: &Path, file: &ManifestFile) -> BackupError {
     BackupError::damaged(path, format!("differs from its SHA-256, which is {}", file.path))
 }
 
-/// Brings a file to a place where nothing is yet, durably; gives its SHA-256 and its length.
+/// Brings a file to a place where nothing is yet, durably. Returns its SHA-256 and its length.
 fn transfer(from: &Path, to: &Path, how: How) -> Result<(String, u64), BackupError> {
     let _ = std::fs::remove_file(to);
     let named = match how {

@@ -14,15 +14,15 @@ const LAYOUT: u32 = 1;
 /// A file of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestFile {
-    /// Where it lies below the data folder, with `/`.
+    /// The path below the data folder, with `/`.
     pub path: String,
     /// Its length.
     pub bytes: u64,
-    /// Its SHA-256 as hexadecimal digits, under which it lies in the folder of backups.
+    /// Its SHA-256 as hexadecimal digits, under which it is in the folder of backups.
     pub sha256: String,
 }
 
-/// What there is of a snapshot.
+/// The content of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     layout: u32,
@@ -30,7 +30,7 @@ pub struct Manifest {
     pub id: String,
     /// The program that wrote it.
     pub program: String,
-    /// By what the lake is known: other lakes' backups lie elsewhere.
+    /// The lake's name. Each lake has its own folder of backups.
     pub lake: String,
     /// The lake's newest snapshot.
     pub snapshot: u64,

@@ -1,8 +1,8 @@
-//! A snapshot back into an empty folder.
+//! Restores a snapshot into an empty folder.
 //!
-//! It is built in a folder of its own inside, read as it is laid out, held against its manifest, and loses what was
-//! erased since. Then its parts move to their places, the catalog last: before that there is no lake. What a killed
-//! restore leaves, the next one removes.
+//! The snapshot is built in a subfolder, compared with its manifest, and loses what was erased since. Then its parts
+//! move to their places, the catalog last: before that there is no lake. The next restore removes what a killed one
+//! leaves.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use super::apply::{Rules, apply};
 use super::error::BackupError;
 use super::files::{Files, How, is_never_changed};
+use super::folder::{BackupFolder, sync_folder};
 use super::manifest::Manifest;
-use super::place::{Place, sync_folder};
 use super::sealed::SnapshotKeys;
 use super::take::{CATALOG, slashed};
 use crate::lake::erase::ledger;
@@ -28,9 +28,9 @@ const LOCK: &str = "lock";
 /// How a snapshot is restored.
 #[derive(Clone, Debug, Default)]
 pub struct Restoring {
-    /// Which one; the newest where it is not said.
+    /// The snapshot to restore. The newest by default.
     pub snapshot: Option<String>,
-    /// The ledger of erasures; where the data folder's own lies if it is not said.
+    /// The ledger of erasures. By default the data folder's own.
     pub erasures: Option<PathBuf>,
     /// Restores without the ledger as well.
     pub accept_resurrection: bool,
@@ -42,7 +42,7 @@ pub struct Restoring {
     pub accept_loss: bool,
 }
 
-/// What a restore did.
+/// The result of a restore.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     /// The snapshot.
@@ -55,9 +55,9 @@ pub struct Restored {
     pub owners: u64,
     /// Consents and authorizations that ended.
     pub ended: u64,
-    /// Whether nobody could say what was erased since.
+    /// Whether nobody knows what was erased since.
     pub without_ledger: bool,
-    /// What was left out because its keys were destroyed.
+    /// The parts left out because their keys were destroyed.
     pub lost: Lost,
     /// Where bytes may be left, a clause each.
     pub left: Vec<String>,
@@ -65,7 +65,7 @@ pub struct Restored {
 
 /// Restores a snapshot of the folder of backups `from` into `data`, which is made or is empty.
 pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) -> Result<Restored, BackupError> {
-    let place = Place::open(from)?;
+    let place = BackupFolder::open(from)?;
     let manifest = place.manifest(options.snapshot.as_deref())?;
     let ledger = find_ledger(&place, &manifest, data, options)?;
     left_behind(data)?;
@@ -75,7 +75,7 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
     let building = data.join(BUILDING);
     clear(data)?;
     if let Some(ledger) = &ledger {
-        // What is restored of the new folder later has to know, too. Whose ledger lies there already is asked before
+        // Later restores of the new folder need the ledger, too. Whose ledger is already there is checked before
         // anything is done.
         ledger.carry_to(&ledger::place(data))?;
     }
@@ -101,13 +101,13 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
 
 /// The ledger, if it is the one that the backups go with.
 fn find_ledger(
-    place: &Place,
+    place: &BackupFolder,
     manifest: &Manifest,
     data: &Path,
     options: &Restoring,
 ) -> Result<Option<Ledger>, BackupError> {
     let path = options.erasures.clone().unwrap_or_else(|| ledger::place(data));
-    // A later backup knows how far the ledger has come since.
+    // A later backup then knows the state of the ledger.
     let newest = place.manifest(None).unwrap_or_else(|_| manifest.clone());
     let states = [&manifest.ledger, &newest.ledger];
     let of_same = |ledger: &Ledger| states.iter().all(|state| ledger.goes_on_from(state));
@@ -121,7 +121,7 @@ fn find_ledger(
     Err(BackupError::NoLedger { path, what: refused })
 }
 
-/// What is in the folder, but for the lock. Refuses one that is not empty, unless a killed restore has left it so.
+/// The contents of the folder except the lock. Refuses a folder that is not empty, unless a killed restore left it so.
 fn left_behind(data: &Path) -> Result<Vec<OsString>, BackupError> {
     let entries = match std::fs::read_dir(data) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -157,7 +157,7 @@ fn clear(data: &Path) -> Result<(), BackupError> {
 }
 
 fn build(
-    (place, manifest): (&Place, &Manifest),
+    (place, manifest): (&BackupFolder, &Manifest),
     dir: &Path,
     (ledger, keys): (Option<&Ledger>, Option<&SnapshotKeys>),
     options: &Restoring,

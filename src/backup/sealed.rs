@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use super::error::BackupError;
+use super::folder::BackupFolder;
 use super::manifest::Manifest;
-use super::place::Place;
 use super::restore::Restoring;
 use super::take::CATALOG;
 use crate::lake::KekSource;
@@ -19,16 +19,16 @@ pub(super) struct SnapshotKeys {
 }
 
 impl SnapshotKeys {
-    /// Those of a snapshot of a sealed lake; `None` for one of an open lake. Refuses to go on where a part cannot be
-    /// read, unless that is accepted.
+    /// The keys for a snapshot of a sealed lake. `None` for an open lake. Stops if a part cannot be read, unless the
+    /// caller accepts that.
     pub(super) fn find(
-        place: &Place,
+        place: &BackupFolder,
         manifest: &Manifest,
         options: &Restoring,
     ) -> Result<Option<SnapshotKeys>, BackupError> {
         let catalog = manifest.files.iter().find(|file| file.path == CATALOG);
         let Some(catalog) = catalog.map(|file| place.file(&file.sha256)) else {
-            // That it is missing is said when the files are laid out.
+            // A missing file is reported when the files are laid out.
             return Ok(None);
         };
         if !catalog.is_file() || !is_sealed_copy(&catalog)? {

@@ -1,8 +1,8 @@
-//! Making a backup: a snapshot of a data folder that others read and write meanwhile.
+//! Makes a backup: a snapshot of a data folder while others read and write it.
 //!
-//! The store of the service is copied first, then the catalog, then what the catalog's copy names. So a sync that ends
-//! in between is done once more by a restored server, and none is taken for done whose records are missing. Data files
-//! never change, but an erasure or an expiry may take one away that the copy names: then the catalog is copied anew.
+//! The service's store is copied first, then the catalog, then the files that the copied catalog names. So a restored
+//! server repeats a sync that ended in between, and no sync counts as done without its records. Data files never
+//! change, but an erasure or an expiry may remove one that the copy names. Then the catalog is copied again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ use super::clean::{Cleaned, clean};
 use super::contents::Contents;
 use super::error::BackupError;
 use super::files::How;
+use super::folder::BackupFolder;
 use super::manifest::Manifest;
-use super::place::Place;
 use crate::lake::check::{Finding, Problem};
 use crate::lake::erase::ledger;
 use crate::lake::erase::ledger::Ledger;
@@ -34,7 +34,7 @@ pub(super) const CATALOG: &str = "catalog.sqlite";
 /// How a backup is made.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// How many snapshots stay, this one included; all where it is not said.
+    /// How many snapshots to keep, including this one. All by default.
     pub keep: Option<usize>,
     /// Copies files even where a second name would do.
     pub copy: bool,
@@ -42,7 +42,7 @@ pub struct Options {
     pub without_key: bool,
 }
 
-/// What a backup did.
+/// The result of a backup.
 #[derive(Clone, Debug, Default)]
 pub struct Backed {
     /// The snapshot's id.
@@ -65,7 +65,7 @@ pub struct Backed {
 pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Result<Backed, BackupError> {
     refuse_overlap(data, to)?;
     Lake::open(data)?;
-    let place = Place::open_or_create(to)?;
+    let place = BackupFolder::open_or_create(to)?;
     let ledger_path = ledger::place(data);
     let ledger = Ledger::read_or_create(&ledger_path)?;
     let made = take(&place, data, options, &ledger);
@@ -91,7 +91,7 @@ pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Res
 fn refuse_overlap(data: &Path, to: &Path) -> Result<(), BackupError> {
     let whole = |path: &Path| -> PathBuf {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        // What is not there yet lies in the first folder above that is.
+        // Measures the first existing parent folder.
         let there = absolute.ancestors().find_map(|above| {
             let rest = absolute.strip_prefix(above).ok()?;
             Some(std::fs::canonicalize(above).ok()?.join(rest))
@@ -108,7 +108,7 @@ fn refuse_overlap(data: &Path, to: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-fn take(place: &Place, data: &Path, options: Options, ledger: &Ledger) -> Result<Backed, BackupError> {
+fn take(place: &BackupFolder, data: &Path, options: Options, ledger: &Ledger) -> Result<Backed, BackupError> {
     let earlier = match place.manifest(None) {
         Ok(newest) => Some(newest),
         Err(BackupError::NoSnapshot { .. } | BackupError::Damaged { .. }) => None,
@@ -142,8 +142,8 @@ fn reserve(data: &Path) -> Result<Reserved, BackupError> {
     }
 }
 
-/// Takes everything in; `None` where the lake has let go of a file meanwhile. `fresh` are files that were added and not
-/// read yet.
+/// Collects everything. `None` if the lake has released a file in the meantime. `fresh` are files that were added and
+/// not verified yet.
 fn attempt_at(
     contents: &mut Contents<'_>,
     fresh: &mut BTreeSet<PathBuf>,
@@ -151,8 +151,7 @@ fn attempt_at(
     options: Options,
     earlier: &[&Manifest],
 ) -> Result<Option<LakeImage>, BackupError> {
-    // What is erased from here on may be out of the lake's copy and not of the store's: it counts as missing from
-    // neither.
+    // An erasure from here on may be done in the lake's copy and not in the store's. It is repeated in both.
     let before = erasures(data)?;
     add_service(contents, data, !options.without_key)?;
     add_tables(contents, data)?;
@@ -215,7 +214,7 @@ fn finding(path: &Path, problem: Problem) -> Finding {
 }
 
 fn publish(
-    place: &Place,
+    place: &BackupFolder,
     mut contents: Contents<'_>,
     image: &LakeImage,
     ledger: &Ledger,

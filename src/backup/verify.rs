@@ -5,10 +5,10 @@ use std::path::Path;
 
 use super::error::BackupError;
 use super::files::Files;
+use super::folder::BackupFolder;
 use super::manifest::{Manifest, ManifestFile};
-use super::place::Place;
 
-/// What was read, and what is wrong.
+/// The verified files, and the faults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     /// Snapshots.
@@ -23,7 +23,7 @@ pub struct Verified {
 
 /// Reads every file of every snapshot and holds it against its SHA-256.
 pub fn verify(at: &Path) -> Result<Verified, BackupError> {
-    let place = Place::open(at)?;
+    let place = BackupFolder::open(at)?;
     let mut verified = Verified::default();
     let mut files: BTreeMap<String, (ManifestFile, Vec<String>)> = BTreeMap::new();
     for id in place.ids()? {

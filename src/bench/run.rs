@@ -1,4 +1,4 @@
-//! The bench itself: draw, start a server where none is given, ask family by family, report.
+//! Runs the bench: draws values, starts a server if none is given, measures family by family, reports.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -29,11 +29,11 @@ use super::tell::tally::Tally;
 use crate::consent::{Clock, Store};
 use crate::lake::{Lake, Mode, Scope};
 
-/// How long clients of a soak go on with one token, at most.
+/// The maximum time that clients of a soak use one token.
 const SOAK_PART: Duration = Duration::from_secs(600);
 /// How many lines a soak tells, at least.
 const SOAK_LINES: f64 = 12.0;
-/// How long a soak waits after its last request to see what memory stays in use, at most.
+/// The maximum time that a soak waits after its last request to see which memory stays in use.
 const SOAK_REST: Duration = Duration::from_secs(30);
 
 /// How to bench.
@@ -157,7 +157,7 @@ impl Bench {
                 mode,
             });
         }
-        // What wants a server that nobody has asked yet comes first.
+        // Families that need a fresh server come first.
         plans.sort_by_key(|(_, plan)| plan.kind != Kind::Once);
         self.ask(plans, &mut report, tell)?;
         Ok(report)
@@ -282,7 +282,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Asks a family with so many clients.
+    /// Asks a family with this many clients.
     async fn figures(
         &self,
         family: &Family,
@@ -302,13 +302,13 @@ impl Bench {
         Ok((
             job,
             Outcome {
-                server_memory_bytes: memory.most(),
+                server_memory_bytes: memory.peak(),
                 ..outcome
             },
         ))
     }
 
-    /// Asks a family with so many clients while other processes import and erase, and looks at the server's memory.
+    /// Asks a family with this many clients while other processes import and erase, and looks at the server's memory.
     async fn soak(
         &self,
         family: &Family,
@@ -353,7 +353,7 @@ impl Bench {
         let mut outcome = outcome(family, clients, &job.plan, &tally, taken);
         outcome.failed += failures.iter().map(|failure| failure.count).sum::<u64>();
         outcome.errors.extend(failures);
-        outcome.server_memory_bytes = memory.most();
+        outcome.server_memory_bytes = memory.peak();
         outcome.soak = Some(Soak {
             imports,
             erasures,
@@ -377,13 +377,13 @@ impl Bench {
         let shared = Arc::new(job);
         let purpose = format!("{} {purpose}", family.name);
         let tally = phase(shared.clone(), clients, self.settings.seed, purpose, time).await?;
-        // Nobody holds it when all clients are done, or were told to be.
+        // When all clients are done, nobody holds it.
         let job = Arc::try_unwrap(shared).map_err(|_| BenchError::Interrupted)?;
         Ok((job, tally))
     }
 }
 
-/// The figures of what came of a family's requests.
+/// The figures of a family's results.
 fn outcome(family: &Family, clients: usize, plan: &Plan, tally: &Tally, taken: Duration) -> Outcome {
     let seconds = taken.as_secs_f64();
     let per_second = tally.answers() as f64 / seconds;
@@ -424,8 +424,8 @@ fn outcome(family: &Family, clients: usize, plan: &Plan, tally: &Tally, taken: D
     }
 }
 
-/// Why nobody need be asked on, if a family had no good answer: a token that is not taken is taken nowhere, and a
-/// server that nobody can connect to is gone. What was measured before stands.
+/// The reason to stop if a family had no good answer: a token that one family cannot use works for none, and a server
+/// that refuses connections is gone. Earlier measurements are kept.
 fn closed(errors: &[ErrorCount]) -> Option<&ErrorCount> {
     let refused = errors.iter().find(|error| error.status == "401");
     let gone = errors.iter().all(|error| error.status == "connection");
@@ -495,7 +495,7 @@ impl<'a> Running<'a> {
         })
     }
 
-    /// Starts a server that nobody has asked yet, in place of the one that runs.
+    /// Replaces the running server by a fresh one.
     fn start(&mut self) -> Result<(), BenchError> {
         if let Asked::Own { program, .. } = &self.bench.asked {
             self.stop();
@@ -549,7 +549,7 @@ impl<'a> Running<'a> {
         })
     }
 
-    /// What the server calls itself; an error if it does not answer at all.
+    /// The server's name. An error if it does not answer at all.
     async fn software(&self) -> Result<(Option<String>, Option<String>), BenchError> {
         let target = self.target()?;
         let token = match &self.bench.asked {
@@ -581,7 +581,7 @@ impl<'a> Running<'a> {
         Ok((software("name"), software("version")))
     }
 
-    /// Ends the server and leaves the store as it was; gives the most memory that the server had in use.
+    /// Stops the server and restores the store. Returns the server's peak memory.
     fn end(mut self) -> Result<Option<u64>, BenchError> {
         self.stop();
         if let (Asked::Own { store, .. }, Some(announced)) = (&self.bench.asked, &self.announced) {

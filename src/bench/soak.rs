@@ -40,7 +40,7 @@ const POINTS: f64 = 60.0;
 pub struct Copy(PathBuf);
 
 impl Copy {
-    /// Copies a lake; the store of its service stays behind.
+    /// Copies a lake without its service's store.
     pub fn of(lake: &Lake) -> Result<Copy, BenchError> {
         let copy = Copy(std::env::temp_dir().join(format!("tabularium-soak-{}", Uuid::new_v4())));
         lake.copy_to(&copy.0)?;
@@ -55,7 +55,7 @@ impl Copy {
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // Whoever runs the bench is told where it lies if it stays.
+        // If the copy stays, the user is told where it is.
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
             tracing::warn!(folder = %self.0.display(), %error, "the soak's copy of the lake stays");
         }
@@ -93,7 +93,7 @@ impl Writer {
             input: lake.folder().path().join("soak.ndjson"),
             mode: scope.mode,
             records: records(lake, scope, seed)?,
-            // Nobody of the lake: it was made of another seed.
+            // Another seed, so none of these people are in the lake.
             population: Population::new(seed ^ 0x50a6_50a6, u64::from(u32::MAX)),
             person_every: (steps / 10).clamp(4, PERSON_EVERY),
             counts: counts.clone(),
@@ -112,7 +112,7 @@ impl Writer {
         (count(&self.counts.imports), count(&self.counts.erasures))
     }
 
-    /// Waits for the command that runs; gives what went wrong.
+    /// Waits for the running command. Returns its error.
     pub(super) fn stop(mut self) -> Vec<ErrorCount> {
         self.end()
     }
@@ -287,13 +287,13 @@ pub(super) fn curve(samples: &[MemoryAt]) -> Vec<MemoryAt> {
 /// is the maximum over the twelfth of the time before it. `None` if there are no samples.
 pub(super) fn growth(samples: &[MemoryAt]) -> Option<f64> {
     let end = samples.last()?.seconds;
-    let most = |from: f64, to: f64| {
+    let peak = |from: f64, to: f64| {
         let within = samples
             .iter()
             .filter(|sample| (end * from..=end * to).contains(&sample.seconds));
         within.map(|sample| sample.bytes).max()
     };
-    let (then, now) = (most(1.0 / 12.0, 1.0 / 6.0)?, most(11.0 / 12.0, 1.0)?);
+    let (then, now) = (peak(1.0 / 12.0, 1.0 / 6.0)?, peak(11.0 / 12.0, 1.0)?);
     (then > 0).then(|| now as f64 / then as f64)
 }
 

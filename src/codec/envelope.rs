@@ -12,11 +12,11 @@ use crate::lake::{Lake, SIGNATURE};
 
 /// What the bytes begin with.
 const MAGIC: &[u8; 4] = b"TBPL";
-/// The version of what follows; other versions are refused.
+/// The version of the following bytes. Other versions are refused.
 pub(super) const VERSION: u8 = 1;
 /// Bytes before the signature.
 const HEAD: usize = MAGIC.len() + 1;
-/// What the lake's key signs here, so that nothing signed for another use passes for a plan.
+/// The purpose of the signature, so that bytes signed for another use are no plan.
 const PURPOSE: &str = "physical plans";
 
 /// Puts a plan into its envelope.
@@ -74,7 +74,7 @@ mod tests {
         ));
     }
 
-    /// What a later version of this program has signed.
+    /// Bytes signed by a later version of this program.
     #[test]
     fn another_version_is_named() {
         let folder = tempfile::tempdir().unwrap();

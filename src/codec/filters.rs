@@ -32,7 +32,7 @@ pub(super) fn write(travel: &Travel, expression: &Expr) -> Result<Base64, CodecE
     let written = serialize_expr(expression, &codec);
     let written = written.map_err(|_| travel.failed().unwrap_or(CodecError::Form(EXPRESSION)))?;
     let bytes = written.encode_to_vec();
-    // What is nested too deeply would be refused where it is read.
+    // The reader would refuse deeper nesting.
     LogicalExprNode::decode(bytes.as_slice()).map_err(|_| CodecError::Deep)?;
     Ok(Base64::of(&bytes))
 }
@@ -48,7 +48,7 @@ pub(super) fn read(travel: &Travel, written: &Base64, table: Option<&ScopedTable
     parse_expr(&node, &context, &codec).map_err(|_| travel.failed().unwrap_or(CodecError::Form(EXPRESSION)))
 }
 
-/// A function of ours as bytes; none for those of DataFusion, which are known by their names.
+/// One of our functions as bytes. Empty for DataFusion's functions, which are known by their names.
 pub(super) fn write_function(travel: &Travel, function: &ScalarUDF) -> Result<Option<Vec<u8>>, CodecError> {
     let form = if let Some(predicate) = carried(function) {
         predicate_form(travel, predicate)?

@@ -51,7 +51,7 @@ pub(super) enum OperatorForm {
 pub(super) enum FunctionForm {
     /// A condition of a search.
     Asked(Value),
-    /// What a `where` keeps, or those of several views.
+    /// The `where` of a view, or those of several views.
     Where(Vec<ViewForm>),
     /// What a filter over a view's columns says of resources.
     Sought(ViewForm, Base64),
@@ -68,10 +68,11 @@ pub(super) struct ScanForm {
     pub(super) columns: Vec<String>,
     pub(super) leaves: Vec<String>,
     pub(super) numbers_suffice: bool,
-    /// Whether the greatest comes first, and where the numbers lie.
+    /// Whether the order descends, and the leaves with the numbers.
     pub(super) order: Option<(bool, Vec<ReachForm>)>,
     pub(super) owners: Option<Vec<i64>>,
-    pub(super) stretch: StretchForm,
+    #[serde(rename = "stretch")]
+    pub(super) span: SpanForm,
     pub(super) is_costly: bool,
     /// Expressions, as `datafusion-proto` has them.
     pub(super) filters: Vec<Base64>,
@@ -82,7 +83,7 @@ pub(super) struct ScanForm {
     pub(super) is_told: bool,
 }
 
-/// Where a number of an order lies.
+/// The leaf of a number in an order.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ReachForm {
     In(Arc<str>),
@@ -92,7 +93,7 @@ pub(super) enum ReachForm {
 
 /// A part of a table: file and row where it begins, and where it ends.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct StretchForm(Option<(u64, u32)>, Option<(u64, u32)>);
+pub(super) struct SpanForm(Option<(u64, u32)>, Option<(u64, u32)>);
 
 /// The rows of a type that a scope shows in a snapshot.
 #[derive(Debug, Serialize, Deserialize)]
@@ -146,13 +147,13 @@ impl Base64 {
     }
 }
 
-impl StretchForm {
-    pub(super) fn of(stretch: Span) -> StretchForm {
+impl SpanForm {
+    pub(super) fn of(span: Span) -> SpanForm {
         let place = |at: Locator| (at.file, at.row);
-        StretchForm(stretch.from.map(place), stretch.until.map(place))
+        SpanForm(span.from.map(place), span.until.map(place))
     }
 
-    pub(super) fn stretch(&self) -> Span {
+    pub(super) fn span(&self) -> Span {
         let locator = |(file, row)| Locator { file, row };
         Span {
             from: self.0.map(locator),
@@ -178,7 +179,7 @@ impl TableForm {
         }
     }
 
-    /// The table, with its files held if they were, at least those of these owners.
+    /// The table. If its files were held, at least those of these owners are held again.
     pub(super) fn open(&self, lake: &Lake, owners: Option<&[i64]>) -> Result<ScopedTable, CodecError> {
         let ty = facts().lookup(&self.resource).ok_or(CodecError::Form("a table"))?;
         let scope = Scope {

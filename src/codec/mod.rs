@@ -1,9 +1,9 @@
-//! Physical plans as bytes, which another process over the same lake reads and runs to the same rows.
+//! Physical plans as bytes. Another process over the same lake reads and runs them to the same rows.
 //!
-//! A plan says what it asks for: scans by table, snapshot, scope, columns and filters; conditions by the text that they
-//! were resolved from; views by their definitions. It is resolved and lowered again where it is read. DataFusion's own
-//! operators travel as `datafusion-proto` has them. Bytes carry a signature of the lake, which is checked before
-//! anything in them is read: a scope is part of its scan and nobody else can change it.
+//! The bytes say what a plan asks for: scans by table, snapshot, scope, columns and filters; conditions by the text
+//! that they were resolved from; views by their definitions. The reader resolves and lowers them again. DataFusion's
+//! own operators are written by `datafusion-proto`. The lake signs the bytes, and the reader checks the signature
+//! first: a scope is part of its scan, so nobody else can change it.
 
 mod envelope;
 mod error;

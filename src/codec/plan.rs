@@ -39,8 +39,8 @@ struct Known {
 }
 
 impl PlanCodec {
-    /// A codec for plans over a lake. Who reads a plan needs search parameters and terminology like those it was made
-    /// with; the engine is over the same lake.
+    /// A codec for plans over a lake. The reader of a plan needs the same search parameters and terminology. The engine
+    /// must be over the same lake.
     pub fn new(lake: Lake, engine: Arc<Engine>, terminology: Option<Arc<Terminology>>) -> PlanCodec {
         let state = SessionStateBuilder::new_with_default_features()
             .with_config(SessionConfig::new())
@@ -61,7 +61,7 @@ impl PlanCodec {
         let travel = Travel::new(self);
         let bytes = physical_plan_to_bytes_with_extension_codec(plan, &travel);
         let bytes = bytes.map_err(|error| travel.failed().unwrap_or(error.into()))?;
-        // What is nested too deeply would be refused where it is read.
+        // The reader would refuse deeper nesting.
         PhysicalPlanNode::decode(bytes.as_ref()).map_err(|_| CodecError::Deep)?;
         Ok(envelope::seal(&self.0.lake, &bytes))
     }
@@ -75,13 +75,13 @@ impl PlanCodec {
         if !travel.is_told() {
             return Ok(plan);
         }
-        // What a sort keeps, and later has, its scan is told as it was where the plan was made.
+        // Tells the scan again how many rows the sort keeps, and later its bound, as where the plan was made.
         let options = self.0.state.config_options();
         let plan = PushDownTopK.optimize(plan, options)?;
         Ok(FilterPushdown::new_post_optimization().optimize(plan, options)?)
     }
 
-    /// What plans run in.
+    /// The task context of plans.
     pub fn context(&self) -> Arc<TaskContext> {
         self.0.context.clone()
     }

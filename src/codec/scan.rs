@@ -4,7 +4,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use super::error::CodecError;
 use super::filters;
-use super::forms::{ReachForm, ScanForm, StretchForm, TableForm};
+use super::forms::{ReachForm, ScanForm, SpanForm, TableForm};
 use super::operators::Travel;
 use crate::lake::scan::{LakeScanExec, Order, Reach, ScanRequest};
 use crate::search::written::order;
@@ -25,7 +25,7 @@ pub(super) fn write(travel: &Travel, scan: &LakeScanExec) -> Result<ScanForm, Co
         numbers_suffice: request.numbers_suffice,
         order: request.order.as_ref().map(order_form),
         owners: request.owners.clone(),
-        stretch: StretchForm::of(request.stretch),
+        span: SpanForm::of(request.span),
         is_costly: request.is_costly,
         filters: filters.collect::<Result<_, _>>()?,
         limit: scan.limit(),
@@ -51,7 +51,7 @@ pub(super) fn read(travel: &Travel, form: ScanForm) -> Result<LakeScanExec, Code
             order(descending, reaches)
         }),
         owners: form.owners,
-        stretch: form.stretch.stretch(),
+        span: form.span.span(),
         is_costly: form.is_costly,
     });
     let schema = datafusion::catalog::TableProvider::schema(provider.as_ref());

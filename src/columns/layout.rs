@@ -1,9 +1,8 @@
-//! The columns of one table: everything seen so far, as a tree with the ids that DuckLake's catalog and the Parquet
-//! files know the columns by.
+//! The columns of one table so far, as a tree with the ids that DuckLake's catalog and the Parquet files use.
 //!
-//! A layout only grows: a column keeps its id and place for as long as the table lives, and an id never comes again. It
-//! does not store itself; the catalog persists the [`ColumnRow`]s that [`Layout::adopt`] hands out and brings them back
-//! through [`Layout::from_rows`]. A commit works on a clone and puts it in place when the rows are safe.
+//! A layout only grows: a column keeps its id and place for as long as the table lives, and no id is reused. It does
+//! not store itself. The catalog stores the [`ColumnRow`]s from [`Layout::adopt`] and restores them through
+//! [`Layout::from_rows`]. A commit works on a clone and puts it in place when the rows are safe.
 
 use super::shape::{ColumnType, ORDER_STEP, Shape, timestamp};
 use crate::fhir::storage::{LIST_ITEM, SYSTEM_COLUMNS};
@@ -12,10 +11,10 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The version of what `LAYOUT.md` describes: in every file's footer and in the catalog.
+/// The version of `LAYOUT.md`, in every file's footer and in the catalog.
 pub const LAYOUT_VERSION: u32 = 1;
-/// What the catalog says in its place once the lake has had an attachment: a program that knows only the version above
-/// would take attachments for files of an interrupted writer. Data files keep theirs.
+/// The catalog's version once the lake has had an attachment. A program that knows only the version above would take
+/// attachments for files of an interrupted writer. Data files keep the version above.
 pub const ATTACHMENTS_LAYOUT_VERSION: u32 = 2;
 /// What the catalog of a sealed lake says from its beginning, with or without attachments. Data files keep theirs.
 pub const SEALED_LAYOUT_VERSION: u32 = 3;
@@ -71,7 +70,7 @@ pub enum LayoutError {
     },
 }
 
-/// What [`Layout::adopt`] made of a schema.
+/// The result of [`Layout::adopt`] for a schema.
 #[derive(Clone, Debug)]
 pub struct Adopted {
     /// The same columns, each with its field id.
@@ -101,7 +100,7 @@ struct Column {
 }
 
 impl Layout {
-    /// A table without columns; the first [`adopt`](Layout::adopt) brings the system columns.
+    /// A table without columns. The first [`adopt`](Layout::adopt) adds the system columns.
     pub fn new(ty: TypeId) -> Layout {
         Layout {
             ty,
@@ -170,9 +169,9 @@ impl Layout {
             .map(|column| column.id)
     }
 
-    /// Finds the columns of `schema`, adding those that are new, whatever their order in it.
+    /// Finds the columns of `schema`, in any order, and adds new ones.
     ///
-    /// Nothing is added when a column is refused.
+    /// Nothing is added if a column is refused.
     pub fn adopt(&mut self, schema: &Schema) -> Result<Adopted, LayoutError> {
         let mut adoption = Adoption {
             resource: facts().get(self.ty).name,
@@ -213,7 +212,7 @@ pub fn union_schema<'s>(ty: TypeId, schemas: impl IntoIterator<Item = &'s Schema
     Ok(union.schema)
 }
 
-/// The system columns as they stand at the start of every table and file.
+/// The system columns at the start of every table and file.
 pub fn system_fields() -> &'static [FieldRef] {
     static FIELDS: std::sync::OnceLock<Vec<FieldRef>> = std::sync::OnceLock::new();
     FIELDS.get_or_init(|| {

@@ -1,7 +1,8 @@
-//! The columns an R4 type can have: every JSON property of the type with its storage and its place among the others.
-//! The writer (`shred`) and the table's column tree (`layout`) both go by it, so that they cannot disagree.
+//! Shapes: the columns that an R4 type can have. A shape lists every JSON property of the type with its storage and its
+//! place among the others. The writer (`shred`) and the table's column tree (`layout`) both use it, so they cannot
+//! disagree.
 //!
-//! It knows nothing of which columns a table really has; that is `layout`'s.
+//! `layout` knows which columns a table really has.
 
 use crate::fhir::storage::{self, Storage};
 use crate::fhir::{Kind, TypeId, facts};
@@ -63,7 +64,7 @@ pub enum SlotKind {
     Struct,
 }
 
-/// A column's type, list or not; what DuckLake calls `column_type`.
+/// A column's type, list or not. DuckLake calls it `column_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum ColumnType {
@@ -118,7 +119,7 @@ impl ColumnType {
         })
     }
 
-    /// The Arrow type of a column without children; `None` for structs and lists.
+    /// The Arrow type of a column without children. `None` for structs and lists.
     pub fn arrow(self) -> Option<DataType> {
         Some(match self {
             ColumnType::Varchar => DataType::Utf8,
@@ -258,8 +259,8 @@ impl Shape {
         self.by_name.get(name).copied()
     }
 
-    /// The column of this name inside a struct of this shape; at a table's root, columns whose names yield to system
-    /// columns are known by their long names.
+    /// The column of this name in a struct of this shape. At a table's root, a column that would clash with a system
+    /// column has its long name.
     pub fn column(&self, name: &str, root: bool) -> Option<SlotColumn<'_>> {
         let (base, suffix) = match name.find("__") {
             Some(at) if root && name[at..].starts_with(storage::ELEMENT) => {

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// Where "now" comes from.
+/// The source of the present time.
 #[derive(Clone, Debug, Default)]
 pub enum Clock {
     /// The machine's clock.
     #[default]
     System,
-    /// A time that stands until it is moved, in seconds since the Unix epoch.
+    /// A time that changes only on request, in seconds since the Unix epoch.
     Set(Arc<AtomicI64>),
 }
 
 impl Clock {
-    /// A clock that stands at `seconds` since the Unix epoch.
+    /// A clock that shows `seconds` since the Unix epoch.
     pub fn at(seconds: i64) -> Clock {
         Clock::Set(Arc::new(AtomicI64::new(seconds)))
     }

@@ -80,7 +80,7 @@ pub enum Error {
     /// The state of something does not admit what was to happen to it.
     #[error(transparent)]
     Illegal(#[from] super::states::IllegalMove),
-    /// What was to be changed is gone, or was changed by somebody else meanwhile.
+    /// The row to change is gone, or another request has changed it.
     #[error("the {0} is not there any more as it was read")]
     Lost(&'static str),
     /// Signing failed.
@@ -119,7 +119,7 @@ pub enum Refusal {
     /// Its time is over.
     #[error("the access token has expired")]
     Expired,
-    /// It was revoked, or the consent or application behind it is gone.
+    /// It was revoked, or the consent or application after it is gone.
     #[error("the access token is no longer valid")]
     Revoked,
     /// The store could not be asked; trying again may help.

@@ -5,9 +5,9 @@ use rusqlite::{params, params_from_iter};
 
 use super::error::Error;
 use super::record::Consent;
-use super::standing::ConsentWithSources;
 use super::states::ConsentState;
 use super::store::Store;
+use super::with_sources::ConsentWithSources;
 use crate::lake::Mode;
 
 /// Which consents are wanted.
@@ -21,7 +21,7 @@ pub struct ConsentFilter<'a> {
     pub state: Option<ConsentState>,
     /// Those that come after the consent made at this time with this id.
     pub after: Option<(i64, &'a str)>,
-    /// So many at most.
+    /// The maximum number.
     pub limit: u32,
 }
 

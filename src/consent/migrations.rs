@@ -79,8 +79,8 @@ const STEPS: &[&str] = &[
     PROFILES,
 ];
 
-/// Consents that patients give, what they are given for, and what comes of them. Times are seconds since the Unix
-/// epoch, secrets are SHA-256 digests, and what the service has to send on to a source is sealed.
+/// Patients' consents, their purposes and their results. Times are seconds since the Unix epoch, secrets are SHA-256
+/// digests, and values that the service must send to a source are encrypted.
 const CONSENT_FLOW: &str = "
     ALTER TABLE application ADD COLUMN sync_frequency TEXT NOT NULL DEFAULT 'off'
         CHECK (sync_frequency IN ('off', 'daily', 'weekly', 'monthly'));
@@ -359,7 +359,7 @@ const CONSENT_FLOW: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// Where sources page elsewhere than under their FHIR base.
+/// The addresses of sources that page outside of their FHIR base.
 const ENDPOINT_PAGES: &str = "
     CREATE TABLE endpoint_page (
         endpoint TEXT NOT NULL REFERENCES endpoint (id) ON DELETE CASCADE,
@@ -368,7 +368,7 @@ const ENDPOINT_PAGES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// Signing keys are sealed. Those that lie here in the clear are sealed by `key_rows` once this is done.
+/// Signing keys are encrypted. `key_rows` encrypts clear ones after this step.
 const SEALED_KEYS: &str = "
     ALTER TABLE signing_key RENAME COLUMN pkcs8 TO sealed;
     INSERT INTO setting (name, value) SELECT 'clear_keys', 'yes' WHERE EXISTS (SELECT 1 FROM signing_key);
@@ -407,7 +407,7 @@ const AUDIT_ARCHIVE: &str = "
         BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 ";
 
-/// Usage follows what a source granted, and what a source says of a first sync that failed is kept with its job.
+/// The usage follows the source's grant. A failed first sync keeps the source's message with its job.
 const USAGE_BY_GRANT: &str = "
     -- Issues of the source's OperationOutcome, sealed JSON.
     ALTER TABLE sync_job ADD COLUMN outcome BLOB;
@@ -424,7 +424,7 @@ const PUBLIC_REFRESH: &str = "
     ALTER TABLE refresh_token ADD COLUMN public_client TEXT REFERENCES client (id);
 ";
 
-/// How sources want to be asked, and what their syncs could not have.
+/// The dialects of sources, and the missing records of their syncs.
 const SOURCE_DIALECTS: &str = "
     -- The _count that the source takes, 0 where it takes none; NULL before the first sync.
     ALTER TABLE endpoint ADD COLUMN page_size INTEGER;
@@ -474,7 +474,7 @@ const DANGLING: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// What the rules of normalization did in each sync.
+/// The counts of normalization's rules in each sync.
 const RULE_COUNTS: &str = "
     CREATE TABLE sync_rule (
         job TEXT NOT NULL REFERENCES sync_job (id) ON DELETE CASCADE,
@@ -488,7 +488,7 @@ const RULE_COUNTS: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// What came of the attachments that the records of each sync refer to.
+/// The counts of attachments of each sync.
 const ATTACHMENT_COUNTS: &str = "
     CREATE TABLE sync_attachment (
         job TEXT PRIMARY KEY REFERENCES sync_job (id) ON DELETE CASCADE,
@@ -499,7 +499,7 @@ const ATTACHMENT_COUNTS: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// What patients are shown of applications and organizations.
+/// The profiles of applications and organizations for patients.
 const PROFILES: &str = "
     CREATE TABLE application_profile (
         application TEXT PRIMARY KEY REFERENCES application (id) ON DELETE CASCADE,
@@ -538,15 +538,15 @@ const ERASURE_STEPS: &str = "
     ALTER TABLE erasure ADD COLUMN not_before INTEGER;
 ";
 
-/// Where an endpoint's secret may be sent beside the origin of its FHIR base. Earlier releases sent it wherever the
-/// configuration said, and operators added the endpoints with that.
+/// The token endpoint to which an endpoint's secret may be sent, besides the origin of its FHIR base. Earlier releases
+/// sent it wherever the configuration said, and operators added endpoints knowing that.
 const TOKEN_ENDPOINT: &str = "
     ALTER TABLE endpoint ADD COLUMN token_endpoint TEXT;
     UPDATE endpoint SET token_endpoint = json_extract(configuration, '$.token_endpoint')
         WHERE client_secret IS NOT NULL AND json_valid(configuration);
 ";
 
-/// Who asked that records be erased, and the proof that they were.
+/// Who requested an erasure, and its evidence.
 const ERASURE_JOBS: &str = "
     -- All rows of a consent that were asked for together. It names nobody and is kept.
     CREATE TABLE erasure_job (
@@ -578,7 +578,7 @@ const ERASURE_JOBS: &str = "
     ALTER TABLE consent ADD COLUMN expunged_at INTEGER;
 ";
 
-/// Keys that sign health cards and receipts. A key that signs no longer has no private half, and its public one stays.
+/// Keys that sign health cards and receipts. A former key has no private half, and its public half stays.
 const ES256_KEYS: &str = "
     CREATE TABLE es256_key (
         kid TEXT PRIMARY KEY,
@@ -595,7 +595,7 @@ const ES256_KEYS: &str = "
     CREATE UNIQUE INDEX es256_key_that_signs ON es256_key (purpose) WHERE retired_at IS NULL;
 ";
 
-/// Health cards that were issued, without anything of what they say.
+/// Issued health cards, without their content.
 const HEALTH_CARDS: &str = "
     -- How often the revocation list of a key of cards was changed.
     ALTER TABLE es256_key ADD COLUMN crl_version INTEGER NOT NULL DEFAULT 1;
@@ -653,7 +653,7 @@ const HEALTH_LINKS: &str = "
         BEGIN INSERT INTO health_link_gone (id) VALUES (NULL); END;
 ";
 
-/// Who may look around in the console. Secrets are SHA-256 digests, times seconds since the Unix epoch.
+/// The console's users. Secrets are SHA-256 digests, times are seconds since the Unix epoch.
 const CONSOLE: &str = "
     -- Made on the command line, used up by signing in.
     CREATE TABLE console_token (
@@ -712,7 +712,7 @@ fn version(connection: &Connection) -> Result<i64, rusqlite::Error> {
 mod tests {
     use super::*;
 
-    /// What stands in a store of the release before usage followed grants.
+    /// The rows of a store from the release before usage followed grants.
     const BEFORE: &str = "
         INSERT INTO application (id, name, created_at) VALUES ('app', 'app', 0);
         INSERT INTO organization (id, name, type, created_at) VALUES ('o', 'o', 'PAYER', 0);

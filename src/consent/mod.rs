@@ -1,4 +1,4 @@
-//! Who may ask: applications, their clients, consents, signing keys and access tokens, in a SQLite store of their own
+//! Access: applications, their clients, consents, signing keys and access tokens, in their own SQLite store
 //! (`service.sqlite`) beside the lake.
 //!
 //! This room decides which [`crate::lake::Scope`] a bearer token stands for. It holds no records and reads none.
@@ -14,12 +14,12 @@ mod log;
 mod migrations;
 mod moves;
 mod record;
-mod standing;
 mod states;
 mod store;
 mod sweep;
 mod syncs;
 mod unbegun;
+mod with_sources;
 
 pub use crate::ingest::LOCAL_APPLICATION;
 pub use access::cards::{Card, CardKey, NoCard, RevocationList};
@@ -61,10 +61,10 @@ pub use log::audit::{Actor, AuditEntry};
 pub use log::audit_archive::ARCHIVED_AFTER;
 pub use moves::{Grant, IDLE_SECONDS, NewAuthorization, NewConsent, ONE_TIME_SECONDS};
 pub use record::{Authorization, AuthorizationType, Consent, Job, Origin, Usage};
-pub use standing::{ChosenEndpoint, ConsentWithSources, MaxAuth, Source};
 pub use states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState, IllegalMove, JobEvent, JobState};
 pub use store::{Client, STORE_FILE, Store, check_store, copy_store};
 pub use sweep::Swept;
 pub use syncs::jobs::{BegunJob, Due, JobFailure, JobSuccess};
 pub use syncs::missing::{AttachmentCounts, JobReport, LastSync, ListedJob, Missing, MissingReason};
 pub use syncs::readiness::{Presence, Readiness};
+pub use with_sources::{ChosenEndpoint, ConsentWithSources, MaxAuth, Source};

@@ -1,8 +1,8 @@
-//! The only place where a state changes: the transition, the times that go with it and the line in the audit log,
-//! within the caller's transaction.
+//! The only place where a state changes. A move makes the transition, sets its times and writes the audit line, in the
+//! caller's transaction.
 //!
-//! What follows from a move beyond the record itself (codes, tokens, jobs, rows in the lake) is the business of who
-//! makes it, but for the end of an authorization, which is the same for all: [`end`].
+//! The caller handles further consequences (codes, tokens, jobs, rows in the lake). Only the end of an authorization is
+//! the same for all callers: [`end`].
 
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
@@ -30,11 +30,11 @@ pub struct NewConsent<'a> {
     pub application: &'a str,
     /// The key's mode.
     pub mode: Mode,
-    /// Where it comes from.
+    /// Its origin.
     pub made_by: Origin,
     /// The application's identifier for the user.
     pub external_id: Option<&'a str>,
-    /// What the application asks for.
+    /// The requested usage.
     pub usage: Usage,
     /// Scopes granted to the application, separated by spaces.
     pub scope: &'a str,
@@ -47,15 +47,15 @@ pub struct NewAuthorization<'a> {
     pub consent: &'a str,
     /// The endpoint.
     pub endpoint: &'a str,
-    /// How the patient proves who they are.
+    /// How the patient authenticates.
     pub ty: AuthorizationType,
-    /// What is expected of the source; its grant decides.
+    /// The expected usage. The source's grant decides.
     pub usage: Usage,
-    /// Who verified the identity, for IAL2.
+    /// The identity provider, for IAL2.
     pub identity_provider: Option<&'a str>,
 }
 
-/// What a source granted.
+/// A source's grant.
 #[derive(Clone, Debug)]
 pub struct Grant<'a> {
     /// The id of the Patient here, and at the source.
@@ -73,8 +73,8 @@ pub struct Grant<'a> {
 }
 
 impl Consent {
-    /// Makes a consent, without a line in the audit log; `owner_of` gives the owner of its rows, and another id is
-    /// taken where that is another consent's.
+    /// Makes a consent, without an audit line. `owner_of` computes the owner of its rows. If another consent has that
+    /// owner, a new id is drawn.
     pub(super) fn create(
         connection: &Connection,
         now: i64,
@@ -215,9 +215,9 @@ impl Authorization {
         Ok(next)
     }
 
-    /// Takes down what the source granted: the move to AUTHORIZED, its Patient among those of the consent, and the
-    /// usage. Usage stays MULTIPLE only if the source can be asked again: it gave a refresh token, or takes the
-    /// service's own word at any time.
+    /// Records a source's grant: the move to AUTHORIZED, its Patient in the consent, and the usage. Usage stays
+    /// MULTIPLE only if the service can ask the source again: it has a refresh token, or the source accepts the
+    /// service's own assertion at any time.
     pub(super) fn grant(&mut self, connection: &Connection, now: i64, grant: &Grant<'_>) -> Result<(), Error> {
         self.step(connection, now, Actor::Patient, AuthorizationEvent::Granted)?;
         let again = grant.refreshable || self.ty == AuthorizationType::Ial1;
@@ -285,7 +285,7 @@ impl Job {
         Ok(next)
     }
 
-    /// Adds what happened to it to the audit log of its consent.
+    /// Adds an event to the audit log of its consent.
     pub(super) fn note(&self, connection: &Connection, now: i64, action: &str, detail: &str) -> Result<(), Error> {
         let sql = "SELECT consent FROM patient_authorization WHERE id = ?1";
         let mut statement = connection.prepare_cached(sql)?;
@@ -301,8 +301,7 @@ impl Job {
     }
 }
 
-/// Ends an authorization by `event`: what it could fetch with goes, its open jobs stop, and its rows are asked to leave
-/// the lake.
+/// Ends an authorization by `event`: deletes its credential, stops its open jobs, and requests the erasure of its rows.
 pub(super) fn end(
     connection: &Connection,
     now: i64,
@@ -330,7 +329,7 @@ pub(super) fn end(
     ask_to_erase(connection, now, consent, authorization, (event.name(), &job))
 }
 
-/// Forgets what opens a source, and what the source said when its first records did not come.
+/// Deletes a source's credential, and its message about a failed first sync.
 pub(super) fn forget_access(connection: &Connection, authorization: &str) -> Result<(), Error> {
     connection
         .prepare_cached("DELETE FROM credential WHERE authorization = ?1")?
@@ -338,14 +337,14 @@ pub(super) fn forget_access(connection: &Connection, authorization: &str) -> Res
     forget_outcomes(connection, authorization)
 }
 
-/// Forgets what a source said when an authorization's first records did not come.
+/// Deletes a source's message about an authorization's failed first sync.
 pub(super) fn forget_outcomes(connection: &Connection, authorization: &str) -> Result<(), Error> {
     let sql = "UPDATE sync_job SET outcome = NULL WHERE authorization = ?1 AND outcome IS NOT NULL";
     connection.prepare_cached(sql)?.execute([authorization])?;
     Ok(())
 }
 
-/// Stops the open jobs of an authorization, whose records nobody is to have any more.
+/// Stops the open jobs of an authorization, because nobody may have its records any more.
 pub(super) fn stop_jobs(connection: &Connection, now: i64, authorization: &str, why: &str) -> Result<(), Error> {
     let open = "WHERE authorization = ?1 AND state IN ('CREATED', 'WAITING', 'ACTIVE')";
     for mut job in Job::select(connection, open, [authorization])? {
@@ -356,8 +355,8 @@ pub(super) fn stop_jobs(connection: &Connection, now: i64, authorization: &str, 
     Ok(())
 }
 
-/// Asks that the rows of an authorization leave the lake, as a part of a job, and ends what was given out of them. One
-/// that was never exchanged has none, and of one whose rows were asked to leave nothing came since.
+/// Requests the erasure of an authorization's rows, as a part of a job, and ends everything that was issued from them.
+/// An authorization that was never exchanged has no rows. After a first request no new rows have come.
 pub(super) fn ask_to_erase(
     connection: &Connection,
     now: i64,
@@ -385,7 +384,7 @@ pub(super) fn ask_to_erase(
             job
         ],
     )?;
-    // Cards and links hold the records of all sources.
+    // Cards and links hold the records of all sources, so the end of one source ends them.
     end_what_was_given_out(connection, now, (Actor::Service, reason), &consent.id)?;
     let sql = "UPDATE patient_authorization SET data_erased_at = ?1 WHERE id = ?2";
     connection.execute(sql, params![now, authorization.id])?;
@@ -393,7 +392,7 @@ pub(super) fn ask_to_erase(
     Ok(())
 }
 
-/// Makes every token, code, refresh token, card and link of a consent worthless; `ending` is who ends them, and why.
+/// Invalidates every token, code, refresh token, card and link of a consent. `ending` says who ends them, and why.
 pub(super) fn kill_tokens(
     connection: &Connection,
     now: i64,
@@ -439,7 +438,7 @@ impl Store {
         })
     }
 
-    /// Takes down what the source of an authorization granted: the move to AUTHORIZED.
+    /// Records what the source of an authorization granted: the move to AUTHORIZED.
     pub fn grant_authorization(&self, id: &str, grant: &Grant<'_>) -> Result<Authorization, Error> {
         let now = self.clock().now();
         self.write(|transaction| {
@@ -459,7 +458,8 @@ impl Store {
     }
 
     /// Revokes a consent with all its authorizations, tokens, codes and jobs, asks that its rows leave the lake, and
-    /// says how many authorizations that were not ended already ended with it. What is revoked already stays so: zero.
+    /// returns how many authorizations that were not ended already ended with it. What is revoked already stays so:
+    /// zero.
     pub fn revoke_consent(&self, id: &str, actor: Actor) -> Result<u64, Error> {
         let now = self.clock().now();
         let revoked = self.write(|transaction| {

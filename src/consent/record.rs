@@ -18,7 +18,7 @@ named! {
 }
 
 named! {
-    /// How a patient proves to a source who they are.
+    /// How a patient authenticates to a source.
     AuthorizationType {
         /// SMART on FHIR.
         Oauth = "OAUTH",
@@ -40,7 +40,7 @@ impl AuthorizationType {
 }
 
 named! {
-    /// Where a consent came from; `made_by` in the store.
+    /// The origin of a consent; `made_by` in the store.
     Origin {
         /// `/oauth/authorize`.
         Oauth = "oauth",
@@ -60,7 +60,7 @@ pub struct Consent {
     pub application: String,
     /// Live or test.
     pub mode: Mode,
-    /// Where it came from.
+    /// Its origin.
     pub made_by: Origin,
     /// Where it stands.
     pub state: ConsentState,
@@ -68,11 +68,11 @@ pub struct Consent {
     pub client: Option<String>,
     /// The application's identifier for the user.
     pub external_id: Option<String>,
-    /// What the application asked for.
+    /// The requested usage.
     pub usage: Usage,
     /// Scopes granted to the application, separated by spaces.
     pub scope: String,
-    /// Under which the rows of its syncs lie; `None` for the operator's.
+    /// The owner of the rows of its syncs. `None` for the operator's consents.
     pub owner: Option<i64>,
     /// Seconds since the Unix epoch, as all times are.
     pub created_at: i64,
@@ -80,7 +80,7 @@ pub struct Consent {
     pub updated_at: Option<i64>,
     /// When the newest refresh token ends.
     pub refresh_until: Option<i64>,
-    /// When the patient had all of its records erased. Nothing brings them back but a new consent.
+    /// When the patient had all of its records erased. Only a new consent brings records again.
     pub expunged_at: Option<i64>,
     /// Its Patients, the primary one first.
     pub patients: Vec<String>,
@@ -95,16 +95,15 @@ pub struct Authorization {
     pub consent: String,
     /// Its place among those of the consent.
     pub ordinal: i64,
-    /// How the patient proves who they are.
+    /// How the patient authenticates.
     pub ty: AuthorizationType,
     /// Where it stands.
     pub state: AuthorizationState,
-    /// What was resolved of what the application asked for: expected when the source was chosen, final once it granted
-    /// access.
+    /// The usage: expected when the source was chosen, final once it granted access.
     pub usage: Usage,
     /// The endpoint that was chosen.
     pub endpoint: String,
-    /// Who verified the identity, for IAL2.
+    /// The identity provider, for IAL2.
     pub identity_provider: Option<String>,
     /// When the source was chosen.
     pub created_at: i64,
@@ -141,7 +140,7 @@ pub struct Authorization {
 pub struct Job {
     /// Its id.
     pub id: String,
-    /// Whose records it fetches.
+    /// The patient whose records it fetches.
     pub authorization: String,
     /// Why it was made: `exchange`, `refresh` or `schedule`.
     pub cause: String,
@@ -203,7 +202,7 @@ impl Consent {
         Ok(Some(consent))
     }
 
-    /// Those that a condition on the table `consent` selects; the condition may order and limit.
+    /// The consents that a condition on the table `consent` selects. The condition may contain order and limit.
     pub(super) fn select(
         connection: &Connection,
         condition: &str,
@@ -219,8 +218,8 @@ impl Consent {
     }
 }
 
-/// Those of sources whose records are here, or are to come, go first: the primary Patient is one of them if there is
-/// any.
+/// Patients of sources whose records are stored or expected come first, so the primary Patient is one of them if there
+/// are any.
 fn patients(connection: &Connection, consent: &str) -> Result<Vec<String>, Error> {
     let sql = "SELECT patient FROM consent_patient AS known WHERE consent = ?1
                ORDER BY NOT EXISTS (SELECT 1 FROM patient_authorization AS auth
@@ -270,7 +269,8 @@ impl Authorization {
         Authorization::select(connection, "WHERE consent = ?1 ORDER BY ordinal", [consent])
     }
 
-    /// Those that a condition on the table `patient_authorization` selects; the condition may order and limit.
+    /// The authorizations that a condition on the table `patient_authorization` selects. The condition may contain
+    /// order and limit.
     pub(super) fn select(
         connection: &Connection,
         condition: &str,
@@ -286,8 +286,8 @@ impl Authorization {
         self.data_erased_at.is_some() || self.data_until.is_some_and(|until| until <= now)
     }
 
-    /// The state that applications are told. An exchanged authorization whose records are gone is EXPIRED to them: the
-    /// patient has to authorize again. The store keeps it as EXCHANGED as long as its consent may be refreshed.
+    /// The state shown to applications. An exchanged authorization whose records are gone is shown as EXPIRED: the
+    /// patient must authorize again. The store keeps it as EXCHANGED while its consent may be refreshed.
     pub fn state_at(&self, now: i64) -> AuthorizationState {
         match self.state {
             AuthorizationState::Exchanged if self.is_over(now) => AuthorizationState::Expired,
@@ -295,7 +295,7 @@ impl Authorization {
         }
     }
 
-    /// When it expired, as applications are told.
+    /// The expiry that applications see.
     pub fn expired_at(&self, now: i64) -> Option<i64> {
         let over = self.state_at(now) == AuthorizationState::Expired;
         let gone = self.data_until.or(self.data_erased_at);
@@ -325,7 +325,7 @@ impl Job {
         })
     }
 
-    /// Those that a condition on the table `sync_job` selects; the condition may order and limit.
+    /// The jobs that a condition on the table `sync_job` selects. The condition may contain order and limit.
     pub(super) fn select(
         connection: &Connection,
         condition: &str,

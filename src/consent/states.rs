@@ -1,21 +1,21 @@
-//! The states of consents, patient authorizations and sync jobs, and the moves between them.
+//! The states of consents, patient authorizations and sync jobs, and their transitions.
 //!
-//! A state is changed by an event, through `after` and in no other way; what the tables below do not list is an
-//! [`IllegalMove`]. Nothing here knows of time or of the store.
+//! Only an event changes a state, by `after`. A transition that the tables below do not list is an [`IllegalMove`].
+//! This file knows nothing of time or of the store.
 
 /// An event that the state it met does not admit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a {what} that is {from} cannot be {event}")]
 pub struct IllegalMove {
-    /// What was to be moved.
+    /// The kind of record.
     pub what: &'static str,
     /// The state it is in.
     pub from: &'static str,
-    /// What was to happen to it.
+    /// The event.
     pub event: &'static str,
 }
 
-/// An enum whose members have names of their own in the store and in answers.
+/// An enum whose members have their own names in the store and in answers.
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident { $($(#[$member_doc:meta])* $member:ident = $text:literal,)+ }) => {
         $(#[$doc])*
@@ -80,7 +80,7 @@ macro_rules! named {
 pub(super) use named;
 
 named! {
-    /// Where a consent stands.
+    /// The state of a consent.
     ConsentState {
         /// The patient is in the flow.
         Created = "CREATED",
@@ -112,7 +112,7 @@ named! {
 }
 
 named! {
-    /// Where a patient authorization stands.
+    /// The state of a patient authorization.
     AuthorizationState {
         /// A source is chosen.
         Created = "CREATED",
@@ -162,7 +162,7 @@ named! {
 }
 
 named! {
-    /// Where a sync job stands.
+    /// The state of a sync job.
     JobState {
         /// Made, not yet seen by a worker.
         Created = "CREATED",

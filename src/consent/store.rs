@@ -1,7 +1,7 @@
-//! The service's own SQLite store: `service.sqlite` beside the lake. Several processes may have it open; what one of
-//! them writes the others see at [`Store::refresh`], which a server calls once a second.
+//! The service's own SQLite store: `service.sqlite` beside the lake. Several processes may have it open. Each sees the
+//! others' writes at [`Store::refresh`], which a server calls once a second.
 //!
-//! Keys and revoked tokens are held in memory, since every request asks for them; the rest is read when wanted.
+//! Keys and revoked tokens are cached in memory, because every request needs them. The rest is read on demand.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ use crate::lake::{LakeError, Mode};
 pub const STORE_FILE: &str = "service.sqlite";
 pub(super) const FILE: &str = STORE_FILE;
 const BASE_URL: &str = "base_url";
-/// Of how many consents it is remembered whether their records are there.
+/// The number of consents whose readiness is cached.
 const REMEMBERED_PRESENCE: usize = 65_536;
 
 /// How long a statement waits for another process.
@@ -46,7 +46,7 @@ const BUSY: Duration = Duration::from_secs(10);
 pub struct Client {
     /// The publishable key: `client_id` in tokens.
     pub id: Arc<str>,
-    /// The application behind it.
+    /// The application after it.
     pub application: Arc<str>,
     /// Which data it reaches.
     pub mode: Mode,
@@ -61,7 +61,7 @@ pub struct Store {
     /// SQLite's `data_version` when `held` was read.
     seen: Mutex<i64>,
     jobs: Arc<Notify>,
-    /// Counts what may have changed whether records are there to be read.
+    /// Counts changes that may affect readiness.
     moment: AtomicU64,
     presence: Cache<String, (u64, Presence)>,
     sealer: Sealer,
@@ -69,7 +69,7 @@ pub struct Store {
     guesses: Guesses,
 }
 
-/// Copies the store of a folder to a file where nothing is yet, while others use it; `false` where there is no store.
+/// Copies the store of a folder to a file where nothing is yet, while others use it. `false` if there is no store.
 pub fn copy_store(folder: &Path, to: &Path) -> Result<bool, Error> {
     let path = folder.join(FILE);
     if !path.exists() {
@@ -87,14 +87,14 @@ pub fn copy_store(folder: &Path, to: &Path) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// What is wrong with the store's file in a folder, a clause each; nothing without one. Changes nothing.
+/// Faults of the store's file in a folder, one clause each. Empty without a file. Changes nothing.
 pub fn check_store(folder: &Path) -> Result<Vec<String>, Error> {
     let path = folder.join(FILE);
     if !path.exists() {
         return Ok(Vec::new());
     }
     let only_reading = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    // Opened as usual it would get the files of a log beside it, and nobody has it open where there is none.
+    // Opened as usual, SQLite would create a log beside the file. Without a log nobody has it open.
     let mut log = path.clone().into_os_string();
     log.push("-wal");
     let is_at_rest = !Path::new(&log).exists();
@@ -129,7 +129,7 @@ pub fn check_store(folder: &Path) -> Result<Vec<String>, Error> {
     }
 }
 
-/// What every request asks for.
+/// The cached values that every request needs.
 #[derive(Default)]
 struct Held {
     /// Newest first; the first that is not retired signs.
@@ -173,8 +173,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Gives up the signing keys of a folder's store that do not open because the key that sealed them is lost. The
-    /// next opening makes a new key if none is left that signs.
+    /// Discards the signing keys of a folder's store that cannot be decrypted because their sealing key is lost. The
+    /// next opening makes a new key if no signing key is left.
     pub fn discard_unreadable_keys(folder: &Path) -> Result<DiscardedKeys, Error> {
         let path = folder.join(FILE);
         let discarded = connected(folder, &path)
@@ -192,7 +192,7 @@ impl Store {
         work(&locked(&self.connection)).map_err(|error| error.at(&self.path))
     }
 
-    /// Reads and writes in one transaction, which nobody else's comes between. An error takes all of it back.
+    /// Reads and writes in one exclusive transaction. An error rolls it back.
     pub(super) fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>) -> Result<T, Error> {
         let worked = || {
             let mut connection = locked(&self.connection);
@@ -209,7 +209,7 @@ impl Store {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
-    /// When what is done once an hour was done last.
+    /// The last time of hourly work.
     pub(super) fn kept_house_at(&self) -> &AtomicI64 {
         &self.kept_house_at
     }
@@ -219,7 +219,7 @@ impl Store {
         &self.guesses
     }
 
-    /// Moves the write-ahead log into the file and empties it. Nobody is waited for: it says whether it could.
+    /// Moves the write-ahead log into the file and empties it. Does not wait for readers; returns whether it succeeded.
     pub(super) fn empty_log(&self) -> Result<bool, Error> {
         self.read(|connection| {
             connection.busy_timeout(Duration::ZERO)?;
@@ -250,17 +250,17 @@ impl Store {
         self.moment.load(Ordering::SeqCst)
     }
 
-    /// What was found out of consents' records, each with the moment that it held for.
+    /// The cached readiness of consents, each with its time.
     pub(super) fn known_presence(&self) -> &Cache<String, (u64, Presence)> {
         &self.presence
     }
 
-    /// Takes up at once what was just revoked by a statement of this process.
+    /// Reads at once what was just revoked by a statement of this process.
     pub(super) fn take_up_revocations(&self) -> Result<(), Error> {
         self.reload()
     }
 
-    /// Takes up what other processes have written since the last call.
+    /// Reads what other processes have written since the last call.
     pub fn refresh(&self) -> Result<(), Error> {
         let version = self.data_version()?;
         let changed = *locked(&self.seen) != version;
@@ -337,7 +337,7 @@ impl Store {
         Ok(statement.query_row([id], client).optional()?)
     }
 
-    /// The client of a pair of keys, in use and belonging together; `None` for all others.
+    /// The client of a pair of keys, in use and belonging together. `None` for all others.
     pub fn client_with_secret(&self, publishable: &str, secret: &str) -> Result<Option<Client>, Error> {
         self.read(|connection| {
             let sql = "SELECT id, application, mode, secret FROM client
@@ -354,8 +354,8 @@ impl Store {
         })
     }
 
-    /// The operator's consent for one person's imported records; made when there is none, so that tokens made one after
-    /// the other have the same subject.
+    /// The operator's consent for one person's imported records. It is made once, so that consecutive tokens have the
+    /// same subject.
     pub fn consent_for(&self, application: &str, mode: Mode, patient: &str) -> Result<String, Error> {
         let mut connection = locked(&self.connection);
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -400,7 +400,7 @@ impl Store {
         Ok(())
     }
 
-    /// Whether a token was revoked, by its own id, or all tokens of a consent by the consent's; answered from memory.
+    /// Whether a token was revoked, by its own id or with all tokens of its consent. Answered from memory.
     pub(super) fn is_revoked(&self, id: &str) -> bool {
         self.held
             .read()
@@ -440,7 +440,7 @@ impl Store {
         held.keys.first().cloned().ok_or(Error::Key("there is none"))
     }
 
-    /// The key of this name whose tokens may be alive; one that another process has just made is found, too.
+    /// The key of this name if tokens by it may be valid. It finds keys that another process has just made.
     pub(super) fn key(&self, kid: &str) -> Result<Option<Arc<SigningKey>>, Error> {
         let find = || {
             let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
@@ -461,7 +461,7 @@ impl Store {
     }
 
     fn reload(&self) -> Result<(), Error> {
-        // The version is taken first: what is written in between is then read again rather than missed.
+        // The version is read first: a write in between is then read again and not missed.
         let version = self.data_version()?;
         let held = {
             let connection = locked(&self.connection);
@@ -501,7 +501,7 @@ pub(super) fn mode_of(text: &str) -> Mode {
     }
 }
 
-/// A connection to the store's file, brought to the newest version, and what seals.
+/// A connection to the store's file, migrated to the newest version, and the sealing key.
 fn connected(folder: &Path, path: &Path) -> Result<(Connection, Sealer), Error> {
     create_private(path).map_err(|source| Error::Open {
         path: path.to_owned(),

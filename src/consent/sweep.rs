@@ -1,7 +1,6 @@
-//! What time alone brings about: patients who left, codes that nobody fetched, refresh windows and one-time data that
-//! are over.
+//! Applies timeouts: patients who left, unused codes, ended refresh windows, expired one-time data.
 //!
-//! A server calls [`Store::sweep`] every second; who uses something checks its time all the same.
+//! A server calls [`Store::sweep`] every second. Every use checks its own time limit as well.
 
 use std::sync::atomic::Ordering;
 
@@ -25,22 +24,22 @@ use super::unbegun;
 const AT_ONCE: u32 = 100;
 const HOUR: i64 = 3_600;
 
-/// What a sweep did.
+/// The results of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Flows that the patient left alone for too long.
     pub left: usize,
     /// Codes and public tokens that were not exchanged in time.
     pub unused: usize,
-    /// Consents whose refresh window is over.
+    /// Consents whose refresh window has ended.
     pub expired: usize,
-    /// One-time authorizations whose data is over.
+    /// One-time authorizations whose data has expired.
     pub emptied: usize,
-    /// Flows that nobody began, which are only counted.
+    /// Flows that were never begun, which are only counted.
     pub unbegun: usize,
-    /// Authorizations in error that can no longer be tried again.
+    /// Authorizations in error that can no longer be retried.
     pub given_up: usize,
-    /// Health links whose time is over.
+    /// Expired health links.
     pub links: usize,
 }
 
@@ -78,12 +77,12 @@ impl Store {
 
 const LEFT: &str = "WHERE state = 'CREATED' AND touched_at <= ?1";
 const UNUSED: &str = "WHERE state = 'AUTHORIZED' AND code_until <= ?1";
-/// A consent whose authorizations have all ended has nothing left that could expire.
+/// A consent whose authorizations have all ended has nothing left to expire.
 const EXPIRED: &str =
     "WHERE state = 'EXCHANGED' AND refresh_until <= ?1 AND EXISTS (SELECT 1 FROM patient_authorization
                        WHERE consent = consent.id AND state = 'EXCHANGED')";
 const EMPTIED: &str = "WHERE state = 'EXCHANGED' AND data_until <= ?1 AND data_erased_at IS NULL";
-/// One in error keeps its access, and what its source said, as long as the application may try again.
+/// An authorization in error keeps its credential and its source's message as long as the application may retry.
 const GIVEN_UP: &str = "WHERE state = 'ERRORED'
                         AND (EXISTS (SELECT 1 FROM credential WHERE authorization = patient_authorization.id)
                              OR EXISTS (SELECT 1 FROM sync_job WHERE authorization = patient_authorization.id
@@ -114,11 +113,11 @@ impl Store {
             return Ok(());
         }
         self.write(|transaction| {
-            // They have told all they could.
+            // They are no longer needed.
             transaction.execute("DELETE FROM flow_session WHERE ended_at < ?1", [now - KEPT])?;
             cards::forget_unsigned(transaction, now)?;
             es256::renew(transaction, self.sealer(), now)?;
-            // Of imported records that were expunged no token is left, and the consent still names the Patient.
+            // After an expunge of imported records no token is left, and the consent still names the Patient.
             let sql = "DELETE FROM consent WHERE made_by = 'operator' AND expunged_at < ?1
                        AND NOT EXISTS (SELECT 1 FROM erasure WHERE consent = consent.id AND done_at IS NULL)";
             transaction.execute(sql, [now - PATIENT_SECONDS])?;
@@ -132,7 +131,7 @@ impl Store {
     }
 }
 
-/// Flows that were left alone. What a source had granted goes, too: without the flow's end nobody will ever fetch it.
+/// Abandoned flows. Grants of their sources go too, because nobody will ever exchange the code.
 fn left(connection: &Connection, now: i64, swept: &mut Swept) -> Result<(), Error> {
     for mut consent in Consent::select(connection, &limited(LEFT), [now - IDLE_SECONDS])? {
         if unbegun::forget(connection, &consent)? {
@@ -206,7 +205,7 @@ fn emptied(connection: &Connection, now: i64) -> Result<usize, Error> {
     Ok(authorizations.len())
 }
 
-/// Access to a source whose first records did not come, and what it said, once nobody may try again.
+/// Credentials of sources whose first sync failed, and their messages, once nobody may retry.
 fn given_up(connection: &Connection, now: i64) -> Result<usize, Error> {
     let authorizations = Authorization::select(connection, &limited(GIVEN_UP), [now])?;
     for authorization in &authorizations {

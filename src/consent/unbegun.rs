@@ -20,7 +20,7 @@ pub(super) fn begin(transaction: &Transaction<'_>, now: i64, key: SessionKey, co
     }
 }
 
-/// Takes a consent away whose flow nobody began, and counts it; whether it is one.
+/// Removes a consent whose flow was never begun, and counts it. Returns whether it was one.
 pub(super) fn forget(connection: &Connection, consent: &Consent) -> Result<bool, Error> {
     let sql = "SELECT EXISTS (SELECT 1 FROM flow_session WHERE consent = ?1 AND begun_at IS NULL)";
     let unbegun: bool = connection

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-/// The letters that stand for a character, whatever its case: `s` `s` for `ß` and `ẞ`, `σ` for the final sigma.
+/// The folded letters of a character: `s` `s` for `ß` and `ẞ`, `σ` for the final sigma.
 pub fn folded(c: char) -> impl Iterator<Item = char> {
-    // Upper case undoes what lower case tells apart; that of `ẞ` is itself.
+    // Upper case merges what lower case distinguishes. The upper case of `ẞ` is itself.
     c.to_lowercase()
         .flat_map(char::to_uppercase)
         .flat_map(char::to_lowercase)
@@ -22,7 +22,7 @@ pub fn fold_case(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether two texts differ in the case of letters at most.
+/// Whether two texts differ in the case of characters at most.
 pub fn same_but_for_case(one: &str, other: &str) -> bool {
     if one.is_ascii() && other.is_ascii() {
         return one.eq_ignore_ascii_case(other);
@@ -30,7 +30,7 @@ pub fn same_but_for_case(one: &str, other: &str) -> bool {
     one.chars().flat_map(folded).eq(other.chars().flat_map(folded))
 }
 
-/// The same of the bytes of a text; what is no text is like none.
+/// The same for the bytes of a text. Invalid UTF-8 counts as empty.
 pub fn bytes_same_but_for_case(one: &str, other: &[u8]) -> bool {
     if one.is_ascii() && other.is_ascii() {
         return one.as_bytes().eq_ignore_ascii_case(other);

@@ -7,8 +7,8 @@ use super::facts::{TypeId, facts};
 
 static PATIENT: &str = include_str!("../../schemas/patient-compartment.tsv");
 
-/// The codes of the search parameters of `ty` that refer to the Patient whose compartment a resource is in; none for a
-/// type that is never in it. A Patient is in its own compartment besides.
+/// The codes of the search parameters of `ty` that refer to the Patient whose compartment a resource is in. Empty for a
+/// type that is never in it. A Patient is also in its own compartment.
 pub fn patient_params(ty: TypeId) -> &'static [&'static str] {
     static PARAMS: OnceLock<Vec<Vec<&'static str>>> = OnceLock::new();
     &PARAMS.get_or_init(read)[ty.index()]

@@ -1,8 +1,8 @@
-//! Decimals as written: exact, with the precision that their digits claim.
+//! Decimals as written: exact, with the precision of their digits.
 //!
-//! A decimal is kept as its text. Where it is exactly a decimal(38,18), [`Decimal::scaled`] is that number; where it is
-//! not, the text still compares exactly. A search value that names no comparator means the [`Range`] of values that
-//! would be written like it (R4, section 3.1.1.5.3). Arithmetic is for the rooms above.
+//! A decimal is stored as its text. If it is exactly a decimal(38,18), [`Decimal::scaled`] is that number; otherwise
+//! the text still compares exactly. A search value without a comparator means the [`Range`] of values that would be
+//! written like it (R4, section 3.1.1.5.3). The rooms above do arithmetic.
 
 use std::cmp::Ordering;
 
@@ -31,7 +31,7 @@ pub enum DecimalError {
 
 /// How many digits an exponent may have, leading zeros not counted.
 pub const LONGEST_EXPONENT: usize = 9;
-/// Least scaled number beyond decimal(38,18).
+/// The lowest scaled number beyond decimal(38,18).
 const BEYOND: i128 = 10i128.pow(38);
 
 impl<'a> Decimal<'a> {
@@ -158,7 +158,7 @@ impl<'a> Decimal<'a> {
 
     fn compare_magnitude(&self, other: &Decimal<'_>) -> Ordering {
         let ((count, last), (other_count, other_last)) = (self.significant(), other.significant());
-        // Where the first digits stand decides first, then the digits, of which none but zeros are left out.
+        // The position of the first digits decides first, then the digits. Only zeros are left out.
         (last + count as i64)
             .cmp(&(other_last + other_count as i64))
             .then_with(|| self.digits().take(count).cmp(other.digits().take(other_count)))
@@ -227,7 +227,7 @@ impl Range {
 }
 
 impl Decimal<'_> {
-    /// The least scaled number that is not below the value, or that is above it. Within -10^38 to 10^38.
+    /// The lowest scaled number that is not below the value, or that is above it. Within -10^38 to 10^38.
     fn scaled_up(&self, above: bool) -> i128 {
         let (digits, last) = self.significant();
         let shift = last + i64::from(NUMBER_SCALE);
@@ -240,7 +240,7 @@ impl Decimal<'_> {
         if shift >= 0 {
             return self.scaled().map_or(BEYOND, |scaled| scaled + i128::from(above));
         }
-        // Some digits are finer than the scale: the value lies between two scaled numbers.
+        // Some digits are finer than the scale: the value is between two scaled numbers.
         let kept = (digits as i64 + shift).max(0) as usize;
         let toward_zero = self
             .digits()
@@ -296,7 +296,7 @@ fn number(negative: bool, digits: &str, last: i64) -> String {
     }
 }
 
-/// The digits of the whole number one less; `None` of zero.
+/// The digits of the whole number one less. `None` for zero.
 fn predecessor(digits: &str) -> Option<String> {
     let at = digits.rfind(|digit| digit != '0')?;
     let mut less = digits.as_bytes()[..at].to_vec();
@@ -360,7 +360,7 @@ mod tests {
     fn what_fits_is_scaled_exactly() {
         let nines = "9".repeat(20);
         let eighteen = format!("0.{}1", "0".repeat(17));
-        let most = format!("{nines}.{}", "9".repeat(18));
+        let longest = format!("{nines}.{}", "9".repeat(18));
         for (text, expected) in [
             ("0", Some(0)),
             ("-0.00", Some(0)),
@@ -376,7 +376,7 @@ mod tests {
             ("10e-19", Some(1)),
             ("1e19", Some(10i128.pow(37))),
             ("1e20", None),
-            (&most, Some(BEYOND - 1)),
+            (&longest, Some(BEYOND - 1)),
             ("-1e999999999", None),
             ("1E-22", None),
         ] {
@@ -465,7 +465,7 @@ mod tests {
         assert_eq!(scaled("100"), (ONE * 199 / 2, ONE * 201 / 2));
         assert_eq!(scaled("1e30"), (BEYOND, BEYOND));
         assert_eq!(scaled("-1e30"), (-BEYOND, -BEYOND));
-        // Half a step of the eighteenth decimal lies between two numbers.
+        // Half a step of the eighteenth decimal is between two numbers.
         assert_eq!(scaled("0.000000000000000002"), (2, 3));
         assert_eq!(scaled("-0.000000000000000002"), (-2, -1));
         assert_eq!(scaled("0.000000000000000000"), (0, 1));

@@ -1,14 +1,14 @@
 //! The R4 type system: resources, data types and backbone elements with their elements in definition order.
 //!
-//! A backbone element is a type of its own, named by its path (`Observation.component`); an element with a content
-//! reference has the type it refers to, so recursion (`Questionnaire.item.item`) is a type that contains itself.
-//! This file does not know search parameters (`search_parameter`) nor how values lie in columns (`storage`).
+//! A backbone element is its own type, named by its path (`Observation.component`). An element with a content reference
+//! has the referenced type, so recursion (`Questionnaire.item.item`) is a type that contains itself. This file does not
+//! know search parameters (`search_parameter`) nor columns (`storage`).
 
 use rustc_hash::FxHashMap;
 
 use super::type_table;
 
-/// Index of a type in [`Facts`]. Cheap to copy and compare; valid for the one process-wide table only.
+/// Index of a type in [`Facts`]. Cheap to copy and compare. Valid only for the one process-wide table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TypeId(u16);
 
@@ -69,7 +69,7 @@ pub struct TypeDef {
     pub name: &'static str,
     /// What sort of type this is.
     pub kind: Kind,
-    /// The type it specializes; `None` for `Element` and `Resource`.
+    /// The type it specializes. `None` for `Element` and `Resource`.
     pub base: Option<TypeId>,
     /// `Resource`, `DomainResource`, `Element`, `BackboneElement`.
     pub is_abstract: bool,
@@ -82,15 +82,15 @@ pub struct TypeDef {
 pub struct Element {
     /// The name without `[x]`: `value`, `birthDate`.
     pub name: &'static str,
-    /// The types it may have; more than one only for a choice element. `Resource` stands for any resource.
+    /// The possible types; several only for a choice element. `Resource` stands for any resource.
     pub types: Vec<TypeId>,
-    /// Where `types` holds Reference or canonical: the resource types it may point to; empty means any.
+    /// If `types` contains Reference or canonical: the resource types it may point to. Empty means any.
     pub targets: Vec<TypeId>,
     /// `true` for `name[x]`, stored and serialized as `nameType`.
     pub choice: bool,
     /// Whether it may repeat.
     pub many: bool,
-    /// Least number of repetitions.
+    /// The minimum number of repetitions.
     pub min: u8,
     /// Part of the summary form (`_summary=true`).
     pub summary: bool,
@@ -157,8 +157,8 @@ impl Facts {
         &self.types[ty.index()]
     }
 
-    /// What the JSON property `name` means inside `ty` (`valueQuantity` is the element `value` as a Quantity); `None`
-    /// for what R4 does not define there. Names that begin with `_` are the caller's to strip.
+    /// The meaning of the JSON property `name` in `ty` (`valueQuantity` is the element `value` as a Quantity). `None`
+    /// if R4 does not define it. The caller strips a leading `_`.
     pub fn child(&self, ty: TypeId, name: &str) -> Option<Child<'_>> {
         let (element, child) = *self.properties[ty.index()].get(name)?;
         Some(Child {

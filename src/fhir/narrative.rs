@@ -123,7 +123,7 @@ const CELL: &[&str] = &[
 
 /// Attributes that hold a URI.
 const LINKS: [&str; 5] = ["cite", "href", "longdesc", "src", "usemap"];
-/// Entities that XML has by itself; HTML's own are not known in it.
+/// XML's own entities. HTML's are unknown in it.
 const ENTITIES: [&str; 5] = ["amp", "apos", "gt", "lt", "quot"];
 
 /// Why a text is no narrative.
@@ -205,7 +205,7 @@ fn readable(text: &str, depth: usize, content: &mut bool, malformed: NarrativeEr
     Ok(())
 }
 
-/// Checks an element as it opens; whether it is content by itself, as an image is.
+/// Checks an opening element. Returns whether it is content by itself, as an image is.
 fn open(start: &BytesStart<'_>, depth: usize, roots: &mut usize) -> Result<bool, NarrativeError> {
     let name = start.name().as_ref().to_string();
     if depth == 0 {

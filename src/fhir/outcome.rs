@@ -59,7 +59,7 @@ codes! {
 pub struct Issue {
     /// How bad it is.
     pub severity: Severity,
-    /// Of what kind it is.
+    /// Its kind.
     pub code: IssueType,
     /// What a person reads.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
@@ -139,7 +139,7 @@ impl OperationOutcome {
 
     /// The resource as JSON text.
     pub fn to_json(&self) -> String {
-        // Strings and enums always serialize, so the fallback is never written; it says the least that is valid.
+        // Strings and enums always serialize, so this minimal valid fallback is never written.
         serde_json::to_string(self).unwrap_or_else(|_| {
             r#"{"resourceType":"OperationOutcome","issue":[{"severity":"fatal","code":"exception"}]}"#.to_owned()
         })

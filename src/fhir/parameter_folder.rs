@@ -55,7 +55,7 @@ pub enum SearchParameterError {
     },
 }
 
-/// What is wrong with a SearchParameter.
+/// The faults of a SearchParameter.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum Unusable {

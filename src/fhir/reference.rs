@@ -1,5 +1,4 @@
-//! What the text of a reference says: to which resource it points and how. Whether that resource exists is not decided
-//! here.
+//! Parses references: which resource the text points to, and how. Does not check whether that resource exists.
 
 use super::facts::{Kind, TypeId, facts};
 
@@ -94,7 +93,7 @@ impl<'a> Target<'a> {
         Target::parse_with(text, is_id)
     }
 
-    /// The same for a server whose ids are told by `is_id`.
+    /// The same for a server whose ids `is_id` recognizes.
     pub fn parse_with(text: &'a str, is_id: impl Fn(&str) -> bool) -> Option<Target<'a>> {
         let (ty, rest) = text.split_once('/')?;
         let (id, version) = match rest.split_once('/') {

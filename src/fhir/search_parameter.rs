@@ -1,9 +1,8 @@
-//! What search parameters there are: HL7's 1,375 and those that a folder of SearchParameter resources adds, and which
-//! of them a code means for a resource type.
+//! The search parameters: HL7's 1,375 and those of a folder of SearchParameter resources, and which of them a code
+//! means for a resource type.
 //!
-//! A parameter that is defined for a type goes before one inherited from `DomainResource` or `Resource`; among those of
-//! one type the one added last goes first. This file does not parse expressions, nor does it know how values are
-//! compared.
+//! A parameter defined for a type comes before one inherited from `DomainResource` or `Resource`. Among those of one
+//! type the last added comes first. This file does not parse expressions or compare values.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -26,11 +25,11 @@ pub struct SearchParameter {
     pub code: Cow<'static, str>,
     /// How its values are compared.
     pub ty: SearchType,
-    /// The resource types it is defined for; `Resource` and `DomainResource` stand for all that specialize them.
+    /// The resource types it is defined for. `Resource` and `DomainResource` mean all that specialize them.
     pub bases: Vec<TypeId>,
-    /// For a reference, the types it may point to; empty where it is not said.
+    /// For a reference, the types it may point to. Empty if not stated.
     pub targets: Vec<TypeId>,
-    /// The FHIRPath that yields its values, all bases' branches united by `|`. `None` where no expression can say it
+    /// The FHIRPath that yields its values, all bases' branches united by `|`. `None` if no expression can say it
     /// (`_text`).
     pub expression: Option<Cow<'static, str>>,
     /// The parts of a composite, in the order of their values.
@@ -43,7 +42,7 @@ pub struct SearchParameter {
     pub comparators: Vec<Comparator>,
     /// The modifiers that the definition names; empty where it names none.
     pub modifiers: Vec<Modifier>,
-    /// In what way the values found relate to the value given.
+    /// How the found values relate to the given value.
     pub usage: Usage,
 }
 
@@ -114,7 +113,7 @@ codes! {
         Normal = "normal",
         /// They sound alike.
         Phonetic = "phonetic",
-        /// They lie near.
+        /// The values are near.
         Nearby = "nearby",
         /// They lie within a distance.
         Distance = "distance",
@@ -142,8 +141,8 @@ impl SearchParameters {
             .clone()
     }
 
-    /// These and those of the JSON files in `folder`: SearchParameter resources, or Bundles of them. Folders in it and
-    /// resources of other types are passed over, so an unpacked implementation guide can be named as it is.
+    /// These parameters and those of the JSON files in `folder`: SearchParameter resources, or Bundles of them.
+    /// Subfolders and other resources are ignored, so an unpacked implementation guide works.
     pub fn with_folder(&self, folder: &Path) -> Result<SearchParameters, SearchParameterError> {
         self.with(parameter_folder::read(folder)?)
     }
@@ -167,7 +166,7 @@ impl SearchParameters {
         self.types[ty.index()].iter()
     }
 
-    /// All parameters, those whose code another has taken included.
+    /// All parameters, including those whose code another has taken.
     pub fn all(&self) -> impl ExactSizeIterator<Item = &Arc<SearchParameter>> {
         self.all.iter()
     }

@@ -1,10 +1,9 @@
 //! How an R4 element is represented in columns: the naming rules that the writer (`columns::shred`) and the reader
 //! (`fhirpath`) share. `LAYOUT.md` documents them with a worked example.
 //!
-//! An element that repeats is an Arrow `List` of the representation below, with the item field named
-//! [`LIST_ITEM`]; the companions of a repeating primitive (`x__number`, `x__start`, `_x`) are lists of the same lengths
-//! beside it. An element is null where it is absent; a primitive that has an id or extension but no value is null in
-//! `x` and valid in `_x`.
+//! A repeating element is an Arrow `List` of the representation below, with the item field named [`LIST_ITEM`]. The
+//! companions of a repeating primitive (`x__number`, `x__start`, `_x`) are lists of the same lengths beside it. An
+//! absent element is null. A primitive that has an id or extension but no value is null in `x` and valid in `_x`.
 
 use super::facts::{Kind, Primitive, TypeDef};
 
@@ -22,7 +21,7 @@ pub const REFERENCE_TYPE: &str = "reference__type";
 pub const REFERENCE_ID: &str = "reference__id";
 /// Suffix that a root element takes when its own name is that of a system column.
 pub const ELEMENT: &str = "__element";
-/// The last part of a leaf path that stands for all leaves below the others.
+/// The last part of a leaf path that means all leaves below the others.
 pub const EVERYTHING: &str = "*";
 /// The system column that holds a resource's JSON text.
 pub const TEXT: &str = "resource";
@@ -98,8 +97,8 @@ pub fn root_column(name: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// The columns a computation reads, as dotted paths without list markers from the table's root:
-/// `code.coding.system`, `effectiveDateTime__start`. A path that names a struct asks for its presence only; the scan
-/// reads the cheapest leaf below it. A path whose last part is `*` (`code.*`) asks for every leaf below what precedes
-/// it.
+/// The columns that a computation reads, as dotted paths without list markers from the table's root:
+/// `code.coding.system`, `effectiveDateTime__start`. A path that names a struct asks only for its presence; the scan
+/// reads the cheapest leaf below it. A path whose last part is `*` (`code.*`) asks for every leaf below the rest of the
+/// path.
 pub type LeafSet = std::collections::BTreeSet<String>;

@@ -1,10 +1,8 @@
-//! Dates and times as R4 writes them: how precise a text is, whether it has a zone, and the stretch of time it stands
-//! for.
+//! Dates and times as R4 writes them: the precision of a text, whether it has a zone, and its interval.
 //!
-//! A text stands for a half-open interval: `2024-02` for all of that February. Bounds are UTC microseconds, and a text
-//! without a zone is taken as UTC. What is finer than a microsecond counts as the microsecond it lies in. Nothing is
-//! guessed: a text that is not of the form, or no day of the calendar, is an error. How two values compare is for the
-//! rooms above.
+//! A text means a half-open interval: `2024-02` is all of that February. Bounds are UTC microseconds, and a text
+//! without a zone counts as UTC. Digits beyond microseconds are cut off. Nothing is guessed: a text of another form, or
+//! no day of the calendar, is an error. The rooms above compare values.
 
 use std::fmt::Write;
 

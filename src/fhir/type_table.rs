@@ -20,7 +20,7 @@ pub(super) struct Types {
     pub(super) properties: Vec<Properties>,
 }
 
-/// One type as it stands in the table, before names are resolved.
+/// One type as in the table, before names are resolved.
 struct RawType {
     name: &'static str,
     kind: &'static str,

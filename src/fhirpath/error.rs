@@ -136,7 +136,7 @@ pub enum FhirPathError {
         at: Position,
         /// The function.
         function: String,
-        /// What left the order open.
+        /// The function that left the order open.
         after: String,
     },
     /// No type has this name.
@@ -222,10 +222,10 @@ pub enum FhirPathError {
         problem: String,
     },
     /// The result has more items than the caller has room for.
-    #[error("the expression yields more than {most} items")]
+    #[error("the expression yields more than {max_items} items")]
     TooMany {
         /// How many there is room for.
-        most: usize,
+        max_items: usize,
     },
     /// The evaluation costs more work than its data account for and its run has to spend.
     #[error("evaluating the expression costs more work than there is for it")]
@@ -242,7 +242,7 @@ pub enum FhirPathError {
 }
 
 impl FhirPathError {
-    /// The place in the expression that it is about; `None` where it is about the whole.
+    /// The place in the expression that it is about. `None` if it is about the whole.
     pub fn position(&self) -> Option<Position> {
         match self {
             FhirPathError::Syntax { at, .. }
@@ -269,7 +269,7 @@ impl FhirPathError {
         }
     }
 
-    /// What was probably meant by a name that is not known, as the end of a sentence; empty where nothing is near.
+    /// A suggestion for an unknown name, as the end of a sentence. Empty if no name is similar.
     pub fn meant(&self) -> String {
         match self {
             FhirPathError::UnknownElement { name, ty, .. } => {
@@ -282,7 +282,7 @@ impl FhirPathError {
         }
     }
 
-    /// Whether evaluating it is too much for what it is evaluated on, so that the same again ends alike.
+    /// Whether the evaluation exceeds its bounds, so that repeating it fails in the same way.
     pub fn is_too_costly(&self) -> bool {
         matches!(
             self,

@@ -22,10 +22,10 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::scan::{ItemMatch, LeafTest, Necessary, Prune};
 
 /// Combinations of values beyond this many are not spelled out.
-const MOST_COMBINATIONS: usize = 64;
+const MAX_COMBINATIONS: usize = 64;
 
-/// What must hold of a row of the root type's table for the expression to be true of it; `None` where the expression
-/// can be in error, or be something else than true, false or empty, and so has to be asked of every row.
+/// Conditions that must hold of a row of the root type's table if the expression is true. `None` if the expression can
+/// fail, or can be something other than true, false or empty: then every row must be evaluated.
 pub fn necessary(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Option<Necessary>, FhirPathError> {
     let tree = parse(text)?;
     let (_, shapes) = shapes(&tree, text, root, options)?;
@@ -67,7 +67,7 @@ struct Analysis<'a> {
     constants: &'a HashMap<String, Constant>,
 }
 
-/// A column that items lie in.
+/// A column that items are in.
 struct Leaf {
     path: Arc<str>,
     kind: SlotKind,
@@ -81,7 +81,7 @@ impl Analysis<'_> {
         match &part.kind {
             ExprKind::Empty | ExprKind::Literal(_) | ExprKind::External(_) | ExprKind::This => true,
             ExprKind::Member { on, .. } => {
-                // What is opened as JSON may turn out to be none.
+                // A text that is opened as JSON may be invalid.
                 let inside = |source: &Source| source.inside;
                 on.as_deref().is_none_or(|on| self.is_safe(on))
                     && self
@@ -210,7 +210,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// That some item of a part stands in this relation to one of some values.
+    /// That some item of a part compares so with one of some values.
     fn has(&self, part: &Expr, values: &[Literal], relation: Operator) -> Prune {
         let Some(leaves) = self.leaves(part) else {
             return Prune::Keep;
@@ -235,7 +235,7 @@ impl Analysis<'_> {
         Prune::all([conditions, self.on_the_way(part)])
     }
 
-    /// What must hold for a path to lead to an item at all, the columns that it ends in not considered.
+    /// The conditions for a path to lead to any item, without the columns that it ends in.
     fn on_the_way(&self, part: &Expr) -> Prune {
         match &part.kind {
             ExprKind::Member { on: Some(on), .. } => self.on_the_way(on),
@@ -302,8 +302,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// Of a criterion on items the conditions on texts of the item itself, which one item has to meet together; and
-    /// those that stand deeper.
+    /// Splits a criterion on items: conditions on texts of the item itself, which one item must meet together, and
+    /// conditions on deeper elements.
     fn criterion(&self, criterion: &Expr) -> Vec<ItemMatch> {
         let mut parts = Vec::new();
         flatten(criterion, &mut parts);
@@ -335,7 +335,7 @@ impl Analysis<'_> {
                 })
             });
             any_of = combined.collect();
-            if any_of.len() > MOST_COMBINATIONS {
+            if any_of.len() > MAX_COMBINATIONS {
                 return None;
             }
         }
@@ -388,7 +388,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// The columns that the items of a part lie in; `None` if there are others.
+    /// The columns of a part's items. `None` if some items are elsewhere.
     fn leaves(&self, part: &Expr) -> Option<Vec<Leaf>> {
         let shape: &Shape = self.shapes.of(part)?;
         let leaves: Option<Vec<Leaf>> = shape.sources.iter().map(|source| self.leaf(source)).collect();
@@ -463,7 +463,7 @@ fn label(leaves: &[Arc<str>], any_of: &[Vec<LeafTest>]) -> String {
 }
 
 impl Leaf {
-    /// That some value stands in this relation to a literal; `None` where that cannot be said in terms of columns.
+    /// That some value compares so with a literal. `None` if columns cannot express that.
     fn compares(&self, value: &Literal, relation: Operator) -> Option<Prune> {
         let leaf = self.path.clone();
         match (self.kind, value) {
@@ -486,7 +486,7 @@ impl Leaf {
                 };
                 Some(Prune::Range { leaf, from, to })
             }
-            // What a comparison says for certain holds in any zone, so also where a value without one is taken as UTC.
+            // A certain result of a comparison holds in any zone, so also if a value without one counts as UTC.
             (SlotKind::DateTime, Literal::Date(text) | Literal::DateTime(text)) => {
                 let time = Temporal::date_time(text.strip_suffix('T').unwrap_or(text)).ok()?;
                 let (from, until) = match relation {

@@ -112,7 +112,7 @@ impl Program {
         &self.inner.json_names
     }
 
-    /// The types that its result may have, none twice; none at all where it is empty whatever the data.
+    /// The types that its result may have, each once. Empty if the result is empty for any data.
     pub fn output_types(&self) -> Vec<ItemType> {
         let mut types: Vec<ItemType> = self.inner.shape.sources.iter().map(|source| source.ty).collect();
         types.sort_unstable();
@@ -141,14 +141,14 @@ impl Program {
         self.evaluate_at_most(focus, usize::MAX)
     }
 
-    /// The same, where the caller has room for so many items in all rows together: if there are more, it is an error,
+    /// The same, where the caller has room for this many items in all rows together: if there are more, it is an error,
     /// and as far as can be told beforehand, they are not made.
-    pub fn evaluate_at_most(&self, focus: &Focus, most: usize) -> Result<Evaluation, FhirPathError> {
-        match interpreter::run(&self.inner, focus, most) {
+    pub fn evaluate_at_most(&self, focus: &Focus, max_items: usize) -> Result<Evaluation, FhirPathError> {
+        match interpreter::run(&self.inner, focus, max_items) {
             Err(FhirPathError::TooLarge | FhirPathError::TooManySteps { .. }) if focus.len() > 1 => {
                 let middle = focus.len() / 2;
-                let first = self.evaluate_at_most(&focus.slice(0, middle), most)?;
-                let left = most.saturating_sub(first.collection.len());
+                let first = self.evaluate_at_most(&focus.slice(0, middle), max_items)?;
+                let left = max_items.saturating_sub(first.collection.len());
                 let second = self.evaluate_at_most(&focus.slice(middle, focus.len() - middle), left)?;
                 let mut faults = first.faults;
                 faults.extend(second.faults.into_iter().map(|fault| Fault {

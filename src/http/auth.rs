@@ -17,7 +17,7 @@ use crate::lake::Mode;
 /// Seconds after which to look again for records that are on their way.
 const SYNC_WAIT: i64 = 3;
 
-/// Who asks on a FHIR route.
+/// The caller on a FHIR route.
 pub(super) struct Caller(pub(super) Arc<Access>);
 
 impl FromRequestParts<Arc<Service>> for Caller {
@@ -42,7 +42,7 @@ pub(super) fn present(access: Arc<Access>, service: &Service) -> Result<Arc<Acce
     if presence.readiness != Readiness::Ready {
         return Err(not_ready(presence.readiness, &access, service));
     }
-    // Of several sources some may be over; their Patients are not there any more.
+    // Some of several sources may have expired. Their Patients are gone.
     let changed = access.patients().is_some_and(|known| *known != *presence.patients);
     match changed && !presence.patients.is_empty() {
         true => Ok(Arc::new(access.narrowed_to(&presence.patients))),
@@ -73,7 +73,7 @@ pub(super) fn not_ready(readiness: Readiness, access: &Access, service: &Service
     }
 }
 
-/// The issues of what several sources said.
+/// The issues of several sources' messages.
 fn issues(said: &[String]) -> Vec<Value> {
     let each = said
         .iter()
@@ -81,7 +81,7 @@ fn issues(said: &[String]) -> Vec<Value> {
     each.flatten().collect()
 }
 
-/// Who asks on a route outside of `/fhir`, where tokens of either kind and mode are good.
+/// The caller on a route outside of `/fhir`, where tokens of either kind and mode are accepted.
 pub(super) struct AnyToken(pub(super) Arc<Access>);
 
 impl FromRequestParts<Arc<Service>> for AnyToken {
@@ -92,7 +92,7 @@ impl FromRequestParts<Arc<Service>> for AnyToken {
     }
 }
 
-/// What the request's token stands for, once the request is charged to it.
+/// The access of the request's token. Charges the request to it.
 pub(super) fn admitted(parts: &Parts, service: &Service) -> Result<Arc<Access>, Error> {
     let access = service
         .tokens

@@ -11,8 +11,8 @@ use super::limits::Limits;
 use super::server::admission::Broken;
 use super::server::coding::Coding;
 
-/// Reads the whole body. One that announces too many bytes, or a coding that is not spoken here, is refused before any
-/// is read; the bound on bytes holds for what comes and for what it decodes to.
+/// Reads the whole body. A body that announces too many bytes, or an unsupported coding, is refused unread. The limit
+/// applies to the received bytes and to the decoded ones.
 pub(super) async fn read(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<Bytes, Error> {
     let coding = coding(headers)?;
     let announced = headers
@@ -79,7 +79,7 @@ fn broken(error: axum::Error) -> Error {
     }
 }
 
-/// Whether the body says that it is of one of these media types; one that says nothing is taken to be.
+/// Whether the body has one of these media types. A body without a type is accepted.
 pub(super) fn is_typed(headers: &HeaderMap, media: &[&str]) -> bool {
     let Some(value) = headers.get(CONTENT_TYPE) else {
         return true;

@@ -1,5 +1,5 @@
-//! Bodies that several families of routes have, as the OpenAPI document describes them: FHIR's resources, of which it
-//! says no more than every one has, and the ways in which requests are refused.
+//! Bodies that several families of routes share, for the OpenAPI document: FHIR resources, with only the elements that
+//! all have, and error answers.
 
 use serde_json::{Value, json};
 
@@ -83,7 +83,7 @@ pub(super) fn document() -> Value {
     named("Document", object(&required, properties))
 }
 
-/// What went wrong, or is worth saying.
+/// Errors and remarks.
 pub(super) fn outcome() -> Value {
     let (text, texts) = (json!({"type": "string"}), list(&json!({"type": "string"})));
     let issue = object(

@@ -1,6 +1,6 @@
 //! The one place where errors become a status and an OperationOutcome.
 //!
-//! What a client did is said in its own terms; what broke inside is logged with the request's id and not shown.
+//! Errors of the client are described in its own terms. Internal errors are logged with the request's id and not shown.
 
 use std::fmt;
 use std::sync::Arc;
@@ -67,16 +67,16 @@ pub(super) enum Error {
     /// The request is understood and cannot be carried out; sending it again changes nothing.
     #[error("{0}")]
     Processing(String),
-    /// The caller's first records are on their way; look again after so many seconds.
+    /// The caller's first records are still being fetched. Try again after this many seconds.
     #[error("the records are being fetched for the first time; try again in {0} s")]
     Syncing(i64),
-    /// No source gave the caller's first records; with the issues of what the sources said.
+    /// No source gave the caller's first records. Contains the issues of the sources' messages.
     #[error("no records could be fetched; the patient has to authorize again")]
     NothingSynced(Vec<Value>),
     /// None of the formats asked for is served.
     #[error("answers come as {0}, which the request does not accept")]
     NotAcceptable(&'static str),
-    /// The part that is asked for begins behind the end of so many bytes.
+    /// The requested range begins after the end, which is at this many bytes.
     #[error("there are {0} bytes, and the part that is asked for begins behind them")]
     Range(u64),
     /// The request's body is of a type that the route does not read.
@@ -121,7 +121,7 @@ pub(super) enum Error {
 }
 
 impl Error {
-    /// Something broke that is nobody's fault outside.
+    /// An internal error, which is not the client's fault.
     pub(super) fn internal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
         Error::Internal(error.into())
     }
@@ -136,7 +136,7 @@ impl Error {
         }
     }
 
-    /// Parameters that the operation does not have: one at least.
+    /// Parameters that the operation does not have, at least one.
     pub(super) fn unknown_parameters(names: &[String]) -> Error {
         let names: Vec<String> = names.iter().map(|name| shortened(name).into_owned()).collect();
         let plain = names.join(", ");
@@ -197,7 +197,7 @@ impl Error {
         }
     }
 
-    /// What an OperationOutcome says of it.
+    /// Its text in an OperationOutcome.
     fn outcome(&self) -> OperationOutcome {
         let issue = Issue::error(self.code(), self.to_string());
         match self {
@@ -343,8 +343,8 @@ impl IntoResponse for Error {
     }
 }
 
-/// The challenge of RFC 6750, section 3: access tokens are good for one realm, which is the whole service. With a
-/// reason, the token that came is at fault.
+/// The challenge of RFC 6750, section 3. All access tokens belong to one realm, which is the whole service. With a
+/// reason, the received token is at fault.
 pub(super) fn bearer_challenge(reason: Option<&str>) -> String {
     match reason {
         None => r#"Bearer realm="records""#.to_owned(),
@@ -354,7 +354,7 @@ pub(super) fn bearer_challenge(reason: Option<&str>) -> String {
     }
 }
 
-/// What an OperationOutcome says, for routes that refuse in another shape.
+/// The text of an OperationOutcome, for routes with another error format.
 #[derive(Clone, Debug)]
 pub(super) struct Reason(pub(super) String);
 

@@ -9,19 +9,19 @@ pub struct Limits {
     /// Open connections, or a quarter of the files that the system lets the process have open, if that is less. A
     /// further one takes the place of one that waits for its client.
     pub connections: usize,
-    /// Requests being answered at once, half of them for one address at most. One whose body is on its way is not
-    /// counted.
+    /// The maximum number of requests in progress; one address may have half of them. A request whose body is still
+    /// being received does not count.
     pub requests: usize,
     /// Searches at work at once; further ones wait for `patience`.
     pub queries: usize,
-    /// Views whose rows are on their way at once, beside the first one of each credential; further ones wait for
-    /// `patience`. One credential runs half as many at most.
+    /// The maximum number of running views, in addition to the first one of each credential. Further ones wait for
+    /// `patience`. One credential may run half as many.
     pub views: usize,
-    /// Operations on all of a patient's records that are under way at once, beside the first one of each credential;
-    /// further ones wait for `patience`. One credential has half as many at most.
+    /// The maximum number of running operations on all of a patient's records, in addition to the first one of each
+    /// credential. Further ones wait for `patience`. One credential may run half as many.
     pub records: usize,
-    /// Documents made of all of a patient's records (pages, health cards) that are under way at once, beside the first
-    /// one of each credential; further ones wait for `patience`. One credential has two at most.
+    /// The maximum number of documents of all of a patient's records (pages, health cards) in progress, in addition to
+    /// the first one of each credential. Further ones wait for `patience`. One credential may run two.
     pub documents: usize,
     /// Bytes of such documents that were made and are on their way to their clients.
     pub spools: u64,
@@ -59,8 +59,8 @@ pub struct Rates {
     /// For each consent, and each key of an application, of operations on all of a patient's records. They count as
     /// requests, too.
     pub records: Option<Rate>,
-    /// For each consent, of health cards, each of which leaves a row in the store for good. They count as operations on
-    /// all records, too.
+    /// The rate of health cards for each consent, because each card leaves a permanent row in the store. They also
+    /// count as operations on all records.
     pub cards: Option<Rate>,
     /// For each address, of requests without a credential or with one that is refused.
     pub address: Option<Rate>,
@@ -98,7 +98,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// So many requests per second, and five seconds' worth at once; `None` for zero.
+    /// This many requests per second, and five seconds' worth at once. `None` for zero.
     pub fn per_second(requests: u32) -> Option<Rate> {
         let per_second = NonZeroU32::new(requests)?;
         Some(Rate {
@@ -107,7 +107,7 @@ impl Rate {
         })
     }
 
-    /// So many requests per minute, all of them at once after a rest; `None` for zero.
+    /// This many requests per minute, all of them at once after a pause. `None` for zero.
     pub fn per_minute(requests: u32) -> Option<Rate> {
         Some(Rate {
             every: Duration::from_secs(60) / requests.max(1),
@@ -134,7 +134,7 @@ impl Default for Limits {
             documents: processors.max(2),
             spools: 8 << 30,
             patience: Duration::from_secs(10),
-            // Links to further pages repeat what a POST said, a list of a thousand patients for one.
+            // Links to further pages repeat a POST's parameters, such as a list of a thousand patients.
             url: 60 * 1_024,
             headers: 96 * 1_024,
             body: 2 * 1_024 * 1_024,

@@ -14,7 +14,7 @@ use crate::consent;
 /// Why a request outside `/fhir` is not answered as asked.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refused {
-    /// What any route may refuse.
+    /// Errors of any route.
     #[error("{0}")]
     Common(#[from] Error),
     /// An application token where a patient's is needed.
@@ -29,13 +29,13 @@ pub(super) enum Refused {
 }
 
 impl Refused {
-    /// Something broke that is nobody's fault outside.
+    /// An internal error, which is not the client's fault.
     pub(super) fn internal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Refused {
         Refused::Common(Error::internal(error))
     }
 }
 
-/// Of a body whose fields are read as those of token endpoints are.
+/// For a body whose fields are those of token endpoints.
 impl From<OAuthError> for Refused {
     fn from(error: OAuthError) -> Refused {
         match error {

@@ -1,7 +1,7 @@
-//! The service over HTTP: routes, what each takes from a request, and how every outcome becomes a status and a body.
+//! The service over HTTP: routes, their parameters, and the status and body of every outcome.
 //!
-//! One file per endpoint family; `error` is the only place that maps errors to answers, `frame` what surrounds every
-//! request. What is found and who may see it is decided below, in `search`, `views`, `lake` and `consent`.
+//! One file per endpoint family. `error` is the only place that maps errors to answers, and `frame` wraps every
+//! request. The rooms below (`search`, `views`, `lake` and `consent`) decide what is found and who may see it.
 
 mod auth;
 mod body;

@@ -1,4 +1,4 @@
-//! What every request of a server shares.
+//! The state that all requests of a server share.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,7 +30,7 @@ const DOCUMENTS_OF_ONE: usize = 2;
 /// Bytes of a document, attachments included.
 const LARGEST_DOCUMENT: u64 = 512 << 20;
 
-/// What a server is made of.
+/// The parts of a server.
 pub struct Options {
     /// The records.
     pub lake: Lake,
@@ -147,14 +147,14 @@ impl Service {
         Ok(Arc::new(service))
     }
 
-    /// Tells whether as many requests are being answered as there are processors: what can wait then does.
+    /// Returns whether as many requests run as there are processors. Work that can wait then waits.
     pub fn busy(&self) -> impl Fn() -> bool + Send + 'static + use<> {
         let admission = self.admission.clone();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         move || admission.answering() >= processors
     }
 
-    /// What calls sources, identity providers and record locators.
+    /// The client for sources, identity providers and record locators.
     pub fn sources(&self) -> &Client {
         &self.sources
     }
@@ -211,7 +211,7 @@ impl Service {
         working.await.map_err(Error::internal)
     }
 
-    /// Shows nobody what somebody has asked to erase, be it recorded in the lake or not.
+    /// Hides rows with requested erasures, recorded in the lake or not.
     pub(super) fn hide_what_is_erased(&self) -> Result<(), crate::consent::Error> {
         // Held over both steps, so that of two requests the later one has the last word.
         let mut hidden = self.hidden.lock().unwrap_or_else(PoisonError::into_inner);
@@ -228,7 +228,7 @@ impl Service {
         self.base_url.starts_with("https:")
     }
 
-    /// Takes up what other processes have committed.
+    /// Reads what other processes have committed.
     pub(super) fn refresh(&self) {
         self.throttle.tidy();
         if let Err(error) = self.lake.refresh() {

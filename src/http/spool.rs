@@ -1,8 +1,8 @@
-//! Where an answer is written before it goes out, because its headers tell how that went: in memory while it is small,
-//! then in a file without a name, sealed under a key in memory. The system frees it with the process, however that
-//! ends.
+//! Holds an answer before it is sent, because its headers depend on all of it: in memory while it is small, then in an
+//! unnamed file, sealed under a key in memory. The system removes it with the process.
 //!
-//! One answer, and all of a server together, have at most so many bytes. They count until the client has them all.
+//! One answer has a size limit, and so have all answers of a server together. Bytes count until the client has received
+//! all of them.
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ const IN_MEMORY: usize = 1 << 20;
 /// Bytes that are read for the connection at once.
 const PIECE: usize = 256 << 10;
 
-/// What the answers of a server take.
+/// The limits of a server's answers.
 #[derive(Debug)]
 pub(super) struct Spools {
     used: AtomicU64,
@@ -51,7 +51,7 @@ pub(super) struct Spool {
     spools: Arc<Spools>,
 }
 
-/// Where what was written is.
+/// The place of the written bytes.
 #[derive(Debug)]
 enum Written {
     Memory(Cursor<Vec<u8>>),
@@ -59,7 +59,7 @@ enum Written {
 }
 
 impl Spools {
-    /// Room for so many bytes of all answers, and of one.
+    /// Room for this many bytes of all answers, and of one.
     pub(super) fn new(max: u64, largest: u64) -> Arc<Spools> {
         Arc::new(Spools {
             used: AtomicU64::new(0),
@@ -68,7 +68,7 @@ impl Spools {
         })
     }
 
-    /// Begins an answer, whose file is in this folder.
+    /// Begins an answer. Its file is in this folder.
     pub(super) fn begin(self: &Arc<Spools>, folder: &Path) -> Spool {
         Spool {
             written: Written::Memory(Cursor::default()),
@@ -82,17 +82,17 @@ impl Spools {
 }
 
 impl Spool {
-    /// Why it takes no more, if it does not.
+    /// The reason why it accepts no more bytes.
     pub(super) fn full(&self) -> Option<Full> {
         self.full
     }
 
-    /// What was written, as a body. `held` is dropped with its last byte, or when the client leaves.
+    /// The written bytes as a body. `held` is dropped with its last byte, or when the client disconnects.
     pub(super) fn into_body(mut self, held: impl Send + 'static) -> io::Result<(u64, Body)> {
         self.rewind()?;
         let length = self.length;
         let pieces = futures::stream::try_unfold((self, held), |(mut spool, held)| async move {
-            // Waiting for the disk keeps nobody else.
+            // Waiting for the disk must not block others.
             let reading = tokio::task::spawn_blocking(move || {
                 let piece = spool.piece()?;
                 Ok::<_, io::Error>((piece, spool))
@@ -109,7 +109,7 @@ impl Spool {
         Ok(bytes.into())
     }
 
-    /// Takes room for so many bytes in all.
+    /// Takes room for this many bytes in all.
     fn grow(&mut self, end: u64) -> Result<(), Full> {
         let more = end.saturating_sub(self.length);
         let spools = &self.spools;
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(spools.used.load(Ordering::Relaxed), 0);
     }
 
-    /// A body that nobody takes gives back its room and what it holds.
+    /// A body that nobody takes frees its space.
     #[tokio::test]
     async fn a_client_that_leaves_gives_everything_back() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! Whose a Binary is that stands for another resource: R4 has its `securityContext` name one that says who may see it.
-//! The Binary is filed as that resource is, be it of the input or of the lake.
+//! Binaries that belong to another resource: R4's `securityContext` names the resource whose access rules apply. The
+//! Binary is filed like that resource, which may be in the input or in the lake.
 //!
-//! Such a Binary waits for the end of the input. What the input and the lake have is looked up then, all at once.
+//! Such a Binary waits for the end of the input. Then all these resources are looked up at once.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use super::rows::block::{Block, Entry};
 use crate::fhir::{TypeId, facts};
 use crate::lake::owners::owner::APPLICATION_ONLY;
 
-/// What a Binary may stand for where rules are applied: nothing of the input can be looked up then, so these are noted
-/// as they come.
+/// Possible targets of Binaries when rules are applied. They are noted as they come, because the input cannot be
+/// searched later.
 const NOTED: [&str; 10] = [
     "CarePlan",
     "Communication",
@@ -30,7 +30,7 @@ const NOTED: [&str; 10] = [
 /// The resources that Binaries stand for, by type, with their ids as stored.
 pub(super) type Wanted = BTreeMap<TypeId, FxHashSet<String>>;
 
-/// Under whom a resource is filed, as it is stored.
+/// How a resource is filed, in the stored form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Filed {
     pub(super) owner: i64,
@@ -87,8 +87,7 @@ impl Contexts {
             .extend(others.filed.iter().map(|(key, filed)| (*key, filed.clone())));
     }
 
-    /// Under whom a resource is filed. Of one that is not here nobody knows: only the application as a whole sees what
-    /// stands for it.
+    /// How a resource is filed. If it is unknown, only the application sees its Binary.
     pub(super) fn of(&self, ty: TypeId, id: &str) -> Filed {
         let found = self.filed.get(&self.keys.identity(ty, id)).cloned();
         found.unwrap_or(Filed {

@@ -1,6 +1,6 @@
-//! What ends an import, and why a single resource is refused while the rest goes on.
+//! Errors that end an import, and refusals of a single resource while the rest continues.
 //!
-//! Neither carries contents of a resource: only where it stands and what is wrong with it.
+//! Neither contains a resource's content: only its place and the fault.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub enum IngestError {
     /// Rows that are in the lake already could not be read.
     #[error(transparent)]
     Scan(#[from] crate::lake::scan::ScanError),
-    /// The columns of what was read and those of the table do not go together.
+    /// The columns of the input and of the table contradict each other.
     #[error(transparent)]
     Layout(crate::columns::layout::LayoutError),
     /// A thread of the import panicked.
@@ -81,7 +81,7 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// What is wrong with something that was refused.
+/// The fault of a refused text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     /// The text is not JSON.

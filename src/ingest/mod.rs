@@ -1,9 +1,9 @@
 //! Input to lake: reads NDJSON, Bundles and single resources, resolves references, files each resource under a person,
-//! decides its version, and commits the whole as one snapshot.
+//! assigns its version, and commits all as one snapshot.
 //!
-//! It decides what is refused, what an id and a reference become, whose a row is, and what counts as the same content.
-//! It does not know how a resource becomes columns (`columns::shred`) or what a snapshot is (`lake::catalog`), and
-//! checks resources against R4's definitions no further than it must.
+//! It decides what to refuse, the id and the references of a resource, its person, and whether its content changed. It
+//! does not know how a resource becomes columns (`columns::shred`) or what a snapshot is (`lake::catalog`), and checks
+//! resources against R4's definitions only as far as needed.
 
 mod contexts;
 mod error;

@@ -1,9 +1,8 @@
-//! Takes in prepared pieces in the order of the input, whatever order they are done in: notes identifiers, settles what
-//! depends on other resources, and collects what is ready to be written.
+//! Takes pieces in the order of the input, in whatever order they are finished. It notes identifiers, resolves
+//! references to other resources, and collects what is ready to be written.
 //!
-//! A conditional reference is resolved as a server would that executes the input piece by piece: by the lake and what
-//! came before or in the same piece, if exactly one resource answers. What nothing answers waits for the end of the
-//! input.
+//! A conditional reference is resolved as by a server that executes the input piece by piece: exactly one resource must
+//! match, in the lake, in earlier pieces or in the same piece. Unresolved ones wait for the end of the input.
 
 mod ending;
 
@@ -38,7 +37,7 @@ pub(super) enum Sink {
     Buffer(Buffer),
     /// Nowhere: only who they are filed under is remembered.
     Survey(Survey),
-    /// To the rules: whoever had them taken in hands them over.
+    /// To the rules. The caller passes them on.
     Rules(Vec<Block>),
 }
 
@@ -54,20 +53,20 @@ pub(super) struct Sequence {
     pub(super) summary: Summary,
     normalizer: Normalizer,
     owners: Arc<Owners>,
-    /// What Binaries may stand for, where nothing is written before the end.
+    /// Possible targets of Binaries, if nothing is written before the end.
     contexts: Contexts,
 }
 
 /// Which resources that waited are stored.
 enum Round<'r> {
-    /// Those that do not stand for others; what the others stand for is noted.
+    /// Resources that depend on no other. The targets of the others are noted.
     First(&'r mut Wanted),
     /// Those that stand for others.
     Second(&'r Contexts),
 }
 
 /// A held resource's place in the input.
-struct Place {
+struct InputPosition {
     file: Arc<Path>,
     origin: Origin,
     ordinal: u64,
@@ -104,7 +103,7 @@ impl Sequence {
         }
     }
 
-    /// What is ready for the rules.
+    /// Records that are ready for the rules.
     pub(super) fn ready(&mut self) -> Vec<Block> {
         match &mut self.sink {
             Sink::Rules(ready) => std::mem::take(ready),
@@ -150,7 +149,7 @@ impl Sequence {
         let held = self.admit(held, &file)?;
         let mut ready = blocks;
         for resource in held {
-            let place = Place {
+            let place = InputPosition {
                 file: Arc::clone(&file),
                 origin: resource.origin,
                 ordinal: resource.ordinal,
@@ -227,8 +226,8 @@ impl Sequence {
         Ok(admitted)
     }
 
-    /// Resolves what a resource waits for; puts it aside, and gives nothing, if that has not come.
-    fn settle(&mut self, resource: &Held, place: &Place) -> Result<Option<Links>, IngestError> {
+    /// Resolves a resource's open references. If some stay open, puts it aside and returns nothing.
+    fn settle(&mut self, resource: &Held, place: &InputPosition) -> Result<Option<Links>, IngestError> {
         let mut links = Links::default();
         for wait in &resource.waits {
             let target = match (self.answer(&wait.condition)?, &wait.otherwise) {
@@ -243,7 +242,7 @@ impl Sequence {
         if links.settled.len() == waits.len() && !resource.stands_for_another {
             return Ok(Some(links));
         }
-        // What is known by the address of an entry is known only now, and stays so.
+        // The target of an entry's address is known only now, and does not change.
         let text = self.rewritten(resource, &links);
         let late = LateResource {
             ty: resource.ty,
@@ -257,7 +256,7 @@ impl Sequence {
         Ok(None)
     }
 
-    /// The text of a resource that goes on waiting, with what is settled written into it.
+    /// The text of a resource that continues to wait, with its resolved references.
     fn rewritten(&mut self, resource: &Held, links: &Links) -> Vec<u8> {
         let mut tape = Tape::new();
         match tape.parse(&resource.text) {
@@ -275,7 +274,7 @@ impl Sequence {
         text: &[u8],
         id: Option<&str>,
         links: &Links,
-        place: &Place,
+        place: &InputPosition,
         block: &mut Block,
         round: &mut Round<'_>,
     ) {
@@ -345,7 +344,7 @@ impl Sequence {
         Ok(())
     }
 
-    /// Which resource answers a condition, of those in the lake and those that have come.
+    /// The resource that meets a condition, among those in the lake and those read so far.
     fn answer(&mut self, condition: &Condition) -> Result<Match, IngestError> {
         let ty = condition.ty;
         if !self.identifiers.is_loaded(ty) {

@@ -25,12 +25,12 @@ use crate::lake::{Lake, LakeWriter, Mode, Picture};
 
 /// Larger pieces are prepared one at a time.
 const LARGE: usize = 8 << 20;
-/// An input is begun at most so often. That without one resource another fits no longer is rare.
-const MOST_BEGINNINGS: u32 = 4;
+/// The maximum number of starts of an input. Removing one resource rarely makes another one unfit.
+const MAX_BEGINNINGS: u32 = 4;
 /// More threads than this would hold more files in the making than memory allows.
-const MOST_THREADS: usize = 8;
+const MAX_THREADS: usize = 8;
 
-/// Bounds on what an import keeps in memory. What does not fit is written or read more often, with the same result.
+/// Bounds on an import's memory. Data beyond them is written or read more often, with the same result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Resources are written once this many bytes of them wait, and then until a third is left. Where rules are
@@ -50,12 +50,12 @@ impl Default for Limits {
     }
 }
 
-/// What an import is told.
+/// The options of an import.
 #[derive(Clone)]
 pub struct Options {
     /// Live or test tables.
     pub mode: Mode,
-    /// Whose data it is.
+    /// The application and mode of the data.
     pub application: String,
     /// Give resources the ids that a sync would give them.
     pub rewrite_ids: bool,
@@ -74,7 +74,7 @@ impl Options {
     pub(super) fn threads(&self) -> usize {
         std::thread::available_parallelism()
             .map_or(1, usize::from)
-            .min(MOST_THREADS)
+            .min(MAX_THREADS)
     }
 }
 
@@ -120,9 +120,9 @@ pub fn import(writer: &mut LakeWriter, options: Options, paths: &[PathBuf]) -> R
     take_in(writer, options, None, files, &[])
 }
 
-/// Takes in the records of a source: they get ids of their own and marks of where they came from, and are the rows of
-/// one consent. What names another person is refused. Attachments come with the Binaries among the records that stand
-/// for them. All that is well formed becomes one snapshot, or on an error nothing.
+/// Imports the records of a source as the rows of one consent: they get our own ids and marks of their origin.
+/// Resources that name another person are refused. Attachments come with their Binaries. All well-formed records become
+/// one snapshot. On an error nothing is stored.
 pub fn sync(
     writer: &mut LakeWriter,
     options: Options,
@@ -133,8 +133,8 @@ pub fn sync(
     take_in(writer, options, Some(synced), records.to_vec(), attachments)
 }
 
-/// Reads files. If a resource turns out to fit into no table, the rules have gone by what is not stored: then all is
-/// begun again, and the rules are not shown it.
+/// Reads files. If a resource fits into no table, the rules have used a record that is not stored. Then everything
+/// starts again without it.
 fn take_in(
     writer: &mut LakeWriter,
     mut options: Options,
@@ -154,7 +154,7 @@ fn take_in(
         session.add_files(files.clone())?;
         session.write_rest()?;
         let found = std::mem::take(&mut session.store.unfit);
-        if begun == MOST_BEGINNINGS || session.options.normalize.is_none() || found.is_within(&unfit) {
+        if begun == MAX_BEGINNINGS || session.options.normalize.is_none() || found.is_within(&unfit) {
             session.attach(attachments)?;
             return session.commit();
         }
@@ -163,7 +163,7 @@ fn take_in(
     }
 }
 
-/// Applies the rules anew to the rows that an owner has in the lake: what came of records that are gone goes.
+/// Applies the rules again to the rows that an owner has in the lake. Results of records that are gone are removed.
 pub fn normalize_again(writer: &mut LakeWriter, options: Options, owner: i64) -> Result<Summary, IngestError> {
     if options.normalize.is_none() {
         return Ok(Summary::default());
@@ -283,7 +283,7 @@ impl<'w> Session<'w> {
         }
     }
 
-    /// Commits what was added as one snapshot and says what it was.
+    /// Commits what was added as one snapshot. Returns its summary.
     pub fn finish(mut self) -> Result<Summary, IngestError> {
         self.write_rest()?;
         self.commit()
@@ -367,7 +367,7 @@ impl<'w> Session<'w> {
         self.gathered = Some(Gathered::new(folder, limit, self.context.keys, is_one_owner, unfit));
     }
 
-    /// Applies the rules to what was gathered, and stores it.
+    /// Applies the rules to the gathered records, and stores them.
     fn normalize(&mut self) -> Result<(), IngestError> {
         let (Some(gathered), Some(rules)) = (self.gathered.take(), self.options.normalize.clone()) else {
             return Ok(());
@@ -389,7 +389,7 @@ impl<'w> Session<'w> {
         normalize(scene, &gathered, &mut self.store, &mut self.sequence.summary)
     }
 
-    /// What the lake has.
+    /// The existing rows of the lake.
     fn shelf(&self) -> Shelf {
         let Options { mode, application, .. } = &self.options;
         let is_import = self.always.is_none();
@@ -434,7 +434,7 @@ impl Context {
         let identifiers = match sink {
             // Nothing of the input is written before all of it is read.
             Sink::Rules(_) => Identifiers::with_overflow(self.identifiers, &self.spill),
-            // With rewriting, only the index knows the ids by which the input speaks.
+            // With rewriting, only the index knows the input's own ids.
             Sink::Survey(_) => Identifiers::new(usize::MAX),
             Sink::Buffer(_) if self.rewrite.is_some() => Identifiers::new(usize::MAX),
             Sink::Buffer(_) => Identifiers::new(self.identifiers),
@@ -500,7 +500,7 @@ fn read(
                 }
             };
             feed.next += 1;
-            // Holding the feed keeps others from reading another large piece meanwhile.
+            // Holding the feed keeps others from reading another large piece in the meantime.
             let held = piece
                 .as_ref()
                 .is_ok_and(|piece| piece.text.len() > LARGE)

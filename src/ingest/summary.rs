@@ -1,4 +1,4 @@
-//! What an import did, per resource type.
+//! The result of an import, per resource type.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::normalize::Report;
 /// Refusals are kept up to this number; the rest is only counted.
 pub const REFUSALS_KEPT: usize = 100;
 
-/// What became of the resources of one type: `read` is the sum of the others.
+/// The counts of one type: `read` is the sum of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Met in the input.
@@ -24,12 +24,12 @@ pub struct Counts {
     pub refused: u64,
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// By type name.
     pub types: BTreeMap<&'static str, Counts>,
-    /// Refusals of input whose type could not be told; the others stand with their type.
+    /// Refused input of unknown type. Other refusals are counted with their type.
     pub untyped_refused: u64,
     /// The first refusals that were met.
     pub refusals: Vec<Refusal>,
@@ -40,7 +40,7 @@ pub struct Summary {
     /// References to addresses inside a Bundle, or conditional ones, that exactly one resource should have answered and
     /// did not. They are stored as they were.
     pub unresolved: u64,
-    /// What the rules of normalization did, where they were applied.
+    /// The counts of normalization, if rules were applied.
     pub rules: Report,
     /// Rows of the lake that the rules left as they are, since they could not be read.
     pub unreadable: u64,
@@ -66,7 +66,7 @@ impl Summary {
         total
     }
 
-    /// Accounts for what was read and neither stored nor unchanged nor refused: something later came in its place.
+    /// Counts resources that were read and then replaced by a later occurrence.
     pub(super) fn close(&mut self) {
         for counts in self.types.values_mut() {
             counts.replaced = counts

@@ -1,7 +1,8 @@
-//! Delete files: which rows of a data file are gone, as DuckLake (and Iceberg) write it: a Parquet file of the columns
-//! `file_path` and `pos`, ascending by position.
+//! Delete files: the positions of deleted rows in a data file, in the format of DuckLake and Iceberg: a Parquet file
+//! with the columns `file_path` and `pos`, ascending by position.
 //!
-//! A data file has at most one live delete file, so each new one repeats the positions of the one it replaces.
+//! A data file has at most one live delete file. So each new delete file repeats the positions of the one that it
+//! replaces.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -123,7 +124,7 @@ pub(super) fn write(path: &Path, data_file: &str, positions: &[u64], keys: &Keys
     })
 }
 
-/// The file's size, and that of the Parquet metadata, which stands in the eight bytes before its end.
+/// The file's size, and that of the Parquet metadata, which is in the eight bytes before its end.
 fn measure(file: &std::fs::File) -> std::io::Result<(u64, u64)> {
     use std::os::unix::fs::FileExt;
     let bytes = file.metadata()?.len();

@@ -1,9 +1,8 @@
-//! Short texts that are given out and come back, as page links do: who lacks the lake's key neither reads nor changes
-//! nor makes one.
+//! Encrypts short texts that clients get and send back, such as page links. Without the lake's key nobody can read,
+//! change or make one.
 //!
-//! AES-256-GCM-SIV under a key that is derived from the lake's. The nonce is always the same, which costs this cipher
-//! no more than that equal texts for an equal use look equal: so the same page has the same links whenever it is asked
-//! for.
+//! The cipher is AES-256-GCM-SIV under a key derived from the lake's. The nonce is constant. With this cipher that
+//! reveals only whether two texts for the same use are equal, so the same page always has the same links.
 
 use std::fmt;
 
@@ -45,7 +44,7 @@ impl Lake {
         text
     }
 
-    /// What was enclosed for this very use; `None` for anything else.
+    /// Decrypts a text that was encrypted for this very use. `None` for anything else.
     pub fn disclose(&self, enclosed: &[u8], used: &[u8]) -> Option<Vec<u8>> {
         let mut text = enclosed.to_vec();
         let plain = self

@@ -28,8 +28,7 @@ pub enum LakeError {
         /// What this program reads.
         known: String,
     },
-    /// The catalog is not the one that belongs to the files. Nothing is written or removed until somebody has looked at
-    /// it.
+    /// The catalog does not belong to the files. Nothing is written or removed until an operator has looked at it.
     #[error("the lake at {0} cannot be trusted: {what}; nothing was changed; `tabularium check --data {0}` says what is wrong, and with `--adopt` it makes a new catalog from the data files", .dir.display())]
     Mismatch {
         /// The lake's folder.
@@ -132,7 +131,7 @@ impl LakeError {
         }
     }
 
-    /// What a broken catalog means for whoever opens it: SQLite's words, and what to do.
+    /// The message for a broken catalog: SQLite's words, and what to do.
     pub(super) fn of_catalog(self, dir: &Path) -> LakeError {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
         let what = match &self {

@@ -1,5 +1,5 @@
-//! Signatures of bytes that leave the lake and come back, as plans do: who lacks the lake's key changes nothing in them
-//! unseen. They can be read; `enclose` is for what should not be.
+//! Signs bytes that leave the lake and come back, such as plans. Without the lake's key nobody can change them
+//! unnoticed. Everybody can read them; `enclose` is for secret texts.
 //!
 //! HMAC-SHA256 under keys that are derived from the lake's, one for each purpose.
 

@@ -1,4 +1,4 @@
-//! What rules ask a terminology.
+//! The questions of rules to a terminology.
 
 use std::borrow::Cow;
 

@@ -1,9 +1,9 @@
-//! Writing what other records contribute. The record is [bare](super::marks::bare): it has only what its source gave
-//! it. What is contributed goes behind the rest of its object, so that it has the same place in each run.
+//! Writes contributions of other records. The record is [bare](super::marks::bare): it has only its source's content.
+//! Contributions follow the rest of their object, so they have the same position in each run.
 
 use crate::columns::json::{Edits, Value};
 
-/// Adds items to a root's list. Says whether that was possible.
+/// Adds items to a root's list. Returns whether that was possible.
 pub(super) fn add_items(root: Value<'_>, element: &str, items: &[impl AsRef<str>], edits: &mut Edits) -> bool {
     if items.is_empty() {
         return false;

@@ -1,4 +1,4 @@
-//! What rules know beside records, as programs hand it on.
+//! The knowledge of rules besides records: terminology and health plans.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl fmt::Debug for Knowledge {
     }
 }
 
-/// Gives the newest knowledge whenever it is asked. What it gave stays as it is for as long as it is held.
+/// Returns the newest knowledge on each call. A returned value does not change while it is held.
 #[derive(Clone)]
 pub struct NewestKnowledge(Arc<dyn Fn() -> Knowledge + Send + Sync>);
 

@@ -1,8 +1,9 @@
-//! How a record shows what normalization wrote into it: extensions under the service's own URL.
+//! Marks in a record for what normalization wrote: extensions under the service's own URL.
 //!
-//! What other records or sources contributed has the mark [`NORMALIZED`]: on an item of a list, on an object, or beside
-//! a primitive. [`bare`] takes all of it out before a record is looked at, so each run makes it anew of what is there,
-//! and nothing stays of a source that is gone. Extensions of another service under the same names are its source's own.
+//! Contributions of other records or sources have the mark [`NORMALIZED`]: on an item of a list, on an object, or
+//! beside a primitive. [`bare`] removes all of them before a record is read. So each run makes them again from the
+//! existing records, and nothing stays of a removed source. Extensions of another service with the same names belong to
+//! its source.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -28,17 +29,17 @@ const KNOWN_FROM: &str = "/StructureDefinition/known-from";
 /// On a Reference that led nowhere in several syncs, beside R4's data-absent-reason.
 pub(super) const DANGLING: &str = "/StructureDefinition/dangling";
 
-/// R4's extension for what is not there.
+/// R4's data-absent-reason extension.
 pub(super) const DATA_ABSENT_REASON: &str = "http://hl7.org/fhir/StructureDefinition/data-absent-reason";
 
-/// What stands for something that R4 requires and the source left out.
+/// The placeholder for an element that R4 requires and the source left out.
 pub const PLACEHOLDER: &str = "Undefined by source";
 
 /// The tag that names the authorization a record is had by.
 const AUTHORIZATION_TAG: &str = "/PatientAccessTokenId";
 
-/// What the URLs of our extensions begin with in one record: as the systems of its own tags do, which were ours when it
-/// was fetched. So the service knows its marks again after its address has changed.
+/// The prefix of our extensions' URLs in one record. The systems of the record's own tags have the same prefix, which
+/// was our address when it was fetched. So the service recognizes its marks after its address has changed.
 pub(super) struct Base<'b> {
     record: Value<'b>,
     source: Option<&'b Source>,
@@ -66,12 +67,12 @@ impl<'b> Base<'b> {
         own.as_deref().unwrap_or_else(|| self.current())
     }
 
-    /// What the URLs of new records' extensions begin with.
+    /// The prefix of new records' extension URLs.
     pub(super) fn current(&self) -> &'b str {
         self.source.map_or("", |source| source.tag_system_base.as_str())
     }
 
-    /// Our tags stand behind the source's own, and only they have the authorization for a code.
+    /// Our tags follow the source's own, and only ours have the authorization as a code.
     fn of_tags(&self) -> Option<String> {
         let authorization = self.source.map(|source| source.authorization.as_str())?;
         let tags = self.record.get("meta")?.get("tag")?;
@@ -104,7 +105,7 @@ impl<'b> Base<'b> {
         format!(r#"{{"url":{},"valueCode":"{}"}}"#, self.url(NORMALIZED), rule.name())
     }
 
-    /// What is marked with the current URLs, marked with the record's own.
+    /// Marks with the current URLs become marks with the record's own URLs.
     pub(super) fn rebased<'j>(&self, json: &'j str) -> Cow<'j, str> {
         if self.get() == self.current() {
             return Cow::Borrowed(json);
@@ -152,8 +153,8 @@ impl<'b> Base<'b> {
             })
     }
 
-    /// The text of a reference as its source wrote it, of what stands beside the one that was contributed. Nothing else
-    /// than what a rule leads to another source is given back: a source may have written this.
+    /// The source's own text of a reference, from the extension beside the contributed one. It is restored only if a
+    /// rule changed the reference to another source, because a source may have written such an extension itself.
     fn own_text<'t>(&self, beside: Value<'t>) -> Option<Cow<'t, str>> {
         let mut extensions = beside.get("extension")?.items();
         let kept = extensions.find(|each| self.has(*each, SOURCE_REFERENCE))?;
@@ -188,7 +189,7 @@ pub(super) enum Origin<'o> {
     Source(&'o Source),
 }
 
-/// The text of a record without what was contributed; `None` if nothing was.
+/// The text of a record without contributions. `None` if there were none.
 pub(super) fn bare(record: Value<'_>, base: &Base<'_>) -> Option<String> {
     if !may_stand_in(record) {
         return None;
@@ -221,7 +222,7 @@ fn take_out(object: Value<'_>, base: &Base<'_>, edits: &mut Edits) {
     }
 }
 
-/// Takes contributed items out of a list. Says whether nothing is left.
+/// Takes contributed items out of a list. Returns whether nothing is left.
 fn is_emptied(list: Value<'_>, base: &Base<'_>, edits: &mut Edits) -> bool {
     let (mut left, mut gone) = (0, 0);
     for item in list.items() {

@@ -1,9 +1,9 @@
-//! Normalization: what a source sends, made into what an application can use.
+//! Normalization: turns what a source sends into what an application can use.
 //!
 //! Decides which resources are generated from the records of one consent, and how a record's codes, references and
-//! missing elements are written. It is pure: it reads records in the form in which they will be stored and gives back
+//! missing elements are written. It is pure: it reads records in the form in which they will be stored and returns
 //! edits and new resources. It reads no lake, no file and no clock. Two passes keep memory bounded: a [`Survey`] sees
-//! every record once and keeps small facts, and the [`Plan`] that comes of it is applied to each record again.
+//! every record once and keeps small facts, and the resulting [`Plan`] is applied to each record.
 
 pub mod claims;
 mod codes;

@@ -1,4 +1,4 @@
-//! What a survey comes to: resources to generate, and edits of each record.
+//! The result of a survey: resources to generate, and edits of each record.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::{form, links};
 use crate::columns::json::{Edits, Tape, write_compact};
 use crate::fhir::TypeId;
 
-/// A resource that a rule makes. The text is whole (id, tags, Provenance's references) but for `meta.versionId` and
+/// A resource that a rule makes. The text is whole (id, tags, Provenance's references) except `meta.versionId` and
 /// `meta.lastUpdated`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generated {
@@ -22,7 +22,7 @@ pub struct Generated {
     pub resource_type: TypeId,
     /// Its id.
     pub id: String,
-    /// Whose claim it was made from.
+    /// The owner of the claim it was made from.
     pub source: SourceId,
     /// Compact JSON.
     pub json: String,
@@ -50,11 +50,11 @@ pub enum Rewrite {
     Unchanged,
     /// With edits of its own text.
     Edited,
-    /// By another text: what others had contributed was taken out of its own first.
+    /// By another text: contributions were first removed from its own.
     Anew,
 }
 
-/// What is to be done with the records of a consent.
+/// The edits and new resources for the records of a consent.
 #[derive(Debug, Default)]
 pub struct Plan {
     /// Resources to store beside the records, in order of type and id.
@@ -67,8 +67,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Writes to `out` the text that takes a record's place. Says whether there is one: `false` if the record stays as
-    /// it is.
+    /// Writes to `out` the text that takes a record's place. Returns whether there is one: `false` if the record stays
+    /// as it is.
     pub fn rewrite(
         &self,
         record: &Record<'_>,
@@ -87,8 +87,8 @@ impl Plan {
         }
     }
 
-    /// Decides how a record is written. If its own text is edited, `edits` are those; if another text takes its place,
-    /// `out` has that. Else both are empty.
+    /// Decides how a record is written. If its own text is edited, `edits` has the edits. If another text replaces it,
+    /// `out` has that text. Otherwise both are empty.
     pub fn edits(
         &self,
         record: &Record<'_>,

@@ -1,4 +1,4 @@
-//! What rules ask a table of health plans.
+//! The questions of rules to a table of health plans.
 
 use crate::plans::PlanTables;
 
@@ -6,7 +6,7 @@ pub use crate::plans::{Area, Contact, Plan as PlanFacts, Premium};
 
 /// A table of Medicare Advantage plans, as far as rules need it.
 pub trait Plans: Sync {
-    /// A plan by CMS's contract, plan and segment and the calendar year; what is not known is not given.
+    /// A plan by CMS's contract, plan and segment and the calendar year. Unknown parts are left out.
     fn plan(&self, contract: &str, plan: Option<&str>, segment: Option<&str>, year: Option<i32>) -> Option<PlanFacts>;
 }
 

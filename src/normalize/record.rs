@@ -12,7 +12,7 @@ pub struct Source {
     pub endpoint: String,
     /// The source's FHIR base with a trailing slash; empty for an import.
     pub fhir_base: String,
-    /// What the systems of our tags begin with, without a trailing slash.
+    /// The prefix of our tags' systems, without a trailing slash.
     pub tag_system_base: String,
     /// The tags that every record of the source carries, as JSON objects.
     pub tags: Vec<String>,
@@ -22,8 +22,8 @@ pub struct Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId(pub u32);
 
-/// A record in the form in which it will be stored: ids and relative references are the lake's, `meta.source` and tags
-/// are there.
+/// A record in the form in which it will be stored: with the lake's ids and relative references, `meta.source` and
+/// tags.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'t> {
     /// Its resource type.

@@ -60,26 +60,26 @@ impl Rule {
     }
 }
 
-/// What one rule did.
+/// The counts of one rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Resources generated.
     pub made: u64,
     /// Elements changed in a source's records.
     pub changed: u64,
-    /// What the rule applies to and left as it is (for example a code that does not fit its system).
+    /// What the rule found and left unchanged (for example a code that does not fit its system).
     pub left: u64,
     /// References that lead nowhere.
     pub dangling: u64,
 }
 
-/// What all rules did.
+/// The counts of all rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// By rule.
     pub rules: BTreeMap<Rule, Counts>,
-    /// What references of the synced source lead to and is not there: in how many syncs, this one included, three at
-    /// most. To be given to [`Survey::recall`](super::Survey::recall) in the source's next sync.
+    /// Missing targets of the synced source's references: in how many syncs each was missing, including this one, three
+    /// at most. The source's next sync passes it to [`Survey::recall`](super::Survey::recall).
     pub dangling: BTreeMap<u64, u32>,
 }
 

@@ -11,7 +11,7 @@ use super::record::{Day, Record, Source, SourceId};
 use super::{claims, form, links};
 use crate::columns::json::Tape;
 
-/// What decides beside the records.
+/// The inputs of decisions besides the records.
 pub struct Settings<'s> {
     /// The sources of the consent, by [`SourceId`](super::SourceId).
     pub sources: &'s [Source],
@@ -34,7 +34,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Takes in a record. Generated resources of earlier runs are not to be shown: they are made anew.
+    /// Reads a record. Generated resources of earlier runs must not be passed: they are generated again.
     pub fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
         let base = Base::of(record, settings.sources);
         let Some(bare) = marks::bare(record.json, &base) else {
@@ -52,7 +52,7 @@ impl Survey {
         self.links.see(record, settings);
     }
 
-    /// Says which source is synced, and how often its references led nowhere before: what
+    /// Returns which source is synced, and how often its references led nowhere before: what
     /// [`Report::dangling`](super::Report::dangling) said after its sync before. References of other sources are not
     /// counted on.
     pub fn recall(&mut self, source: SourceId, dangling: BTreeMap<u64, u32>) {

@@ -1,9 +1,8 @@
-//! One walk over a record that stops where rules have something to do.
+//! Walks over a record and stops where rules have something to do.
 //!
-//! What an element is, is told by R4's table: per type, a compiled selection holds the properties that are, or lead to,
-//! a code, a reference or a required element. All others are stepped over. Extensions are looked into where they stand
-//! in resources, backbones, data types on the way and other extensions, not in primitives. Extensions that
-//! normalization writes are not looked into.
+//! R4's table defines elements. Each type has a compiled selection of the properties that are, or contain, a code, a
+//! reference or a required element. All others are skipped. Extensions are visited in resources, backbones, data types
+//! on the way and other extensions, not in primitives. Extensions that normalization writes are not visited.
 
 use std::sync::OnceLock;
 
@@ -29,7 +28,7 @@ pub(super) trait Visit<'t> {
     /// A Reference, and the types that it may lead to, none meaning any.
     fn reference(&mut self, _: Value<'t>, _: &'static [TypeId]) {}
 
-    /// An object that lacks required elements: those of [`required`] whose bit is not set.
+    /// An object without some required elements: those of [`required`] whose bit is not set.
     fn lacks(&mut self, _: Value<'t>, _: TypeId, _: u64) {}
 }
 
@@ -65,7 +64,7 @@ fn is_hollow(value: Value<'_>) -> bool {
     (value.is_array() && value.items().next().is_none()) || (value.is_object() && value.entries().next().is_none())
 }
 
-/// What is done with a property's value.
+/// The action for a property's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Skip,
@@ -74,7 +73,7 @@ enum Step {
     Quantity,
     Reference,
     Extension,
-    /// Of a type that holds what rules look at.
+    /// Its type contains elements that rules look at.
     Within(TypeId),
     /// A resource, which says its type itself.
     Resource,
@@ -84,7 +83,7 @@ enum Step {
 struct Property {
     step: Step,
     targets: &'static [TypeId],
-    /// Of a required element its bit, else none.
+    /// The bit of a required element. Otherwise none.
     bit: u64,
 }
 
@@ -115,8 +114,8 @@ impl Shapes {
     fn compile() -> Shapes {
         let facts = facts();
         let mut steps: Vec<Step> = facts.types().map(own_step).collect();
-        // A type leads to what rules look at if one of its elements does; repeated until nothing changes, as types
-        // contain themselves.
+        // A type matters to rules if one of its elements does. Repeated until nothing changes, because types contain
+        // themselves.
         loop {
             let mut changed = false;
             for ty in facts.types().filter(|ty| !is_primitive(*ty)) {

@@ -9,7 +9,7 @@ use crate::normalize::PLACEHOLDER;
 
 /// LOINC's system.
 pub(super) const LOINC: &str = "http://loinc.org";
-/// The system of codes for what is not there.
+/// The code system for absent data.
 pub(super) const ABSENT: &str = "http://terminology.hl7.org/CodeSystem/data-absent-reason";
 const NULL_FLAVOR: &str = "http://terminology.hl7.org/CodeSystem/v3-NullFlavor";
 
@@ -49,7 +49,7 @@ pub(super) fn says_something(text: &str) -> bool {
     !text.trim().is_empty() && text != PLACEHOLDER
 }
 
-/// Concepts with a code in common, directly or by others, are one group; those without codes go by their text.
+/// Groups concepts that share a code, directly or through others. Concepts without codes are grouped by their text.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     places: FxHashMap<String, usize>,

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crate::fhir::{TypeId, compartment, facts};
 
-/// The types of what a compartment's resources refer to that are given out along with them, by name.
+/// The types of referenced resources that are returned together with a compartment's resources, by name.
 pub const REFERRED: [&str; 4] = ["Location", "Medication", "Organization", "Practitioner"];
 
 /// The types of a Patient's compartment (R4 CompartmentDefinition/patient): Patient first, then the others by name.
@@ -25,7 +25,7 @@ pub(super) fn referred() -> &'static [TypeId] {
     &TYPES
 }
 
-/// Types by their names, in the same order; what is no type is left out.
+/// Types by their names, in the same order. Unknown names are left out.
 pub(super) fn named(names: &[&str]) -> Vec<TypeId> {
     names.iter().filter_map(|name| facts().lookup(name)).collect()
 }

@@ -1,11 +1,11 @@
-//! What is done with all of a patient's records: which resources these are, and what is made of them.
+//! Operations on all of a patient's records: which resources these are, and the documents made of them.
 //!
-//! Decides which types a patient's record has and in which order, and what the parameters of each operation mean. Where
-//! resources lie and who may see them, `search` and `lake` decide; who asks, and in which form answers go out, `http`
-//! and `cli`.
+//! Decides which types a patient's record has and in which order, and the meaning of each operation's parameters.
+//! `search` and `lake` find the resources and decide who may see them. `http` and `cli` handle callers and the form of
+//! answers.
 //!
-//! One folder per operation: `everything` gives the records out as they are, `summary` makes a document of them, `pdf`
-//! pages to print, `card` what a health card says.
+//! One folder per operation: `everything` returns the records as they are, `summary` makes a document, `pdf` makes
+//! pages, `card` makes the payload of a health card.
 
 pub mod card;
 mod concept;

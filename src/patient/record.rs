@@ -18,8 +18,8 @@ pub struct Record {
     pub types: Vec<Gathered>,
 }
 
-/// Gathers what is in the compartments of these Patients, as far as the scope shows it, and what that refers to of the
-/// types `also`, which are no types of a compartment: directly, or through others of these types.
+/// Collects the resources in the compartments of these Patients that the scope shows, and the resources of the types
+/// `also` that these refer to, directly or through others of these types. Types in `also` belong to no compartment.
 pub async fn record(
     engine: &Engine,
     scope: &Arc<Scope>,

@@ -1,5 +1,5 @@
-//! Values as a person reads them: plain text, which the table escapes. Nothing is converted. Numbers keep their digits,
-//! but for those that were computed and have more of them than anybody measured.
+//! Values as readable plain text, which the table escapes. Nothing is converted. Numbers keep their digits, except
+//! computed ones with more digits than any measurement has.
 
 use std::borrow::Cow;
 
@@ -92,7 +92,7 @@ fn coding(value: Value<'_>) -> Option<String> {
     text(value.get("display")).or_else(|| text(value.get("code")))
 }
 
-/// Texts in a row, each once; none if there is none.
+/// Joined texts, each once. `None` without any.
 pub(super) fn join(texts: impl Iterator<Item = String>, between: &str) -> Option<String> {
     let mut seen: Vec<String> = Vec::new();
     for text in texts {
@@ -200,7 +200,7 @@ fn rounded(number: &str) -> Cow<'_, str> {
     }
 }
 
-/// How a medicine is taken: what the prescriber wrote, else what dose and timing say.
+/// How to take a medicine: the prescriber's text, otherwise dose and timing.
 pub(super) fn dosage(list: Option<Value<'_>>) -> Option<String> {
     let each = list.into_iter().flat_map(|list| list.items());
     join(each.filter_map(one_dosage), "; ")
@@ -253,7 +253,7 @@ fn bare(number: &str) -> &str {
     }
 }
 
-/// A person's name, an organization's, or what a resource is of.
+/// The name of a person or an organization, or a resource's subject matter.
 pub(super) fn name(resource: Value<'_>) -> Option<String> {
     let own = resource.get("name").or_else(|| resource.get("title"));
     if let Some(own) = own {

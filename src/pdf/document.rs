@@ -31,7 +31,7 @@ const NOTE: Style = Style {
 };
 /// How far the text of a list's items is moved in, in points.
 const INDENT: f32 = 14.0;
-/// Pixels of all pictures of a document that are decoded to be written; one takes up to four bytes.
+/// The maximum number of decoded pixels of all pictures in a document. One takes up to four bytes.
 const MAX_PIXELS: u64 = 48_000_000;
 /// Headings deeper than this look alike, and are not in the outline.
 const DEEPEST: u8 = 4;
@@ -177,7 +177,7 @@ impl Document {
         self.pages.advance(4.0);
     }
 
-    /// Begins a table; `summary` says to a screen reader what it is.
+    /// Begins a table. `summary` describes it to screen readers.
     pub fn table(&mut self, summary: &str, columns: &[Column]) -> Table<'_> {
         Table::begin(self, summary, columns)
     }
@@ -187,8 +187,7 @@ impl Document {
         Table::begin_fields(self, summary)
     }
 
-    /// Puts a picture on the page, no larger than the page and no larger than at 96 dots an inch; `shows` says what it
-    /// is.
+    /// Draws a picture, no larger than the page and no larger than at 96 dots per inch. `shows` is its description.
     pub(super) fn picture(&mut self, image: Image, shows: &str) {
         let (width, height) = image.size();
         let (width, height) = (width.max(1) as f32 * 0.75, height.max(1) as f32 * 0.75);
@@ -207,7 +206,7 @@ impl Document {
 
     /// Puts a file inside of the document, as viewers list them.
     pub fn embed(&mut self, name: &str, content_type: &str, description: &str, bytes: Vec<u8>) {
-        // Names are told apart by what stands before them: two files of one name would replace one another.
+        // A number before each name makes it unique: two files of one name would replace each other.
         let path = format!("{}-{name}", self.files.len() + 1);
         self.files.push(EmbeddedFile {
             path,
@@ -221,7 +220,7 @@ impl Document {
         });
     }
 
-    /// Puts the pages of another file behind the page that is being filled; what follows begins on a page of its own.
+    /// Inserts the pages of another file after the current page. The next content starts a new page.
     pub(super) fn append(&mut self, file: lopdf::Document) {
         self.page_break();
         self.insertions.push(Insertion {
@@ -237,13 +236,12 @@ impl Document {
         }
     }
 
-    /// How many pages were written, the one that is being filled included if anything stands on it; those of attached
-    /// files do not count.
+    /// The number of written pages, including the current one if it has content. Pages of attached files do not count.
     pub fn page_count(&self) -> usize {
         self.pages.current() + usize::from(!self.pages.is_blank())
     }
 
-    /// How many characters no font had; they are boxes on the pages.
+    /// The number of characters without a glyph in any font. They are drawn as boxes.
     pub fn characters_without_glyph(&self) -> u64 {
         self.setter.without_glyph
     }

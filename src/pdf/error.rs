@@ -8,13 +8,13 @@ pub enum PdfError {
     /// The fonts of the program cannot be read.
     #[error("the fonts of the program cannot be read")]
     Fonts,
-    /// The writer refused the document; what it says names no contents.
+    /// The writer refused the document. Its message contains no contents.
     #[error("the PDF cannot be written: {0}")]
     Writer(&'static str),
     /// Nobody wants the document any more.
     #[error("the document is not wanted any more")]
     Stopped,
-    /// What the document is written to takes it no longer.
+    /// The output cannot be written any more.
     #[error("the document cannot be kept: {0}")]
     Output(#[source] io::Error),
 }

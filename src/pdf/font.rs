@@ -1,4 +1,4 @@
-//! The fonts that come with the program: DejaVu Sans, regular and bold (`fonts/LICENSE.txt`).
+//! The built-in fonts: DejaVu Sans, regular and bold (`fonts/LICENSE.txt`).
 //!
 //! They have Latin, Greek, Cyrillic, Armenian, Georgian, Hebrew and Arabic letters. Fonts of the machine are not used,
 //! so that a document looks the same wherever it was made.

@@ -15,7 +15,7 @@ const BOX: &str = "\u{25a1}";
 
 /// Bytes of a text that are shaped at once: that takes more than a hundred times as many.
 const LONGEST: usize = 16 << 10;
-/// Texts whose lines are kept: cells of a table say the same again and again, and shaping is most of the work.
+/// A cache of broken lines: cells of a table repeat the same texts, and shaping is most of the work.
 const KEPT: usize = 4_096;
 /// Bytes of a text that is kept, at most.
 const KEPT_BYTES: usize = 256;
@@ -245,7 +245,7 @@ pub(super) fn piece(text: &str) -> (&str, &str) {
     let first = &text[..text.floor_char_boundary(LONGEST)];
     let end = first.rfind('\n').or_else(|| first.rfind(' ')).filter(|at| *at > 0);
     match end {
-        // What separates the pieces is the end of the line itself.
+        // The separator between pieces is the line break itself.
         Some(at) => (&text[..at], &text[at + 1..]),
         None => (first, &text[first.len()..]),
     }
@@ -261,7 +261,7 @@ pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A text without what cannot stand in a PDF's text: controls, and characters that PDF/UA forbids. Tabs become four
+/// Removes characters that a PDF's text may not contain: controls, and characters that PDF/UA forbids. Tabs become four
 /// spaces.
 fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -2,7 +2,7 @@
 //!
 //! This room decides how a page looks, where lines and pages break, and how the structure of a document is told to
 //! readers of the file. It also reads attached documents (PDF, HTML, RTF, C-CDA, pictures). It knows nothing of FHIR: a
-//! caller says what stands in the document, block by block.
+//! caller says what is in the document, block by block.
 //!
 //! Invariant: every character of a text is in the file. One that no font has is drawn as a box, and its text stays
 //! behind the box.

@@ -124,7 +124,7 @@ impl Pages {
         self.y += height;
     }
 
-    /// Puts a line below what is there.
+    /// Adds a line below the existing content.
     pub(super) fn line(&mut self, x: f32, line: Line, piece: Piece) {
         let height = line.height;
         self.line_at(x, self.y, line, Role::Content(piece));
@@ -146,7 +146,7 @@ impl Pages {
         self.marks.push(Mark::Shade { x, y, width, height });
     }
 
-    /// Puts a picture below what is there.
+    /// Adds a picture below the existing content.
     pub(super) fn picture(&mut self, image: Image, size: (f32, f32), piece: Piece) {
         self.marks.push(Mark::Picture {
             y: self.y,

@@ -1,4 +1,4 @@
-//! What a file says of itself.
+//! The metadata of a file.
 
 use chrono::{DateTime, Datelike, Timelike, Utc};
 use krilla::metadata::{DateTime as PdfDate, Metadata};
@@ -14,7 +14,7 @@ pub struct Properties {
     pub language: String,
     /// When it was made.
     pub created: DateTime<Utc>,
-    /// What stands at the head of each page, the first included.
+    /// The header of each page, including the first.
     pub running_head: String,
 }
 
@@ -31,7 +31,7 @@ impl Properties {
 
     fn date(&self) -> PdfDate {
         let at = self.created;
-        // Every part of a chrono date fits: years before 0 or after 65,535 are none of a clock's.
+        // All parts of a chrono date fit, because no clock has years before 0 or after 65,535.
         PdfDate::new(u16::try_from(at.year()).unwrap_or(0))
             .month(at.month() as u8)
             .day(at.day() as u8)

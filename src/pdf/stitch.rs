@@ -9,10 +9,10 @@ use super::{PdfError, Stop};
 
 /// Entries that a page inherits from the groups of pages above it.
 const INHERITED: &[&[u8]] = &[b"Resources", b"MediaBox", b"CropBox", b"Rotate"];
-/// What annotations may not do on their own behalf: run scripts, start programs, send forms.
+/// Actions that annotations may not perform by themselves: run scripts, start programs, send forms.
 const ACTIVE: &[&[u8]] = &[b"JavaScript", b"Launch", b"SubmitForm", b"ImportData", b"Rendition"];
 
-/// A file whose pages stand behind some of the written pages.
+/// A file whose pages are inserted after some of the written pages.
 pub(super) struct Insertion {
     /// How many written pages stand before it.
     pub(super) after: usize,
@@ -60,7 +60,7 @@ pub(super) fn stitch(
     main.save_with_options(&mut out, options).map_err(PdfError::Output)
 }
 
-/// Takes all objects of a file; gives its pages in order.
+/// Takes all objects of a file. Returns its pages in order.
 fn take(main: &mut Document, mut file: Document) -> Vec<ObjectId> {
     file.renumber_objects_with(main.max_id + 1);
     let pages: Vec<ObjectId> = file.get_pages().into_values().collect();
@@ -82,7 +82,7 @@ fn take(main: &mut Document, mut file: Document) -> Vec<ObjectId> {
     pages
 }
 
-/// What a page has from the groups above it.
+/// The attributes that a page inherits.
 fn inherited(file: &Document, page: ObjectId) -> Dictionary {
     let mut found = Dictionary::new();
     let Ok(own) = file.get_dictionary(page) else {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::PdfError;
 
-/// Says that nobody wants a document any more; clones share it. The work on it ends with [`PdfError::Stopped`] soon
+/// A flag that nobody wants the document any more. Clones share it. The work then ends with [`PdfError::Stopped`] soon
 /// after.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);

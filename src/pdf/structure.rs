@@ -1,7 +1,7 @@
-//! The structure of a document: which headings, paragraphs and tables there are, and which drawn pieces belong to each.
+//! The structure of a document: its headings, paragraphs and tables, and the drawn pieces of each.
 //!
-//! A group is opened, filled and closed; what is drawn meanwhile belongs to the innermost open group. Pieces get their
-//! identifiers when their page is written, so a group holds places in a list until the document ends.
+//! A group is opened, filled and closed. A piece drawn in the meantime belongs to the innermost open group. Pieces get
+//! their identifiers when their page is written, so until the end a group holds indices into a list.
 
 use std::num::NonZeroU16;
 
@@ -30,7 +30,7 @@ pub(super) enum Kind {
     Figure(String),
 }
 
-/// Where a drawn piece stands in the structure.
+/// The place of a drawn piece in the structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece(usize);
 
@@ -125,7 +125,7 @@ impl Structure {
                 Child::Piece(piece) => nodes.extend(self.pieces[piece].take().map(Node::Leaf)),
             }
         }
-        // An empty cell keeps its place, or the columns behind it would move.
+        // An empty cell keeps its place. Otherwise the columns after it would move.
         let keeps_place = matches!(
             self.groups[place].kind,
             Kind::Cell | Kind::RowHeader | Kind::ColumnHeader

@@ -23,7 +23,7 @@ const CELL: Style = Style {
 /// A column of a table.
 #[derive(Debug, Clone)]
 pub struct Column {
-    /// What its cells are; stands in the table's head.
+    /// The title, in the table's head.
     pub title: String,
     /// Its share of the table's width, in proportion to the other columns' shares.
     pub share: f32,
@@ -38,7 +38,7 @@ impl Column {
         }
     }
 
-    /// Columns with these titles whose shares go by the length of their texts, within bounds.
+    /// Columns with these titles. Their widths follow the length of their texts, within bounds.
     pub fn fitting<T: AsRef<str>>(titles: &[T], rows: &[Vec<String>]) -> Vec<Self> {
         let share = |place: usize, title: &str| {
             let length = |cell: &str| cell.chars().count().min(80);
@@ -112,8 +112,8 @@ impl<'a> Table<'a> {
         self.document.is_stopped()
     }
 
-    /// Writes a row. Cells that are missing are empty; of those beyond the last column nothing is lost, they join it.
-    /// Very long cells go on in further rows.
+    /// Writes a row. Missing cells are empty. Cells beyond the last column are appended to it. Very long cells continue
+    /// in further rows.
     pub fn row<S: AsRef<str>>(&mut self, cells: &[S]) {
         let last = self.widths.len().saturating_sub(1);
         let joined: String;
@@ -186,7 +186,7 @@ impl<'a> Table<'a> {
         group
     }
 
-    /// Puts as many lines of each cell on the page as fit; says whether that was all.
+    /// Draws as many lines of each cell as fit on the page. Returns whether that was all.
     fn place_part(&mut self, cells: &mut Cells, is_head: bool) -> bool {
         let top = self.document.pages.y();
         let room = self.document.pages.left() - 2.0 * PADDING;

@@ -1,6 +1,6 @@
-//! Parts of a work, run ahead on several threads, with the results in the order of the parts. Threads are ahead of
-//! whoever takes the results by a bounded number of results, so that memory stays bounded. They stop when the stream
-//! is dropped.
+//! Runs parts of a work ahead on several threads and returns the results in the order of the parts. Threads may be
+//! ahead of the consumer by a bounded number of results, so that memory stays bounded. They stop when the stream is
+//! dropped.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ struct Running<T, E> {
 
 enum Message<T, E> {
     Result(Result<T, E>),
-    /// The part came to its end; without this a thread died.
+    /// The part has ended normally. Without this message a thread has died.
     Done,
 }
 
@@ -91,7 +91,7 @@ impl<T, E> Ahead<T, E> {
 }
 
 impl<T: Send + 'static, E: Send + 'static> Ahead<T, E> {
-    /// Goes on with the next parts; `None` if there are no more.
+    /// Continues with the next parts. `None` if there are no more.
     fn go_on(&mut self) -> Option<()> {
         let mut parts = self.parts.take()?;
         let left = parts.size_hint().1;
@@ -144,7 +144,7 @@ async fn work<T: Send, E: Send>(source: Shared<T, E>) {
                 break;
             }
         }
-        // What the part did is accounted for before its end is known.
+        // The part's work is recorded before its end is announced.
         drop(part);
         if results.send(Message::Done).await.is_err() {
             return;
@@ -152,10 +152,11 @@ async fn work<T: Send, E: Send>(source: Shared<T, E>) {
     }
 }
 
-/// The next part, its results announced in its turn. When there is none, or nobody listens, there never will be.
+/// Takes the next part and announces its results in order. Returns `None` if there are no more parts, or nobody listens
+/// any more.
 async fn next_part<T, E>(source: &Shared<T, E>) -> Option<(Part<T, E>, Sender<Message<T, E>>)> {
     let mut source = source.lock().await;
-    // Whoever dies here leaves none to the others: a part would be missing among theirs.
+    // If a thread dies here, the others must not continue: a part would be missing.
     let mut open = source.take()?;
     let part = open.parts.next()?;
     let (results, taken) = channel(WAITING);
@@ -336,7 +337,7 @@ mod tests {
             };
             let found: Vec<_> = results((0..2).map(dying), pace).collect();
             assert_eq!(found, [Err(Fault::Died)]);
-            // Nor is anything given of what would follow it.
+            // None of the later results is returned either.
             let no_part = (0..4).map(|part| -> Part<usize, Fault> {
                 match part {
                     1 => panic!("there is no such part"),

@@ -28,7 +28,7 @@ const BATCH: usize = 8_192;
 
 /// Takes ids from rows.
 pub trait Take: Any + fmt::Debug + Send + Sync {
-    /// What is taken, as plans show it.
+    /// The name of the taken ids in plans.
     fn label(&self) -> &str;
 
     /// Adds the ids of a batch of rows. An error ends the plan: there may be too many.
@@ -80,7 +80,7 @@ impl IdsExec {
         self.take.as_ref()
     }
 
-    /// What is collected, as plans show it.
+    /// The name of the collected ids in plans.
     pub(super) fn label(&self) -> &str {
         self.take.label()
     }

@@ -27,7 +27,7 @@ pub struct Late {
 }
 
 impl Late {
-    /// A condition that reads these leaves at most.
+    /// A condition that reads at most these leaves.
     pub fn new(label: Arc<str>, leaves: LeafSet, link: Box<dyn Link>) -> Late {
         Late {
             label,
@@ -38,7 +38,7 @@ impl Late {
         }
     }
 
-    /// What the ids mean.
+    /// The meaning of the ids.
     pub fn link(&self) -> &dyn Link {
         self.link.as_ref()
     }
@@ -48,7 +48,7 @@ impl Late {
         self.known.get().is_some()
     }
 
-    /// Takes the ids. The same are told to whoever asks later.
+    /// Sets the ids. All later readers get the same ids.
     pub fn tell(&self, ids: &[Arc<IdSet>]) -> Result<()> {
         if !self.is_known() {
             let condition = self.link.condition(ids)?;

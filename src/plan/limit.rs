@@ -19,7 +19,7 @@ use super::ordered::OrderedLimitExec;
 pub struct Limit {
     /// Rows to leave out.
     pub skip: usize,
-    /// Rows to take behind them; `None` for all.
+    /// Rows to take after them. `None` for all.
     pub take: Option<usize>,
     /// Whether rows are counted, and come, from the table's end.
     pub backwards: bool,
@@ -27,14 +27,14 @@ pub struct Limit {
 
 impl Limit {
     /// How many rows are looked for at most.
-    pub(super) fn most(&self) -> Option<usize> {
+    pub(super) fn max_rows(&self) -> Option<usize> {
         self.take.map(|take| self.skip.saturating_add(take))
     }
 
     /// How many rows of a part of the table are looked for at most. Backwards, the last rows of a part are wanted, and
     /// only its end tells which they are.
     pub fn of_part(&self) -> Option<usize> {
-        self.most().filter(|_| !self.backwards)
+        self.max_rows().filter(|_| !self.backwards)
     }
 }
 
@@ -101,7 +101,7 @@ impl UserDefinedLogicalNodeCore for OrderedLimit {
         }
     }
 
-    /// Columns that nobody above reads are read by nobody below.
+    /// Columns that no operator above reads are not read below.
     fn necessary_children_exprs(&self, columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         Some(vec![columns.to_vec()])
     }

@@ -21,7 +21,7 @@ use futures::stream;
 
 /// Finds a few rows.
 pub trait Lookup: Any + fmt::Debug + Send + Sync {
-    /// What is looked up, as plans show it.
+    /// The name of the lookup in plans.
     fn label(&self) -> &str;
 
     /// The columns of the rows.

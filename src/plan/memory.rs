@@ -13,8 +13,8 @@ const MEMORY: usize = 1 << 30;
 /// Bytes that sorts of all plans may have on disk together.
 const SPILLED: u64 = 32 << 30;
 
-/// What all plans run in. A sort that gets no more memory goes on in sealed files of the system's temporary folder,
-/// which vanish with it; an operator that cannot do so fails.
+/// The memory that all plans share. A sort that gets no more memory continues in sealed files of the system's temporary
+/// folder, which are removed with it. An operator that cannot spill fails.
 pub fn runtime() -> Arc<RuntimeEnv> {
     // Folders are made when something is first put there, so that nothing of this can fail.
     static RUNTIME: LazyLock<Arc<RuntimeEnv>> = LazyLock::new(|| bounded(MEMORY, SPILLED).unwrap_or_default());

@@ -1,8 +1,8 @@
-//! How questions of tables become plans that run: the planner with the few rules that such plans need, the operators
-//! that DataFusion does not have, and the threads and the memory that plans share.
+//! Plans: the planner with the few rules that our plans need, the operators that DataFusion does not have, and the
+//! threads and the memory that plans share.
 //!
-//! It knows tables as `lake::scan` gives them, and ids; neither searches nor views: these bring operators of their own,
-//! and the planner takes them. What ids mean for a row is told by whoever builds a plan.
+//! It knows tables of `lake::scan` and ids, but neither searches nor views. These add their own operators. The builder
+//! of a plan says what ids mean for a row.
 
 mod ahead;
 mod ids;

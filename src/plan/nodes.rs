@@ -16,8 +16,8 @@ use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use super::ids::{self, IdsExec};
 use super::semi_join::{On, SemiJoinExec};
 
-/// The set of ids that a plan's rows come to. The plan itself is a physical one by now: what it reads was decided when
-/// its turn came, by what others had found.
+/// The set of ids of a plan's rows. The plan is physical already: its scan was decided at its turn, from the results of
+/// earlier plans.
 #[derive(Clone, Debug)]
 pub struct Ids {
     exec: Arc<IdsExec>,
@@ -85,7 +85,7 @@ impl UserDefinedLogicalNodeCore for Ids {
     }
 }
 
-/// The rows of a plan whose filter takes what the ids make of it.
+/// The rows of a plan whose filter receives the ids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SemiJoin {
     left: LogicalPlan,
@@ -141,7 +141,7 @@ impl UserDefinedLogicalNodeCore for SemiJoin {
         })
     }
 
-    /// Of the left side what is wanted above. Of the ids all.
+    /// Of the left side only the columns that are wanted above, of the ids all.
     fn necessary_children_exprs(&self, output: &[usize]) -> Option<Vec<Vec<usize>>> {
         let ids = self.ids.iter().map(|_| vec![0]);
         Some(std::iter::once(output.to_vec()).chain(ids).collect())

@@ -1,7 +1,7 @@
-//! Rows in the table's own order, as they are found: the partitions of the input are parts of the table, one behind the
-//! other, and are run one by one or some ahead on other threads, until there are enough.
+//! Rows in the table's own order: the input's partitions are consecutive parts of the table. They run one by one, or
+//! some ahead on other threads, until there are enough rows.
 //!
-//! A page therefore costs the same wherever it lies, and of what follows it nothing is read but what ran ahead.
+//! A page therefore costs the same wherever it is, and after it only what ran ahead is read.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -29,10 +29,10 @@ use super::ahead::{Ahead, Pace, Part, Parts};
 use super::limit::Limit;
 use crate::lake::scan::LakeScanExec;
 
-/// Up to so many rows are mostly found in the first part, and a second thread would only read what nobody wants.
+/// Up to this many rows are mostly found in the first part. A second thread would only read what nobody wants.
 const FEW_ROWS: usize = 10_000;
 
-/// Takes rows of its input's partitions, one partition behind the other. Its output is one partition.
+/// Takes rows of its input's partitions, one partition after the other. Its output is one partition.
 #[derive(Clone, Debug)]
 pub struct OrderedLimitExec {
     input: Arc<dyn ExecutionPlan>,
@@ -69,7 +69,7 @@ impl OrderedLimitExec {
         &self.input
     }
 
-    /// The same over an input of the same rows; both account for what they do in one place.
+    /// The same over another input with the same rows. Both share their metrics.
     pub fn over(&self, input: Arc<dyn ExecutionPlan>) -> OrderedLimitExec {
         OrderedLimitExec { input, ..self.clone() }
     }
@@ -78,7 +78,7 @@ impl OrderedLimitExec {
 /// The input, told how many rows of a partition are wanted at most.
 fn bounded(input: Arc<dyn ExecutionPlan>, limit: Limit) -> Arc<dyn ExecutionPlan> {
     match (input.downcast_ref::<LakeScanExec>(), limit.of_part()) {
-        (Some(scan), Some(most)) => Arc::new(scan.at_most(most)),
+        (Some(scan), Some(max_rows)) => Arc::new(scan.at_most(max_rows)),
         _ => input,
     }
 }
@@ -109,7 +109,7 @@ impl ExecutionPlan for OrderedLimitExec {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    /// Rows that are dealt out anew have lost their order.
+    /// Rows that are dealt out again have lost their order.
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }
@@ -142,8 +142,8 @@ impl ExecutionPlan for OrderedLimitExec {
             true => Box::new((0..count).rev().map(begin)),
         };
         let pace = Pace {
-            // Most pages end in the first part; the others are worth a thread once it was not enough.
-            first_here: limit.most().is_some_and(|most| most <= FEW_ROWS),
+            // Most pages end in the first part. Other threads start only if it was not enough.
+            first_here: limit.max_rows().is_some_and(|max_rows| max_rows <= FEW_ROWS),
             blocking: false,
         };
         let rows = Limited {
@@ -171,7 +171,7 @@ fn begin(
     begun.add(1);
     match input.execute(part, context) {
         Ok(batches) if limit.backwards => {
-            let last = last(batches, limit.most().unwrap_or(usize::MAX));
+            let last = last(batches, limit.max_rows().unwrap_or(usize::MAX));
             let last = futures::stream::once(last).map_ok(|batches| futures::stream::iter(batches.into_iter().map(Ok)));
             Box::pin(last.try_flatten())
         }
@@ -180,8 +180,8 @@ fn begin(
     }
 }
 
-/// The last rows of a part, at most so many, the last first.
-async fn last(mut batches: SendableRecordBatchStream, most: usize) -> Result<Vec<RecordBatch>> {
+/// The last rows of a part, at most this many, in reverse order.
+async fn last(mut batches: SendableRecordBatchStream, max_rows: usize) -> Result<Vec<RecordBatch>> {
     let mut kept: VecDeque<RecordBatch> = VecDeque::new();
     let mut rows = 0;
     while let Some(batch) = batches.next().await {
@@ -189,7 +189,7 @@ async fn last(mut batches: SendableRecordBatchStream, most: usize) -> Result<Vec
         rows += batch.num_rows();
         kept.push_back(batch);
         while let Some(first) = kept.front()
-            && rows - first.num_rows() >= most
+            && rows - first.num_rows() >= max_rows
         {
             rows -= first.num_rows();
             kept.pop_front();
@@ -211,7 +211,7 @@ struct Limited {
 }
 
 impl Limited {
-    /// What is taken of a batch.
+    /// The rows to take of a batch.
     fn take(&mut self, batch: RecordBatch) -> Option<RecordBatch> {
         let rows = batch.num_rows();
         let from = self.skip.min(rows);
@@ -272,7 +272,7 @@ mod tests {
     use super::super::{OrderedLimit, Planned, Planner};
     use super::*;
 
-    /// A table with parts of batches of so many rows, which are numbered through, and a column that nobody asks for.
+    /// A table whose parts have batches of this many numbered rows, and a column that nobody reads.
     fn table(parts: &[&[u32]]) -> LogicalPlan {
         let fields = ["number", "other"].map(|name| Field::new(name, DataType::UInt32, false));
         let schema = Arc::new(Schema::new(fields.to_vec()));

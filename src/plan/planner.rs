@@ -1,8 +1,8 @@
-//! From logical plans over tables to physical ones, with the rules of DataFusion that such plans need and no others.
+//! Turns logical plans over tables into physical ones, with only those rules of DataFusion that such plans need.
 //!
-//! The plans are built by this program: one table, filters that the scan takes over, an order, a limit, an aggregate,
-//! and operators of its own. They have no subqueries, windows or constants to fold, and each rule that looks for these
-//! costs its time in every question.
+//! This program builds the plans: one table, filters for the scan, an order, a limit, an aggregate, and its own
+//! operators. They have no subqueries, windows or constants to fold, and each rule that looks for these costs time in
+//! every request.
 
 use std::sync::Arc;
 
@@ -48,8 +48,8 @@ pub struct Planned {
 }
 
 impl Planner {
-    /// A planner whose scans have as many partitions as there are processors, or at most as many as are given. Beside
-    /// the operators of this room it knows those given.
+    /// A planner whose scans have as many partitions as there are processors, or at most the given number. It knows the
+    /// operators of this room and the given ones.
     pub fn new(partitions: Option<usize>, mut operators: Vec<Operator>) -> Planner {
         let mut config = SessionConfig::new();
         if let Some(partitions) = partitions {
@@ -58,8 +58,8 @@ impl Planner {
         // A filter is above its scan and a projection on top: one pass brings both where they belong.
         let options = config.options_mut();
         options.optimizer.max_passes = 1;
-        // A scan comes in as many partitions as its rows are worth; dealing batches out to more costs more than it
-        // gives.
+        // The scan decides its number of partitions by its rows. Repartitioning the batches would cost more than it
+        // gains.
         options.optimizer.enable_round_robin_repartition = false;
         let logical: Vec<Arc<dyn OptimizerRule + Send + Sync>> =
             vec![Arc::new(PushDownFilter::new()), Arc::new(OptimizeProjections::new())];
@@ -96,7 +96,7 @@ impl Planner {
         Ok(Planned { logical, physical })
     }
 
-    /// The session, for those who ask a table provider for its scan themselves.
+    /// The session, for callers that get a scan from a table provider themselves.
     pub fn state(&self) -> &SessionState {
         &self.state
     }

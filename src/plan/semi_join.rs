@@ -1,7 +1,7 @@
-//! A semi-join: the rows of one plan that refer to what another plan finds, or that it refers to.
+//! A semi-join: the rows of one plan that refer to the rows of another plan, or that these refer to.
 //!
-//! The ids are found first. The condition that they make (`Late`) is a filter of the other side's scan, so that they
-//! leave out files, row groups and rows there; the operator itself compares nothing.
+//! The ids are found first. They become a condition (`Late`), which is a filter of the other side's scan and skips
+//! files, row groups and rows there. The operator itself compares nothing.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -27,14 +27,14 @@ use super::ids::IdsExec;
 use super::late::Late;
 use super::nodes::SemiJoin;
 
-/// What a semi-join is on: how plans show it, the plans that find ids, and the condition that these make.
+/// The condition of a semi-join: its label in plans, the plans that find ids, and the filter that receives them.
 #[derive(Clone, Debug)]
 pub struct On {
     /// The condition as text.
     pub label: Arc<str>,
     /// The plans that find ids, in the order that the condition takes them.
     pub ids: Vec<Arc<IdsExec>>,
-    /// The filter of the other side's scan; `None` where that side was planned with ids that were known by then.
+    /// The filter of the other side's scan. `None` if the ids were known when that side was planned.
     pub late: Option<Arc<Late>>,
 }
 
@@ -84,7 +84,7 @@ impl Hash for On {
     }
 }
 
-/// Runs the plans that find ids, tells the filter of the other side's scan what they found, then runs that side.
+/// Runs the plans that find ids, passes the ids to the filter of the other side's scan, then runs that side.
 #[derive(Debug)]
 pub struct SemiJoinExec {
     left: Arc<dyn ExecutionPlan>,
@@ -188,7 +188,7 @@ impl ExecutionPlan for SemiJoinExec {
         self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
     }
 
-    /// What a sort above learns is of use to the left side's scan.
+    /// The left side's scan can use the bounds of a sort above.
     fn gather_filters_for_pushdown(
         &self,
         _: FilterPushdownPhase,

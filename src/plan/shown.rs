@@ -8,7 +8,7 @@ use datafusion::physical_plan::display::DisplayableExecutionPlan;
 
 use super::planner::Planned;
 
-/// A physical plan, with the metrics of what has run.
+/// A physical plan as text, with the metrics of its run.
 pub fn shown(plan: &dyn ExecutionPlan) -> String {
     let text = DisplayableExecutionPlan::with_metrics(plan).indent(false).to_string();
     let text = text.replace(", metrics=[]\n", "\n");
@@ -44,8 +44,8 @@ impl fmt::Display for Planned {
     }
 }
 
-/// A line of a plan without the filter that a sort has learned while it ran: it holds keys of records, and whoever sees
-/// the plan need not see these.
+/// A line of a plan without the dynamic filter of a sort: that holds keys of records, which readers of the plan may not
+/// be allowed to see.
 fn without_keys(line: &str) -> Cow<'_, str> {
     let Some((plan, rest)) = line.split_once(FILTER).filter(|_| is_sort(line)) else {
         return Cow::Borrowed(line);

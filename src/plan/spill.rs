@@ -1,5 +1,5 @@
-//! The files in which operators go on that get no more memory: sealed under a key in memory, without a name, and
-//! bounded in size all together.
+//! Spill files of operators that get no more memory: sealed under a key in memory, without a name, and bounded in total
+//! size.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::lake::scratch::Parts;
 /// Bytes that are sealed, and read, at once.
 const RUN: usize = 256 << 10;
 
-/// Where plans spill: into a folder, so many bytes together at most.
+/// Lets plans spill into a folder, at most this many bytes in total.
 pub fn spilling(folder: &Path, max_bytes: u64) -> DiskManagerBuilder {
     DiskManagerBuilder::default().with_temp_file_factory(Arc::new(Spills {
         folder: folder.to_owned(),
@@ -58,7 +58,7 @@ struct Spilled(Arc<Inner>);
 
 struct Inner {
     parts: Parts,
-    /// Places and lengths of what was written.
+    /// Offsets and lengths of the written parts.
     runs: Mutex<Vec<(u64, usize)>>,
     /// Bytes of it in clear.
     size: AtomicU64,

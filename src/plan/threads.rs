@@ -11,7 +11,7 @@ use tokio::task::JoinError;
 use super::ahead::Died;
 use crate::lake::scan::processors;
 
-/// The runtime of plans that are polled outside of any; `None` if the system gives no threads.
+/// The runtime of plans that are polled outside of any. `None` if the system gives no threads.
 pub(super) fn own() -> Option<&'static Handle> {
     static OWN: LazyLock<Option<Runtime>> = LazyLock::new(|| {
         let mut builder = Builder::new_multi_thread();
@@ -25,7 +25,7 @@ pub(super) fn current() -> Option<Handle> {
     Handle::try_current().ok().or_else(|| own().cloned())
 }
 
-/// Does work that waits for nothing on another thread; here, if there is none.
+/// Runs work on a plan thread, or here if there is none. The work must not wait for another thread.
 pub async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Died> {
     match current() {
         Some(runtime) => runtime.spawn(async move { work() }).await.map_err(|_| Died),
@@ -33,10 +33,10 @@ pub async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
     }
 }
 
-/// Runs parts of a work at once, and gives what each comes to in their order. One that stands alone runs here.
+/// Runs parts of a work concurrently and returns their results in order. A single part runs here.
 ///
-/// None of several is kept for this thread: the task that a thread of the runtime spawns last waits for that very
-/// thread, so of two parts the other would begin when this one is done.
+/// None of several parts runs on this thread: the task that a runtime thread spawned last waits for that very thread,
+/// so the second of two parts would start only after the first.
 pub async fn at_once<F>(parts: impl IntoIterator<Item = F>) -> Result<Vec<F::Output>, JoinError>
 where
     F: Future<Output: Send> + Send + 'static,
@@ -55,8 +55,8 @@ where
     Ok(results)
 }
 
-/// A stream's items for a thread that waits for each. What runs ahead of it runs on the plans' own threads, whatever
-/// runtime this thread belongs to.
+/// A stream's items for a thread that blocks on each. Work ahead of it runs on the plans' own threads, whatever runtime
+/// this thread belongs to.
 #[derive(Debug)]
 pub struct Waiting<S>(S);
 

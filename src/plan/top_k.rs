@@ -1,4 +1,4 @@
-//! The rule that tells a scan what a sort above it takes, so that it reads other columns of no row that comes too late.
+//! A rule that tells a scan about the sort above it, so that the scan skips rows that the sort cannot keep.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceCh
 use super::semi_join::SemiJoinExec;
 use crate::lake::scan::LakeScanExec;
 
-/// Tells a scan how many rows the sort above it keeps, and by what.
+/// Tells a scan how many rows the sort above it keeps, and by which keys.
 #[derive(Debug)]
 pub struct PushDownTopK;
 
@@ -44,7 +44,7 @@ impl PhysicalOptimizerRule for PushDownTopK {
     }
 }
 
-/// A scan that is told, by itself or as the left side of semi-joins, which leave all of its rows.
+/// A scan that can be told: itself, or as the left side of semi-joins, which keep all of its rows.
 fn told(rows: &Arc<dyn ExecutionPlan>, key: &PhysicalSortExpr, fetch: usize) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if let Some(scan) = rows.downcast_ref::<LakeScanExec>() {
         return Ok(Some(Arc::new(scan.with_top_k(key, fetch))));

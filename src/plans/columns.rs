@@ -1,4 +1,4 @@
-//! Which columns of a publication say what, whatever they are called in a year.
+//! Maps a publication's columns to fields, whatever their names in a year.
 
 use super::publication::{Publication, heading};
 use crate::published::CsvTable;
@@ -53,7 +53,7 @@ pub(super) struct Columns {
     pub(super) county: Option<usize>,
     /// Says by an asterisk that only employers are offered it.
     pub(super) employers: Option<usize>,
-    /// For each field the columns whose texts are joined, and by what.
+    /// For each field the columns whose texts are joined, and the separator.
     fields: [(Vec<usize>, &'static str); FIELDS.len()],
 }
 

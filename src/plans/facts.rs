@@ -43,7 +43,7 @@ impl Area {
 /// Monthly premiums in dollars, as decimals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Premium {
-    /// Of Part C and Part D together.
+    /// The premium of Part C and Part D together.
     pub total: Option<String>,
     /// Of Part C.
     pub part_c: Option<String>,

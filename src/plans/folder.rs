@@ -66,7 +66,7 @@ impl Stored {
         self.entry.publication
     }
 
-    /// The table; `None` if its file cannot be read, which is tried again after a while.
+    /// The table. `None` if its file cannot be read, which is tried again after a while.
     pub(super) fn table(&self) -> Option<Arc<Table>> {
         self.table.get(Instant::now(), || read(&self.folder, &self.entry))
     }
@@ -123,8 +123,8 @@ impl Folder {
         Ok(entries)
     }
 
-    /// Refuses a table that lacks much of the one that is there: a file that was cut off at the end of a line looks
-    /// whole, and so does one of two halves. A table that is damaged has nothing to lose.
+    /// Refuses a table that lacks much of the stored one: a file that was cut off at the end of a line looks complete,
+    /// and so does one of two halves. A damaged table may always be replaced.
     fn compare(&self, entry: &TableEntry, one: &LoadedTable) -> Result<(), PublishedError> {
         let Ok(before) = read(&self.0, entry) else {
             return Ok(());
@@ -159,7 +159,7 @@ impl Folder {
     }
 }
 
-/// The tables of the list that is there. Those that `before` has too are taken from it.
+/// The tables of the present list. Those that `before` has are reused.
 pub(super) fn stored(folder: &TableFolder, before: &[Arc<Stored>]) -> Result<Vec<Arc<Stored>>, PublishedError> {
     let known: FxHashMap<&str, &Arc<Stored>> = before.iter().map(|one| (one.entry.file.as_str(), one)).collect();
     let tables = list(folder)?.tables.into_iter();

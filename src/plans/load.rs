@@ -132,7 +132,7 @@ struct Row {
 }
 
 impl Row {
-    /// `None` of a row about another kind of contract, or about none: counties without plans have rows too.
+    /// `None` for a row about another kind of contract, or about none: counties without plans have rows too.
     fn read(table: &CsvTable<'_>, columns: &Columns) -> Result<Option<Row>, PublishedError> {
         let text = |column: Option<usize>| column.map_or_else(String::new, |column| table.field(column));
         let contract = text(columns.contract).to_ascii_uppercase();

@@ -1,9 +1,9 @@
 //! Medicare Advantage plans as CMS publishes them: names, organizations, areas, premiums and contacts, by calendar
 //! year.
 //!
-//! Decides which of CMS's files are read, what of them is kept beside the lake, and what is said of a plan. Each
-//! publication of a year is a table of its own and is replaced as a whole; an answer is put together from all tables of
-//! the year. Nothing is fetched.
+//! Decides which of CMS's files are read, what is stored of them beside the lake, and how a plan is described. Each
+//! publication of a year is a table and is replaced as a whole. An answer combines all tables of the year. Nothing is
+//! fetched.
 
 mod columns;
 mod error;

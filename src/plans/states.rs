@@ -1,7 +1,7 @@
 //! States and territories: postal codes, names, and how many counties there are.
 
-/// Postal code, name, counties and what counts as such. Source: the Census Bureau's list of counties, 2020; of
-/// Connecticut the eight counties of before 2022, which CMS goes by. Territories without a number have none here.
+/// Postal code, name, counties and county equivalents. Source: the Census Bureau's list of counties, 2020. For
+/// Connecticut the eight counties before 2022, which CMS uses. Territories without a number have none here.
 const STATES: [(&str, &str, usize); 56] = [
     ("AK", "Alaska", 30),
     ("AL", "Alabama", 67),

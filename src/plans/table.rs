@@ -30,10 +30,10 @@ const MAX_ROWS: usize = 1_000_000;
 const MAX_AREAS: usize = 50_000_000;
 const MAX_TEXT: usize = 1 << 30;
 
-/// Why no more is held: of what, and how much.
+/// A limit was reached: which one, and its value.
 type Full = (&'static str, usize);
 
-/// A plan and segment, or a contract. Numbers are those of texts; 0 is none.
+/// A plan and segment, or a contract. Numbers are indices of texts; 0 means none.
 #[derive(Clone, Debug)]
 struct Row {
     id: [u32; 3],
@@ -64,7 +64,7 @@ impl<'t> Held<'t> {
         self.table.text(self.row.id[2])
     }
 
-    /// A field; empty if nothing is said.
+    /// A field. Empty if unknown.
     pub(super) fn field(self, number: usize) -> &'t str {
         self.table.text(self.row.fields[number])
     }

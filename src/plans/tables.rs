@@ -23,7 +23,7 @@ pub struct PlanTables {
 }
 
 impl PlanTables {
-    /// What lies beside the lake in this folder. A lake without plans, or no lake, is no error.
+    /// The tables beside the lake in this folder. A lake without plans, or no lake, is no error.
     pub fn open(data: &Path) -> Result<PlanTables, PlansError> {
         let eager = Arc::new(AtomicBool::new(false));
         let is_eager = eager.clone();
@@ -38,8 +38,8 @@ impl PlanTables {
         Ok(PlanTables { watched, eager })
     }
 
-    /// Reads all tables now, and later ones when they are noticed. Without this a table is read when somebody first
-    /// asks for its year.
+    /// Reads all tables now, and later ones when they are noticed. Without this a table is read when its year is first
+    /// requested.
     pub fn warm(&self) -> Result<(), PlansError> {
         self.eager.store(true, Ordering::Relaxed);
         let tables = self.watched.held();
@@ -54,8 +54,8 @@ impl PlanTables {
         years
     }
 
-    /// What the tables of a year say of a contract, plan and segment, as `H1234`, `001` and `000`. Without a segment it
-    /// is what is said of all segments of the plan; without a plan it is what is said of the contract alone.
+    /// The facts of a year's tables about a contract, plan and segment, as `H1234`, `001` and `000`. Without a segment,
+    /// the facts that all segments of the plan share. Without a plan, those of the contract alone.
     pub fn find(&self, contract: &str, plan: Option<&str>, segment: Option<&str>, year: i32) -> Option<Plan> {
         let tables = self.watched.get();
         let of_year = tables.iter().filter(|stored| stored.year() == year);
@@ -80,14 +80,14 @@ impl PlanTables {
     }
 }
 
-/// Whether a row tells of what is asked: of the plan, or of all plans of the contract.
+/// Whether a row describes the requested plan, or all plans of the contract.
 fn fits(row: Held<'_>, plan: Option<&str>, segment: Option<&str>) -> bool {
     let of_plan = row.plan().is_empty() || Some(row.plan()) == plan;
     let of_segment = row.segment().is_empty() || segment.is_none_or(|segment| row.segment() == segment);
     of_plan && of_segment
 }
 
-/// What tables said so far, the ones that tell most first.
+/// The facts so far, the most specific tables first.
 #[derive(Default)]
 struct Gathered<'t> {
     found: bool,
@@ -100,7 +100,7 @@ struct Gathered<'t> {
 impl<'t> Gathered<'t> {
     fn take(&mut self, rows: &[Held<'t>], areas: bool) {
         self.found |= !rows.is_empty();
-        // Segments may differ, in their premium above all. What is not the same is not said.
+        // Segments may differ, above all in their premium. A fact that differs is left out.
         let common = |number: usize| {
             let mut texts = rows.iter().map(|row| row.field(number));
             let first = texts.next().unwrap_or_default();

@@ -85,7 +85,7 @@ impl<'r> CsvTable<'r> {
     /// Goes to the next row. False at the end.
     pub(crate) fn advance(&mut self) -> Result<bool, PublishedError> {
         let more = self.read()?;
-        // Spreadsheets leave empty columns behind the last one.
+        // Spreadsheets leave empty columns after the last one.
         let surplus = self
             .record
             .iter()
@@ -98,7 +98,7 @@ impl<'r> CsvTable<'r> {
         Ok(more)
     }
 
-    /// Goes to the next row that says something in more than its first column: others are empty, or footnotes.
+    /// Goes to the next row with text after its first column. Other rows are empty, or footnotes.
     pub(crate) fn advance_beyond_notes(&mut self) -> Result<bool, PublishedError> {
         loop {
             if !self.read()? {
@@ -120,7 +120,7 @@ impl<'r> CsvTable<'r> {
         decode(field).trim().to_string()
     }
 
-    /// What is wrong with the row.
+    /// The faults of the row.
     pub(crate) fn fail(&self, expected: &str) -> PublishedError {
         let position = self.record.position().or(Some(self.reader.position()));
         PublishedError::Line {

@@ -54,7 +54,7 @@ pub enum PublishedError {
         before: u64,
         /// How many there would be.
         after: u64,
-        /// How many of those that are there would be gone.
+        /// How many existing ones would be removed.
         lost: u64,
     },
     /// A file beside the lake is not as it was written.

@@ -1,8 +1,7 @@
-//! A folder of tables beside the lake, and the list that says which of them count.
+//! A folder of tables beside the lake, and the list that names the current ones.
 //!
-//! Files are never changed. A load writes new ones, then puts a new list in the place of the old one with a rename: a
-//! reader sees the tables of one list or of the other. A file that a load has replaced stays until the next load, so
-//! whoever has just read the earlier list still finds its files.
+//! Files never change. A load writes new files, then replaces the list by a rename, so a reader sees the tables of one
+//! list or of the other. Replaced files stay until the next load, so a reader of the earlier list still finds them.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -72,7 +71,7 @@ impl TableFolder {
         &self.path
     }
 
-    /// Tells the list that is there from any other; `None` without one.
+    /// Identifies the present list. `None` without one.
     pub(super) fn stamp(&self) -> Option<Stamp> {
         let metadata = fs::metadata(self.path.join(LIST)).ok()?;
         Some(Stamp {
@@ -82,7 +81,7 @@ impl TableFolder {
         })
     }
 
-    /// The list, which has to have this layout; `None` without one.
+    /// The list, which has to have this layout. `None` without one.
     pub(crate) fn list<L: DeserializeOwned>(&self, known: u32) -> Result<Option<L>, PublishedError> {
         let path = self.path.join(LIST);
         let text = match fs::read(&path) {
@@ -144,8 +143,8 @@ impl TableFolder {
 }
 
 impl Locked<'_> {
-    /// Removes the files that the list does not name: those that the load before has replaced, and what an interrupted
-    /// one has left.
+    /// Removes files that the list does not name: those that the previous load replaced, and those of an interrupted
+    /// load.
     pub(crate) fn sweep<'n>(&self, named: impl Iterator<Item = &'n str>) -> Result<(), PublishedError> {
         let named: FxHashSet<&str> = named.collect();
         let folder = &self.folder.path;
@@ -163,7 +162,7 @@ impl Locked<'_> {
         Ok(())
     }
 
-    /// Writes a table under a name made of these parts and its checksum.
+    /// Writes a table under a name of these parts and its checksum.
     pub(crate) fn table(&self, parts: &[&str], content: &[u8]) -> Result<Written, PublishedError> {
         let checksum = crc32fast::hash(content);
         let parts: Vec<String> = parts.iter().map(|part| slug(part)).collect();
@@ -181,7 +180,7 @@ impl Locked<'_> {
         })
     }
 
-    /// Puts a list in the place of the one that is there.
+    /// Replaces the list.
     pub(crate) fn replace<L: Serialize>(&self, list: &L) -> Result<(), PublishedError> {
         let text = serde_json::to_vec_pretty(list).map_err(|error| self.folder.failed(error))?;
         self.write(LIST, &text)

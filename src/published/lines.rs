@@ -63,7 +63,7 @@ impl<'r> Lines<'r> {
         &self.text
     }
 
-    /// What is wrong with the line.
+    /// The faults of the line.
     pub(crate) fn fail(&self, expected: &str) -> PublishedError {
         PublishedError::Line {
             name: self.name.to_string(),

@@ -1,8 +1,8 @@
-//! Tables that publishers ship, kept beside the lake: how their files are found and read, and how the folder that keeps
-//! the tables made of them is replaced and watched. What a table holds is decided by the rooms that use this one.
+//! Tables that publishers ship, kept beside the lake: finds and reads the files, and replaces and watches the folder of
+//! tables made from them. The rooms that use this one decide what a table holds.
 //!
-//! A file's name decides nothing but a version or a year that stands in it. Text is UTF-8, or else Windows-1252, as
-//! CMS, FDA and NUCC write it. A line that does not have its file's layout is an error that names it.
+//! A file's name decides nothing but a version or a year in it. Text is UTF-8 or otherwise Windows-1252, as CMS, FDA
+//! and NUCC write it. A line that does not fit its file's layout is an error that names it.
 
 mod csv_table;
 mod error;

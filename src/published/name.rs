@@ -32,7 +32,7 @@ fn by_name(name: &str, of: impl Fn(&str) -> Option<String>) -> Option<String> {
         let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
         file.split(|c: char| !c.is_ascii_digit()).find_map(&of)
     };
-    // An archive may lie in another one.
+    // An archive may be in another one.
     name.rsplit(": ").find_map(of_path)
 }
 

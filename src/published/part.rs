@@ -1,4 +1,4 @@
-//! The files to load: those that were named, those in folders, and those in ZIP archives and in archives in these.
+//! The files to load: named files, files in folders, and files in ZIP archives, also nested ones.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -28,16 +28,16 @@ pub(crate) struct Part<L> {
     pub(crate) name: String,
     pub(crate) layout: L,
     pub(crate) size: u64,
-    place: Place,
+    place: Location,
 }
 
 #[derive(Debug)]
-enum Place {
+enum Location {
     File(PathBuf),
     Zipped(Arc<Archive>, usize),
 }
 
-/// A ZIP archive; one that was in another lies in a temporary file.
+/// A ZIP archive. A nested archive is in a temporary file.
 #[derive(Debug)]
 struct Archive {
     name: String,
@@ -117,7 +117,7 @@ fn file_parts<L>(path: &Path, recognise: Recognise<L>, found: &mut Vec<Part<L>>)
             name: path.display().to_string(),
             layout,
             size,
-            place: Place::File(path.to_owned()),
+            place: Location::File(path.to_owned()),
         });
     }
     Ok(())
@@ -147,7 +147,7 @@ fn zipped_parts<L>(
             reason: error.to_string(),
         })?;
         if let Some(layout) = recognise(&head, head.len() < HEAD) {
-            let place = Place::Zipped(archive.clone(), index);
+            let place = Location::Zipped(archive.clone(), index);
             found.push(Part {
                 name,
                 layout,
@@ -213,14 +213,14 @@ impl<L> Part<L> {
     ) -> Result<T, E> {
         const BUFFER: usize = 256 << 10;
         match &self.place {
-            Place::File(path) => {
+            Location::File(path) => {
                 let file = File::open(path).map_err(|source| PublishedError::Unreadable {
                     path: path.clone(),
                     source,
                 })?;
                 take(&mut BufReader::with_capacity(BUFFER, file))
             }
-            Place::Zipped(archive, index) => {
+            Location::Zipped(archive, index) => {
                 let mut entries = archive.open()?;
                 let entry = entries.by_index(*index).map_err(|error| archive.broken(&error))?;
                 take(&mut BufReader::with_capacity(BUFFER, entry))

@@ -30,7 +30,7 @@ impl<T> Default for ReadOnce<T> {
 }
 
 impl<T> ReadOnce<T> {
-    /// The value; `None` if it cannot be read. A reason is logged once, however often it is tried.
+    /// The value. `None` if it cannot be read. A reason is logged once, however often it is tried.
     pub(crate) fn get<E: Display>(&self, now: Instant, read: impl FnOnce() -> Result<T, E>) -> Option<Arc<T>> {
         if let Some(value) = self.value.get() {
             return Some(value.clone());

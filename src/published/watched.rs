@@ -1,4 +1,4 @@
-//! What lies in a folder of tables, looked at again each second.
+//! Watches a folder of tables by a check each second.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +11,10 @@ use super::read_once::PAUSE;
 /// How long a change of the list may go unnoticed.
 const REFRESH: Duration = Duration::from_secs(1);
 
-/// Makes of a folder, and of what it held before, what it holds now.
+/// Computes a folder's new value from the folder and the former value.
 type Read<T, E> = Box<dyn Fn(&TableFolder, Option<&T>) -> Result<T, E> + Send + Sync>;
 
-/// What a folder holds. A thread reads what another process loads; until that is read whole, what was there before
+/// The value of a folder. A thread reads what another process loads. Until that is read completely, the former value
 /// answers.
 #[derive(Debug)]
 pub(crate) struct Watched<T, E>(Arc<Shared<T, E>>);
@@ -32,7 +32,7 @@ struct Seen {
     at: Instant,
     /// The list that was read, or that reading was tried of.
     stamp: Option<Stamp>,
-    /// When reading failed, and what was said of it.
+    /// The time and message of a failed read.
     failed: Option<(Instant, String)>,
 }
 
@@ -43,7 +43,7 @@ impl<T, E> std::fmt::Debug for Shared<T, E> {
 }
 
 impl<T: Send + Sync + 'static, E: Display + 'static> Watched<T, E> {
-    /// Reads the folder. What cannot be read at first is an error; later, what was there before is kept.
+    /// Reads the folder. The first read returns its errors. Later the former value is kept.
     pub(crate) fn open(
         folder: TableFolder,
         read: impl Fn(&TableFolder, Option<&T>) -> Result<T, E> + Send + Sync + 'static,
@@ -97,7 +97,7 @@ impl<T, E: Display> Shared<T, E> {
         self.folder.stamp() != seen.stamp || seen.failed.as_ref().is_some_and(is_old)
     }
 
-    /// Reads the folder and takes what is there, if it is whole.
+    /// Reads the folder and uses the result if it is complete.
     fn refresh(&self, now: Instant) {
         let stamp = self.folder.stamp();
         let before = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();

@@ -1,7 +1,7 @@
-//! A search from parameters to page: resolves the query, chooses the way to run it, fetches the page's rows and what
-//! they include.
+//! Runs a search from parameters to page: resolves the query, chooses the way to run it, and fetches the page's rows
+//! and includes.
 //!
-//! All of a page comes from one snapshot, and every row through the caller's scope.
+//! A page comes from one snapshot, and every row from the caller's scope.
 
 use std::sync::Arc;
 
@@ -35,10 +35,10 @@ use crate::lake::scan::ScopedTable;
 use crate::lake::{Lake, LakeError, Picture, Scope};
 use crate::terminology::Terminology;
 
-/// The most bytes of matching resources on a page; a page that meets it ends there, with a `next` link.
+/// The maximum bytes of matching resources on a page. A page that reaches it ends there with a `next` link.
 pub const MAX_PAGE_BYTES: usize = 16 << 20;
 
-/// What `Prefer: handling=` asks for.
+/// The value of `Prefer: handling=`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Handling {
     /// Unknown parameters are left out; the `self` link shows which were understood.
@@ -55,11 +55,11 @@ pub struct Request<'a> {
     pub scope: &'a Arc<Scope>,
     /// The resource type searched.
     pub ty: TypeId,
-    /// Only what is in the compartment of this Patient.
+    /// Only resources in the compartment of this Patient.
     pub compartment: Option<&'a str>,
     /// The parameters as they were sent.
     pub parameters: &'a [RawParameter],
-    /// What becomes of unknown ones.
+    /// How unknown parameters are handled.
     pub handling: Handling,
     /// The time, in microseconds since 1970.
     pub now: i64,
@@ -103,13 +103,13 @@ impl Engine {
         Engine { terminology, ..self }
     }
 
-    /// The same with other bounds on what an answer brings along.
+    /// The same with other limits for included resources.
     pub fn with_include_limits(self, includes: IncludeLimits) -> Engine {
         Engine { includes, ..self }
     }
 
-    /// The same, but every search is a plan that asks each criterion of each row of its scope: nothing is told from
-    /// statistics, dictionaries or the people that the query names. Slow; what the other ways are held against.
+    /// The same, but every search is a plan that evaluates each criterion on each row of its scope. It uses no
+    /// statistics, dictionaries or people of the query. Slow; tests compare the other ways with it.
     pub fn without_shortcuts(self) -> Engine {
         Engine {
             sessions: self.sessions.without_pushdown(),
@@ -131,7 +131,7 @@ impl Engine {
         }
     }
 
-    /// Whether a search failed because what it was reading was erased.
+    /// Whether a search failed because its rows were erased during the read.
     pub(super) fn lost(&self, error: &SearchError, erasures: u64) -> bool {
         (!error.is_input() || matches!(error, SearchError::Expired)) && self.lake.erased_since(erasures)
     }
@@ -207,8 +207,8 @@ impl Engine {
         })
     }
 
-    /// Renders a page with what its matches bring along; there are fewer of them where that would be more than an
-    /// answer holds.
+    /// Renders a page with the includes of its matches. The page has fewer matches if their includes would exceed the
+    /// limit.
     pub(super) async fn complete(
         &self,
         table: &ScopedTable,
@@ -218,7 +218,7 @@ impl Engine {
     ) -> Result<Bytes, SearchError> {
         let skip = answer.query.included;
         if skip > 0 {
-            // What goes on here is what one match brings along; the match itself has been given out.
+            // The includes of one match continue here. An earlier page had the match itself.
             answer.more |= matches.len() > 1;
             matches.truncate(1);
         }
@@ -259,7 +259,7 @@ impl Engine {
         }
     }
 
-    /// Whose rows a query can match at all.
+    /// The people whose rows a query can match.
     pub(super) fn bound(&self, query: &Query, table: &ScopedTable) -> Bound {
         match self.sessions.pushes_down() {
             true => binding::of(query, table, &self.lake),

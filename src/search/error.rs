@@ -1,4 +1,4 @@
-//! What can be wrong with a search.
+//! Errors of searches.
 
 use datafusion::common::DataFusionError;
 
@@ -17,7 +17,7 @@ pub enum SearchError {
         parameter: String,
         /// The value at fault.
         value: String,
-        /// What was expected, with its article.
+        /// The expected value, with its article.
         expected: &'static str,
     },
     /// A modifier that R4 does not define for the parameter's type, or that is not supported (400).
@@ -73,30 +73,30 @@ pub enum SearchError {
         ty: &'static str,
     },
     /// Conditions that lead to very many tables (400).
-    #[error("{parameter}: the search would have to look into more than {most} tables; name the types of its chains")]
+    #[error("{parameter}: the search would have to look into more than {max} tables; name the types of its chains")]
     Joins {
         /// The parameter as the client wrote it.
         parameter: String,
         /// How many may be looked into.
-        most: usize,
+        max: usize,
     },
-    /// A condition that goes through very many resources, one behind the other (400).
-    #[error("{parameter}: chains and _has may lead through {most} resources at most, one behind the other")]
+    /// A condition through too many resources in sequence (400).
+    #[error("{parameter}: chains and _has may lead through {max} resources at most, one behind the other")]
     Deep {
         /// The parameter as the client wrote it.
         parameter: String,
         /// How many may follow each other.
-        most: usize,
+        max: usize,
     },
     /// More of something than one parameter may have (400).
-    #[error("{parameter}: there may be {most} {what} at most")]
+    #[error("{parameter}: there may be {max} {what} at most")]
     Many {
         /// The parameter as the client wrote it.
         parameter: String,
-        /// What there are too many of.
+        /// The things that are too many.
         what: &'static str,
         /// How many there may be.
-        most: usize,
+        max: usize,
     },
     /// More resources would have to be remembered than a search may hold (422).
     #[error("a condition on other resources is met by more than {0} of them; narrow it")]
@@ -107,7 +107,7 @@ pub enum SearchError {
     /// More contained resources match than can be put in order (422).
     #[error("more than {0} contained resources match; narrow the search")]
     TooManyContained(usize),
-    /// More resources would be brought along than one page may hold (422).
+    /// More resources would be included than one page may hold (422).
     #[error("the page would include more than {0} resources; ask for a smaller page with _count")]
     TooManyIncluded(usize),
     /// The matches go on on another page, and its link would be longer than a URL may be (422).
@@ -156,7 +156,7 @@ const RESULT: [&str; 11] = [
     "_type",
 ];
 
-/// What was probably meant by a parameter that the type does not have.
+/// A suggestion for a parameter that the type does not have.
 fn meant(parameter: &str, resource: &str) -> String {
     let name = parameter.split([':', '.']).next().unwrap_or_default();
     let parameters = SearchParameters::builtin();
@@ -169,7 +169,7 @@ impl From<DataFusionError> for SearchError {
         let DataFusionError::External(inner) = error else {
             return SearchError::Plan(error);
         };
-        // A plan ends with what its operators met: too many resources that a condition leads to.
+        // The error of a plan's operators: a condition leads to too many resources.
         match inner.downcast::<SearchError>() {
             Ok(met) if met.is_input() => *met,
             Ok(met) => SearchError::Plan(DataFusionError::External(met)),
@@ -181,7 +181,7 @@ impl From<DataFusionError> for SearchError {
 impl From<ScanError> for SearchError {
     fn from(error: ScanError) -> SearchError {
         match error {
-            // The row that a page link goes by is not there any more: only erasure takes a row out of a snapshot.
+            // The row of a page link is gone. Only erasure removes a row from a snapshot.
             ScanError::Locator { .. } => SearchError::Expired,
             error => SearchError::Scan(error),
         }
@@ -194,8 +194,8 @@ impl SearchError {
         SearchError::Plan(DataFusionError::ExecutionJoin(Box::new(error)))
     }
 
-    /// Whether a parameter's expression costs more over the records than one may. Where it was evaluated inside a scan,
-    /// other errors stand around it.
+    /// Whether a parameter's expression costs more work over the records than allowed. If it was evaluated inside a
+    /// scan, other errors wrap it.
     pub fn is_too_costly(&self) -> bool {
         let first: &(dyn std::error::Error + 'static) = self;
         std::iter::successors(Some(first), |error| error.source())

@@ -1,7 +1,7 @@
 //! FHIR search: raw parameters to checked query to matches to page.
 //!
-//! Decides which rows match a query, in which order, and what a page shows. What a parameter's values are, FHIRPath
-//! says; which rows may be seen, the lake's scan. Status codes and OperationOutcomes are `http`'s.
+//! Decides which rows match a query, in which order, and what a page shows. FHIRPath yields the values of a parameter.
+//! The lake's scan decides which rows may be seen. `http` makes status codes and OperationOutcomes.
 
 mod bundle;
 mod criteria;

@@ -1,5 +1,5 @@
-//! Why a statement has no answer, in one sentence. What went wrong over the data is told without the data: messages of
-//! casts and functions name values, which are people's.
+//! Errors of statements, in one sentence each. Errors over the data are reported without the data, because messages of
+//! casts and functions name values of people.
 
 use arrow::error::ArrowError;
 use datafusion::common::utils::datafusion_strsim::normalized_levenshtein;
@@ -152,7 +152,7 @@ fn schema(error: &SchemaError) -> String {
     }
 }
 
-/// What is said of an error met over the data: of which kind it is, not which value it met.
+/// The message of an error over the data: its kind, without the value.
 fn met(error: &DataFusionError) -> SqlError {
     if let Some(error) = view_error(error) {
         return SqlError::Data(error);
@@ -175,7 +175,7 @@ fn met(error: &DataFusionError) -> SqlError {
     }
 }
 
-/// What a view or expression says whose error several partitions share.
+/// The error of a view or expression that several partitions share.
 fn view_error(error: &DataFusionError) -> Option<String> {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = source {

@@ -230,7 +230,7 @@ impl OverColumns {
         }
     }
 
-    /// The same from what it was made of; `view` is the expression's.
+    /// The same from its parts. `view` belongs to the expression.
     pub(super) fn read(written: WrittenCall, view: Arc<View>) -> OverColumns {
         OverColumns {
             schema: view.typed_schema(),
@@ -334,7 +334,7 @@ impl ScalarUDFImpl for OverColumns {
         let rows = if one { 1 } else { args.number_rows };
         let arrays = args.args.iter().map(|value| value.to_array(rows));
         let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
-        // The planner asks what comes of columns that are null; such a column has no elements inside.
+        // The planner evaluates the function on null columns, which have no elements inside.
         let is_null = |array: &ArrayRef| array.data_type() == &DataType::Null;
         if self.guarded && arrays.first().is_some_and(is_null) {
             let ty = self.schema.field(0).data_type();

@@ -1,8 +1,8 @@
-//! SQL over a lake: its tables by the names of their types, views as tables of their names, `fhirpath()` over rows.
+//! SQL over a lake: types and views are tables, and `fhirpath()` is a function over rows.
 //!
-//! Decides what a statement may be, which columns a table has, which of them a statement reads, and how results are
-//! written. It only reads, and every row comes through a `ScopedTable`. Plans and operators are DataFusion's; FHIRPath
-//! and views are evaluated by their own rooms.
+//! Decides which statements are allowed, which columns a table has, which of them a statement reads, and how results
+//! are written. It only reads, and every row comes through a `ScopedTable`. DataFusion plans and executes; FHIRPath and
+//! views are evaluated by their own rooms.
 
 mod error;
 mod function;

@@ -19,7 +19,7 @@ pub struct Query {
     pub(super) logical: LogicalPlan,
     pub(super) physical: Arc<dyn ExecutionPlan>,
     pub(super) context: Arc<TaskContext>,
-    /// Whether the plan is wanted, and whether with what came of running it.
+    /// Whether the plan is wanted, with or without the metrics of a run.
     pub(super) shows: Option<bool>,
 }
 

@@ -1,8 +1,8 @@
-//! From the plan that DataFusion makes of a statement to one that reads what the statement names: `fhirpath()` is given
-//! the columns of its expression, and each table the leaves that anything asks of it.
+//! Rewrites DataFusion's plan of a statement, so that it reads only what the statement names: `fhirpath()` gets the
+//! columns of its expression, and each table the leaves that the plan uses.
 //!
-//! It runs once, before any rule of DataFusion. A column that stands alone is wanted whole; of `name[1]['family']` only
-//! the leaf is. Which of the root columns a scan really yields is left to DataFusion's projection.
+//! It runs once, before any rule of DataFusion. A column by itself is read whole; of `name[1]['family']` only the leaf
+//! is read. DataFusion's projection decides which root columns a scan yields.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -127,7 +127,7 @@ fn given(expression: &Expr) -> Option<(&OverColumns, &[Expr])> {
 fn leaves_of(node: &LogicalPlan, asked: &mut Asked) -> Result<()> {
     let inputs = node.inputs();
     let schema = merge_schema(&inputs);
-    // What these do with columns their expressions say. Others use all that they are given.
+    // Expressions of these operators tell which columns they use. Others use all their input.
     let says = matches!(
         node,
         LogicalPlan::Projection(_)
@@ -162,7 +162,7 @@ fn walk(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
         }
         return Ok(());
     }
-    // What it knows is decided by the scan, whose columns the function beside it reads.
+    // The scan decides the condition. The function beside it reads the columns.
     if is_predicate(expression) {
         return Ok(());
     }
@@ -212,7 +212,7 @@ fn chain<'e>(expression: &'e Expr, path: &mut Vec<String>) -> Option<&'e Column>
     }
 }
 
-/// Notes what the places of items in a chain are worked out from.
+/// Notes what the places of items in a chain are computed from.
 fn indices(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
     let Expr::ScalarFunction(ScalarFunction { args, .. }) = expression else {
         return Ok(());
@@ -237,7 +237,7 @@ fn whole(field: &Field, asked: &mut Asked) {
     }
 }
 
-/// Puts a provider of the leaves that are asked for in the place of a table; what stands above is typed anew.
+/// Replaces a table by a provider of the requested leaves, and updates the types of the plan above.
 fn narrow(node: LogicalPlan, asked: &Asked) -> Result<Transformed<LogicalPlan>> {
     let LogicalPlan::TableScan(scan) = node else {
         return node.recompute_schema().map(Transformed::yes);
@@ -255,7 +255,7 @@ fn narrow(node: LogicalPlan, asked: &Asked) -> Result<Transformed<LogicalPlan>> 
     Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
 }
 
-/// The rows of a table with these leaves, on their way for as long as somebody takes them.
+/// The rows of a table with these leaves, held as long as somebody reads them.
 fn lake_provider(table: &ScopedTable, leaves: LeafSet) -> Result<Arc<dyn TableProvider>> {
     let table = table.held(None)?;
     Ok(table.provider(ScanRequest {
@@ -264,7 +264,7 @@ fn lake_provider(table: &ScopedTable, leaves: LeafSet) -> Result<Arc<dyn TablePr
     }))
 }
 
-/// What the scan can be told of the rows that a filter keeps: what follows from its conditions on FHIRPath expressions.
+/// The conditions of a filter that the scan can use: those that follow from FHIRPath expressions.
 fn necessary(filter: &Expr) -> Result<Vec<Expr>> {
     let mut found = Vec::new();
     for part in split_conjunction(filter) {

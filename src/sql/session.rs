@@ -35,7 +35,7 @@ const MAX_SPILLED: u64 = 100 << 30;
 pub struct Options {
     /// Bytes that sorts, joins and groups may hold together.
     pub memory: usize,
-    /// The folder for what does not fit, sealed; without one nothing is spilled.
+    /// The folder for sealed spill files. Without one nothing is spilled.
     pub spill: Option<PathBuf>,
     /// Value sets and code systems.
     pub terminology: Option<Arc<Terminology>>,
@@ -48,7 +48,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session over what a scope shows, with views as tables of these names.
+    /// A session over a scope, with views as tables of these names.
     pub fn new(
         lake: &Lake,
         scope: &Arc<Scope>,
@@ -146,7 +146,7 @@ impl std::fmt::Debug for Session {
     }
 }
 
-/// Names are FHIR's, in which cases count: they are taken as they are written.
+/// Names are case sensitive, as in FHIR, so they are taken as written.
 fn config() -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(CATALOG, SCHEMA)

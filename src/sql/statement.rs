@@ -1,5 +1,5 @@
-//! What a statement may be: one that reads. And what its author writes shorter than SQL has it: `fhirpath(Patient,
-//! 'gender')` is about the row that `Patient.resource` is the text of.
+//! Parses statements: only queries are allowed. Also expands a short form: `fhirpath(Patient, 'gender')` is about the
+//! row whose text is `Patient.resource`.
 
 use std::ops::ControlFlow;
 
@@ -23,7 +23,7 @@ const ROW: &str = "row";
 pub(super) enum Wanted {
     /// Its rows.
     Rows(Statement),
-    /// Its plan, and with `analyze` what came of running it.
+    /// Its plan and, with `analyze`, the metrics of a run.
     Plan { of: Statement, analyze: bool },
 }
 

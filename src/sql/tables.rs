@@ -1,8 +1,8 @@
-//! What a statement can name: a table for each resource type, by the type's name, and each view by its own.
+//! The tables of a statement: one for each resource type, and one for each view.
 //!
-//! A table of a type has what any reader of the lake's Parquet files sees: the system columns that mean something to
-//! people, then the elements. It stands for the table while a statement is planned; `rewrite` puts a provider in its
-//! place that reads what the statement names.
+//! The table of a type has the columns of the lake's Parquet files: first the system columns that are useful to people,
+//! then the elements. It is used while a statement is planned. `rewrite` replaces it by a provider of the columns that
+//! the statement names.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -68,7 +68,7 @@ impl RowTable {
     }
 }
 
-/// The type and root column that a field of a plan is, if it comes from a table as it is.
+/// The type and root column of a plan's field, if it comes unchanged from a table.
 pub(super) fn origin(field: &Field) -> Option<(TypeId, &str)> {
     let (ty, column) = field.metadata().get(ORIGIN)?.split_once('.')?;
     Some((facts().lookup(ty)?, column))

@@ -1,8 +1,8 @@
-//! Documents that stayed at a source, fetched while somebody waits for them.
+//! Fetches documents that stayed at a source, while a client waits.
 //!
-//! This file decides which addresses are asked, and with what access. It takes the access that the authorization's
-//! syncs have and does not renew it: a source that gives refresh tokens for one use each would end the access of who
-//! renews it second.
+//! This file decides which addresses are called, and with which access. It uses the access token of the authorization's
+//! syncs and does not renew it: if a source issues single-use refresh tokens, the second one to renew would lose
+//! access.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::consent::{self, Authorization, Store};
 
 /// Until a document must be there.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What is around a document in JSON, in bytes.
+/// The bytes around a document in JSON.
 const AROUND: u64 = 64 << 10;
 
 /// A document as it came.
@@ -41,7 +41,7 @@ pub enum NotGiven {
     /// The answer is an OperationOutcome, or a Binary without bytes.
     #[error("it gave something else than a document")]
     Else,
-    /// It took longer than somebody can be kept waiting.
+    /// It took longer than the caller may wait.
     #[error("it took too long")]
     Late,
     /// The call came to nothing.
@@ -67,7 +67,7 @@ impl std::fmt::Debug for Token {
 }
 
 impl Shelf {
-    /// That of an authorization; without one only signed documents are fetched.
+    /// The access of an authorization. Without it only documents at signed addresses are fetched.
     pub fn open(
         store: &Store,
         client: &Client,
@@ -97,8 +97,8 @@ impl Shelf {
         Url::parse(address).is_ok_and(|url| own(&url) || self.client.is_signed(&url))
     }
 
-    /// Fetches the document at an address, if it has no more than so many bytes.
-    pub async fn get(&self, address: &str, most: u64) -> Result<Document, NotGiven> {
+    /// Fetches the document at an address, if it has at most this many bytes.
+    pub async fn get(&self, address: &str, max_bytes: u64) -> Result<Document, NotGiven> {
         let url = Url::parse(address).map_err(|_| NotGiven::Else)?;
         let nowhere = Realm::default();
         let own = self
@@ -113,10 +113,10 @@ impl Shelf {
             None => return Err(NotGiven::Else),
         };
         let asked = async {
-            let came = self.ask(&url, "*/*", (token, realm), most).await?;
+            let came = self.ask(&url, "*/*", (token, realm), max_bytes).await?;
             match came.content_type.as_deref().is_some_and(|ty| ty.contains("fhir+xml")) {
                 // XML of FHIR around the bytes: it has the other form, too.
-                true => self.ask(&url, "application/fhir+json", (token, realm), most).await,
+                true => self.ask(&url, "application/fhir+json", (token, realm), max_bytes).await,
                 false => Ok(came),
             }
         };
@@ -125,7 +125,7 @@ impl Shelf {
             .map_err(|_| NotGiven::Late)?
     }
 
-    async fn ask(&self, url: &Url, accept: &str, access: (&str, &Realm), most: u64) -> Result<Document, NotGiven> {
+    async fn ask(&self, url: &Url, accept: &str, access: (&str, &Realm), max_bytes: u64) -> Result<Document, NotGiven> {
         let mut download = self.client.open(url.as_str(), accept, access.0, access.1).await?;
         let head = download.head();
         match head.status {
@@ -135,8 +135,8 @@ impl Shelf {
         }
         let is_json = head.content_type.as_deref().is_some_and(|ty| ty.contains("json"));
         // JSON has its bytes in base64, and something around it.
-        let taken = if is_json { most / 3 * 4 + AROUND } else { most };
-        let too_large = || NotGiven::TooLarge(most);
+        let taken = if is_json { max_bytes / 3 * 4 + AROUND } else { max_bytes };
+        let too_large = || NotGiven::TooLarge(max_bytes);
         if download.length().is_some_and(|length| length > taken) {
             return Err(too_large());
         }
@@ -152,7 +152,7 @@ impl Shelf {
             bytes,
         };
         let came = if is_json { inside(came)? } else { came };
-        match came.bytes.len() as u64 > most {
+        match came.bytes.len() as u64 > max_bytes {
             true => Err(too_large()),
             false => Ok(came),
         }

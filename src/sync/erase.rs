@@ -21,19 +21,20 @@ pub enum EraseError {
     Lake(#[from] LakeError),
 }
 
-/// What came of erasures.
+/// The result of erasures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Erasing {
     /// The lake has no such rows any more.
     pub done: usize,
-    /// Some file keeps the lake from its end. Nobody is shown such rows, and they stay asked for.
+    /// A damaged file blocks the erasure. Its rows are hidden, and the erasure stays requested.
     pub left: usize,
     /// The id of the last one that was looked at.
     pub last: i64,
 }
 
-/// Takes the rows of ended consents out of the lake, those that were asked for after `after`. [`LakeError::Busy`]
-/// while somebody writes. What the rest of the same person's records had from them goes, too: it is normalized anew.
+/// Erases the rows of ended consents, for requests with ids greater than `after`. [`LakeError::Busy`] while another
+/// process writes. It also normalizes the rest of the person's records again, because they may contain parts of the
+/// erased ones.
 pub fn carry_out_erasures(
     store: &Store,
     lake: &Lake,
@@ -51,7 +52,7 @@ pub fn carry_out_erasures(
             return Ok(came);
         };
         came.last = last.id;
-        // What was left is tried again by this. It is not to be recorded once more: no row comes after its record.
+        // This also repeats unfinished erasures. They must not be recorded again: no new rows have come since.
         let mut writer = lake.writer()?;
         let known = writer.unfinished();
         let fresh = asked.iter().filter(|asked| !asked.gone).map(intent);
@@ -72,7 +73,7 @@ pub fn carry_out_erasures(
         let (done, left): (Vec<AskedErasure>, Vec<AskedErasure>) = asked
             .into_iter()
             .partition(|asked| is_gone(asked) && !not_normalized.contains(&asked.owner));
-        // Behind the writer: whoever hears that it is done finds the lake free.
+        // After the writer is dropped: when the job is done, the lake must be free.
         store.erasures_done(&done)?;
         for asked in left.iter().filter(|asked| !is_gone(asked)) {
             // Which file it is, the lake has said.
@@ -87,7 +88,7 @@ pub fn carry_out_erasures(
     }
 }
 
-/// Takes down how it can be shown that rows are gone: first it is kept in the store, then forgotten in the lake.
+/// Records how it can be shown that rows are gone: first it is kept in the store, then forgotten in the lake.
 fn take_down(store: &Store, writer: &mut LakeWriter, over: Vec<AskedErasure>) -> Result<(), EraseError> {
     if over.is_empty() {
         return Ok(());
@@ -109,14 +110,14 @@ fn take_down(store: &Store, writer: &mut LakeWriter, over: Vec<AskedErasure>) ->
         .into_iter()
         .zip(searched)
         .map(|(lake, store)| Proof { lake, store });
-    // What is forgotten too early would not be told at all; what is taken down twice is told once.
+    // Evidence that is removed too early is lost. Evidence that is stored twice is reported once.
     store.keep_proofs(over.into_iter().zip(proofs).collect())?;
     Ok(writer.forget_evidence(&intents)?)
 }
 
-/// Normalizes the rest of each person's records anew, and takes out earlier versions of them, which may have what the
-/// rows that are gone had contributed. Gives the owners of whom that failed: their erasures stay asked for. Where a
-/// file keeps rows from going, they are hidden, and one try is enough until they are gone.
+/// Normalizes the rest of each person's records again, and removes earlier versions of them, which may contain parts of
+/// the erased rows. Returns the owners for whom that failed; their erasures stay requested. If a file blocks an
+/// erasure, the rows are hidden, and one attempt is enough until they are gone.
 fn normalize_what_is_left(
     store: &Store,
     writer: &mut LakeWriter,
@@ -169,7 +170,7 @@ fn normalize_what_is_left(
     Ok(failed)
 }
 
-/// Says once that a person's records could not be normalized: it is tried again for as long as it takes.
+/// Logs once that a person's records could not be normalized. It is repeated until it succeeds.
 fn say(asked: &AskedErasure, why: &str) {
     let authorization = asked.authorizations.first();
     if asked.failures == 0 {
@@ -187,7 +188,7 @@ fn say(asked: &AskedErasure, why: &str) {
     }
 }
 
-/// All rows of the consent; `None` if the erasure means them all anyway.
+/// All rows of the consent. `None` if the erasure means them all anyway.
 fn whole(store: &Store, asked: &AskedErasure) -> Result<Option<Intent>, EraseError> {
     let of_consent = store.authorizations(&asked.consent)?.into_iter();
     let authorizations: Vec<String> = of_consent.map(|authorization| authorization.id).collect();

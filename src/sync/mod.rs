@@ -1,8 +1,7 @@
-//! The other side of a consent: the service as a client of the sources that patients connect, and what it fetches from
-//! them.
+//! Sync: the service as a client of the sources that patients connect, and the records that it fetches from them.
 //!
-//! This room decides how a source is asked, which records are fetched and when, and carries out what consents have
-//! ended: their rows leave the lake. It knows nothing of who asks the service, and gives no answer over HTTP itself.
+//! This room decides how to ask a source, which records to fetch and when, and erases the rows of ended consents. It
+//! knows nothing of the service's own clients, and answers no HTTP requests itself.
 
 pub mod client;
 mod document;
@@ -13,5 +12,5 @@ mod worker;
 
 pub use document::{Document, NotGiven, Shelf};
 pub use erase::{Erasing, carry_out_erasures, intent};
-pub use settings::{Most, Pace, Settings};
+pub use settings::{Pace, Settings, SyncLimits};
 pub use worker::Worker;

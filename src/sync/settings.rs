@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::normalize::NewestKnowledge;
 
-/// What a worker is told.
+/// The settings of a worker.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Jobs that run at once.
@@ -14,7 +14,7 @@ pub struct Settings {
     /// How failures that may pass are met.
     pub pace: Pace,
     /// How much is taken.
-    pub most: Most,
+    pub limits: SyncLimits,
     /// The terminology and the table of health plans that records are normalized by.
     pub knowledge: NewestKnowledge,
 }
@@ -22,8 +22,8 @@ pub struct Settings {
 /// How much a source may give for one patient, and how long it may take, so that none fills the disk or keeps others
 /// waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Most {
-    /// Bytes of records, and of attachments beside them: what is over it stays at the source.
+pub struct SyncLimits {
+    /// Bytes of records and their attachments. What exceeds it stays at the source.
     pub bytes: u64,
     /// Records.
     pub records: u64,
@@ -33,9 +33,9 @@ pub struct Most {
     pub time: Duration,
 }
 
-impl Default for Most {
-    fn default() -> Most {
-        Most {
+impl Default for SyncLimits {
+    fn default() -> SyncLimits {
+        SyncLimits {
             bytes: 4 << 30,
             records: 1_000_000,
             attachment: 64 << 20,
@@ -50,10 +50,10 @@ pub struct Pace {
     /// Before a request's second try; twice as long before each further one.
     pub first: Duration,
     /// A source that wants to be left alone for longer is asked by a later attempt of the job.
-    pub most: Duration,
+    pub max_wait: Duration,
     /// Tries of a request.
     pub tries: u32,
-    /// Attempts of a job. The last one stores what could be had.
+    /// Attempts of a job. The last one stores whatever was fetched.
     pub attempts: u32,
     /// Seconds before a job's second attempt; twice as long before each further one.
     pub again: i64,
@@ -63,7 +63,7 @@ impl Default for Pace {
     fn default() -> Pace {
         Pace {
             first: Duration::from_millis(500),
-            most: Duration::from_secs(20),
+            max_wait: Duration::from_secs(20),
             tries: 4,
             attempts: 6,
             again: 5,
@@ -77,7 +77,7 @@ impl Default for Settings {
             jobs: 8,
             requests: 4,
             pace: Pace::default(),
-            most: Most::default(),
+            limits: SyncLimits::default(),
             knowledge: NewestKnowledge::default(),
         }
     }

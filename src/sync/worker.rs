@@ -1,6 +1,5 @@
-//! The worker of a serving process: does the jobs that are due, stops those whose authorization has ended, carries
-//! erasures out, and makes the moves that time alone brings about. Of several processes over one folder one works; the
-//! others stand by.
+//! The worker of a serving process: runs due jobs, stops those whose authorization has ended, carries out erasures, and
+//! applies timeouts. If several processes serve one folder, one of them works and the others stand by.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -48,8 +47,7 @@ impl Worker {
         Worker { stop, task }
     }
 
-    /// Begins nothing more, and lets go of what is being fetched: the next worker takes it up again. What is being
-    /// committed is finished.
+    /// Starts no further job and abandons running fetches; the next worker restarts them. A running commit is finished.
     pub async fn stop(self) {
         let _ = self.stop.send(true);
         // A worker that panicked has told so itself.
@@ -89,7 +87,7 @@ async fn work(means: JobResources, mut stopped: watch::Receiver<bool>) {
     if let Some(erasing) = bench.erasing {
         let _ = erasing.await;
     }
-    // What is being committed holds this until it is done.
+    // A commit holds this until it is done.
     let _ = bench.shop.writing.lock().await;
 }
 
@@ -118,14 +116,13 @@ async fn set_up(means: JobResources, stopped: &mut watch::Receiver<bool>) -> Opt
     }
 }
 
-/// What is under way.
+/// The running jobs.
 struct Bench {
     shop: Arc<JobContext>,
     tasks: JoinSet<()>,
     running: HashMap<String, AbortHandle>,
     erasing: Option<JoinHandle<Option<Erasing>>>,
-    /// What came of the last go that left something, and when: until it is tried again, only what is asked for after it
-    /// counts.
+    /// The result and time of the last run that left something undone. Until it is repeated, only later requests count.
     erased: Option<(Erasing, Instant)>,
 }
 
@@ -174,7 +171,7 @@ impl Bench {
         }
     }
 
-    /// Has what was asked to leave the lake leave it.
+    /// Erases the rows whose erasure was requested.
     async fn erase(&mut self) {
         if self.erasing.as_ref().is_some_and(|task| !task.is_finished()) {
             return;
@@ -209,8 +206,8 @@ impl Bench {
         if free == 0 {
             return;
         }
-        let (store, most) = (self.shop.store.clone(), free + self.running.len());
-        let due = match tokio::task::spawn_blocking(move || store.due_jobs(most, jobs.div_ceil(2))).await {
+        let (store, max_jobs) = (self.shop.store.clone(), free + self.running.len());
+        let due = match tokio::task::spawn_blocking(move || store.due_jobs(max_jobs, jobs.div_ceil(2))).await {
             Ok(Ok(due)) => due,
             Ok(Err(error)) => return tracing::error!(%error, "sync jobs could not be looked for"),
             Err(_) => return,
@@ -227,7 +224,7 @@ impl Bench {
     }
 }
 
-/// What came of it; `None` where it failed, so that the next tick tries again.
+/// The result. `None` if it failed, so that the next tick tries again.
 async fn erase(shop: Arc<JobContext>, after: i64) -> Option<Erasing> {
     loop {
         let writing = shop.writing.clone().lock_owned().await;

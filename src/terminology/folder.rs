@@ -95,7 +95,7 @@ impl Table {
         self.entry.version.as_deref()
     }
 
-    /// The system; `None` if its file cannot be read, which is tried again after a while.
+    /// The system. `None` if its file cannot be read, which is tried again after a while.
     pub(super) fn system(&self) -> Option<Arc<CodeSystem>> {
         self.system.get(Instant::now(), || self.load())
     }
@@ -136,9 +136,9 @@ impl Folder {
         list(&self.0)
     }
 
-    /// Puts systems and value sets beside the lake. A system replaces all versions of it that are there, and a value
-    /// set likewise; what else is there stays. An excerpt of a system does not replace the whole, and without
-    /// `Shrink::Taken` no system is replaced by one that has much less. Returns the systems that were put there.
+    /// Stores systems and value sets beside the lake. A system replaces all of its stored versions, and so does a value
+    /// set. Everything else stays. An excerpt does not replace a complete system. Without `Shrink::Taken` a system
+    /// cannot be replaced by a much smaller one. Returns the stored systems.
     pub fn store(&self, loaded: &Loaded, shrink: Shrink) -> Result<Vec<TableEntry>, TerminologyError> {
         let folder = self.0.lock()?;
         let mut list = self.list()?;
@@ -190,7 +190,7 @@ fn list(folder: &TableFolder) -> Result<List, TerminologyError> {
 }
 
 impl Stored {
-    /// The tables of the list that is there. Those that `before` has too are taken from it.
+    /// The tables of the present list. Those that `before` has are reused.
     pub(super) fn read(folder: &TableFolder, before: &Stored) -> Result<Stored, TerminologyError> {
         let list = list(folder)?;
         let known: FxHashMap<&str, &Arc<Table>> = before
@@ -224,8 +224,8 @@ fn replaces(one: &LoadedSystem, entry: &TableEntry) -> bool {
     one.whole && entry.whole && entry.system == one.system.url()
 }
 
-/// Refuses a system that has much less than the one that is there: a file that was cut off at the end of a line looks
-/// whole.
+/// Refuses a system that is much smaller than the stored one: a file that was cut off at the end of a line looks
+/// complete.
 fn compare(one: &LoadedSystem, entry: &TableEntry) -> Result<(), PublishedError> {
     let after = one.system.contents();
     let mut counts = vec![("concepts", entry.concepts, one.system.len() as u64)];

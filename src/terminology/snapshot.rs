@@ -18,7 +18,7 @@ use super::system::code_system::CodeSystem;
 pub(super) struct Snapshot {
     systems: HashMap<String, Vec<HeldSystem>>,
     sets: HashMap<String, Vec<HeldSet>>,
-    /// Value sets as they have been worked out, by what they were asked for.
+    /// Expanded value sets, by their canonical.
     resolved: RwLock<HashMap<String, Arc<ValueSet>>>,
 }
 
@@ -145,7 +145,7 @@ impl Snapshot {
         if known.is_some() {
             return known;
         }
-        // Only those that are there are kept: clients may ask for any.
+        // Only existing ones are cached, because clients may request any name.
         let resolved = value_set::resolve(self, canonical)?;
         // What a table that cannot be read would tell may be known a while later.
         let has_failed = |held: &HeldSystem| matches!(held, HeldSystem::Stored(table) if table.has_failed());

@@ -1,4 +1,4 @@
-//! The one terminology of the program: what files gave, what lies beside the lake and what HL7 defines itself.
+//! The program's terminology: given files, tables beside the lake, and HL7's own definitions.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -15,8 +15,8 @@ use super::snapshot::Snapshot;
 use super::system::code_system::CodeSystem;
 use crate::published::Watched;
 
-/// Code systems and value sets. What lies beside the lake is looked at again each second, so that what another process
-/// loads is noticed; until it is read whole, what was there before answers.
+/// Code systems and value sets. The tables beside the lake are checked each second, so that changes by other processes
+/// are noticed. Until new tables are read completely, the former ones answer.
 #[derive(Debug, Default)]
 pub struct Terminology(Source);
 
@@ -24,7 +24,7 @@ pub struct Terminology(Source);
 enum Source {
     /// What files and resources gave.
     Given(Box<Snapshot>),
-    /// With what lies beside the lake.
+    /// The tables beside the lake.
     Beside {
         watched: Watched<Held, TerminologyError>,
         /// Whether systems are read when they are noticed, not when somebody asks for them.
@@ -46,9 +46,9 @@ struct Held {
 }
 
 impl Terminology {
-    /// The CodeSystems and ValueSets of a JSON or NDJSON file, or of all those in a folder and the folders in it,
-    /// single or in Bundles. Other resources are passed over. Of two with one URL and version the later file's counts,
-    /// in order of names.
+    /// The CodeSystems and ValueSets of a JSON or NDJSON file, or of all files in a folder and its subfolders, single
+    /// or in Bundles. Other resources are skipped. Of two with the same URL and version the later file's counts, in
+    /// order of names.
     pub fn load(path: &Path) -> Result<Terminology, TerminologyError> {
         given(path).map(Terminology::of)
     }
@@ -66,8 +66,8 @@ impl Terminology {
         }
     }
 
-    /// What lies beside the lake in this folder, and what a file or folder gives besides. A lake without terminology,
-    /// or no lake, is no error.
+    /// The tables beside the lake in this folder, and the contents of an additional file or folder. A lake without
+    /// terminology, or no lake, is no error.
     pub fn open(data: &Path, path: Option<&Path>) -> Result<Terminology, TerminologyError> {
         let given = path.map_or_else(|| Ok(Snapshot::default()), given)?;
         let eager = Arc::new(AtomicBool::new(false));
@@ -91,8 +91,8 @@ impl Terminology {
         Terminology(Source::Given(Box::new(given)))
     }
 
-    /// Reads all systems beside the lake now, and later ones when they are noticed. Without this a system is read when
-    /// somebody first asks for it.
+    /// Reads all systems beside the lake now, and later ones when they are noticed. Without this a system is read on
+    /// first use.
     pub fn warm(&self) -> Result<(), TerminologyError> {
         let Source::Beside { watched, eager } = &self.0 else {
             return Ok(());
@@ -132,7 +132,7 @@ impl Terminology {
         self.with(|snapshot| snapshot.value_set(canonical))
     }
 
-    /// Whether `code` is `descendant` or an ancestor of it in their system; `None` if that is not known.
+    /// Whether `code` is `descendant` or an ancestor of it in their system. `None` if that is not known.
     pub fn subsumes(&self, system: &str, code: &str, descendant: &str) -> Option<bool> {
         match self.code_system(system) {
             Some(system) => system.subsumes(code, descendant),
@@ -140,7 +140,7 @@ impl Terminology {
         }
     }
 
-    /// The display of a code, in the form its system has in FHIR. An NDC whose package has none has its product's.
+    /// The display of a code, in the FHIR form of its system. An NDC whose package has none has its product's.
     pub fn display(&self, system: &str, code: &str) -> Option<Cow<'_, str>> {
         let found = self.code_system(system)?;
         let display = found.display(code);

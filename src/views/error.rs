@@ -101,7 +101,7 @@ pub enum RunError {
     /// The nested lists of a resource multiply beyond what is held at once.
     #[error("the view yields too many rows for one of the resources")]
     TooManyRows,
-    /// The text of a resource's rows is beyond what is held at once, or beyond what one resource may make.
+    /// The text of a resource's rows exceeds the limit for memory, or for one resource.
     #[error("the view yields too much text for one of the resources")]
     TooMuchText,
     /// Nobody wants the rows any more.
@@ -177,7 +177,7 @@ impl RunError {
             || matches!(self, RunError::Expression { source, .. } if large(source))
     }
 
-    /// As an error of a DataFusion operator; [`RunError::from`] takes it out again.
+    /// Wraps this as an error of a DataFusion operator. [`RunError::from`] unwraps it.
     pub(super) fn into_plan(self) -> datafusion::error::DataFusionError {
         match self {
             RunError::Plan(error) => error,

@@ -1,8 +1,8 @@
 //! SQL on FHIR: ViewDefinition to plan to rows.
 //!
-//! Decides what a ViewDefinition may say, which columns it gives, how its select tree becomes rows, and how rows are
-//! written as CSV, JSON, NDJSON and Parquet. It computes nothing on its own: every expression is a `fhirpath` program,
-//! and every row of a lake comes through a `ScopedTable`. What a request's parameters mean over HTTP, `http` decides.
+//! Decides what a ViewDefinition may contain, which columns it has, how its select tree becomes rows, and how rows are
+//! written as CSV, JSON, NDJSON and Parquet. Every value comes from a `fhirpath` program, and every row of a lake comes
+//! through a `ScopedTable`. `http` decides what a request's parameters mean.
 
 mod definition;
 mod error;

@@ -24,12 +24,12 @@ use crate::fhir::storage::LeafSet;
 use crate::lake::scan::{LakeProvider, Predicate, ROW, ScanRequest, ScopedTable, expression};
 use crate::plan::{Limit, OrderedLimit, Planned, Planner};
 
-/// Which resources a view is made of, within what the scope shows.
+/// The resources that a view reads, within the scope.
 #[derive(Clone, Debug, Default)]
 pub struct Resources {
-    /// Only what is filed under one of these Patients.
+    /// Only resources filed under one of these Patients.
     pub patients: Option<Vec<String>>,
-    /// Only rows of these owners; for callers who know under which owners the patients' rows lie.
+    /// Only rows of these owners. For callers that know the owners of the patients' rows.
     pub owners: Option<Vec<i64>>,
     /// Only resources updated at this time or later, in microseconds since 1970.
     pub since: Option<i64>,
@@ -42,12 +42,12 @@ pub struct Resources {
 pub struct Page {
     /// Resources before it.
     pub offset: usize,
-    /// Resources in it; `None` for all that follow.
+    /// Resources in it. `None` for all that follow.
     pub count: Option<usize>,
 }
 
-/// The most partitions of a scan. They are run one behind the other, so that rows keep the order of the table: there
-/// are more of them than threads.
+/// The maximum number of partitions of a scan. They run one after the other, so that rows keep the order of the table.
+/// There are more partitions than threads.
 const PARTITIONS: usize = 256;
 /// The system column that says whose compartment a resource is filed in.
 const PATIENT: &str = "patient";
@@ -75,7 +75,8 @@ pub(super) struct Below {
 }
 
 impl Below {
-    /// One scan of all that the views read, narrowed by what all of them agree on, and of its rows the page.
+    /// One scan of everything that the views read, restricted by the conditions that all of them share, and the page of
+    /// its rows.
     pub(super) fn new(table: &ScopedTable, views: &[Arc<View>], resources: &Resources) -> Result<Below, RunError> {
         // A page counts resources before any view's own filter, which therefore cannot be the scan's then. The scan of
         // several views can only leave out what none of them keeps.
@@ -116,7 +117,7 @@ impl Below {
     }
 }
 
-/// The planner of views: scans in so many parts that threads find enough to do.
+/// The planner of views: scans in this many parts that threads find enough to do.
 pub(super) fn planner() -> &'static Planner {
     static PLANNER: LazyLock<Planner> = LazyLock::new(|| Planner::new(Some(PARTITIONS), vec![Arc::new(Tables)]));
     &PLANNER
@@ -131,7 +132,7 @@ pub(super) fn batches(plan: &dyn ExecutionPlan) -> Batches<RecordBatch> {
 }
 
 impl Run {
-    /// Plans the view over the table of its resource type; at most `limit` rows of it.
+    /// Plans the view over the table of its resource type, with at most `limit` rows.
     pub async fn new(
         table: &ScopedTable,
         view: Arc<View>,
@@ -163,13 +164,13 @@ impl Run {
         &self.planned.physical
     }
 
-    /// The plan, for `explain`: what is asked and what runs, with the filters that the scan took over and, of what has
-    /// run, its metrics.
+    /// The plan for `explain`: logical and physical plan, the filters that the scan took over and, after a run, its
+    /// metrics.
     pub fn explain(&self) -> String {
         self.planned.to_string()
     }
 
-    /// A way to end the work from outside, be it that it finds no row and so nobody can refuse one.
+    /// A handle that stops the work from outside, even if no row is ever yielded.
     pub fn stop(&self) -> Stop {
         self.stop.clone()
     }
@@ -188,7 +189,7 @@ impl Run {
 impl Resources {
     /// How many resources there are, pages not considered and before any view's `where`.
     pub async fn count(&self, table: &ScopedTable) -> Result<usize, RunError> {
-        // Nothing runs ahead: whoever asks may be on a thread that others wait for.
+        // Nothing runs ahead, because the caller may be on a thread that others wait for.
         static PLANNER: LazyLock<Planner> = LazyLock::new(|| Planner::new(Some(1), Vec::new()));
         let (_, plan) = self.asked().plan(table, &LeafSet::new())?;
         let plan = PLANNER.plan(&plan.build()?).await?.physical;
@@ -200,7 +201,7 @@ impl Resources {
         Ok(count)
     }
 
-    /// What is asked of the table.
+    /// The condition on the table.
     fn asked(&self) -> Asked {
         let mut filters = Vec::new();
         if let Some(patients) = &self.patients {
@@ -219,7 +220,7 @@ impl Resources {
     }
 }
 
-/// What is asked of the rows of a table.
+/// The condition on the rows of a table.
 struct Asked {
     owners: Option<Vec<i64>>,
     /// Comparisons of system columns.

@@ -1,6 +1,5 @@
-//! Several views over the same resources, which are read once: every batch of the scan goes through each view's select
-//! tree on the thread that read it. Decides how one scan serves all of them and what becomes of the others when one
-//! fails.
+//! Several views over the same resources, which are read once: every batch of the scan passes through each view's
+//! select tree on the thread that read it. Decides how one scan serves all views, and that an error of one ends all.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -51,7 +50,7 @@ pub enum Event {
         /// The rows.
         rows: usize,
     },
-    /// A view failed: what it has so far is of no use, and nothing follows of it.
+    /// A view failed. Its rows so far are of no use, and there will be no more.
     Failed {
         /// The view's place.
         view: usize,
@@ -71,7 +70,7 @@ pub struct Events {
 }
 
 impl SharedRun {
-    /// Plans the views, all of the table's type; at most `limit` rows of each.
+    /// Plans the views, all of the table's type, with at most `limit` rows each.
     pub async fn new(
         table: &ScopedTable,
         views: Vec<Arc<View>>,
@@ -99,8 +98,8 @@ impl SharedRun {
         &self.planned.physical
     }
 
-    /// The plan, for `explain`: what is asked and what runs, with the filters that the scan took over and, of what has
-    /// run, its metrics.
+    /// The plan for `explain`: logical and physical plan, the filters that the scan took over and, after a run, its
+    /// metrics.
     pub fn explain(&self) -> String {
         match self.views.len() {
             1 => self.planned.to_string(),
@@ -149,8 +148,8 @@ impl SharedRows {
         }
     }
 
-    /// The outputs in this format, in pieces as they get ready. Each view's pieces come in order; those of several
-    /// views are mixed. An error ends all of them.
+    /// The outputs in this format, in pieces as they become ready. The pieces of each view are in order; pieces of
+    /// different views are interleaved. An error ends all outputs.
     pub fn events(self, format: Format) -> Events {
         let form = TextFormat::of(format);
         let views: Arc<[Arc<View>]> = self.views.as_slice().into();
@@ -191,7 +190,7 @@ impl SharedRows {
 /// Puts the outputs together.
 struct Outputs {
     stopped: Stopped,
-    /// The outputs under way; `None` for a view that has failed or is done.
+    /// The outputs under way. `None` for a view that has failed or is done.
     open: Vec<Option<Assembly>>,
     /// Events to be handed out, the next one last.
     ready: Vec<Event>,

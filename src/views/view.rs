@@ -30,11 +30,11 @@ pub struct View {
     pub(super) now: DateTime<Utc>,
     /// How large its expressions are together.
     pub(super) parts: usize,
-    /// What running it may cost, beyond what the data account for.
+    /// The budget of work for a run, beyond what the data allow.
     pub(super) budget: WorkBudget,
     /// The ViewDefinition that it was read from.
     pub(super) definition: Arc<[u8]>,
-    /// Which of the definition's columns it has, in its order; `None` for all.
+    /// Which of the definition's columns it has, in its order. `None` for all.
     pub(super) projected: Option<Arc<[usize]>>,
 }
 
@@ -52,7 +52,7 @@ pub(super) enum Names {
 pub(super) struct Filter {
     pub(super) at: String,
     pub(super) program: Program,
-    /// What must hold of the resources that it keeps; `None` where it has to be asked of every resource.
+    /// Necessary conditions on the resources that it keeps. `None` if every resource must be evaluated.
     pub(super) necessary: Option<Necessary>,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Iteration {
 pub(super) enum Steps {
     /// What an expression yields.
     Each(Program),
-    /// What expressions yield, and what they yield of that, and so on: on the context, then on each item found.
+    /// The expressions of `repeat`, applied to the context, then to each item found, and so on.
     Repeat {
         /// On the context.
         first: Vec<Program>,
@@ -91,7 +91,7 @@ pub(super) enum Steps {
 /// A column's expression, and which column of the output it fills.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
-    /// Where the expression stands.
+    /// The state of the expression.
     pub(super) at: String,
     pub(super) slot: usize,
     pub(super) program: Program,
@@ -178,8 +178,7 @@ impl View {
         !self.filters.is_empty()
     }
 
-    /// What a scan can tell of the resources that its `where` keeps, so far as no error is missed by leaving others
-    /// out.
+    /// Conditions by which a scan may skip resources that its `where` drops, as far as no error is missed by skipping.
     pub(super) fn necessary(&self) -> Necessary {
         let parts: Option<Vec<&Necessary>> = self.filters.iter().map(|filter| filter.necessary.as_ref()).collect();
         let parts = parts.unwrap_or_default();
@@ -190,13 +189,13 @@ impl View {
         }
     }
 
-    /// Its `where` as written, for plans; `None` if there is none.
+    /// Its `where` as written, for plans. `None` if there is none.
     pub fn filter_text(&self) -> Option<String> {
         let texts: Vec<&str> = self.filters.iter().map(|filter| filter.program.text()).collect();
         (!texts.is_empty()).then(|| texts.join(" and "))
     }
 
-    /// The resources of a batch of the table that its `where` keeps: those for which all expressions are true.
+    /// The resources of a batch for which all expressions of its `where` are true.
     pub fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, RunError> {
         self.keep_within(batch, &self.work(batch))
     }

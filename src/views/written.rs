@@ -14,21 +14,21 @@ use super::view::View;
 use crate::lake::scan::Predicate;
 use crate::terminology::Terminology;
 
-/// A view as it was defined.
+/// A view with its written definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenView {
     /// The ViewDefinition, as JSON.
     pub definition: Arc<[u8]>,
     /// What `now()` is in its rows.
     pub now: DateTime<Utc>,
-    /// The columns that are asked for, by their places in the definition, in this order; `None` for all.
+    /// The columns that are asked for, by their places in the definition, in this order. `None` for all.
     pub columns: Option<Arc<[usize]>>,
 }
 
 /// A predicate of a plan of views.
 #[derive(Debug)]
 pub enum WrittenPredicate {
-    /// What any of these views' `where` keeps.
+    /// The `where` of any of these views.
     Where(Vec<WrittenView>),
     /// What a filter over a view's columns says of resources.
     Sought(WrittenView, Box<Expr>),
@@ -57,7 +57,7 @@ impl View {
     }
 }
 
-/// A predicate that views have made; `None` for those of others.
+/// The predicate of a view. `None` for other predicates.
 pub fn write_predicate(predicate: &dyn Predicate) -> Option<WrittenPredicate> {
     let predicate = predicate as &dyn Any;
     if let Some(of_views) = predicate.downcast_ref::<Where>() {
@@ -69,7 +69,7 @@ pub fn write_predicate(predicate: &dyn Predicate) -> Option<WrittenPredicate> {
     Some(WrittenPredicate::Sought(view.clone(), Box::new(filter.clone())))
 }
 
-/// The predicate that was written so; `None` where a filter tells nothing of the view's resources.
+/// The predicate that was written so. `None` if a filter tells nothing of the view's resources.
 pub fn read_predicate(
     written: &WrittenPredicate,
     terminology: Option<&Arc<Terminology>>,

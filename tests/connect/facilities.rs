@@ -65,7 +65,12 @@ fn documents_of_each_place_stand_in_its_part() {
     let token = granted["access_token"].as_str().unwrap();
     sync(&world);
 
-    let sources = world.store().standing(&world.consent().id).unwrap().unwrap().sources;
+    let sources = world
+        .store()
+        .full_consent(&world.consent().id)
+        .unwrap()
+        .unwrap()
+        .sources;
     let labels: Vec<String> = sources.iter().map(|source| source.endpoint.label[0].clone()).collect();
     let person = world.payer.person(2);
     let line = squeezed(&format!(

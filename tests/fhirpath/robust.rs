@@ -252,9 +252,9 @@ fn a_result_beyond_what_the_caller_has_room_for_is_refused() {
         let program = compile(expression, ty, &CompileOptions::default()).unwrap();
         let exact = program.evaluate_at_most(&focus, items).unwrap();
         assert_eq!(exact.collection.len(), items, "{expression}");
-        let most = items - 1;
-        let error = program.evaluate_at_most(&focus, most).unwrap_err();
-        assert_eq!(error, FhirPathError::TooMany { most }, "{expression}");
+        let max_items = items - 1;
+        let error = program.evaluate_at_most(&focus, max_items).unwrap_err();
+        assert_eq!(error, FhirPathError::TooMany { max_items }, "{expression}");
     }
 }
 

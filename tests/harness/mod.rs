@@ -22,16 +22,29 @@ pub(crate) mod server;
 pub(crate) mod stored;
 pub(crate) mod surfer;
 
+use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Mutex;
 
-/// The folder of shared real records, or `None` after saying so on one line.
+/// The tests that were skipped so far in this run.
+static SKIPPED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// The folder of shared real records. Without it the result is `None`, and a line on standard error says which test
+/// was skipped and how many were skipped so far. So the last of these lines has the number of all skipped tests.
 #[allow(dead_code)]
 pub(crate) fn shared(test: &str) -> Option<PathBuf> {
-    match std::env::var_os("TABULARIUM_SHARED") {
-        Some(folder) => Some(PathBuf::from(folder)),
-        None => {
-            eprintln!("skipped {test}: TABULARIUM_SHARED is not set");
-            None
-        }
+    if let Some(folder) = std::env::var_os("TABULARIUM_SHARED") {
+        return Some(PathBuf::from(folder));
     }
+    let mut skipped = SKIPPED.lock().unwrap();
+    if skipped.insert(test.to_owned()) {
+        let count = skipped.len();
+        // The test runner hides what a passing test prints by `eprintln!`. It does not hide what is written to the stream.
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped test {count}: {test}: TABULARIUM_SHARED is not set"
+        );
+    }
+    None
 }

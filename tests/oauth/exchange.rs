@@ -72,11 +72,11 @@ fn the_exchange_moves_the_consent_and_makes_sync_jobs() {
     };
     let finished = flow.finish(&server);
     finished.tokens(&server);
-    let standing = server.store.standing(&finished.consent).unwrap().unwrap();
-    assert_eq!(standing.consent.state, ConsentState::Exchanged);
-    assert_eq!(standing.consent.refresh_until, Some(START + 7_776_000));
-    assert_eq!(standing.sources.len(), 2);
-    for source in &standing.sources {
+    let full_consent = server.store.full_consent(&finished.consent).unwrap().unwrap();
+    assert_eq!(full_consent.consent.state, ConsentState::Exchanged);
+    assert_eq!(full_consent.consent.refresh_until, Some(START + 7_776_000));
+    assert_eq!(full_consent.sources.len(), 2);
+    for source in &full_consent.sources {
         assert_eq!(source.authorization.state, AuthorizationState::Exchanged);
         assert_eq!(source.authorization.exchanged_at, Some(START));
         assert_eq!(source.authorization.data_until, None);

@@ -49,9 +49,9 @@ fn the_consent_ends_with_its_tokens_jobs_and_authorizations() {
     );
     assert_eq!(answer.header("cache-control"), "no-store");
 
-    let standing = server.store.standing(&finished.consent).unwrap().unwrap();
-    assert_eq!(standing.consent.state, ConsentState::Revoked);
-    for source in &standing.sources {
+    let full_consent = server.store.full_consent(&finished.consent).unwrap().unwrap();
+    assert_eq!(full_consent.consent.state, ConsentState::Revoked);
+    for source in &full_consent.sources {
         assert_eq!(source.authorization.state, AuthorizationState::Revoked);
         assert!(source.authorization.revoked_at.is_some() && source.authorization.data_erased_at.is_some());
         assert!(matches!(source.sync, Some(JobState::Failed | JobState::Completed)));

@@ -84,10 +84,10 @@ fn objects<'j>(json: &'j Value, path: &[&str]) -> Vec<&'j Value> {
 fn brute(rows: &[Value], condition: &ItemMatch) -> BTreeSet<String> {
     let split: Vec<Vec<&str>> = condition.leaves.iter().map(|leaf| leaf.split('.').collect()).collect();
     let parent = &split[0][..split[0].len() - 1];
-    let fits = |item: &Value, wishes: &Vec<LeafTest>| {
-        wishes.iter().zip(&split).all(|(wish, path)| {
+    let fits = |item: &Value, leaf_tests: &Vec<LeafTest>| {
+        leaf_tests.iter().zip(&split).all(|(leaf_test, path)| {
             let value = item.get(path[path.len() - 1]).and_then(Value::as_str);
-            match wish {
+            match leaf_test {
                 LeafTest::Any => true,
                 LeafTest::Absent => value.is_none(),
                 LeafTest::Is(text) => value == Some(text),
@@ -99,7 +99,7 @@ fn brute(rows: &[Value], condition: &ItemMatch) -> BTreeSet<String> {
     let matches = |row: &&Value| {
         objects(row, parent)
             .into_iter()
-            .any(|item| condition.any_of.iter().any(|wishes| fits(item, wishes)))
+            .any(|item| condition.any_of.iter().any(|leaf_tests| fits(item, leaf_tests)))
     };
     rows.iter()
         .filter(matches)
@@ -107,7 +107,7 @@ fn brute(rows: &[Value], condition: &ItemMatch) -> BTreeSet<String> {
         .collect()
 }
 
-fn wish() -> impl Strategy<Value = LeafTest> {
+fn leaf_test() -> impl Strategy<Value = LeafTest> {
     prop_oneof![
         Just(LeafTest::Any),
         Just(LeafTest::Absent),
@@ -129,15 +129,15 @@ fn condition() -> impl Strategy<Value = ItemMatch> {
         });
     let coding = (
         prop::bool::ANY,
-        prop::collection::vec((0..TEXTS.len(), wish(), wish()), 1..4),
+        prop::collection::vec((0..TEXTS.len(), leaf_test(), leaf_test()), 1..4),
     )
-        .prop_map(|(inner, wishes)| {
+        .prop_map(|(inner, leaf_tests)| {
             let path = if inner { "component.code.coding" } else { "code.coding" };
             ItemMatch {
                 leaves: ["code", "system", "version"]
                     .map(|leaf| format!("{path}.{leaf}").into())
                     .to_vec(),
-                any_of: wishes
+                any_of: leaf_tests
                     .into_iter()
                     .map(|(n, system, version)| vec![LeafTest::Like(TEXTS[n].to_uppercase().into()), system, version])
                     .collect(),

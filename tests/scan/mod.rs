@@ -79,15 +79,15 @@ fn ids(table: &ScopedTable) -> Vec<String> {
     let turned: Vec<Locator> = places.iter().rev().copied().collect();
     let columns = table.columns(&turned, &leaves(&["id"])).unwrap();
     assert!(texts(&columns, "id").iter().eq(found.iter().rev().map(|(id, _)| id)));
-    stretches(table, &Locator::of(&batch));
+    spans(table, &Locator::of(&batch));
     found.into_iter().map(|(id, _)| id).collect()
 }
 
 /// Parts of a table are what lies between the rows they are named by.
-fn stretches(table: &ScopedTable, all: &[Locator]) {
-    let places = |stretch: Span| {
+fn spans(table: &ScopedTable, all: &[Locator]) {
+    let places = |span: Span| {
         let provider = table.provider(ScanRequest {
-            stretch,
+            span,
             ..ScanRequest::default()
         });
         Locator::of(&collect(&provider))

@@ -64,7 +64,7 @@ pub(super) fn numbers(value: &Value, path: &str) -> Vec<f64> {
 pub(super) type Span = (f64, f64);
 
 /// What the text of a date or dateTime stands for.
-pub(super) fn stretch(text: &str) -> Span {
+pub(super) fn span(text: &str) -> Span {
     let seconds = |date: NaiveDate| Utc.from_utc_datetime(&date.and_hms_opt(0, 0, 0).unwrap()).timestamp() as f64;
     let day = |text: &str| NaiveDate::parse_from_str(text, "%Y-%m-%d").unwrap();
     match text.len() {
@@ -98,13 +98,11 @@ pub(super) fn stretch(text: &str) -> Span {
 }
 
 /// The stretches of the dates at `path` and of the Periods at `periods`.
-pub(super) fn stretches(value: &Value, path: &str, periods: &str) -> Vec<Span> {
-    let mut all: Vec<Span> = texts(value, path).into_iter().map(stretch).collect();
+pub(super) fn spans(value: &Value, path: &str, periods: &str) -> Vec<Span> {
+    let mut all: Vec<Span> = texts(value, path).into_iter().map(span).collect();
     for period in at(value, periods) {
-        let start = period["start"]
-            .as_str()
-            .map_or(f64::NEG_INFINITY, |text| stretch(text).0);
-        let end = period["end"].as_str().map_or(f64::INFINITY, |text| stretch(text).1);
+        let start = period["start"].as_str().map_or(f64::NEG_INFINITY, |text| span(text).0);
+        let end = period["end"].as_str().map_or(f64::INFINITY, |text| span(text).1);
         all.push((start, end));
     }
     all
@@ -112,7 +110,7 @@ pub(super) fn stretches(value: &Value, path: &str, periods: &str) -> Vec<Span> {
 
 /// Whether a date stands in a relation to another: R4's table of prefixes, line by line.
 pub(super) fn relates(prefix: &str, target: Span, text: &str) -> bool {
-    let (start, end) = stretch(text);
+    let (start, end) = span(text);
     let within = target.0 >= start && target.1 <= end;
     match prefix {
         "eq" => within,

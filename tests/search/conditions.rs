@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::brute::{at, begins, coded, is, numbers, relates, stretches, texts};
+use super::brute::{at, begins, coded, is, numbers, relates, spans, texts};
 use super::corpus::{Corpus, corpus, ids, name};
 
 const LOINC: &str = "http://loinc.org";
@@ -151,7 +151,7 @@ fn chains_are_followed() {
     let named = world.names("Patient", |r| begins(r, "name.family", "mc"));
     let exact = world.names("Patient", |r| is(r, "name.family", "Cole"));
     let old = world.names("Patient", |r| {
-        stretches(r, "birthDate", "none")
+        spans(r, "birthDate", "none")
             .into_iter()
             .any(|target| relates("lt", target, "1970"))
     });
@@ -283,7 +283,7 @@ fn filters_combine_tests() {
             "Patient?_filter=gender eq female and birthdate lt 1970",
             Box::new(|r| {
                 is(r, "gender", "female")
-                    && stretches(r, "birthDate", "none")
+                    && spans(r, "birthDate", "none")
                         .into_iter()
                         .any(|target| relates("lt", target, "1970"))
             }),
@@ -292,7 +292,7 @@ fn filters_combine_tests() {
             // `and` and `or` bind alike, from left to right.
             "Patient?_filter=gender eq female or birthdate lt 1970 and not (family sw \"mc\")",
             Box::new(|r| {
-                let old = stretches(r, "birthDate", "none")
+                let old = spans(r, "birthDate", "none")
                     .into_iter()
                     .any(|target| relates("lt", target, "1970"));
                 (is(r, "gender", "female") || old) && !begins(r, "name.family", "mc")
@@ -301,7 +301,7 @@ fn filters_combine_tests() {
         (
             "Patient?_filter=(gender eq female or birthdate lt 1970) and family co \"Ar\"",
             Box::new(|r| {
-                let old = stretches(r, "birthDate", "none")
+                let old = spans(r, "birthDate", "none")
                     .into_iter()
                     .any(|target| relates("lt", target, "1970"));
                 let contains = texts(r, "name.family")
@@ -335,7 +335,7 @@ fn filters_combine_tests() {
                 let overlaps = |target: (f64, f64)| {
                     relates("eq", target, "2015") || !(relates("sa", target, "2015") || relates("eb", target, "2015"))
                 };
-                stretches(r, "none", "period").into_iter().any(overlaps) && !texts(r, "subject.reference").is_empty()
+                spans(r, "none", "period").into_iter().any(overlaps) && !texts(r, "subject.reference").is_empty()
             }),
         ),
         (

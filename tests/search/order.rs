@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::brute::{numbers, stretches, texts};
+use super::brute::{numbers, spans, texts};
 use super::corpus::{corpus, name};
 
 /// Checks that the resources of a sorted search stand in the order of `key`, whichever way, with ids deciding between
@@ -30,13 +30,13 @@ fn check<K: PartialOrd + std::fmt::Debug>(query: &str, descending: bool, key: im
 }
 
 fn earliest(resource: &Value) -> Option<f64> {
-    let found = stretches(resource, "effectiveDateTime", "effectivePeriod");
-    found.into_iter().map(|stretch| stretch.0).min_by(f64::total_cmp)
+    let found = spans(resource, "effectiveDateTime", "effectivePeriod");
+    found.into_iter().map(|span| span.0).min_by(f64::total_cmp)
 }
 
 fn latest(resource: &Value) -> Option<f64> {
-    let found = stretches(resource, "effectiveDateTime", "effectivePeriod");
-    found.into_iter().map(|stretch| stretch.1).max_by(f64::total_cmp)
+    let found = spans(resource, "effectiveDateTime", "effectivePeriod");
+    found.into_iter().map(|span| span.1).max_by(f64::total_cmp)
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::brute::{at, begins, coded, has, identified, is, numbers, relates, stretches, texts};
+use super::brute::{at, begins, coded, has, identified, is, numbers, relates, spans, texts};
 use super::corpus::{corpus, ids};
 
 type Reading = fn(&Value) -> bool;
@@ -13,18 +13,18 @@ const EVELYN: &str = "Patient/3e26303e-a72a-4c60-866f-e5b81a9f1989";
 const UCUM: &str = "http://unitsofmeasure.org";
 
 fn observed(resource: &Value, prefix: &str, text: &str) -> bool {
-    let found = stretches(resource, "effectiveDateTime", "effectivePeriod");
+    let found = spans(resource, "effectiveDateTime", "effectivePeriod");
     found.into_iter().any(|target| relates(prefix, target, text))
 }
 
 fn during(resource: &Value, prefix: &str, text: &str) -> bool {
-    stretches(resource, "none", "period")
+    spans(resource, "none", "period")
         .into_iter()
         .any(|target| relates(prefix, target, text))
 }
 
 fn born(resource: &Value, prefix: &str, text: &str) -> bool {
-    stretches(resource, "birthDate", "none")
+    spans(resource, "birthDate", "none")
         .into_iter()
         .any(|target| relates(prefix, target, text))
 }
@@ -194,19 +194,19 @@ const QUERIES: &[(&str, Reading)] = &[
     ("Encounter?date=eb1990", |r| during(r, "eb", "1990")),
     ("Condition?onset-date=gt2010&onset-date=lt2015", |r| {
         let onset = |prefix, text| {
-            stretches(r, "onsetDateTime", "onsetPeriod")
+            spans(r, "onsetDateTime", "onsetPeriod")
                 .into_iter()
                 .any(|target| relates(prefix, target, text))
         };
         onset("gt", "2010") && onset("lt", "2015")
     }),
     ("Immunization?date=2012-05-01", |r| {
-        stretches(r, "occurrenceDateTime", "none")
+        spans(r, "occurrenceDateTime", "none")
             .into_iter()
             .any(|target| relates("eq", target, "2012-05-01"))
     }),
     ("Procedure?date=ge2014-05-06T04:03:34Z", |r| {
-        let found = stretches(r, "performedDateTime", "performedPeriod");
+        let found = spans(r, "performedDateTime", "performedPeriod");
         found
             .into_iter()
             .any(|target| relates("ge", target, "2014-05-06T04:03:34Z"))

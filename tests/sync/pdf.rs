@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tabularium::consent::Credential;
 use tabularium::ingest::{Options, Session};
 use tabularium::lake::Mode;
-use tabularium::sync::{Most, Settings};
+use tabularium::sync::{Settings, SyncLimits};
 
 use super::world::{Connected, World, pace};
 use crate::harness::command::record;
@@ -19,7 +19,7 @@ fn world(people: u64, kinds: &[&str]) -> World {
     let world = World::new(people, Mode::Live);
     world.payer.turn("riverbend", &json!({"attachments": kinds}));
     world.work_at(Settings {
-        most: Most::default(),
+        limits: SyncLimits::default(),
         pace: pace(),
         ..Settings::default()
     });
@@ -37,12 +37,12 @@ fn what_stayed_at_the_source_is_fetched_for_the_pages() {
     let world = World::new(1, Mode::Live);
     let documents = json!({"attachments": ["text", "large", "missing", "forbidden"], "attachment_bytes": 2 * MOST});
     world.payer.turn("riverbend", &documents);
-    let most = Most {
+    let limits = SyncLimits {
         attachment: MOST,
-        ..Most::default()
+        ..SyncLimits::default()
     };
     world.work_at(Settings {
-        most,
+        limits,
         pace: pace(),
         ..Settings::default()
     });

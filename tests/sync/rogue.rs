@@ -9,7 +9,7 @@ use tabularium::consent::{
     NewConsent, NewEndpoint, Organization, Origin, Usage,
 };
 use tabularium::lake::Mode;
-use tabularium::sync::{Most, Settings};
+use tabularium::sync::{Settings, SyncLimits};
 
 use super::world::{Connected, REDIRECT, VERIFIER, World, pace};
 use crate::harness::rogue::{Asked, Rogue, Said};
@@ -512,19 +512,19 @@ fn a_source_neither_fills_the_disk_nor_goes_on_for_ever() {
         let next = format!("{base}/fhir/Condition?patient=p&page={}", page + 1);
         Said::json(&bundle(&records, Some(&next)))
     });
-    for most in [
-        Most {
+    for limits in [
+        SyncLimits {
             bytes: 1 << 20,
-            ..Most::default()
+            ..SyncLimits::default()
         },
-        Most {
+        SyncLimits {
             records: 99,
-            ..Most::default()
+            ..SyncLimits::default()
         },
     ] {
         let world = World::new(1, Mode::Live);
         let connected = connect(&world, &rogue, ALL);
-        world.work_at(Settings { most, ..settings() });
+        world.work_at(Settings { limits, ..settings() });
         assert_eq!(world.end_of(&connected), JobState::Failed);
         let job = &world.store().jobs_of(&connected.authorization).unwrap()[0];
         let why = "the source gives more than is taken of one patient";
@@ -536,13 +536,13 @@ fn a_source_neither_fills_the_disk_nor_goes_on_for_ever() {
     }
     let world = World::new(1, Mode::Live);
     let connected = connect(&world, &rogue, ALL);
-    let most = Most {
+    let limits = SyncLimits {
         time: std::time::Duration::from_millis(50),
-        ..Most::default()
+        ..SyncLimits::default()
     };
     let pace = tabularium::sync::Pace { attempts: 2, ..pace() };
     world.work_at(Settings {
-        most,
+        limits,
         pace,
         ..settings()
     });

@@ -561,7 +561,7 @@ pub(super) fn challenge() -> String {
 pub(super) fn pace() -> Pace {
     Pace {
         first: Duration::from_millis(5),
-        most: Duration::from_secs(3),
+        max_wait: Duration::from_secs(3),
         tries: 4,
         attempts: 6,
         again: 0,

@@ -120,10 +120,10 @@ fn last_of(server: &Server, token: &str) -> String {
 }
 
 /// The head of an answer and the beginning of its body.
-fn beginning(stream: &mut TcpStream, least: usize) -> String {
+fn beginning(stream: &mut TcpStream, min_length: usize) -> String {
     let mut read = Vec::new();
     let mut buffer = [0; 4096];
-    while read.len() < least {
+    while read.len() < min_length {
         let count = stream.read(&mut buffer).unwrap();
         assert_ne!(count, 0, "the answer ended: {}", String::from_utf8_lossy(&read));
         read.extend_from_slice(&buffer[..count]);

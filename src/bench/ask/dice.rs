@@ -1,4 +1,4 @@
-//! Chance by a seed: each purpose has a stream of its own, so that one family's draws do not depend on another's.
+//! Seeded random numbers: each purpose has its own stream, so that one family's draws do not depend on another's.
 
 use std::hash::Hasher;
 
@@ -23,7 +23,7 @@ impl Dice {
         ((u128::from(self.0.next_u64()) * end as u128) >> 64) as usize
     }
 
-    /// One of these; `None` of nothing.
+    /// One of these. `None` if there are none.
     pub(in crate::bench) fn one_of<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         items.get(self.below(items.len()))
     }
@@ -42,23 +42,23 @@ impl Dice {
 pub(in crate::bench) struct Reservoir<T> {
     items: Vec<T>,
     seen: u64,
-    most: usize,
+    capacity: usize,
 }
 
 impl<T> Reservoir<T> {
-    /// An empty sample of so many items at most.
-    pub(in crate::bench) fn new(most: usize) -> Reservoir<T> {
+    /// An empty sample of at most this many items.
+    pub(in crate::bench) fn new(capacity: usize) -> Reservoir<T> {
         Reservoir {
             items: Vec::new(),
             seen: 0,
-            most,
+            capacity,
         }
     }
 
     /// Considers the next item, which is made only if it is taken.
     pub(in crate::bench) fn offer(&mut self, dice: &mut Dice, item: impl FnOnce() -> T) {
         self.seen += 1;
-        if self.items.len() < self.most {
+        if self.items.len() < self.capacity {
             self.items.push(item());
         } else {
             let at = dice.below(usize::try_from(self.seen).unwrap_or(usize::MAX));

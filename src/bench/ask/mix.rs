@@ -1,5 +1,5 @@
-//! What a mix file says: families of queries. Decides its form and what names in it stand for; what is drawn for the
-//! queries, `plan` decides.
+//! Mix files: families of queries. Decides their format and what their names mean. `plan` decides which values are
+//! drawn for the queries.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use super::row::Field;
 use super::template::{Template, resource_type};
 use crate::fhir::{TypeId, facts};
 
-/// The most clients of a family.
-pub(in crate::bench) const MOST_CLIENTS: usize = 10_000;
+/// The maximum number of clients of a family.
+pub(in crate::bench) const MAX_CLIENTS: usize = 10_000;
 
 /// Families of queries.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub(in crate::bench) struct Family {
     /// Which of the program's own mixes it is of.
     mix: String,
     pub(in crate::bench) kind: Kind,
-    /// Numbers of clients, if not those that the bench is told.
+    /// Numbers of clients, if they differ from the bench's.
     pub(in crate::bench) clients: Option<Vec<usize>>,
     /// Whether the rows of the searched table are a figure.
     pub(in crate::bench) scans: bool,
@@ -61,8 +61,7 @@ pub(in crate::bench) enum Draw {
     Rows,
     /// A thousand of them.
     WorkingSet,
-    /// Those of some people, each person alike; where a code is asked for, of those that a person has 100 to 400 rows
-    /// of.
+    /// Values of some people, each equally likely. For codes, those with 100 to 400 rows of one person.
     People,
     /// Codes of 1% of the rows and more, each code alike.
     Common,
@@ -191,7 +190,7 @@ impl Mix {
         Mix::parse("all", builtin::FAMILIES, None, &[])
     }
 
-    /// Reads a mix whose view files lie in `folder`.
+    /// Reads a mix with view files in `folder`.
     fn parse(name: &str, text: &str, folder: Option<&Path>, known: &[Family]) -> Result<Mix, BenchError> {
         let raw: RawMix = serde_json::from_str(text).map_err(|error| bad(name, error.to_string()))?;
         let mut families: Vec<Family> = Vec::new();
@@ -222,8 +221,8 @@ fn bad(name: &str, reason: String) -> BenchError {
 /// The families that an entry stands for.
 fn families_of(raw: RawFamily, folder: Option<&Path>, known: &[Family]) -> Result<Vec<Family>, String> {
     let clients = match raw.clients {
-        Some(clients) if clients.is_empty() || clients.iter().any(|many| !(1..=MOST_CLIENTS).contains(many)) => {
-            return Err(format!("\"clients\" are numbers from 1 to {MOST_CLIENTS}"));
+        Some(clients) if clients.is_empty() || clients.iter().any(|many| !(1..=MAX_CLIENTS).contains(many)) => {
+            return Err(format!("\"clients\" are numbers from 1 to {MAX_CLIENTS}"));
         }
         clients => clients,
     };

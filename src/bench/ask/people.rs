@@ -8,7 +8,7 @@ use super::pool::Pool;
 use crate::lake::scan::ScopedTable;
 
 /// People known by name; of larger lakes a sample.
-const MOST: usize = 200_000;
+const MAX_PEOPLE: usize = 200_000;
 /// People whose rows are sampled one by one.
 const CHOSEN: usize = 1_000;
 
@@ -23,7 +23,7 @@ impl People {
     /// Reads them from the table of Patients.
     pub(in crate::bench) fn read(patients: &ScopedTable, seed: u64) -> Result<People, BenchError> {
         let mut dice = Dice::new(seed, "people", 0);
-        let mut ids: Reservoir<Box<str>> = Reservoir::new(MOST);
+        let mut ids: Reservoir<Box<str>> = Reservoir::new(MAX_PEOPLE);
         Pool::ids(patients, |id| ids.offer(&mut dice, || id.into()))?;
         let mut all = ids.items().to_vec();
         let many = all.len();

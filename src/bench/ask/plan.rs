@@ -51,7 +51,7 @@ pub(in crate::bench) struct Plan {
 pub(in crate::bench) struct Ready {
     pub(in crate::bench) query: Query,
     pub(in crate::bench) expects: Option<&'static str>,
-    /// A group is drawn, then a row of it.
+    /// First a group is drawn at random, then a row of it.
     pub(in crate::bench) groups: Vec<Vec<Arc<Row>>>,
     pub(in crate::bench) others: Vec<Others>,
     pub(in crate::bench) people: Arc<[Box<str>]>,
@@ -68,7 +68,7 @@ pub(in crate::bench) struct Others {
 }
 
 impl Drawn {
-    /// Reads what these families ask for.
+    /// Reads the values that these families need.
     pub(in crate::bench) fn read(
         lake: &Lake,
         scope: &Arc<Scope>,

@@ -22,7 +22,7 @@ use crate::views::{Resources, Run, View};
 const ROWS: usize = 50_000;
 /// Rows kept of each code.
 const ROWS_OF_CODE: usize = 16;
-/// Codes told apart; further ones are counted among the rows only.
+/// Codes distinguished; further ones are counted among the rows only.
 const CODES: usize = 50_000;
 /// Rows kept of each person.
 const ROWS_OF_PERSON: usize = 64;
@@ -108,7 +108,7 @@ impl Pool {
         Ok(filling.finish())
     }
 
-    /// Offers the ids of a type's rows; gives how many there are.
+    /// Offers the ids of a type's rows. Returns how many there are.
     pub(in crate::bench) fn ids(table: &ScopedTable, mut take: impl FnMut(&str)) -> Result<u64, BenchError> {
         let mut many = 0;
         rows(table, &[("id".to_owned(), "getResourceKey()".to_owned())], |batch| {
@@ -175,7 +175,7 @@ fn rows(
     Ok(())
 }
 
-/// A column as text, whatever its type; `None` if there is no such column.
+/// A column of any type as text. `None` if there is no such column.
 fn texts(batch: &RecordBatch, name: &str) -> Option<StringArray> {
     let column = batch.column_by_name(name)?;
     let text = arrow::compute::cast(column, &DataType::Utf8).ok()?;

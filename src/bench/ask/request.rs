@@ -31,7 +31,7 @@ impl Values for RowValues<'_> {
 }
 
 impl Ready {
-    /// Writes the request for a row, in place of what was in `out`.
+    /// Writes the request for a row into `out`, replacing its content.
     pub(in crate::bench) fn request(
         &self,
         row: &Row,
@@ -83,7 +83,7 @@ fn begin(method: &str, target: &Target, out: &mut Vec<u8>) {
     out.push(b'/');
 }
 
-/// What is behind the path in every request; the empty line is still to come.
+/// The headers that follow the path in every request, without the empty line.
 fn head(target: &Target, token: Option<&str>, out: &mut Vec<u8>) {
     out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
     out.extend_from_slice(target.authority.as_bytes());

@@ -59,7 +59,7 @@ impl Field {
     }
 }
 
-/// The values of one resource, as they stand in a query before percent-encoding.
+/// The values of one resource as in a query, before percent-encoding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::bench) struct Row([Option<Box<str>>; Field::ALL.len()]);
 

@@ -9,7 +9,7 @@ use crate::fhir::{Kind, TypeId, facts};
 /// How many people `{patients}` names.
 pub(in crate::bench) const MANY_PATIENTS: usize = 1_000;
 
-/// What may stand in a query's value as it is.
+/// Characters that a query's value may contain unencoded.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A query's text, taken apart.
@@ -39,7 +39,7 @@ pub(in crate::bench) trait Values {
 }
 
 impl Template {
-    /// Takes a text apart; what is wrong is said in a sentence's end.
+    /// Parses a text. An error is the end of a sentence.
     pub(in crate::bench) fn parse(text: &str) -> Result<Template, String> {
         let mut parts = Vec::new();
         let mut rest = text;

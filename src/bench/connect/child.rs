@@ -12,7 +12,7 @@ use super::super::error::BenchError;
 
 /// How long a server may take to stop by itself.
 const GRACE: Duration = Duration::from_secs(10);
-/// Bytes kept of what it says on standard error.
+/// Bytes kept of its standard error.
 const TAIL: usize = 4 * 1024;
 
 /// A running server.
@@ -86,7 +86,7 @@ impl Child {
         self.process.id()
     }
 
-    /// Tells it to stop and waits; what does not stop is ended.
+    /// Tells it to stop and waits. Kills it if it does not stop.
     fn end(&mut self) {
         self.input = None;
         let begun = Instant::now();

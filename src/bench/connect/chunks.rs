@@ -9,9 +9,9 @@ pub(in crate::bench) enum Chunks {
     Extension { size: u64 },
     /// In a chunk's bytes.
     Data { left: u64 },
-    /// Before the line break behind them.
+    /// Before the line break after them.
     End,
-    /// In the lines behind the last chunk; how long this one is.
+    /// In the lines after the last chunk, with the length of the current line.
     Trailer { length: u32 },
     /// Behind everything.
     Done,
@@ -27,7 +27,7 @@ impl Chunks {
         Chunks::Size { size: 0, digits: 0 }
     }
 
-    /// Takes bytes and gives how many of them were the body's; the rest came behind its end.
+    /// Takes bytes and returns how many of them belonged to the body. The rest came after its end.
     pub(in crate::bench) fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> Result<usize, Malformed> {
         let mut at = 0;
         while at < bytes.len() {

@@ -34,9 +34,9 @@ pub(in crate::bench) struct Job {
 /// The tokens that requests carry.
 #[derive(Clone, Default)]
 pub(in crate::bench) struct Tokens {
-    /// The application's; none for a server that wants none.
+    /// The application's token. `None` for a server without authorization.
     pub(in crate::bench) application: Option<Arc<str>>,
-    /// Those of Patients, by id. Whoever has none is asked about with the application's.
+    /// Tokens of Patients, by id. For Patients without one, the application's token is used.
     pub(in crate::bench) patients: Arc<HashMap<Box<str>, Arc<str>>>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Sends a request; gives the answer and how long it took. Connecting, where that is needed, is not counted.
+    /// Sends a request. Returns the answer and how long it took. Connecting, where that is needed, is not counted.
     pub(in crate::bench) async fn send(
         &mut self,
         request: &[u8],
@@ -170,7 +170,7 @@ pub(in crate::bench) async fn failed(error: ExchangeError, tally: &mut Tally) {
     }
 }
 
-/// Whether an answer is good; if not, what sort of error it is.
+/// Whether an answer is good. If not, the kind of error.
 pub(in crate::bench) fn judge(answer: &Answer, kept: &[u8], expects: Option<&str>) -> Result<(), String> {
     if !(200..300).contains(&answer.status) {
         return Err(answer.status.to_string());
@@ -191,7 +191,7 @@ fn resource_type(text: &[u8]) -> Option<&[u8]> {
     Some(&rest[..memchr::memchr(b'"', rest)?])
 }
 
-/// What an OperationOutcome says; nothing of other bodies, which may be records.
+/// The message of an OperationOutcome. Other bodies may be records, so nothing of them is used.
 pub(in crate::bench) fn message(body: &[u8]) -> String {
     let Ok(outcome) = serde_json::from_slice::<Value>(body) else {
         return String::new();

@@ -95,8 +95,8 @@ impl Connection {
         self.used
     }
 
-    /// Sends a request and waits for its answer; `kept` then holds the first `keep` bytes of its body, or more of an
-    /// error's.
+    /// Sends a request and waits for its answer. `kept` then holds the first `keep` bytes of its body, or more for an
+    /// error.
     pub(in crate::bench) async fn exchange(
         &mut self,
         request: &[u8],
@@ -124,7 +124,7 @@ impl Connection {
             let taken = body.feed(&self.buffer[start..filled])?;
             if body.is_whole() {
                 self.used = true;
-                // Bytes behind an answer that nobody asked for more: what they are is unknown.
+                // Unrequested bytes after an answer have an unknown meaning.
                 let surplus = start + taken < filled;
                 return Ok(Answer {
                     status: head.status,
@@ -147,7 +147,7 @@ impl Connection {
         }
     }
 
-    /// Reads up to the end of the head; gives it and how much of the buffer is filled.
+    /// Reads up to the end of the head. Returns it and how much of the buffer is filled.
     async fn head(&mut self) -> Result<(Head, usize), ExchangeError> {
         let mut filled = 0;
         loop {
@@ -168,7 +168,7 @@ impl Connection {
                 if head.status >= 200 {
                     return Ok((head, filled));
                 }
-                // An interim answer has a head alone; the answer comes behind it.
+                // An interim answer has only a head. The final answer follows.
                 self.buffer.copy_within(head.length..filled, 0);
                 filled -= head.length;
             }
@@ -199,7 +199,7 @@ impl Head {
         (200..300).contains(&self.status)
     }
 
-    /// The head at the beginning of these bytes; `None` while it is not whole.
+    /// The head at the beginning of these bytes. `None` while it is incomplete.
     fn parse(bytes: &[u8]) -> Result<Option<Head>, ExchangeError> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS];
         let mut response = httparse::Response::new(&mut headers);
@@ -253,7 +253,7 @@ struct Body<'a> {
 }
 
 impl Body<'_> {
-    /// Takes bytes and gives how many of them were the body's.
+    /// Takes bytes and returns how many of them were the body's.
     fn feed(&mut self, bytes: &[u8]) -> Result<usize, ExchangeError> {
         let (kept, keep, count) = (&mut *self.kept, self.keep, &mut self.bytes);
         let mut take = |data: &[u8]| {
@@ -285,7 +285,7 @@ impl Body<'_> {
 mod tests {
     use super::*;
 
-    /// What a connection makes of these bytes, which arrive in pieces; then the server closes.
+    /// The result of a connection over these bytes, which arrive in pieces. Then the server closes.
     fn answer(pieces: &[&str], keep: usize) -> (Result<Answer, ExchangeError>, String) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

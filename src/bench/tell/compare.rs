@@ -114,7 +114,7 @@ fn same<'a>(outcome: &Outcome, report: &'a Report) -> Option<&'a Outcome> {
     report.results.iter().find(same)
 }
 
-/// `None` where one of them is no figure.
+/// `None` if one of them is no figure.
 fn ratio(one: f64, other: f64) -> Option<f64> {
     (one > 0.0 && other > 0.0).then(|| one / other)
 }

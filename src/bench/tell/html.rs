@@ -1,5 +1,5 @@
-//! A report as one page of HTML with charts, which needs nothing beside it. `templates/bench.html` says how it looks;
-//! where bars and marks lie is worked out here.
+//! A report as one self-contained page of HTML with charts. `templates/bench.html` is its layout. This file computes
+//! the positions of bars and marks.
 
 use askama::Template;
 
@@ -10,9 +10,9 @@ use super::report::{ErrorCount, LeftOut, MemoryAt, Outcome, Report, mebibytes, m
 const LONGEST_BAR: f64 = 210.0;
 /// Where the scale of latencies begins and how long it is.
 const LATENCIES: (f64, f64) = (420.0, 330.0);
-/// Where the line of a soak's memory lies: left, width, top, height.
+/// The area of a soak's memory curve: left, width, top, height.
 const CURVE: (f64, f64, f64, f64) = (90.0, 660.0, 20.0, 120.0);
-/// The height of a number of clients, and of what stands above and below all of them.
+/// The height of one number of clients, and the space above and below all of them.
 const ROW: f64 = 26.0;
 const ABOVE: f64 = 30.0;
 const BELOW: f64 = 10.0;
@@ -145,7 +145,7 @@ fn family<'a>(report: &'a Report, name: &'a str, scale: &Scale, ticks: &'a [Tick
     }
 }
 
-/// A soak's memory as a line; `None` where none was seen.
+/// A soak's memory as a line. `None` if none was seen.
 fn curve(outcome: &Outcome) -> Option<Curve> {
     let memory = &outcome.soak.as_ref()?.memory;
     let end = memory.last()?.seconds.max(1e-9);

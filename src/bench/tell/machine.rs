@@ -1,4 +1,4 @@
-//! What the system says of the machine and of processes. Linux tells through `/proc`; elsewhere less is known.
+//! Facts about the machine and its processes, from `/proc` on Linux. On other systems less is known.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ pub(in crate::bench) fn memory(process: u32) -> Option<u64> {
     status(process, "VmRSS")
 }
 
-/// The most memory that a process ever had in use.
+/// The peak memory of a process.
 pub(in crate::bench) fn peak_memory(process: u32) -> Option<u64> {
     status(process, "VmHWM")
 }
@@ -35,7 +35,7 @@ fn status(process: u32, name: &str) -> Option<u64> {
     field(&status, name).and_then(kibibytes)
 }
 
-/// What stands behind a name and a colon.
+/// The text after a name and a colon.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -77,8 +77,8 @@ impl Memory {
         lock(&self.seen).clone()
     }
 
-    /// The most seen, where something was.
-    pub(in crate::bench) fn most(&self) -> Option<u64> {
+    /// The highest value so far, if there is one.
+    pub(in crate::bench) fn peak(&self) -> Option<u64> {
         lock(&self.seen).iter().map(|sample| sample.bytes).max()
     }
 
@@ -116,10 +116,10 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn this_process_uses_memory() {
-        let (now, most) = (
+        let (now, peak) = (
             memory(std::process::id()).unwrap(),
             peak_memory(std::process::id()).unwrap(),
         );
-        assert!(now > 0 && most > 0);
+        assert!(now > 0 && peak > 0);
     }
 }

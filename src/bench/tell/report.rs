@@ -61,7 +61,7 @@ pub(in crate::bench) struct Server {
     /// What it calls itself.
     pub(in crate::bench) software: Option<String>,
     pub(in crate::bench) version: Option<String>,
-    /// The most memory that it ever had in use, if the bench started it.
+    /// Its peak memory, if the bench started it.
     pub(in crate::bench) peak_memory_bytes: Option<u64>,
 }
 
@@ -86,7 +86,7 @@ pub(in crate::bench) struct Outcome {
     pub(in crate::bench) per_second: f64,
     /// Of good answers.
     pub(in crate::bench) latency_ms: Latency,
-    /// Of the bodies of good answers.
+    /// The bytes of good answers' bodies.
     pub(in crate::bench) bytes: u64,
     /// Rows of the searched table that were gone through in a second.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -97,7 +97,7 @@ pub(in crate::bench) struct Outcome {
     pub(in crate::bench) soak: Option<Soak>,
     pub(in crate::bench) failed: u64,
     pub(in crate::bench) errors: Vec<ErrorCount>,
-    /// The most memory that the server had in use meanwhile, if the bench started it.
+    /// The server's peak memory in this time, if the bench started it.
     pub(in crate::bench) server_memory_bytes: Option<u64>,
     /// What was asked.
     pub(in crate::bench) queries: Vec<String>,
@@ -127,7 +127,7 @@ pub(in crate::bench) struct Pages {
     pub(in crate::bench) last_page_ms: f64,
 }
 
-/// What a soak did besides asking, and the server's memory meanwhile.
+/// The other operations of a soak, and the server's memory during it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::bench) struct Soak {
     pub(in crate::bench) imports: u64,
@@ -211,7 +211,7 @@ impl Report {
         (failed, failed + good)
     }
 
-    /// What is to be said behind the figures: errors, what was left out, who was asked where.
+    /// Remarks after the figures: errors, omissions, server and time.
     pub fn notes(&self) -> String {
         let mut text = String::new();
         // Writing to a text cannot fail.

@@ -1,17 +1,17 @@
-//! What came of requests: latencies, counts, errors.
+//! The results of requests: latencies, counts, errors.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// The shortest and longest latencies told apart, in nanoseconds; what is beyond counts as these.
+/// The minimum and maximum latency that are distinguished, in nanoseconds. Values beyond count as these.
 const SHORTEST: u64 = 1_000;
 const LONGEST: u64 = 3_600_000_000_000;
 /// Latencies are kept to a thousandth of themselves.
 const DIGITS: u8 = 3;
 
-/// What came of some requests.
+/// The result of some requests.
 #[derive(Clone, Debug)]
 pub(in crate::bench) struct Tally {
     /// Latencies of good answers, in nanoseconds.
@@ -29,7 +29,7 @@ pub(in crate::bench) struct Failures {
     pub(in crate::bench) message: String,
 }
 
-/// What came of walks over pages.
+/// The result of walks over pages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::bench) struct Walks {
     /// Of each whole walk, how long its first and last page took.
@@ -66,7 +66,7 @@ impl Tally {
         failures.count += 1;
     }
 
-    /// Adds what came of others.
+    /// Adds another tally.
     pub(in crate::bench) fn add(&mut self, other: Tally) {
         self.latencies += other.latencies;
         self.bytes += other.bytes;
@@ -92,7 +92,7 @@ impl Tally {
         self.answers() == 0 && self.errors.contains_key("401")
     }
 
-    /// Requests that had no good answer.
+    /// Requests without a good answer.
     pub(in crate::bench) fn failed(&self) -> u64 {
         self.errors.values().map(|failures| failures.count).sum()
     }

@@ -1,4 +1,4 @@
-//! Puts what the environment and `tabularium.toml` say into the command line, as if it had been typed.
+//! Adds the values of the environment and of `tabularium.toml` to the command line, as if they had been typed.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `tabularium.toml`: where it is looked for, what it may hold, and what is wrong with one.
+//! `tabularium.toml`: where it is searched, what it may contain, and its errors.
 
 use std::ffi::OsString;
 use std::ops::Range;

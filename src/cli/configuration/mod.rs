@@ -1,5 +1,5 @@
-//! What commands are told besides their options: the environment and `tabularium.toml`. An option goes before the
-//! environment, and that before the file.
+//! Settings besides a command's options: the environment and `tabularium.toml`. An option overrides the environment,
+//! which overrides the file.
 
 pub(super) mod address;
 pub(super) mod apply;

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::super::terminal::failure::Failure;
 use crate::lake::Lake;
 
-/// What may lie in a data folder without a lake: what is loaded beside it, the service's store, parts of a lake.
+/// What a data folder without a lake may contain: loaded tables, the service's store, parts of a lake.
 const OWN: [&str; 9] = [
     "audit",
     "catalog",

@@ -1,5 +1,5 @@
-//! The options that say where the key-encryption key of a sealed lake comes from. Every command has them; those that
-//! open no sealed lake do without.
+//! The options for the key-encryption key of a sealed lake. Every command has them. Commands that open no sealed lake
+//! ignore them.
 
 use std::path::PathBuf;
 

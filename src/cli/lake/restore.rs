@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::terminal::failure::{Failure, warn};
 use super::backup::{failed, rules};
 use super::info::bytes;
-use crate::backup::{self, Place, Restoring};
+use crate::backup::{self, BackupFolder, Restoring};
 
 /// Restore a backup into an empty folder
 ///
@@ -62,7 +62,7 @@ pub(in crate::cli) struct Args {
 /// Restores, or lists what could be.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let Some(data) = arguments.data.filter(|_| !arguments.list) else {
-        return list(&Place::open(&arguments.from).map_err(failed)?, arguments.json);
+        return list(&BackupFolder::open(&arguments.from).map_err(failed)?, arguments.json);
     };
     let options = Restoring {
         snapshot: arguments.snapshot,
@@ -108,7 +108,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     Failure::all(left.collect())
 }
 
-fn list(place: &Place, as_json: bool) -> Result<(), Failure> {
+fn list(place: &BackupFolder, as_json: bool) -> Result<(), Failure> {
     let (mut failures, mut told) = (Vec::new(), Vec::new());
     for id in place.ids().map_err(failed)? {
         match place.manifest(Some(&id)) {

@@ -8,12 +8,12 @@ use super::super::terminal::input::open;
 use super::resource_types::named;
 
 /// Greatest length of a definition in bytes, far beyond what people or programs write.
-const MOST: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// The text of a definition. What is no definition but a large or endless file does not get into memory.
 pub(in crate::cli) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     let mut text = Vec::new();
-    let read = open(file).and_then(|file| file.take(MOST + 1).read_to_end(&mut text));
+    let read = open(file).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut text));
     read.map_err(|error| {
         let name = file.display();
         let is_type = file.to_str().is_some_and(|name| named(name).is_ok());
@@ -25,12 +25,12 @@ pub(in crate::cli) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
             _ => format!("{name}: {error}"),
         })
     })?;
-    match text.len() as u64 <= MOST {
+    match text.len() as u64 <= MAX_BYTES {
         true => Ok(text),
         false => Err(Failure::input(format!(
             "{}: is larger than {} MiB, which no ViewDefinition needs",
             file.display(),
-            MOST >> 20
+            MAX_BYTES >> 20
         ))),
     }
 }

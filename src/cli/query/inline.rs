@@ -71,7 +71,8 @@ pub(in crate::cli) fn view(
         json_names: !strict,
         ..CompileOptions::default()
     };
-    // What may have several values is a list. What cannot be compiled is told by the view as a whole.
+    // A column that may have several values is a list. An expression that does not compile is reported by the view as a
+    // whole.
     let is_list = |path: &str| compile(path, ty, &options).is_ok_and(|program| program.is_multi_valued());
     let mut taken: Vec<String> = Vec::new();
     let mut list: Vec<Value> = Vec::new();

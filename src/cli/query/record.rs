@@ -1,4 +1,4 @@
-//! What the commands on all of a patient's records share: their options, what they open, and where their output goes.
+//! What the commands on all of a patient's records share: options, opening of the lake, and output.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -111,7 +111,7 @@ impl RecordArgs {
         }
     }
 
-    /// What ends a text: on standard output a line, so that a prompt stands on one of its own.
+    /// The end of a text. On standard output that is a line break, so that the prompt is on its own line.
     pub(in crate::cli) fn line_end(&self) -> &'static [u8] {
         match self.out {
             Some(_) => b"",

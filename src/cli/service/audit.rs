@@ -1,4 +1,4 @@
-//! `tabularium audit`: what happened, and who did it.
+//! `tabularium audit`: prints what happened, and who did it.
 
 use std::path::PathBuf;
 

@@ -253,7 +253,7 @@ fn writable(path: &Path) -> Result<(), Failure> {
             path.display()
         )));
     }
-    // Opened without a change; what was not there is not left behind.
+    // Opened without changes. Files that did not exist before are removed again.
     let is_new = !path.exists();
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
     opened.map_err(|error| Failure::input(format!("cannot write {}: {error}", path.display())))?;

@@ -130,9 +130,9 @@ fn revoke(arguments: &RevokeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn row(standing: &ConsentWithSources) -> [String; 6] {
-    let consent = &standing.consent;
-    let sources = standing.sources.iter().map(|source| {
+fn row(full_consent: &ConsentWithSources) -> [String; 6] {
+    let consent = &full_consent.consent;
+    let sources = full_consent.sources.iter().map(|source| {
         let sync = source.sync.map(|state| format!(", sync {state}")).unwrap_or_default();
         format!("{} ({}{sync})", source.endpoint.name, source.authorization.state)
     });
@@ -146,9 +146,9 @@ fn row(standing: &ConsentWithSources) -> [String; 6] {
     ]
 }
 
-fn object(standing: &ConsentWithSources) -> Value {
-    let consent = &standing.consent;
-    let sources = standing.sources.iter().map(|source| {
+fn object(full_consent: &ConsentWithSources) -> Value {
+    let consent = &full_consent.consent;
+    let sources = full_consent.sources.iter().map(|source| {
         let authorization = &source.authorization;
         json!({
             "authorization": authorization.id, "type": authorization.ty, "state": authorization.state,

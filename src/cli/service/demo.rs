@@ -32,7 +32,7 @@ use crate::terminology::Terminology;
 /// Where the generated records are written before they are imported.
 const POPULATION: &str = "population";
 pub(in crate::cli) const SEED: u64 = 1;
-/// A blood pressure, which most people of the population have had taken.
+/// A blood pressure. Most people of the population have one.
 const BLOOD_PRESSURE: &str = "http://loinc.org|85354-9";
 
 /// Serve made-up people: generate them, import them, print what to open and lines to paste
@@ -100,7 +100,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     );
     println!("{guide}");
     let terminology: Arc<Terminology> = Arc::default();
-    // Requests are logged where RUST_LOG asks for them: they would hide what was said above.
+    // Requests are logged only if RUST_LOG says so: they would hide the lines above.
     logging::start_with(LogFormat::Text, "info,tabularium::http::server::frame=warn");
     serve(
         listener,

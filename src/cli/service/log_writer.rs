@@ -1,5 +1,5 @@
-//! Log lines on their way to standard error. A line costs its request no system call: it is put by, and a thread writes
-//! what has gathered. Where standard error is slower than the log, lines are dropped and counted.
+//! Writes log lines to standard error without a system call in the request: lines are collected, and a thread writes
+//! them. If standard error is too slow, lines are dropped and counted.
 
 use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tracing_subscriber::fmt::MakeWriter;
 
 /// Bytes put by at most.
-const MOST: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 /// How long a line waits at most.
 const DELAY: Duration = Duration::from_millis(50);
 
@@ -78,7 +78,7 @@ impl<'a> MakeWriter<'a> for LogWriter {
 impl Write for LogWriter {
     fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
         let mut gathered = gathered();
-        if gathered.lines.len() + line.len() > MOST {
+        if gathered.lines.len() + line.len() > MAX_BYTES {
             gathered.dropped += 1;
         } else {
             gathered.lines.extend_from_slice(line);

@@ -28,7 +28,7 @@ pub(in crate::cli) fn start_with(format: LogFormat, default: &str) {
         .with_env_filter(filter)
         .with_writer(LogWriter::start())
         .with_target(false);
-    // Logging that somebody else has started in this process stays as it is.
+    // Keeps a logger that this process has set up before.
     let _ = match format {
         LogFormat::Text => lines.with_ansi(false).try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),

@@ -20,12 +20,12 @@ const PROVIDER: &str = "TRUENAME";
 /// A year, in seconds: how long Lakeshore lets somebody stay connected.
 const YEAR: i64 = 365 * 86_400;
 
-/// Where the sandbox listens where nobody says.
+/// The default address of the sandbox.
 const ADDRESS: &str = "127.0.0.1:8081";
 /// Who says it.
 const OPTION: &str = "--sandbox-listen";
 /// The most people that a sandbox holds.
-const MOST: u64 = 100_000;
+const MAX_PEOPLE: u64 = 100_000;
 
 /// What a newcomer is told.
 pub(in crate::cli) struct Playground {
@@ -53,7 +53,7 @@ pub(in crate::cli) fn open(
 ) -> Result<Playground, Failure> {
     let app = register(store, service, address)?;
     let settings = Settings {
-        patients: people.clamp(1, MOST),
+        patients: people.clamp(1, MAX_PEOPLE),
         seed: super::demo::SEED,
         base_url: address.to_owned(),
         redirect_uris: Vec::new(),

@@ -21,7 +21,7 @@ use crate::lake::{Lake, LakeError, LakeOptions, Mode};
 use crate::normalize::{Knowledge, NewestKnowledge};
 use crate::plans::PlanTables;
 use crate::sync::client::{Client, Guard, HttpLimits};
-use crate::sync::{Most, Settings, Worker};
+use crate::sync::{Settings, SyncLimits, Worker};
 use crate::terminology::Terminology;
 
 /// Answer FHIR R4 reads, searches and views over HTTP
@@ -124,9 +124,9 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
             jobs: args.syncs.into(),
             requests: args.source_requests.into(),
             knowledge: newest(terminology, plans),
-            most: Most {
+            limits: SyncLimits {
                 attachment: u64::from(args.attachment_size) << 20,
-                ..Most::default()
+                ..SyncLimits::default()
             },
             ..Settings::default()
         },

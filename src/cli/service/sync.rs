@@ -1,4 +1,4 @@
-//! `tabularium sync`: the syncs of patients' sources, what each brought, and what it could not have.
+//! `tabularium sync`: lists the syncs of patients' sources, their results, and what was missing.
 
 use std::path::PathBuf;
 

@@ -84,7 +84,7 @@ pub(in crate::cli) fn issue(
                 "there is no Patient {id:?} among the {mode} records of {application:?}"
             )));
         }
-        // Records of the application are there, so it exists, whoever imported them.
+        // The application exists if it has records, whoever imported them.
         store.register_application(&scope.application).map_err(Failure::other)?;
     }
     let tokens = Tokens::new(store.clone(), lake.clone(), base_url);

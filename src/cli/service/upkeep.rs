@@ -1,7 +1,7 @@
-//! What a server does for its lake in the background: files are opened before somebody asks for them, small ones are
-//! merged, those that no page link needs any more go, and so does what is kept in memory of replaced ones.
+//! Background work of a server for its lake: opens files before requests need them, merges small files, removes files
+//! that no page link needs any more, and drops caches of replaced files.
 //!
-//! The lake is locked only while files are changed, so that imports can go on beside a running server.
+//! The lake is locked only while files are changed, so that imports can run beside a server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,7 +54,7 @@ fn run(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
     let mut seen = None;
     let mut last = Instant::now();
     let mut failures = 0;
-    // What cannot be read is tried again, and told of, now and then: somebody may have put it in order.
+    // A file that cannot be read is tried again and reported at intervals: somebody may have repaired it.
     let (mut compaction, mut begun) = (Compaction::new(OPTIONS), Instant::now());
     while !stop.load(Ordering::Relaxed) {
         let state = |lake: &Lake| {
@@ -82,7 +82,7 @@ fn run(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
     }
 }
 
-/// How long it waits after so many failures on end: what is broken may stay so until somebody mends it.
+/// The wait after this many consecutive failures: a broken file may stay broken until somebody repairs it.
 fn delay(failures: u32) -> Duration {
     match failures {
         0 => Duration::ZERO,
@@ -106,13 +106,13 @@ fn warm(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
             let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
             tracing::debug!(files = done.files, row_groups = done.row_groups, millis, "files opened");
         }
-        // Their rows were erased meanwhile; the next request opens what took their place.
+        // Their rows were erased in the meantime. The next request opens the new files.
         Err(_) if lake.erased_since(erasures) => {}
         Err(error) => tracing::warn!(%error, "a file of the lake could not be opened"),
     }
 }
 
-/// Lets go of what is kept in memory of files and snapshots that newer ones have replaced.
+/// Drops caches of files and snapshots that newer ones have replaced.
 fn release(lake: &Lake) {
     lake.release();
     let kept = lake.memory();
@@ -120,7 +120,7 @@ fn release(lake: &Lake) {
     tracing::debug!(bytes, files, people, rows, "kept in memory");
 }
 
-/// One pass: merges what is overdue, then lets go of what has expired.
+/// One pass: merges what is overdue, then removes what has expired.
 fn tidy(lake: &Lake, compaction: &mut Compaction, stop: &AtomicBool) -> Result<(), LakeError> {
     loop {
         let mut writer = lake.writer()?;

@@ -1,10 +1,9 @@
-//! JSON as it was written: one pass checks a whole text against RFC 8259 and lays a flat tape of nodes over it. Order,
-//! digits, escapes and white space stay as they are in the text, which the tape only points into.
+//! JSON without loss: one pass checks a whole text against RFC 8259 and builds a flat tape of nodes over it. The tape
+//! only points into the text, so order, digits, escapes and white space stay as they are.
 //!
-//! What it decides: nesting deeper than [`MAX_DEPTH`] is an error, so is an escaped surrogate without its other half
-//! (it has no UTF-8 form), and so is a text of 4 GiB or more. A byte order mark in front is skipped. Of properties with
-//! the same name both stay on the tape, and a lookup finds the last. It builds no values: numbers stay text, and a
-//! string is unescaped when somebody asks for it.
+//! Errors are nesting deeper than [`MAX_DEPTH`], an escaped surrogate without its other half (it has no UTF-8 form),
+//! and a text of 4 GiB or more. A leading byte order mark is skipped. Properties with the same name all stay on the
+//! tape, and a lookup finds the last. It builds no values: numbers stay text, and a string is unescaped on demand.
 
 mod cursor;
 mod parse;

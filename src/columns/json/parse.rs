@@ -62,7 +62,7 @@ impl Tape {
         Tape::default()
     }
 
-    /// Checks the whole of `text` and gives its value. The nodes of the text before are dropped.
+    /// Checks the whole of `text` and returns its value. The nodes of the text before are dropped.
     pub fn parse<'t>(&'t mut self, text: &'t [u8]) -> Result<Value<'t>, JsonError> {
         self.nodes.clear();
         let checked = check_utf8(text)?;
@@ -77,8 +77,7 @@ impl Tape {
         self.nodes.clear();
     }
 
-    /// Checks the whole of `text` and puts its nodes behind those that are there. Gives its place, for
-    /// [`value`](Self::value).
+    /// Checks the whole of `text` and appends its nodes. Returns its index, for [`value`](Self::value).
     pub fn append(&mut self, text: &str) -> Result<u32, JsonError> {
         let place = self.nodes.len();
         let mut read = || {
@@ -132,7 +131,7 @@ pub(super) fn check_utf8(text: &[u8]) -> Result<&str, JsonError> {
     })
 }
 
-/// What becomes of the values that are met.
+/// The receiver of parsed values.
 pub(super) trait Sink {
     /// A scalar or a property's name.
     fn leaf(&mut self, kind: Kind, start: usize, end: usize);
@@ -244,7 +243,7 @@ pub(super) fn value<S: Sink>(cursor: &mut Cursor<'_>, sink: &mut S, base: usize)
             let kind = cursor.scalar(byte)?;
             sink.leaf(kind, start, cursor.at);
         }
-        // Behind a value: close what ends here, until another value must follow.
+        // After a value: closes what ends here, until another value must follow.
         loop {
             if depth == base {
                 return Ok(());
@@ -387,7 +386,7 @@ mod tests {
     }
 
     proptest! {
-        /// What `serde_json` takes we take and the other way round, on texts made of JSON's own pieces.
+        /// This parser and `serde_json` accept the same texts, on texts made of JSON's own pieces.
         #[test]
         fn agrees_with_another_parser(pieces in proptest::collection::vec(proptest::sample::select(vec![
             "{", "}", "[", "]", ",", ":", "\"a\"", "\"\\u00e9\\n\"", "\"\\ud83d\\ude00\"", "\"\\ud83d\"", "\"", "\\", "1", "-", "0", ".5",

@@ -1,6 +1,6 @@
-//! Reading of a text what a selection wants: the rest is checked as strictly and leaves no nodes.
+//! Reads from a text only what a selection wants. The rest is checked just as strictly and leaves no nodes.
 //!
-//! Invariant: what [`Tape::parse`] refuses is refused, at the same place for the same reason.
+//! Invariant: it refuses what [`Tape::parse`] refuses, at the same place for the same reason.
 
 use super::cursor::{Cursor, Name};
 use super::parse::{JsonError, MAX_DEPTH, Nodes, Nothing, Reason, Sink, Tape, check_utf8, value};
@@ -8,18 +8,17 @@ use super::select::{Choice, NONE, Property, Selection, Take};
 use super::text::unescape;
 use super::value::{Kind, Node, Value};
 
-/// Properties of an object of which it is told whether they stood there before.
+/// The number of properties of an object for which duplicates are noticed.
 const TOLD: usize = 512;
 
-/// What a [`Choice`] made of a text.
+/// The result of a [`Choice`] for a text.
 #[derive(Clone, Copy, Debug)]
 pub enum Chosen<'t> {
     /// It is none of the objects that are wanted.
     Nothing,
     /// It is the object of this selection, with what is wanted of it.
     Selected(usize, Value<'t>),
-    /// A property that is known and not wanted stands twice in one object. What that means has to be told from the
-    /// whole text.
+    /// A known and unwanted property occurs twice in one object. The meaning of that depends on the whole text.
     Twice,
 }
 
@@ -82,7 +81,7 @@ impl Tape {
 struct Tags<'c, 't> {
     cursor: &'c mut Cursor<'t>,
     tag: &'static str,
-    /// Whether the place is behind a value, not behind the opening brace.
+    /// Whether the position is after a value, not after the opening brace.
     behind_value: bool,
 }
 
@@ -228,7 +227,7 @@ impl Puller<'_> {
             return Ok((expected, name));
         }
         let name = self.cursor.key(byte)?;
-        // The text is UTF-8, and so is what stands between two quotes in it.
+        // The text is UTF-8, and so is the part between two of its quotes.
         let raw = std::str::from_utf8(&self.cursor.text[name.start + 1..name.end - 1]).unwrap_or_default();
         let place = match name.kind {
             Kind::Escaped => object.find(&unescape(raw), before),

@@ -5,23 +5,23 @@ use rustc_hash::FxHashMap;
 /// No property.
 pub(super) const NONE: u16 = u16::MAX;
 
-/// What becomes of a property's value.
+/// The handling of a property's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Take {
     /// It is checked and not kept.
     Skip,
-    /// A scalar is kept, or an array of scalars; of an object only that it is there, and where.
+    /// A scalar is kept, or an array of scalars. Of an object only its presence and its position are kept.
     Scalar,
     /// It is kept with everything in it.
     Whole,
-    /// Of an object, or of the objects of an array, the properties of this [`Selection::object`] are kept.
+    /// For an object, or the objects of an array: the properties of this [`Selection::object`] are kept.
     Object(u16),
 }
 
-/// The properties that are wanted of the objects of a text, from its root on.
+/// The wanted properties of the objects in a text, from its root down.
 ///
-/// A selection is used by one reader at a time: it remembers which property followed which, so that the names of the
-/// next object need not be looked up, and what was skipped last, which often comes again.
+/// One reader uses a selection at a time. It remembers the order of properties, so that the names of the next object
+/// need no lookup, and the last skipped value, which often comes again.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     pub(super) objects: Vec<Object>,
@@ -79,8 +79,8 @@ impl Selection {
         Selection::default()
     }
 
-    /// Adds an object with all properties that are known of it; gives its number for [`Take::Object`]. The root is what
-    /// is added last.
+    /// Adds an object with all of its known properties. Returns its number for [`Take::Object`]. The root is added
+    /// last.
     pub fn object(&mut self, properties: impl IntoIterator<Item = (&'static str, Take)>) -> u16 {
         let mut object = Object {
             properties: Vec::new(),
@@ -112,7 +112,7 @@ impl Object {
         }
     }
 
-    /// The property of this name, and a note that it follows `before`; [`NONE`] for what is not known.
+    /// The property of this name, which is remembered as the successor of `before`. [`NONE`] for an unknown name.
     #[cold]
     pub(super) fn find(&mut self, name: &str, before: u16) -> u16 {
         let Some(place) = self.by_name.get(name) else {
@@ -134,7 +134,7 @@ impl Property {
     }
 }
 
-/// Selections by what an object says it is: the string that stands in its property `tag`.
+/// Selections by the type of an object: the string in its property `tag`.
 #[derive(Clone, Debug)]
 pub struct Choice {
     pub(super) tag: &'static str,

@@ -118,7 +118,7 @@ impl<'t> Value<'t> {
         self.at
     }
 
-    /// Where the value stands in the text, in bytes.
+    /// The byte range of the value in the text.
     pub fn span(&self) -> std::ops::Range<usize> {
         let node = self.node();
         node.start as usize..node.end as usize
@@ -141,8 +141,7 @@ impl<'t> Value<'t> {
         self.node().compact
     }
 
-    /// Whether something of this array or object was left out, because nobody wanted it, and stands in
-    /// [`raw`](Value::raw) alone.
+    /// Whether unwanted parts of this array or object are missing here, and are only in [`raw`](Value::raw).
     pub fn is_clipped(&self) -> bool {
         self.node().clipped
     }
@@ -257,7 +256,7 @@ impl std::fmt::Debug for Value<'_> {
 pub struct Key<'t>(Value<'t>);
 
 impl<'t> Key<'t> {
-    /// The name between its quotes as written: as it is, but for the rare name with escapes.
+    /// The name between its quotes as written. Only rare names contain escapes.
     #[inline(always)]
     pub fn raw(&self) -> &'t str {
         self.0.inner()

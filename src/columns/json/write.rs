@@ -9,7 +9,7 @@ use std::ops::Range;
 pub struct Edits {
     /// In the order in which they were made.
     edits: Vec<Edit>,
-    /// What they write, one behind the other.
+    /// The new texts, concatenated.
     text: Vec<u8>,
     /// Nodes and the places of their edits, in order of nodes, once somebody asks.
     sorted: OnceCell<Vec<(u32, u32)>>,
@@ -25,10 +25,9 @@ struct Edit {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// In place of the value; empty text means to leave out the value and, of a property, its name. The last one
-    /// counts.
+    /// Replaces the value. An empty text removes the value and, for a property, its name. The last replacement counts.
     Instead,
-    /// A property to write behind an object's own, or an item behind an array's.
+    /// A property to write after an object's own, or an item after an array's.
     Append,
     /// An item to write before this item of an array.
     Before,
@@ -52,7 +51,7 @@ impl<'e> OfNode<'e> {
             .map(move |edit| self.edits.text_of(&edit))
     }
 
-    /// Writes properties or items behind those that are there.
+    /// Writes properties or items after the existing ones.
     fn write_behind(self, out: &mut Vec<u8>, is_first: bool) {
         let mut is_first = is_first;
         for text in self.texts(Way::Append) {
@@ -115,7 +114,7 @@ impl Edits {
         self.add(value, Way::Instead, |_| ());
     }
 
-    /// Writes a property behind those that the object `value` has (and those appended before).
+    /// Appends a property to the object `value` (after those appended before).
     pub fn append(&mut self, value: Value<'_>, name: &str, json: &str) {
         self.add(value, Way::Append, |text| {
             push_quoted(text, name);
@@ -133,12 +132,12 @@ impl Edits {
         });
     }
 
-    /// Writes the JSON text `json` as an item behind those that the array `list` has (and those pushed before).
+    /// Appends the JSON text `json` as an item to the array `list` (after those pushed before).
     pub fn push(&mut self, list: Value<'_>, json: &str) {
         self.add(list, Way::Append, |text| text.extend_from_slice(json.as_bytes()));
     }
 
-    /// Writes the JSON text `json` as an item before `item` of an array (and behind those inserted there before).
+    /// Inserts the JSON text `json` as an item before `item` of an array (after those inserted there before).
     pub fn insert_before(&mut self, item: Value<'_>, json: &str) {
         self.add(item, Way::Before, |text| text.extend_from_slice(json.as_bytes()));
     }
@@ -154,7 +153,8 @@ impl Edits {
         &self.text[edit.start..edit.end]
     }
 
-    /// Nodes and the places of their edits, in order of nodes; those of one node in the order in which they were made.
+    /// Nodes and the indices of their edits, in order of nodes. Edits of one node are in the order in which they were
+    /// made.
     fn sorted(&self) -> &[(u32, u32)] {
         self.sorted.get_or_init(|| {
             let mut sorted: Vec<(u32, u32)> = self.edits.iter().map(|edit| edit.node).zip(0..).collect();
@@ -246,7 +246,7 @@ pub fn write_compact(value: Value<'_>, out: &mut Vec<u8>, edits: &Edits) {
 }
 
 /// Writes an object as [`write_compact`] does, and tells of each property that stays where its value stood and where it
-/// stands in `out`.
+/// is in `out`.
 pub fn write_object(
     object: Value<'_>,
     out: &mut Vec<u8>,

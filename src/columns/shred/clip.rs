@@ -1,8 +1,8 @@
-//! Which columns of a type somebody wants, and which properties of a JSON text they are made of.
+//! Clips: the wanted columns of a type, and the JSON properties that they are made of.
 //!
-//! Leaves name columns (`code.coding.system`, `effectiveDateTime__start`); this says for each property of each object
-//! whether a column is made of it. An object on the way is there, with or without a wanted column, if R4 defines any
-//! value in it.
+//! Leaves name columns (`code.coding.system`, `effectiveDateTime__start`). A clip says for each property of each object
+//! whether a column is made of it. An object above a wanted column is present if R4 defines any value in it, even
+//! without a wanted one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) struct Wanted {
     slots: Vec<Want>,
 }
 
-/// What is wanted of a slot.
+/// The wanted parts of a slot.
 #[derive(Clone, Debug)]
 pub(super) enum Want {
     /// Nothing but whether there is a value.
@@ -40,7 +40,8 @@ pub(super) enum Want {
 }
 
 impl Clip {
-    /// Clips the type to the columns that the leaves name; a path that ends in `*` names all below what precedes it.
+    /// Clips the type to the columns of the leaves. A path that ends in `*` means all leaves below the rest of the
+    /// path.
     pub fn new(ty: TypeId, leaves: &LeafSet) -> Clip {
         let mut names = Names::default();
         for leaf in leaves {
@@ -90,7 +91,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What is wanted of an object of this shape, with its number in the selection.
+    /// The wanted parts of an object of this shape, with its number in the selection.
     fn resolve(&self, shape: &'static Shape, root: bool, selection: &mut Selection) -> (Wanted, u16) {
         let all = self.children.contains_key(EVERYTHING);
         let unnamed = if all {

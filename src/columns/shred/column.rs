@@ -1,7 +1,7 @@
-//! The column of one R4 element with its companions: what of a JSON value goes into it.
+//! The column of one R4 element with its companions, and which JSON values it accepts.
 //!
-//! Invariant: a column whose `append` gives `false` has not changed, at any depth. So a struct or list without a value
-//! leaves no trace, and rows without a column cost nothing until that column's next value.
+//! Invariant: if `append` returns `false`, the column has not changed, at any depth. So a struct or list without a
+//! value leaves no trace, and rows without a column cost nothing until that column's next value.
 
 use super::clip::Want;
 use super::companion;
@@ -26,7 +26,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// With room for so many columns.
+    /// With room for this many columns.
     pub(super) fn new(room: usize) -> Context {
         Context {
             room,
@@ -113,7 +113,7 @@ impl Column {
         }
     }
 
-    /// Puts `value` at row `at`, which lies behind all values so far; gives whether it was one for this column.
+    /// Stores `value` at row `at`, which comes after all values so far. Returns whether the column accepts the value.
     #[inline]
     pub(super) fn append(&mut self, at: usize, value: Value<'_>, cx: &mut Context) -> bool {
         match self {

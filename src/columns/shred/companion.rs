@@ -1,5 +1,5 @@
-//! What stands beside a text: an exact number, the bounds of a date or time, the parts of a reference. `None` where the
-//! text is not of the form; the text itself is kept whatever it says.
+//! Companions of a text: an exact number, the bounds of a date or time, the parts of a reference. `None` if the text
+//! has another form. The text itself is always kept.
 
 use crate::fhir::decimal::Decimal;
 use crate::fhir::reference::Target;

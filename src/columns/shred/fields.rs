@@ -21,7 +21,7 @@ const NONE: u16 = u16::MAX;
 pub(super) struct Struct {
     shape: &'static Shape,
     root: bool,
-    /// What of it is wanted; `None` for everything.
+    /// The wanted parts. `None` for everything.
     clip: Option<Arc<Wanted>>,
     children: Vec<Child>,
     /// The child of each slot, or [`NONE`].
@@ -41,7 +41,7 @@ struct Child {
 }
 
 impl Struct {
-    /// A struct without columns; `root` is a table's own, whose `id` is a system column.
+    /// A struct without columns. `root` is a table's own, whose `id` is a system column.
     pub(super) fn new(shape: &'static Shape, root: bool, clip: Option<Arc<Wanted>>) -> Struct {
         let by_slot = vec![NONE; shape.slots().len()];
         Struct {
@@ -70,7 +70,7 @@ impl Struct {
         any
     }
 
-    /// Puts the properties of `object` into the columns at row `at`; gives whether there were any.
+    /// Puts the properties of `object` into the columns at row `at`. Returns whether there were any.
     pub(super) fn append_children(&mut self, at: usize, object: Value<'_>, cx: &mut Context) -> bool {
         let mut any = false;
         let mut before = NONE;
@@ -113,7 +113,8 @@ impl Struct {
         slot.is_some_and(|slot| presence::of_slot(&self.shape.slots()[usize::from(slot)], value))
     }
 
-    /// The child that a property belongs to, and a note that it follows `before`; `None` for what R4 does not define.
+    /// The child of a property, which is remembered as the successor of `before`. `None` for a property that R4 does
+    /// not define.
     #[cold]
     fn find(&mut self, key: Key<'_>, before: u16, cx: &mut Context) -> Option<u16> {
         let name = key.name();

@@ -31,7 +31,7 @@ impl Text {
         }
     }
 
-    /// Makes room for so many values of so many bytes together.
+    /// Reserves memory for this many values with this many bytes in total.
     pub(super) fn reserve(&mut self, values: usize, bytes: usize) {
         self.offsets.reserve(values);
         self.bytes.reserve(bytes);

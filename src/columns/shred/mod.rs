@@ -1,11 +1,11 @@
 //! JSON to Arrow: resources of one type become rows of nested columns, typed by R4.
 //!
-//! What it decides (and `LAYOUT.md` tells with an example): columns appear when a value is first seen and a batch has
-//! only those with a value; they stand in definition order; a value of another JSON kind than its R4 type asks for is
-//! absent, as are `null`, `[]`, and objects and arrays without any value that R4 defines. Values are not validated
-//! beyond that. A row is either taken whole or refused whole.
+//! It decides the following (`LAYOUT.md` has an example). A column appears with its first value, and a batch has only
+//! columns with a value. Columns are in definition order. A value of another JSON kind than its R4 type is absent, and
+//! so are `null`, `[]`, and objects and arrays without any value that R4 defines. Values are not validated further. A
+//! row is accepted or refused as a whole.
 //!
-//! It writes no files and gives no ids: the batch goes to `layout` and `file`.
+//! It writes no files and assigns no ids: the batch goes to `layout` and `file`.
 
 mod clip;
 mod column;

@@ -7,7 +7,7 @@ use crate::columns::shape::{Shape, Slot, SlotKind};
 /// Whether the object `text` has a value that its shape defines.
 #[cold]
 pub(super) fn of_text(shape: &'static Shape, text: &str, tape: &mut Tape) -> bool {
-    // The text was checked when the object was read; an object beyond what is read has no values.
+    // The text was checked when the object was read. An object beyond the depth limit has no values.
     tape.parse(text.as_bytes()).is_ok_and(|value| of_object(shape, value))
 }
 

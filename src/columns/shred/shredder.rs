@@ -13,16 +13,15 @@ use arrow::datatypes::{FieldRef, Schema};
 use arrow::error::ArrowError;
 use std::sync::Arc;
 
-/// The most columns, nested ones counted, that a table can come to have. Real records use hundreds; hostile ones,
-/// nesting extensions in extensions, would otherwise decide how wide every plan and footer is. A row that needs more is
-/// refused.
+/// The maximum number of columns of a table, including nested ones. Real records need hundreds. Hostile ones nest
+/// extensions in extensions and would decide the width of every plan and footer. A row that needs more is refused.
 pub const MAX_COLUMNS: usize = 10_000;
 
-/// The most bytes of JSON in one batch: Arrow's texts have 32-bit offsets.
+/// The maximum number of bytes of JSON in one batch: Arrow's texts have 32-bit offsets.
 pub const MAX_BATCH_BYTES: usize = 1 << 30;
 
-/// The most bytes that the columns of one batch may take beside the values' own text. A list of many small items of
-/// which a few have values for hundreds of columns is small as JSON and large as columns.
+/// The maximum bytes of one batch's columns, without the values' own text. A list of many small items, a few with
+/// values for hundreds of columns, is small as JSON and large as columns.
 pub const MAX_BATCH_WIDTH: usize = 256 << 20;
 
 /// How many bytes of JSON go in between two looks at [`MAX_BATCH_WIDTH`].
@@ -83,7 +82,7 @@ impl Shredder {
         Shredder::with_root(ty, Struct::new(Shape::of(ty), true, None))
     }
 
-    /// A shredder that makes the columns of a clip alone, of whole resources or of what the clip selects of them.
+    /// A shredder for the columns of a clip, over whole resources or over the parts that the clip selects.
     pub fn clipped(clip: &Clip) -> Shredder {
         let root = Struct::new(Shape::of(clip.ty()), true, Some(clip.root().clone()));
         Shredder::with_root(clip.ty(), root)
@@ -110,7 +109,7 @@ impl Shredder {
         shredder
     }
 
-    /// Makes room for so many rows whose resources have so many bytes together, so that the largest column need not be
+    /// Reserves memory for this many rows with this many bytes of resources, so that the largest column need not be
     /// moved as it grows.
     pub fn reserve(&mut self, rows: usize, bytes: usize) {
         self.system.reserve(rows, bytes.min(MAX_BATCH_BYTES));
@@ -175,7 +174,7 @@ impl Shredder {
         let len = std::mem::take(&mut self.rows);
         (self.bytes, self.unmeasured) = (0, 0);
         let mut arrays = self.system.finish(len)?;
-        // In a lake every resource has an id; one that lies outside may have none.
+        // In a lake every resource has an id. Elsewhere it may have none.
         let nullable = |(field, array): (&FieldRef, &ArrayRef)| match array.null_count() > 0 && !field.is_nullable() {
             true => Arc::new(field.as_ref().clone().with_nullable(true)),
             false => field.clone(),

@@ -9,18 +9,18 @@ use arrow::datatypes::{DataType, Field, Int64Type, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 use std::sync::Arc;
 
-/// What the engine knows of a row beside its content.
+/// The engine's own facts about a row.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemValues<'a> {
-    /// Whose row it is; zero for shared rows.
+    /// The owner of the row. 0 for shared rows.
     pub owner: i64,
     /// The resource's id; empty where it has none, which no row of a lake may be.
     pub id: &'a str,
-    /// Id of the Patient in whose compartment it lies.
+    /// The id of the Patient whose compartment the row is in.
     pub patient: Option<&'a str>,
     /// The application it belongs to.
     pub application: &'a str,
-    /// The authorization it came by; `None` for imported data.
+    /// The authorization whose sync brought it. `None` for imported data.
     pub authorization: Option<&'a str>,
     /// The endpoint it came from.
     pub endpoint: Option<&'a str>,
@@ -37,8 +37,8 @@ pub struct SystemValues<'a> {
 }
 
 impl<'a> SystemValues<'a> {
-    /// Of a resource that is made into columns to be computed on and lies in no lake: nobody's, of no application.
-    /// `resource` may be empty where nothing reads the text.
+    /// For a resource outside of any lake that is shredded only to compute on it: without owner and application.
+    /// `resource` may be empty if nothing reads the text.
     pub fn outside(id: &'a str, resource: &'a str) -> SystemValues<'a> {
         SystemValues {
             owner: 0,
@@ -63,7 +63,7 @@ impl<'a> SystemValues<'a> {
     }
 }
 
-/// The system columns so far; every row has one value (or null) in each.
+/// The system columns so far. Every row has one value (or null) in each.
 #[derive(Debug)]
 pub(super) struct System {
     owner: Numbers<Int64Type>,
@@ -98,7 +98,7 @@ impl System {
         }
     }
 
-    /// Makes room for so many rows whose resources have so many bytes together.
+    /// Reserves memory for this many rows with this many bytes of resources.
     pub(super) fn reserve(&mut self, rows: usize, bytes: usize) {
         self.resource.reserve(rows, bytes);
     }

@@ -1,7 +1,7 @@
-//! Which health cards were issued, and which of them are revoked. Nothing of what a card says is kept.
+//! Health cards: which were issued, and which are revoked. Nothing of a card's content is kept.
 //!
-//! A card is noted before its records are read, so that whatever ends its records afterwards revokes it, and signed
-//! only if nothing has. Those that were never signed are forgotten after an hour.
+//! A card is registered before its records are read, so anything that later ends its records revokes it. It is signed
+//! only if it is not revoked by then. Cards that were never signed are removed after an hour.
 
 use aws_lc_rs::rand;
 use base64::Engine;
@@ -24,7 +24,7 @@ const UNSIGNED: i64 = 3_600;
 /// A card in the making.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
-    /// The name by which it is revoked. It says nothing about anybody.
+    /// The id for revoking it. It reveals nothing about anybody.
     pub rid: String,
     /// When it is issued, in seconds since the Unix epoch.
     pub issued_at: i64,
@@ -33,7 +33,7 @@ pub struct Card {
 /// Why a consent gets no card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoCard {
-    /// The consent has ended, or what its records were there for.
+    /// The consent has ended, or its records were erased.
     Ended,
     /// Some of its records are about to leave the lake. It can have a card of the others once they are gone.
     Leaving,
@@ -108,13 +108,13 @@ impl Store {
         signer.sign(header, payload).map(Ok)
     }
 
-    /// Revokes all cards of a consent, and says how many there were that are not revoked already.
+    /// Revokes all cards of a consent, and returns how many there were that are not revoked already.
     pub fn revoke_cards(&self, consent: &str) -> Result<usize, Error> {
         let now = self.clock().now();
         self.write(|transaction| revoke_cards(transaction, now, consent))
     }
 
-    /// The keys of all cards, the one that signs first: there is one at least.
+    /// The keys of all cards, at least one, the signing key first.
     pub fn card_keys(&self) -> Result<Vec<CardKey>, Error> {
         let keys = self.es256_keys(KeyPurpose::HealthCard)?;
         if keys.is_empty() {
@@ -131,7 +131,7 @@ impl Store {
         })
     }
 
-    /// The revocation list of a key of cards; `None` if there is no such key.
+    /// The revocation list of a key of cards. `None` if there is no such key.
     pub fn revoked_cards(&self, kid: &str) -> Result<Option<RevocationList>, Error> {
         self.read(|connection| {
             // The version first: verifiers that know it already do not look at the list again.
@@ -148,7 +148,7 @@ impl Store {
     }
 }
 
-/// Revokes all cards of a consent within the caller's transaction: some of what they say is to be gone.
+/// Revokes all cards of a consent within the caller's transaction, because some of their records will be erased.
 pub(in crate::consent) fn revoke_cards(connection: &Connection, now: i64, consent: &str) -> Result<usize, Error> {
     let sql = "UPDATE es256_key SET crl_version = crl_version + 1
                WHERE kid IN (SELECT kid FROM health_card WHERE consent = ?1 AND revoked_at IS NULL)";

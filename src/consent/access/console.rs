@@ -1,7 +1,7 @@
-//! The operator's way into the console: a token that the command line makes, good for minutes and for one use, and the
-//! session that it opens in one browser. The store keeps digests of both.
+//! The operator's access to the console: a token from the command line, valid for minutes and one use, and the session
+//! that it opens in one browser. The store keeps digests of both.
 //!
-//! Neither is a token of the API: they stand in tables of their own, which no bearer token is looked up in.
+//! Neither is a token of the API: they have their own tables, in which no bearer token is looked up.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -13,7 +13,7 @@ use crate::lake::Mode;
 
 /// How long a token for the console is good.
 pub const CONSOLE_TOKEN_SECONDS: i64 = 600;
-/// How long a session lasts that nobody uses.
+/// How long an unused session lasts.
 pub const CONSOLE_IDLE_SECONDS: i64 = 1_800;
 /// How long a session lasts at most.
 pub const CONSOLE_SESSION_SECONDS: i64 = 43_200;
@@ -27,7 +27,7 @@ const TOKEN_PREFIX: &str = "console_";
 /// A session of the console.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsoleSession {
-    /// Whose it is, as the audit log names them.
+    /// The operator's name in the audit log.
     pub name: String,
     /// When it began, in seconds since the Unix epoch.
     pub began_at: i64,
@@ -35,18 +35,18 @@ pub struct ConsoleSession {
     pub ends_at: i64,
 }
 
-/// What an operator looked at, for the audit log. It names no person.
+/// An operator's view of records, for the audit log. It names no person.
 #[derive(Clone, Copy, Debug)]
 pub struct ConsoleLook<'a> {
-    /// What was opened: `table`, `resource`, `patient` and so on.
+    /// The kind of page: `table`, `resource`, `patient` and so on.
     pub page: &'a str,
     /// Live or test records.
     pub mode: Mode,
-    /// Whose records they are.
+    /// The patient whose records they are.
     pub application: &'a str,
     /// The consent that the records belong to, where the page is about one person's.
     pub consent: Option<&'a str>,
-    /// What else there is to know, without contents and ids of records.
+    /// Further details, without contents and ids of records.
     pub detail: &'a str,
 }
 
@@ -113,7 +113,7 @@ impl Store {
         Ok(begun.then_some(cookie))
     }
 
-    /// The session of a cookie, used now; `None` if it is over or never was.
+    /// The session of a cookie, used now. `None` if it is over or never was.
     pub fn console_session(&self, cookie: &str) -> Result<Option<ConsoleSession>, Error> {
         let digest = secret::digest(cookie);
         let now = self.clock().now();
@@ -167,7 +167,7 @@ impl Store {
         })
     }
 
-    /// Writes down that an operator is shown records, before they are.
+    /// Records that an operator is about to see records.
     pub fn note_console_look(&self, session: &ConsoleSession, look: &ConsoleLook<'_>) -> Result<(), Error> {
         let now = self.clock().now();
         let detail = format!(

@@ -1,4 +1,4 @@
-//! What the service presents to a source for an authorization: the source's tokens, sealed. They go with the
+//! The service's credentials for an authorization: the source's tokens, encrypted. They are deleted at the
 //! authorization's end.
 
 use rusqlite::{Connection, OptionalExtension, params};
@@ -19,7 +19,7 @@ pub struct Credential {
     /// What renews it.
     #[serde(default)]
     pub refresh_token: Option<String>,
-    /// Who the patient is, said by an identity provider: what access is asked for with where nobody signs in.
+    /// An identity provider's statement of who the patient is. It replaces a sign-in at the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assertion: Option<String>,
 }
@@ -42,7 +42,7 @@ impl Credential {
 }
 
 impl Store {
-    /// What an authorization's source is to be shown; `None` once it has ended.
+    /// The credential for an authorization's source. `None` once the authorization has ended.
     pub fn credential(&self, authorization: &str) -> Result<Option<Credential>, Error> {
         self.read(|connection| self.opened_credential(connection, authorization))
     }
@@ -70,7 +70,7 @@ impl Store {
             .map_err(|_| Error::Lost("credential"))
     }
 
-    /// Takes down renewed tokens; `false` where the authorization has ended meanwhile, and they are of no use.
+    /// Stores renewed tokens. `false` if the authorization has ended in the meantime, so that they are of no use.
     pub fn renew_credential(&self, authorization: &str, credential: &Credential) -> Result<bool, Error> {
         let (now, sealed) = (self.clock().now(), self.seal_credential(authorization, credential)?);
         self.write(|transaction| {
@@ -79,7 +79,7 @@ impl Store {
         })
     }
 
-    /// Takes down the first tokens of an authorization.
+    /// Records the first tokens of an authorization.
     pub fn save_credential(&self, authorization: &str, credential: &Credential) -> Result<(), Error> {
         let (now, sealed) = (self.clock().now(), self.seal_credential(authorization, credential)?);
         self.write(|transaction| keep(transaction, now, authorization, &sealed))

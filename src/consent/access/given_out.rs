@@ -1,5 +1,5 @@
-//! What was given out of a consent's records and outlives a request: it ends when the records go, by whatever way they
-//! do.
+//! Things issued from a consent's records that outlive a request: health cards, health links, codes. They end when the
+//! records go, whatever removes them.
 
 use rusqlite::{Connection, params};
 
@@ -8,9 +8,9 @@ use super::super::log::audit::Actor;
 use super::cards::revoke_cards;
 use super::health_link::end_links;
 
-/// Ends everything that lets somebody who has it come by a consent's records later, tokens aside: codes and public
-/// tokens that nobody has exchanged, health cards, health links. It is called in the transaction that has the records
-/// erased, or the consent revoked; the audit log says by whom and why.
+/// Ends everything except tokens that lets its holder get a consent's records later: unexchanged codes and public
+/// tokens, health cards, health links. Call it in the transaction that has the records erased or revokes the consent.
+/// The audit log says who did it and why.
 pub(in crate::consent) fn end_what_was_given_out(
     connection: &Connection,
     now: i64,

@@ -10,8 +10,7 @@ use super::es256;
 use super::keys::{self, SigningKey};
 use super::seal::Sealer;
 
-/// The setting that stands as long as the files may still have the bytes of a key that an earlier release wrote in the
-/// clear.
+/// The setting that exists while the files may contain the bytes of a key that an earlier release wrote unencrypted.
 const CLEAR_KEYS: &str = "clear_keys";
 /// The first byte of a clear PKCS #8 key: a DER sequence. Sealed keys begin with a version.
 const DER_SEQUENCE: u8 = 0x30;
@@ -33,7 +32,7 @@ pub(in crate::consent) fn first_key(connection: &mut Connection, sealer: &Sealer
     Ok(())
 }
 
-/// Makes a key and stores it; gives its name.
+/// Makes a key and stores it. Returns its name.
 pub(in crate::consent) fn insert_new(connection: &Connection, sealer: &Sealer, now: i64) -> Result<String, Error> {
     let made = keys::generate()?;
     let kid = SigningKey::from_pkcs8(&made)?.kid;
@@ -78,7 +77,7 @@ pub struct DiscardedKeys {
     pub kept: Vec<String>,
 }
 
-/// Gives up the keys that do not open: the key that sealed them is lost.
+/// Discards keys that cannot be decrypted, because their sealing key is lost.
 pub(in crate::consent) fn discard_unreadable(
     connection: &mut Connection,
     sealer: &Sealer,
@@ -129,8 +128,8 @@ pub(in crate::consent) fn seal_clear_keys(connection: &mut Connection, sealer: &
     Ok(())
 }
 
-/// Writes the whole file anew and empties the log; whether nobody stood in the way. A later opening may do it, so
-/// readers are not waited for.
+/// Rewrites the whole file and empties the log. Returns whether no reader prevented it. It does not wait for readers,
+/// because a later opening can do it.
 fn wipe(connection: &Connection) -> Result<bool, rusqlite::Error> {
     connection.execute_batch("VACUUM")?;
     let usual: i64 = connection.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;

@@ -37,8 +37,7 @@ impl SigningKey {
         self.retired_at.is_none_or(|retired| now <= retired + seconds)
     }
 
-    /// Whether it may have signed a token at this time. Who has stolen a key that was replaced makes no new tokens with
-    /// it.
+    /// Whether it may have signed a token at this time. A stolen former key cannot make new tokens.
     pub(in crate::consent) fn may_have_signed(&self, issued_at: i64) -> bool {
         self.retired_at.is_none_or(|retired| issued_at <= retired + LATE)
     }

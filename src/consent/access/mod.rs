@@ -1,4 +1,4 @@
-//! What opens something: tokens and the keys that sign them, codes, sealed secrets, health cards and links.
+//! Credentials: tokens and the keys that sign them, codes, encrypted secrets, health cards and links.
 
 pub(super) mod cards;
 pub(super) mod console;

@@ -1,6 +1,6 @@
-//! What the store has to give back in plain (tokens of sources, verifiers, client secrets) is sealed: AES-256-GCM under
-//! a key that is not in the store itself. The key comes from the environment, `TABULARIUM_KEY`, or lies beside the
-//! store in `service.key`.
+//! Encrypts values that the store needs in plain later (tokens of sources, verifiers, client secrets): AES-256-GCM
+//! under a key that is not in the store. The key comes from the environment variable `TABULARIUM_KEY`, or from the file
+//! `service.key` beside the store.
 
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
@@ -25,7 +25,7 @@ const KEY_LEN: usize = 32;
 pub(in crate::consent) struct Sealer(RandomizedNonceKey);
 
 impl Sealer {
-    /// The key of the environment, else that of the key file in `folder`, which is made when there is none.
+    /// The key of the environment, otherwise that of the key file in `folder`, which is made if there is none.
     pub(in crate::consent) fn open(folder: &Path) -> Result<Sealer, Error> {
         let key = match std::env::var(VARIABLE) {
             Ok(text) => parsed(&text)?,
@@ -62,18 +62,18 @@ impl Sealer {
     }
 }
 
-/// Whether the environment has the key, so that none lies beside the store.
+/// Whether the environment has the key, so that no key file exists.
 pub fn has_key_variable() -> bool {
     std::env::var_os(VARIABLE).is_some()
 }
 
 impl Store {
-    /// Seals a text. `purpose` says what and whose it is, so that nothing sealed can take the place of something else.
+    /// Encrypts a text. `purpose` names its use and its owner, so that no encrypted value can replace another one.
     pub fn seal(&self, purpose: &str, plain: &[u8]) -> Result<Vec<u8>, Error> {
         self.sealer().seal(purpose, plain)
     }
 
-    /// Opens what was sealed for this very purpose.
+    /// Decrypts a text that was encrypted for this very purpose.
     pub fn unseal(&self, purpose: &str, sealed: &[u8]) -> Result<Vec<u8>, Error> {
         self.sealer().unseal(purpose, sealed)
     }

@@ -1,11 +1,11 @@
-//! Secrets that the service gives out: 256 random bits behind a prefix, kept as their SHA-256 only.
+//! Secrets that the service issues: 256 random bits after a prefix. The store keeps only their SHA-256.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::super::error::Error;
 
-/// What the store keeps of a secret.
+/// The stored form of a secret.
 pub(crate) type Digest = [u8; 32];
 
 /// A new secret: `prefix` and 43 letters.
@@ -15,7 +15,7 @@ pub(crate) fn random(prefix: &str) -> Result<String, Error> {
     Ok(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bytes)))
 }
 
-/// The SHA-256 by which a secret is found again. Secrets have enough entropy of their own to need no salt.
+/// The SHA-256 by which a secret is looked up. Secrets have enough entropy to need no salt.
 pub(crate) fn digest(secret: &str) -> Digest {
     let mut digest = [0u8; 32];
     digest.copy_from_slice(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, secret.as_bytes()).as_ref());

@@ -24,7 +24,7 @@ pub(in crate::consent) const PATIENT_SECONDS: i64 = 86_400;
 const APPLICATION_SECONDS: i64 = 1_800;
 /// How many verified tokens are remembered.
 const REMEMBERED: usize = 16_384;
-/// A token of ours has under 1,200 letters; what is much longer is not looked at.
+/// Our tokens have under 1,200 characters. Much longer ones are refused unread.
 const LONGEST: usize = 8_192;
 const TYPE: &str = "at+jwt";
 
@@ -46,7 +46,7 @@ pub struct Issued {
     pub expires_at: i64,
 }
 
-/// The claims as they stand in the token; a patient token has `patient`, an application token has not.
+/// The claims of a token. Patient tokens have `patient`, application tokens do not.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Claims {
     /// The token's own identifier.
@@ -68,10 +68,10 @@ pub struct Claims {
     pub aud: String,
 }
 
-/// A token that this service signed, be it good still or not.
+/// A token that this service signed, valid or not.
 #[derive(Clone, Debug)]
 pub struct Inspected {
-    /// What stands in it.
+    /// Its claims.
     pub claims: Claims,
     /// Whether it is accepted: neither expired nor revoked.
     pub active: bool,
@@ -87,7 +87,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Tokens of the service at `base_url` over `lake`, which is only asked whose rows a patient's are.
+    /// Tokens of the service at `base_url` over `lake`, which computes a patient's owners.
     pub fn new(store: Arc<Store>, lake: Lake, base_url: &str) -> Tokens {
         Tokens {
             store,
@@ -110,7 +110,7 @@ impl Tokens {
         self.issue(consent, Some(format!("Patient/{patient}")), &client, PATIENT_SECONDS)
     }
 
-    /// What the token stands for, or why it is refused.
+    /// Verifies a token and returns its access, or the reason for the refusal.
     pub fn verify(&self, token: &str) -> Result<Arc<Access>, Refusal> {
         if token.len() > LONGEST {
             return Err(Refusal::Malformed);
@@ -166,7 +166,7 @@ impl Tokens {
         })
     }
 
-    /// What stands in a token of ours, also when it is over: only what we never signed is refused.
+    /// The claims of one of our tokens, also of an expired one. Refuses only tokens that we never signed.
     pub fn inspect(&self, token: &str) -> Result<Inspected, Refusal> {
         let active = match self.verify(token) {
             Ok(_) => true,
@@ -210,7 +210,7 @@ impl Tokens {
         self.resolve(claims)
     }
 
-    /// The claims of a token whose form, signature and issuer are ours.
+    /// The claims of a token with our form, signature and issuer.
     fn signed(&self, token: &str) -> Result<Claims, Refusal> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| Refusal::Malformed)?;
         let typed = header.typ.as_deref().is_some_and(|typ| {
@@ -240,7 +240,7 @@ impl Tokens {
         }
     }
 
-    /// What correctly signed claims stand for in the store.
+    /// Looks up the consent or application of correctly signed claims.
     fn resolve(&self, claims: Claims) -> Result<Access, Refusal> {
         let client = self
             .store

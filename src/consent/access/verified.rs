@@ -1,13 +1,13 @@
-//! What a verified token stands for.
+//! The access that a verified token grants.
 
 use std::sync::Arc;
 
 use crate::lake::{PatientScope, Scope};
 
-/// A verified token: who asks, until when, and what they may see.
+/// A verified token: the caller, its expiry, and the visible records.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// The token's own identifier, by which it is revoked.
+    /// The token's own id, for revoking it.
     pub jti: Box<str>,
     /// The consent's identifier for a patient token, the client's for an application token.
     pub subject: Box<str>,
@@ -20,13 +20,13 @@ pub struct Access {
 }
 
 impl Access {
-    /// The Patient ids of the token's consent, the primary one first; `None` for an application token.
+    /// The Patient ids of the token's consent, the primary one first. `None` for an application token.
     pub fn patients(&self) -> Option<&[String]> {
         self.scope.patient.as_ref().map(|patient| patient.patients.as_slice())
     }
 
-    /// The same of some of its consent's Patients only, the first of whom is the primary one. An application token is
-    /// not narrowed.
+    /// The same for only some of its consent's Patients. The first of them is the primary one. An application token is
+    /// not restricted.
     pub fn narrowed_to(&self, patients: &[String]) -> Access {
         let narrowed = |person: &Arc<PatientScope>| {
             Arc::new(PatientScope {

@@ -23,7 +23,7 @@ const NO_APPLICATION: [&str; 12] = [
     "wss",
 ];
 
-/// Checks a redirect URI; what is wrong is said as the end of a sentence about it.
+/// Checks a redirect URI. An error is the end of a sentence about it.
 pub(in crate::consent) fn check_redirect_uri(uri: &str) -> Result<(), &'static str> {
     check_letters(uri)?;
     let url = Url::parse(uri).map_err(|_| "is no absolute URI")?;
@@ -45,14 +45,14 @@ pub(in crate::consent) fn check_redirect_uri(uri: &str) -> Result<(), &'static s
     }
 }
 
-/// Checks the origin of a page and gives it as browsers send it: scheme, host and port, without a slash behind.
+/// Checks the origin of a page and returns it as browsers send it: scheme, host and port, without a trailing slash.
 pub(in crate::consent) fn check_origin(origin: &str) -> Result<String, &'static str> {
     check_letters(origin)?;
     let url = Url::parse(origin).map_err(|_| "is no absolute URI")?;
     if origin.contains('*') {
         return Err("has an asterisk; every origin is registered by itself");
     }
-    // Origins stand in the policies of pages, where these separate.
+    // These characters separate origins in the content security policy.
     if origin.contains([';', ',', '\'']) {
         return Err("has letters that no host has");
     }
@@ -93,7 +93,7 @@ fn check_letters(text: &str) -> Result<(), &'static str> {
     if text.len() > LONGEST {
         return Err("is longer than 2048 letters");
     }
-    // What URL parsers pass over or repair is not repaired here.
+    // URL parsers ignore or repair such characters. Here they are refused.
     let plain =
         |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'}');
     if !text.bytes().all(|byte| plain(byte) && byte != b'|') {

@@ -1,4 +1,4 @@
-//! People who apply for access, as they wrote.
+//! Requests for access, as the applicants wrote them.
 
 use rusqlite::params;
 use uuid::Uuid;
@@ -7,7 +7,7 @@ use super::super::error::Error;
 use super::super::store::Store;
 
 impl Store {
-    /// Takes an application down, JSON that was checked, and gives it an id.
+    /// Stores a request for access (checked JSON) under a new id.
     pub fn keep_applicant(&self, body: &str) -> Result<String, Error> {
         let now = self.clock().now();
         let id = Uuid::new_v4().to_string();
@@ -19,7 +19,7 @@ impl Store {
         Ok(id)
     }
 
-    /// What came in, newest first, at most `limit`: id, time and the JSON.
+    /// The requests for access, newest first, at most `limit`: id, time and the JSON.
     pub fn applicants(&self, limit: u32) -> Result<Vec<(String, i64, String)>, Error> {
         self.read(|connection| {
             let sql = "SELECT id, received_at, body FROM applicant ORDER BY received_at DESC, id LIMIT ?1";

@@ -1,5 +1,4 @@
-//! How an endpoint wants to be asked, as it was found out by asking it: what is remembered, so that no job finds it out
-//! again.
+//! The dialect of an endpoint: what earlier requests found out about it, so that no job has to find it out again.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -24,28 +23,29 @@ named! {
     }
 }
 
-/// What is remembered of an endpoint.
+/// The remembered dialect of an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dialect {
     /// The `_count` that it takes; 0 where it takes none.
     pub page_size: Option<u32>,
     /// How it takes the service's secret.
     pub client_auth: Option<ClientAuth>,
-    /// What its CapabilityStatement says, JSON. What is in it is the sync's to decide.
+    /// Its CapabilityStatement's facts, as JSON. `sync` decides what is in it.
     pub statement: Option<String>,
     /// When that was read.
     pub statement_at: Option<i64>,
     /// The scheme, host and port of a next page that was not followed, since it is not under an address of the
     /// endpoint's.
     pub elsewhere: Option<String>,
-    /// Where the service's secret may be sent beside the origin of its FHIR base, as the operator said.
+    /// The address to which the service's secret may be sent besides the origin of the FHIR base, according to the
+    /// operator.
     pub token_endpoint: Option<String>,
     /// The error that it last sent a patient back with, and when.
     pub last_error: Option<(String, i64)>,
 }
 
 impl Store {
-    /// What is remembered of an endpoint; nothing of an unknown one.
+    /// The dialect of an endpoint. Empty for an unknown one.
     pub fn dialect(&self, endpoint: &str) -> Result<Dialect, Error> {
         let sql = "SELECT page_size, client_auth, statement, statement_at, elsewhere, last_error, last_error_at, token_endpoint
                    FROM endpoint WHERE id = ?1";
@@ -83,7 +83,7 @@ impl Store {
         )
     }
 
-    /// Remembers what an endpoint's CapabilityStatement says.
+    /// Stores the facts of an endpoint's CapabilityStatement.
     pub fn set_statement(&self, endpoint: &str, statement: &str) -> Result<(), Error> {
         let now = self.clock().now();
         self.remember(

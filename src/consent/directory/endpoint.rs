@@ -1,6 +1,6 @@
 //! The directory: organizations and their endpoints.
 //!
-//! What a source asks the service to present (a client secret) is sealed. Nothing here speaks to a source.
+//! The service's credentials at a source (a client secret) are encrypted. Nothing here calls a source.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use url::Url;
@@ -9,12 +9,12 @@ use uuid::Uuid;
 use super::super::error::Error;
 use super::super::log::audit::{About, Actor, note};
 use super::super::record::{AuthorizationType, Usage};
-use super::super::standing::OFFLINE;
 use super::super::states::named;
 use super::super::store::{Store, mode_of};
+use super::super::with_sources::OFFLINE;
 use crate::lake::Mode;
 
-/// The longest name or label, in letters, and what is said of a longer one.
+/// The maximum length of a name or label in characters, and the message for a longer one.
 const LONGEST: (usize, &str) = (200, "is longer than 200 letters");
 /// The same of a list of scopes.
 const LONGEST_SCOPE: (usize, &str) = (4_000, "is longer than 4000 letters");
@@ -42,7 +42,7 @@ pub struct Organization {
     pub name: String,
     /// Which plans it supports.
     pub note: String,
-    /// `PAYER`, or what else it is.
+    /// `PAYER` or another type.
     pub ty: String,
 }
 
@@ -65,7 +65,7 @@ pub struct Endpoint {
     pub refreshable: bool,
     /// For how many seconds access can be refreshed; 0 without end, `None` unknown.
     pub refresh_valid_for: Option<i64>,
-    /// For how many seconds a user stays authorized at most; 0 without end, `None` unknown.
+    /// The maximum number of seconds that a user stays authorized. 0 means no end, `None` unknown.
     pub max_auth_period: Option<i64>,
     /// How far it is known to work.
     pub status: EndpointStatus,
@@ -75,7 +75,7 @@ pub struct Endpoint {
     pub fhir_base: String,
     /// Its SMART configuration as it was last read, JSON.
     pub configuration: Option<String>,
-    /// What the service calls itself there.
+    /// The service's client id there.
     pub client_id: String,
     /// Whether the service has a secret there; see [`Store::endpoint_secret`].
     pub confidential: bool,
@@ -120,7 +120,7 @@ pub struct NewEndpoint<'a> {
     pub configuration: Option<&'a str>,
     /// See above.
     pub client_id: &'a str,
-    /// What the service proves itself with there.
+    /// The service's secret there.
     pub client_secret: Option<&'a str>,
     /// See above.
     pub scope: &'a str,
@@ -174,7 +174,7 @@ impl Endpoint {
             mode: mode_of(&row.get::<_, String>(6)?),
             label: texts(row, 7)?,
             ty: row.get(8)?,
-            // Patients of a portal sign in each time, whatever was said of it.
+            // Patients of a portal sign in each time, whatever the request said.
             refreshable: row.get::<_, bool>(9)?
                 && row.get::<_, AuthorizationType>(8)? != AuthorizationType::Credentials,
             refresh_valid_for: row.get(10)?,
@@ -192,7 +192,7 @@ impl Endpoint {
         })
     }
 
-    /// Those that a condition selects; the condition may order and limit.
+    /// The endpoints that a condition selects. The condition may contain order and limit.
     pub(in crate::consent) fn select(
         connection: &Connection,
         condition: &str,
@@ -237,7 +237,7 @@ impl Store {
         })
     }
 
-    /// Adds an endpoint, or changes the one of its id; a secret that is not given again stays.
+    /// Adds an endpoint, or changes the one with its id. Without a new secret the former one stays.
     pub fn save_endpoint(&self, new: &NewEndpoint<'_>, actor: Actor) -> Result<Endpoint, Error> {
         self.save(new, None, actor)
     }
@@ -305,7 +305,7 @@ impl Store {
         })
     }
 
-    /// What the service proves itself with at an endpoint; `None` where it is a public client.
+    /// The service's credentials at an endpoint. `None` if the service is a public client there.
     pub fn endpoint_secret(&self, id: &str) -> Result<Option<String>, Error> {
         let sql = "SELECT client_secret FROM endpoint WHERE id = ?1";
         let sealed = self.read(|connection| Ok(connection.query_row(sql, [id], |row| row.get(0)).optional()?))?;
@@ -322,7 +322,7 @@ impl Store {
         })
     }
 
-    /// Says anew under which addresses beside its FHIR base an endpoint has its further pages. Access is shown there,
+    /// Says again under which addresses beside its FHIR base an endpoint has its further pages. Access is shown there,
     /// too.
     pub fn set_endpoint_pages(&self, id: &str, addresses: &[String], actor: Actor) -> Result<(), Error> {
         let now = self.clock().now();
@@ -358,7 +358,7 @@ impl Store {
         })
     }
 
-    /// Takes down an endpoint's SMART configuration as it was just read.
+    /// Records an endpoint's SMART configuration as it was just read.
     pub fn endpoint_checked(&self, id: &str, configuration: &str) -> Result<(), Error> {
         let now = self.clock().now();
         let sql = "UPDATE endpoint SET configuration = ?2, checked_at = ?3 WHERE id = ?1";
@@ -370,7 +370,7 @@ impl Store {
         )
     }
 
-    /// Says how far an endpoint is known to work.
+    /// Returns how far an endpoint is known to work.
     pub fn set_endpoint_status(&self, id: &str, status: EndpointStatus, actor: Actor) -> Result<(), Error> {
         let now = self.clock().now();
         self.write(|transaction| {
@@ -505,7 +505,7 @@ pub(in crate::consent) fn checked(what: &str, text: &str) -> Result<(), Error> {
     checked_line(what, text, LONGEST)
 }
 
-/// A line of so many letters at most, which may be empty.
+/// A line of at most this many characters, which may be empty.
 fn checked_line(what: &str, text: &str, (longest, long): (usize, &'static str)) -> Result<(), Error> {
     let problem = match text {
         text if text.chars().count() > longest => long,

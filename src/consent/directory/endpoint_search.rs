@@ -1,4 +1,4 @@
-//! Finding an endpoint by what a patient knows of it: a brand, an organization, a part of a name.
+//! Finds an endpoint by what a patient types: a brand, an organization, a part of a name.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -13,9 +13,9 @@ use crate::lake::Mode;
 const WORDS: usize = 10;
 
 impl Store {
-    /// Endpoints of a mode that patients may choose, of these types (all where there are none): those of which every
-    /// word of `text` begins a word of a label, the organization's name or the name; the closest first, at most
-    /// `limit`. All match no words.
+    /// Selectable endpoints of a mode and these types (all types if the list is empty). Every word of `text` must begin
+    /// a word of a label, of the organization's name or of the name. Best matches first, at most `limit`. An empty text
+    /// matches all.
     pub fn search_endpoints(
         &self,
         mode: Mode,
@@ -37,7 +37,7 @@ impl Store {
     }
 }
 
-/// How close an endpoint comes, smaller is closer, and what orders those that are as close; `None` for no match.
+/// The rank of an endpoint, lower is better, and the order among equal ranks. `None` for no match.
 fn rank(endpoint: &Endpoint, sought: &[&str]) -> Option<(usize, String)> {
     let shown = endpoint
         .label

@@ -1,4 +1,4 @@
-//! Who verifies identities (IAL2), and where the facilities that hold a person's records are looked up.
+//! Identity providers (IAL2), and record locators, which find the facilities with a person's records.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -8,23 +8,23 @@ use super::super::store::{Store, mode_of};
 use super::endpoint::{checked, checked_base};
 use crate::lake::Mode;
 
-/// Who verifies identities, by OpenID Connect.
+/// An identity provider, by OpenID Connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdentityProvider {
     /// The code that authorizations show.
     pub code: String,
     /// Live or test.
     pub mode: Mode,
-    /// What patients are shown.
+    /// The name that patients see.
     pub name: String,
     /// Its issuer.
     pub issuer: String,
-    /// What the service calls itself there.
+    /// The service's client id there.
     pub client_id: String,
 }
 
 impl Store {
-    /// Adds an identity provider, or changes the one of its code and mode; a secret that is not given again stays.
+    /// Adds an identity provider, or changes the one with its code and mode. Without a new secret the former one stays.
     pub fn save_identity_provider(
         &self,
         provider: &IdentityProvider,
@@ -85,7 +85,7 @@ impl Store {
         })
     }
 
-    /// What the service proves itself with at an identity provider.
+    /// The service's secret at an identity provider.
     pub fn identity_provider_secret(&self, mode: Mode, code: &str) -> Result<Option<String>, Error> {
         let sql = "SELECT client_secret FROM identity_provider WHERE mode = ?1 AND code = ?2";
         let sealed = self.read(|connection| {
@@ -95,7 +95,7 @@ impl Store {
         self.opened(sealed.flatten(), &provider_purpose(mode, code))
     }
 
-    /// Where the facilities that hold a person's records are looked up.
+    /// A record locator, which finds the facilities with a person's records.
     pub fn record_locator(&self, mode: Mode) -> Result<Option<String>, Error> {
         let sql = "SELECT url FROM record_locator WHERE mode = ?1";
         self.read(|connection| {
@@ -105,7 +105,7 @@ impl Store {
         })
     }
 
-    /// Says where the facilities that hold a person's records are looked up.
+    /// Returns where the facilities that hold a person's records are looked up.
     pub fn set_record_locator(&self, mode: Mode, url: &str, actor: Actor) -> Result<(), Error> {
         let now = self.clock().now();
         let url = checked_base(url)?;

@@ -1,4 +1,4 @@
-//! Who may connect, and to what: applications, organizations and their endpoints, identity providers.
+//! The directory: applications, organizations and their endpoints, identity providers.
 
 pub(super) mod address;
 pub(super) mod applicant;

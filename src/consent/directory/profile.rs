@@ -1,5 +1,4 @@
-//! What patients are shown of an application and of an organization beside their names: purpose, place, links and a
-//! logo.
+//! Profiles of applications and organizations for patients, besides their names: purpose, place, links and a logo.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -27,7 +26,7 @@ pub struct Logo {
 }
 
 impl Logo {
-    /// A logo from a file, whose format its first bytes tell: PNG, JPEG, WebP or SVG.
+    /// A logo from a file. Its first bytes tell the format: PNG, JPEG, WebP or SVG.
     pub fn new(bytes: Vec<u8>) -> Result<Logo, Error> {
         let invalid = |problem| Error::Invalid {
             what: "the logo".to_owned(),
@@ -49,32 +48,32 @@ impl Logo {
     }
 }
 
-/// What patients are shown of an application.
+/// An application's profile for patients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApplicationProfile {
-    /// What it wants the records for, in a sentence.
+    /// The purpose for which it needs the records, in a sentence.
     pub purpose: Option<String>,
     /// Its privacy policy.
     pub privacy: Option<String>,
     /// Its terms of use.
     pub terms: Option<String>,
-    /// A name for the logo, another one for each; `None` where it has none.
+    /// A name for the logo, another one for each. `None` if it has none.
     pub logo: Option<String>,
 }
 
-/// What patients are shown of an organization.
+/// An organization's profile for patients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OrganizationProfile {
-    /// Where it is, as patients say it.
+    /// Its place, in patients' words.
     pub place: Option<String>,
-    /// A name for the logo, another one for each; `None` where it has none.
+    /// A name for the logo, another one for each. `None` if it has none.
     pub logo: Option<String>,
 }
 
-/// What is set anew of an application; what is `None` stays, and an empty text takes away.
+/// Changes to an application's profile. `None` keeps a value, an empty text removes it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ApplicationChange<'a> {
-    /// What it wants the records for, in a sentence.
+    /// The purpose for which it needs the records, in a sentence.
     pub purpose: Option<&'a str>,
     /// Its privacy policy.
     pub privacy: Option<&'a str>,
@@ -84,7 +83,7 @@ pub struct ApplicationChange<'a> {
     pub logo: Option<Option<&'a Logo>>,
 }
 
-/// What is set anew of an organization; what is `None` stays, and an empty text takes away.
+/// Changes to an organization's profile. `None` keeps a value, an empty text removes it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OrganizationChange<'a> {
     /// Where it is.
@@ -93,7 +92,7 @@ pub struct OrganizationChange<'a> {
     pub logo: Option<Option<&'a Logo>>,
 }
 
-/// Whose logo it is.
+/// The owner of a logo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogoOf {
     /// An application's.
@@ -103,7 +102,7 @@ pub enum LogoOf {
 }
 
 impl Store {
-    /// What patients are shown of an application.
+    /// An application's profile for patients.
     pub fn application_profile(&self, application: &str) -> Result<ApplicationProfile, Error> {
         self.read(|connection| {
             let sql = "SELECT purpose, privacy, terms, logo_digest FROM application_profile WHERE application = ?1";
@@ -120,7 +119,7 @@ impl Store {
         })
     }
 
-    /// Sets what patients are shown of an application.
+    /// Sets an application's profile for patients.
     pub fn set_application_profile(
         &self,
         application: &str,
@@ -154,7 +153,7 @@ impl Store {
         })
     }
 
-    /// What patients are shown of an organization.
+    /// An organization's profile for patients.
     pub fn organization_profile(&self, organization: &str) -> Result<OrganizationProfile, Error> {
         self.read(|connection| {
             let sql = "SELECT place, logo_digest FROM organization_profile WHERE organization = ?1";
@@ -169,7 +168,7 @@ impl Store {
         })
     }
 
-    /// Sets what patients are shown of an organization.
+    /// Sets an organization's profile for patients.
     pub fn set_organization_profile(
         &self,
         organization: &str,
@@ -251,7 +250,7 @@ fn put_logo(connection: &Connection, (table, key, id): Row<'_>, logo: Option<Opt
     Ok(())
 }
 
-/// A line of text; `None` where it is empty.
+/// A line of text. `None` if it is empty.
 fn line<'t>(what: &str, text: &'t str) -> Result<Option<&'t str>, Error> {
     let problem = match text.trim() {
         "" => return Ok(None),
@@ -263,7 +262,7 @@ fn line<'t>(what: &str, text: &'t str) -> Result<Option<&'t str>, Error> {
     Err(Error::Invalid { what, problem })
 }
 
-/// An address that patients may follow; `None` where it is empty.
+/// An address that patients may follow. `None` if it is empty.
 fn link<'t>(what: &str, text: &'t str) -> Result<Option<&'t str>, Error> {
     let address = text.trim();
     if address.is_empty() {

@@ -1,7 +1,7 @@
-//! A copy of the store that is older than some erasures: whose rows were erased since has no access, no token and no
-//! name in the copy any more. Otherwise the copy's server would fetch again what was erased.
+//! Applies later erasures to an older copy of the store: removes access, tokens and names of people whose rows were
+//! erased since. Otherwise a server on the copy would fetch the erased records again.
 //!
-//! The copy need not have its key beside it: nothing that is sealed is opened.
+//! The copy may lack its key, because nothing encrypted is opened.
 
 use std::path::Path;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use super::forget::forget_person;
 use crate::lake::Mode;
 use crate::lake::erase::ledger::Whose;
 
-/// What was erased since the copy was taken.
+/// The erasures since the copy was made.
 pub trait ErasedElsewhere {
     /// Whether such rows of an owner were.
     fn has(&self, mode: Mode, application: &str, owner: i64, whose: Whose<'_>) -> bool;
@@ -29,8 +29,8 @@ pub trait ErasedElsewhere {
     fn owners_of(&self, application: &str, patient: &str) -> Vec<i64>;
 }
 
-/// Ends in the store of a folder what was erased since; gives how many consents and authorizations ended. A folder
-/// without a store has none.
+/// Applies erasures to the store in a folder. Returns how many consents and authorizations ended. A folder without a
+/// store has none.
 pub fn end_erased(folder: &Path, clock: &Clock, erased: &dyn ErasedElsewhere) -> Result<u64, Error> {
     let path = folder.join(FILE);
     if !path.exists() {

@@ -1,5 +1,5 @@
-//! Who asked that records be erased, and what came of it: one job for all rows of a consent that are asked for
-//! together. A job is over once none of its rows is left and the receipt of it is signed; it is kept then, since it
+//! Erasure jobs: who requested an erasure, and its result. One job covers all rows of a consent that are erased
+//! together. A job ends when none of its rows is left and its receipt is signed. It is kept afterwards, because it
 //! names nobody.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -10,14 +10,14 @@ use super::super::error::Error;
 use super::super::log::audit::{About, Actor, note};
 use super::super::moves::{ask_to_erase, forget_access, stop_jobs};
 use super::super::record::{Authorization, Consent};
-use super::super::standing::ConsentWithSources;
 use super::super::states::{ConsentState, named};
 use super::super::store::{Store, mode_of};
 use super::super::syncs::readiness::Readiness;
+use super::super::with_sources::ConsentWithSources;
 use crate::lake::Mode;
 
 named! {
-    /// By what somebody asked.
+    /// The reason for an erasure.
     ErasureCause {
         /// `Patient/[id]/$expunge`.
         Expunge = "$expunge",
@@ -27,7 +27,7 @@ named! {
         Expiry = "expiry",
         /// `tabularium erase`.
         Command = "tabularium erase",
-        /// `tabularium restore`, of what was erased after the backup was taken.
+        /// `tabularium restore` repeats an erasure that is newer than the backup.
         Restore = "tabularium restore",
     }
 }
@@ -37,13 +37,13 @@ named! {
 pub struct ErasureJob {
     /// Its id: the last part of the status address.
     pub id: String,
-    /// The consent whose records they are; the operator's command has none.
+    /// The consent of the records. `None` for the operator's command.
     pub consent: Option<String>,
     /// Whose records.
     pub application: String,
     /// Live or test.
     pub mode: Mode,
-    /// By what it was asked for.
+    /// The reason for it.
     pub cause: ErasureCause,
     /// Who asked.
     pub actor: Actor,
@@ -73,14 +73,14 @@ pub struct Expunge<'a> {
     pub consent: &'a str,
     /// The request's id.
     pub request: &'a str,
-    /// Of imported records: the Patients, each with the owners of the rows that are filed under it.
+    /// For imported records: the Patients, each with the owners of the rows filed under it.
     pub imported: &'a [(String, Vec<i64>)],
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expunged {
-    /// The records are to go. Who asks again is told of the first time.
+    /// The records will be erased. A repeated request gets the first job.
     Accepted(ErasureJob),
     /// The records are not there, or not yet.
     NotNow(Readiness),
@@ -121,7 +121,7 @@ impl ErasureJob {
         })
     }
 
-    /// Those that a condition on the table `erasure_job` selects; the condition may order and limit.
+    /// The jobs that a condition on the table `erasure_job` selects. The condition may contain order and limit.
     fn select(
         connection: &Connection,
         condition: &str,
@@ -171,13 +171,13 @@ impl ErasureJob {
 }
 
 impl Store {
-    /// Has all records of a consent erased, at the patient's request: its syncs stop, and only a new consent brings
-    /// records again. Its tokens stay good and find nothing.
+    /// Has all records of a consent erased at the patient's request. Its syncs stop, and only a new consent brings
+    /// records again. Its tokens stay valid and find nothing.
     pub fn expunge(&self, asked: &Expunge<'_>) -> Result<Expunged, Error> {
         let now = self.clock().now();
         let done = self.write(|transaction| expunge(transaction, now, asked))?;
         self.jobs_changed();
-        // The records are to go all the same, and the next sweep wipes what is left.
+        // The records must be erased all the same. The next sweep removes the rest.
         if let Err(error) = self.wipe_ended_links() {
             tracing::warn!(%error, "bytes of ended health links may still stand in the store's log");
         }
@@ -218,12 +218,12 @@ fn expunge(connection: &Connection, now: i64, asked: &Expunge<'_>) -> Result<Exp
         let earlier = ErasureJob::select(connection, earlier, params![consent.id, ErasureCause::Expunge])?.pop();
         return earlier.map(Expunged::Accepted).ok_or(Error::Lost("erasure"));
     }
-    let standing = ConsentWithSources::of(connection, consent)?;
-    let readiness = standing.readiness(now);
-    if readiness != Readiness::Ready || standing.consent.state != ConsentState::Exchanged {
+    let full_consent = ConsentWithSources::of(connection, consent)?;
+    let readiness = full_consent.readiness(now);
+    if readiness != Readiness::Ready || full_consent.consent.state != ConsentState::Exchanged {
         return Ok(Expunged::NotNow(readiness));
     }
-    let (consent, cause, actor) = (&standing.consent, ErasureCause::Expunge, Actor::Application);
+    let (consent, cause, actor) = (&full_consent.consent, ErasureCause::Expunge, Actor::Application);
     let job = ErasureJob::create(connection, now, consent, cause, (actor, Some(asked.request)))?;
     for mut authorization in Authorization::of(connection, &consent.id)? {
         stop_jobs(connection, now, &authorization.id, "the records were expunged")?;
@@ -268,7 +268,7 @@ fn ask_to_erase_imported(
 }
 
 impl Store {
-    /// Jobs none of whose rows is left, and that have no receipt yet.
+    /// Jobs without remaining rows and without a receipt.
     pub fn unreceipted_jobs(&self) -> Result<Vec<ErasureJob>, Error> {
         let condition = "WHERE done_at IS NULL AND NOT EXISTS (SELECT 1 FROM erasure WHERE job = erasure_job.id
                                                                AND done_at IS NULL) ORDER BY rowid LIMIT 1000";

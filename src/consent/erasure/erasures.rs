@@ -28,9 +28,9 @@ pub struct AskedErasure {
     pub mode: Mode,
     /// The owner of the consent's rows.
     pub owner: i64,
-    /// The authorizations whose rows they are; none of imported rows.
+    /// The authorizations of the rows. Empty for imported rows.
     pub authorizations: Vec<String>,
-    /// Of imported rows the Patient that they are filed under.
+    /// For imported rows: their Patient.
     pub patient: Option<String>,
     /// The job that it is a part of.
     pub job: Option<String>,
@@ -43,17 +43,17 @@ pub struct AskedErasure {
 }
 
 impl Store {
-    /// What is asked for and not done, oldest first, of what was asked for after `after`, the id of an earlier one.
-    pub fn open_erasures(&self, after: i64, most: usize) -> Result<Vec<AskedErasure>, Error> {
-        self.erasures(after, most, i64::MAX)
+    /// Requested erasures that are not done, oldest first, with ids greater than `after`.
+    pub fn open_erasures(&self, after: i64, max_rows: usize) -> Result<Vec<AskedErasure>, Error> {
+        self.erasures(after, max_rows, i64::MAX)
     }
 
     /// The same without what is put off.
-    pub fn due_erasures(&self, after: i64, most: usize) -> Result<Vec<AskedErasure>, Error> {
-        self.erasures(after, most, self.clock().now())
+    pub fn due_erasures(&self, after: i64, max_rows: usize) -> Result<Vec<AskedErasure>, Error> {
+        self.erasures(after, max_rows, self.clock().now())
     }
 
-    fn erasures(&self, after: i64, most: usize, until: i64) -> Result<Vec<AskedErasure>, Error> {
+    fn erasures(&self, after: i64, max_rows: usize, until: i64) -> Result<Vec<AskedErasure>, Error> {
         self.read(|connection| {
             let sql = "SELECT id, consent, authorization, mode, application, owner, gone_at IS NOT NULL, failures,
                               patient, job
@@ -61,7 +61,7 @@ impl Store {
                        WHERE done_at IS NULL AND id > ?1 AND (not_before IS NULL OR not_before <= ?3)
                        ORDER BY id LIMIT ?2";
             let mut statement = connection.prepare_cached(sql)?;
-            let mut rows = statement.query([after, most as i64, until])?;
+            let mut rows = statement.query([after, max_rows as i64, until])?;
             let mut asked = Vec::new();
             while let Some(row) = rows.next()? {
                 let consent: String = row.get(1)?;

@@ -1,5 +1,6 @@
-//! What the store knows of a person's imported records: the operator's consents for them. An erasure ends these
-//! consents with their tokens and leaves nothing that names the person. The audit log names consents and never people.
+//! Removes a person with imported records from the store. The store knows them by the operator's consents. An erasure
+//! ends these consents with their tokens and leaves nothing that names the person. The audit log names consents and
+//! never people.
 
 use std::path::Path;
 
@@ -23,7 +24,7 @@ pub struct Forgotten {
 }
 
 impl Store {
-    /// The store in a folder; `None` where there is none yet.
+    /// The store in a folder. `None` if there is none yet.
     pub fn open_existing(folder: &Path, clock: Clock) -> Result<Option<Store>, Error> {
         if folder.join(super::super::store::FILE).exists() {
             Store::open(folder, clock).map(Some)
@@ -48,7 +49,7 @@ impl Store {
     }
 }
 
-/// Takes the operator's consents for one person's imported records out of a store; gives how many there were.
+/// Takes the operator's consents for one person's imported records out of a store. Returns how many there were.
 pub(in crate::consent) fn forget_person(
     connection: &Connection,
     now: i64,

@@ -1,4 +1,4 @@
-//! Erasures that were asked for, who asked, and the receipts of what was done.
+//! Requested erasures, their causes, and their receipts.
 
 pub(super) mod erased_since;
 pub(super) mod erasure_jobs;

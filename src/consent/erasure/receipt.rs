@@ -1,5 +1,5 @@
-//! Receipts of erasures: what one says, how it is signed, and how it is checked. A receipt names nobody: the person
-//! stands in it as a salted hash, which whoever knows the id can compare.
+//! Receipts of erasures: their content, their signature, and its verification. A receipt names nobody: it holds a
+//! salted hash of the person's id, which anyone who knows the id can compare.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub struct StoreSearched {
     pub found: BTreeMap<String, u64>,
 }
 
-/// What is known of one part of an erasure, as the store keeps it until the receipt is signed.
+/// The known facts about one part of an erasure, as the store keeps it until the receipt is signed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
     /// What the lake did.
@@ -40,7 +40,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// What is known of one part once it was looked at again.
+    /// The known facts about one part once it was looked at again.
     pub(in crate::consent) fn again(self, newer: Proof) -> Proof {
         Proof {
             lake: self.lake.again(newer.lake),
@@ -89,7 +89,7 @@ pub fn receipt_digest(receipt: &str) -> String {
     )
 }
 
-/// What a receipt says, once its signature is found to be good by one of these keys.
+/// The content of a receipt, if one of these keys verifies its signature.
 pub fn verify_receipt(receipt: &str, keys: &[PublicKey]) -> Result<Value, ReceiptFault> {
     let receipt = receipt.trim();
     let header = jsonwebtoken::decode_header(receipt).map_err(|_| ReceiptFault::Form)?;
@@ -131,7 +131,7 @@ impl Store {
         self.sign_es256(KeyPurpose::Receipt, header, claims.to_string().as_bytes())
     }
 
-    /// Signs the receipts of jobs that are over but for that; says how many.
+    /// Signs the receipts of jobs that are otherwise done. Returns their number.
     pub fn sign_receipts(&self, lake: &Lake) -> Result<usize, Error> {
         let jobs = self.unreceipted_jobs()?;
         for job in &jobs {
@@ -154,7 +154,7 @@ impl Store {
         Ok(jobs.len())
     }
 
-    /// What is known of all parts of a job.
+    /// The known facts about all parts of a job.
     fn proof(&self, job: &ErasureJob) -> Result<Proof, Error> {
         self.read(|connection| {
             let sql = "SELECT evidence FROM erasure WHERE job = ?1 AND evidence IS NOT NULL ORDER BY id";

@@ -22,7 +22,7 @@ pub enum Returned<'a> {
 /// What was kept for the return.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// The authorization that it is for; `None` for an identity.
+    /// The authorization that it is for. `None` for an identity.
     pub authorization: Option<String>,
     /// What the exchange of the code needs.
     pub verifier: Vec<u8>,
@@ -35,7 +35,7 @@ impl std::fmt::Debug for Attempt {
 }
 
 impl Store {
-    /// The session that a patient who comes back with `state` left from; not yet whether they may go on there.
+    /// The session that sent the patient away with this `state`. This does not yet permit them to continue there.
     pub fn session_of_state(&self, state: &str) -> Result<Option<SessionKey>, Error> {
         self.read(|connection| {
             let sql = "SELECT session FROM attempt WHERE digest = ?1";
@@ -46,9 +46,9 @@ impl Store {
         })
     }
 
-    /// Takes up an attempt for the session of `key`, which waits from now on for what comes of it. It can be taken up
-    /// once, and only from where the patient was sent: an answer of one source is never taken for another's (RFC 9700,
-    /// section 4.4).
+    /// Claims an attempt for the session of `key`, which then waits for its result. An attempt can be claimed once, and
+    /// only for the source to which the patient was sent: an answer of one source is never taken for another's (RFC
+    /// 9700, section 4.4).
     pub fn take_attempt(&self, key: SessionKey, state: &str, from: Returned<'_>) -> Result<(Flow, Attempt), FlowError> {
         let digest = secret::digest(state);
         let (flow, authorization, sealed) = self.step_flow(key, |transaction, now, flow| {
@@ -112,7 +112,7 @@ pub(super) fn keep(
     Ok(())
 }
 
-/// Whom the session waits for once an attempt is taken up; `None` where the patient has gone elsewhere meanwhile.
+/// What the session waits for after claiming an attempt. `None` if the patient has moved on to another page.
 fn awaited(
     transaction: &Transaction<'_>,
     flow: &Flow,

@@ -14,7 +14,7 @@ use crate::consent::record::Authorization;
 use crate::consent::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
 use crate::consent::store::Store;
 
-/// What the end of a flow gives to the application.
+/// The result of a flow for the application.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Ended {
     /// An authorization code.
@@ -65,7 +65,7 @@ impl Store {
         })
     }
 
-    /// The patient leaves without sharing anything: what sources granted is given back.
+    /// The patient leaves without sharing anything. The grants of sources are given back.
     pub fn cancel_flow(&self, key: SessionKey) -> Result<Flow, FlowError> {
         self.step_flow(key, |transaction, now, flow| {
             leave_open(transaction, now, flow)?;
@@ -74,7 +74,7 @@ impl Store {
         })
     }
 
-    /// The patient takes one source out again before they finish: what it granted is given back.
+    /// The patient removes one source before they finish. Its grant is given back.
     pub fn remove_source(&self, key: SessionKey, endpoint: &str) -> Result<(), FlowError> {
         self.step_flow(key, |transaction, now, flow| {
             if flow.progress.step != Step::Hub {
@@ -130,7 +130,7 @@ fn close(now: i64, flow: &mut Flow) {
     flow.ended_at = Some(now);
     flow.progress.told = true;
     flow.progress.window = None;
-    // Neither who somebody is nor where they were is needed any more.
+    // The person's details and the places found for them are no longer needed.
     flow.progress.verified = None;
     flow.progress.places = Vec::new();
     flow.progress.details = Default::default();

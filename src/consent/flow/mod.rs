@@ -1,7 +1,7 @@
-//! A patient's way through the flow: what was asked for, where the way stands, and what each step changes.
+//! A patient's way through the consent flow: the application's request, the current step, and what each step changes.
 //!
-//! A step is one transaction over the session, the consent and its authorizations, whose states change by `moves` only.
-//! What the patient sees, and how sources are talked to, is decided elsewhere.
+//! A step is one transaction over the session, the consent and its authorizations. Only `moves` changes their states.
+//! Other rooms decide what the patient sees and how sources are called.
 
 mod attempt;
 mod end;

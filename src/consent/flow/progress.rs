@@ -1,10 +1,10 @@
-//! Where a session stands. It is kept as JSON in the session's row and read by every page.
+//! The state of a session. It is kept as JSON in the session's row and read by every page.
 
 use serde::{Deserialize, Serialize};
 
 use super::request::{FlowRequest, Way};
 
-/// What the patient is asked next.
+/// The next step of the patient.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -27,7 +27,7 @@ pub enum Step {
         /// The endpoint.
         endpoint: String,
     },
-    /// What to do after a source could not be connected.
+    /// The step after a source could not be connected.
     Trouble {
         /// The endpoint.
         endpoint: String,
@@ -36,22 +36,22 @@ pub enum Step {
     },
     /// To add another source, or to finish.
     Hub,
-    /// To show who they are, to an identity provider.
+    /// The patient proves their identity at an identity provider.
     Identity {
-        /// What went wrong with it before.
+        /// The fault of an earlier attempt.
         trouble: Option<Trouble>,
         /// With which provider, by its code.
         #[serde(default)]
         provider: Option<String>,
     },
-    /// To say who they are, for a search.
+    /// The patient enters their details for a search.
     Details {
         /// Whether the search did not work.
         down: bool,
     },
     /// To choose among the places that were found.
     Places,
-    /// What to do when nothing was found.
+    /// The step after nothing was found.
     Nothing,
     /// To wait while others are asked.
     Waiting {
@@ -62,7 +62,7 @@ pub enum Step {
     },
 }
 
-/// Who is asked while a patient waits.
+/// The request for whose answer a patient waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Asked {
@@ -83,7 +83,7 @@ pub enum Asked {
 }
 
 impl Asked {
-    /// What comes next when nobody answers.
+    /// The next step if no answer comes.
     fn in_vain(&self) -> Step {
         let trouble = Trouble::Down;
         match self {
@@ -122,7 +122,7 @@ pub enum Trouble {
 pub struct Place {
     /// The endpoint of the directory.
     pub endpoint: String,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The person's Patient there.
     pub patient: String,
@@ -137,7 +137,7 @@ pub struct Verified {
     pub sealed: String,
 }
 
-/// Who the patient says they are.
+/// The patient's own details.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Details {
     /// First name.
@@ -152,20 +152,20 @@ pub struct Details {
     pub postal_code: String,
 }
 
-/// Where a session stands.
+/// The state of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// What comes next.
     pub step: Step,
     /// Counts the changes, so that a page can tell whether it is still the newest.
     pub turn: u64,
-    /// What a record locator found.
+    /// The results of a record locator.
     #[serde(default)]
     pub places: Vec<Place>,
-    /// Whether a record locator was asked and what it found has been shown.
+    /// Whether a record locator was asked and its results were shown.
     #[serde(default)]
     pub verified: Option<Verified>,
-    /// What the patient said of themselves.
+    /// The patient's own details.
     #[serde(default)]
     pub details: Details,
     /// The endpoint of the facility that the patient chose by its name, to be found by their details.
@@ -174,7 +174,7 @@ pub struct Progress {
     /// The digest of the cookie of the window that was opened beside the frame, in base64.
     #[serde(default)]
     pub window: Option<String>,
-    /// The flow was ended by a step, and the application was told.
+    /// A step ended the flow, and the application was told.
     #[serde(default)]
     pub told: bool,
 }
@@ -194,7 +194,7 @@ impl std::fmt::Debug for Details {
 }
 
 impl Progress {
-    /// Where a flow for this request begins.
+    /// The first step of a flow for this request.
     pub fn first(request: &FlowRequest) -> Progress {
         let step = match (&request.endpoint, request.way) {
             (Some(endpoint), _) => Step::Share {
@@ -228,7 +228,7 @@ impl Progress {
         self.turn += 1;
     }
 
-    /// Waits for nobody beyond the time: whoever asked may be gone, with a server that was stopped.
+    /// Stops waiting after this time: the server that sent the request may have been stopped.
     pub(super) fn settle(&mut self, now: i64) {
         if let Step::Waiting { on, until } = &self.step
             && *until <= now

@@ -1,5 +1,5 @@
-//! What an application asked for when it sent a patient into the flow, checked. It is kept with the session, so that
-//! every later step goes by it.
+//! The application's checked request that sent a patient into the flow. It is kept with the session and applies to
+//! every later step.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,23 +17,23 @@ pub enum Door {
     Link,
 }
 
-/// How the patient comes to sources.
+/// How the patient finds sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
     /// One organization, chosen from the directory.
     Choose,
-    /// Several, looked for in the directory or by details that the patient gives.
+    /// Several, found in the directory or by the patient's details.
     Search,
-    /// Several, found once an identity provider has verified who the patient is.
+    /// Several, found after an identity provider has verified the patient.
     Identity,
 }
 
-/// Where the pages are shown.
+/// The place of the pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Display {
-    /// In a window of their own, to which the application sent the browser.
+    /// In a separate window, to which the application sent the browser.
     Page,
     /// In a window that the link component opened.
     Popup,
@@ -41,7 +41,7 @@ pub enum Display {
     Frame,
 }
 
-/// What the application knows of the patient, to be corrected by them.
+/// The application's knowledge of the patient, which the patient may correct.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hints {
     /// `svc_hint_first_name`.
@@ -68,11 +68,11 @@ pub struct FlowRequest {
     pub door: Door,
     /// The publishable key.
     pub client: String,
-    /// Where the answer goes; `None` for the link component.
+    /// The address for the answer. `None` for the link component.
     pub redirect_uri: Option<String>,
     /// To be echoed.
     pub state: Option<String>,
-    /// The PKCE challenge; `None` for the link component.
+    /// The PKCE challenge. `None` for the link component.
     pub challenge: Option<String>,
     /// Whether `offline_access`, or the link component's like, was asked for.
     pub offline: bool,
@@ -80,11 +80,11 @@ pub struct FlowRequest {
     pub external_id: Option<String>,
     /// The endpoint to connect without a choice.
     pub endpoint: Option<String>,
-    /// How the patient comes to sources.
+    /// How the patient finds sources.
     pub way: Way,
-    /// What is known of the patient.
+    /// The known facts about the patient.
     pub hints: Hints,
-    /// Where the pages are shown.
+    /// The place of the pages.
     pub display: Display,
     /// The page to answer to, for the link component.
     pub holder: Option<Holder>,
@@ -93,7 +93,7 @@ pub struct FlowRequest {
 }
 
 impl FlowRequest {
-    /// The scopes that the application is granted; what else it asked for is left out.
+    /// The scopes granted to the application. Other requested scopes are left out.
     pub fn scope(&self) -> &'static str {
         match self.offline {
             true => "launch/patient offline_access",
@@ -101,7 +101,7 @@ impl FlowRequest {
         }
     }
 
-    /// What the application asked for.
+    /// The requested usage.
     pub fn usage(&self) -> Usage {
         match self.offline {
             true => Usage::Multiple,

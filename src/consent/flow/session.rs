@@ -1,5 +1,4 @@
-//! A browser on its way through the flow, known by the digest of its cookie; and the one way in which anything of it
-//! changes.
+//! A browser's session in the flow, identified by the digest of its cookie, and the only functions that change it.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,10 +15,10 @@ use crate::consent::states::{AuthorizationState, ConsentState};
 use crate::consent::store::{Client, Store};
 use crate::consent::unbegun;
 
-/// How long the rows of a session stay after it has ended, so that who comes back late is told so.
+/// How long an ended session's rows stay, so that a patient who comes back late gets an explanation.
 pub(in crate::consent) const KEPT: i64 = 86_400;
 
-/// By what the store knows a session. It tells nothing that would open one.
+/// The store's key of a session. Nobody can open a session with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionKey(pub(super) Digest);
 
@@ -29,7 +28,7 @@ impl SessionKey {
         SessionKey(secret::digest(cookie))
     }
 
-    /// As it stands in the store.
+    /// As in the store.
     pub(in crate::consent) fn bytes(&self) -> &[u8] {
         &self.0
     }
@@ -49,9 +48,9 @@ impl SessionKey {
 /// A session as it stands.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// By what the store knows it.
+    /// The store's key of it.
     pub key: SessionKey,
-    /// What the application asked for.
+    /// The application's request.
     pub request: FlowRequest,
     /// Where it stands.
     pub progress: Progress,
@@ -68,7 +67,7 @@ pub struct Flow {
 /// A flow that has just begun.
 #[derive(Debug)]
 pub struct Begun {
-    /// What the browser keeps.
+    /// The cookie's secret.
     pub cookie: String,
     /// Where it stands.
     pub flow: Flow,
@@ -80,7 +79,7 @@ pub enum FlowError {
     /// There is no such session, or it has ended.
     #[error("the session is over")]
     Over,
-    /// The session stands elsewhere: a form of an older page was sent.
+    /// The session has moved on: a form of an older page was sent.
     #[error("the session stands at another step")]
     Stale,
     /// The store failed.
@@ -149,7 +148,7 @@ impl Flow {
     }
 
     /// The session as it stands at a time.
-    fn standing(connection: &Connection, key: SessionKey, now: i64) -> Result<Option<Flow>, Error> {
+    fn current(connection: &Connection, key: SessionKey, now: i64) -> Result<Option<Flow>, Error> {
         let mut flow = Flow::load(connection, key)?;
         if let Some(flow) = &mut flow {
             flow.progress.settle(now);
@@ -162,7 +161,7 @@ impl Flow {
     }
 
     pub(super) fn save(&self, connection: &Connection) -> Result<(), Error> {
-        // What the application knew of the patient is of no use once the flow has ended.
+        // After the flow the application's knowledge of the patient is not needed.
         let sql = "UPDATE flow_session SET progress = ?2, ended_at = ?3,
                    request = iif(?3 IS NULL, request, json_set(request, '$.hints', json('{}'))) WHERE digest = ?1";
         let progress = serde_json::to_string(&self.progress).map_err(|_| Error::Lost("flow session"))?;
@@ -221,13 +220,13 @@ impl Store {
     /// The session of a key, looked at without anybody being here.
     pub fn peek_flow(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
         let now = self.clock().now();
-        self.read(|connection| Flow::standing(connection, key, now))
+        self.read(|connection| Flow::current(connection, key, now))
     }
 
-    /// The session of a key, whose patient is here now. One that was left alone for too long ends by that.
+    /// The session of a key, whose patient is active now. A session that was idle for too long ends.
     pub fn visit_flow(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
         let now = self.clock().now();
-        let found = self.read(|connection| Flow::standing(connection, key, now))?;
+        let found = self.read(|connection| Flow::current(connection, key, now))?;
         match found {
             Some(flow) if flow.is_open() && flow.is_idle(now) => {
                 self.sweep()?;
@@ -241,8 +240,8 @@ impl Store {
         }
     }
 
-    /// Takes a step in one transaction: what `work` changes in the session and around it is written with it, or not at
-    /// all.
+    /// Takes a step in one transaction. The changes of `work` in the session and around it are written together, or not
+    /// at all.
     pub(super) fn step_flow<T>(
         &self,
         key: SessionKey,
@@ -251,7 +250,7 @@ impl Store {
         let now = self.clock().now();
         let mut outcome = None;
         let written = self.write(|transaction| {
-            let Some(mut flow) = Flow::standing(transaction, key, now)? else {
+            let Some(mut flow) = Flow::current(transaction, key, now)? else {
                 return Ok(());
             };
             if !flow.is_open() || flow.is_idle(now) {
@@ -266,7 +265,7 @@ impl Store {
                 }
                 Err(error) => {
                     outcome = Some(Err(error));
-                    // The transaction is taken back by an error.
+                    // An error rolls the transaction back.
                     Err(Error::Lost("step"))
                 }
             }

@@ -17,9 +17,9 @@ use crate::consent::record::{Authorization, AuthorizationType, Usage};
 use crate::consent::states::{AuthorizationEvent, AuthorizationState};
 use crate::consent::store::Store;
 
-/// For how many seconds an answer is waited for; who asks gives up before.
+/// How many seconds the session waits for an answer. The request itself gives up earlier.
 pub(super) const PATIENCE: i64 = 90;
-/// Places for which no longer is waited than for one, at least.
+/// Up to this many places the session waits no longer than for one.
 const PLACES: i64 = 8;
 
 /// A source that the patient is sent to, or that is connected for them.
@@ -27,7 +27,7 @@ const PLACES: i64 = 8;
 pub struct Departure<'a> {
     /// The endpoint.
     pub endpoint: &'a str,
-    /// How the patient proves who they are there.
+    /// How the patient authenticates there.
     pub ty: AuthorizationType,
     /// Whether the endpoint grants access for longer.
     pub refreshable: bool,
@@ -46,10 +46,10 @@ impl Departure<'_> {
     }
 }
 
-/// What a source granted, with what to fetch from it.
+/// A source's grant, with the credential to fetch from it.
 #[derive(Clone, Debug)]
 pub struct SourceGrant<'a> {
-    /// What goes into the record.
+    /// The grant for the record.
     pub grant: Grant<'a>,
     /// The source's tokens.
     pub credential: &'a Credential,
@@ -85,7 +85,7 @@ impl Store {
         })
     }
 
-    /// Goes to another page of the flow; what was chosen but not connected is left.
+    /// Goes to another page of the flow. A chosen source that is not connected is left.
     pub fn go_to(&self, key: SessionKey, step: Step) -> Result<(), FlowError> {
         self.step_flow(key, |transaction, now, flow| {
             leave_open(transaction, now, flow)?;
@@ -98,7 +98,7 @@ impl Store {
         })
     }
 
-    /// Takes down what the patient says of themselves, and waits for a search by it. Gives the turn that the answer is
+    /// Records what the patient says of themselves, and waits for a search by it. Gives the turn that the answer is
     /// for.
     pub fn take_details(&self, key: SessionKey, details: Details) -> Result<u64, FlowError> {
         self.step_flow(key, |_, now, flow| {
@@ -112,7 +112,7 @@ impl Store {
         })
     }
 
-    /// Who was asked at a turn gave no answer to go on with. A patient who went elsewhere meanwhile stays there.
+    /// A request of this turn brought no usable answer. A patient who has moved on stays where they are.
     pub fn asked_in_vain(&self, key: SessionKey, turn: u64, step: Step) -> Result<(), FlowError> {
         self.step_flow(key, |_, _, flow| {
             still_at(flow, turn)?;
@@ -122,7 +122,7 @@ impl Store {
         })
     }
 
-    /// The patient has agreed inside a frame: what follows happens in a window beside it.
+    /// The patient has agreed inside a frame. The next steps happen in a window beside it.
     pub fn go_beside(&self, key: SessionKey, step: Step) -> Result<(), FlowError> {
         self.step_flow(key, |_, _, flow| {
             flow.progress.window = None;
@@ -131,9 +131,8 @@ impl Store {
         })
     }
 
-    /// A window is opened beside the frame that stood at this turn. The turn goes on by it, so that what opened one
-    /// window opens no other; an earlier window is forgotten. Gives what the window is known by from now on, and the
-    /// session.
+    /// Opens a window beside the frame of this turn. The turn then belongs to the window, so it cannot open a second
+    /// one. An earlier window is forgotten. Returns the window's new key, and the session.
     pub fn open_window(&self, key: SessionKey, turn: u64) -> Result<(String, Flow), FlowError> {
         let cookie = secret::random("")?;
         let flow = self.step_flow(key, |_, _, flow| {
@@ -149,8 +148,7 @@ impl Store {
         Ok((cookie, flow))
     }
 
-    /// The patient is sent to a source. `state` is known to the browser and the source only, `verifier` to nobody
-    /// outside.
+    /// The patient is sent to a source. Only the browser and the source know `state`; nobody outside knows `verifier`.
     pub fn depart(&self, key: SessionKey, to: &Departure<'_>, state: &str, verifier: &[u8]) -> Result<(), FlowError> {
         let sealed = self.seal_verifier(state, verifier)?;
         self.step_flow(key, |transaction, now, flow| {
@@ -172,7 +170,7 @@ impl Store {
                 Returned::Endpoint(to.endpoint),
                 Some(&authorization.id),
             )?;
-            // A frame goes on showing how to open the window, and looks for the turn to change.
+            // A frame continues to show how to open the window, and polls for the turn to change.
             if flow.request.display != Display::Frame {
                 flow.progress.go(Step::Away {
                     endpoint: to.endpoint.to_owned(),
@@ -227,8 +225,7 @@ impl Store {
         })
     }
 
-    /// An identity is verified, and these places hold records of the person. It is the answer to who was asked at a
-    /// turn.
+    /// An identity is verified, and these places hold the person's records. This answers the request of a turn.
     pub fn identified(
         &self,
         key: SessionKey,
@@ -245,7 +242,7 @@ impl Store {
         })
     }
 
-    /// These places hold records of somebody with the details that the patient gave at a turn.
+    /// These places hold records of a person with the details that the patient gave at a turn.
     pub fn located(&self, key: SessionKey, turn: u64, places: Vec<Place>) -> Result<(), FlowError> {
         self.step_flow(key, |_, _, flow| {
             still_at(flow, turn)?;
@@ -302,7 +299,7 @@ impl Store {
             credential::keep(transaction, now, id, &sealed)?;
             flow.authorizations = Authorization::of(transaction, &flow.consent.id)?;
             flow.progress.window = None;
-            // Of several that are asked at once, the others are waited for.
+            // If several are asked at once, wait for the others.
             let next = match flow.progress.connects_places() {
                 true => flow.progress.step.clone(),
                 false => Step::Hub,
@@ -312,8 +309,8 @@ impl Store {
         })
     }
 
-    /// A source did not grant access. What came back from where the patient was sent shows as trouble with that source;
-    /// of places that are connected for the patient the hub tells.
+    /// A source did not grant access. If the patient was sent to it, the page shows trouble with that source. If the
+    /// service connected it by itself, the hub shows it.
     pub fn source_failed(&self, key: SessionKey, id: &str, trouble: Trouble) -> Result<(), FlowError> {
         self.step_flow(key, |transaction, now, flow| {
             let mut authorization = authorizing(transaction, flow, id)?;
@@ -336,7 +333,7 @@ impl Store {
     }
 }
 
-/// Whether the session waits for an answer to what was asked at a turn.
+/// Whether the session waits for an answer to this turn's request.
 fn still_at(flow: &Flow, turn: u64) -> Result<(), FlowError> {
     match flow.progress.turn == turn {
         true => Ok(()),
@@ -344,7 +341,7 @@ fn still_at(flow: &Flow, turn: u64) -> Result<(), FlowError> {
     }
 }
 
-/// What was found comes next, the place that the patient named before others; or what to do without.
+/// Goes on with the places that were found, the one that the patient named first, or without any.
 fn found(flow: &mut Flow, mut places: Vec<Place>) {
     let sought = flow.progress.sought.as_deref();
     places.sort_by_key(|place| Some(place.endpoint.as_str()) != sought);
@@ -353,8 +350,7 @@ fn found(flow: &mut Flow, mut places: Vec<Place>) {
     flow.progress.go(step);
 }
 
-/// An authorization of this session whose source was asked and has not answered yet. A patient who went elsewhere
-/// meanwhile has left it.
+/// An authorization of this session whose source has not answered yet. A patient who has moved on has left it.
 pub(super) fn authorizing(transaction: &Transaction<'_>, flow: &Flow, id: &str) -> Result<Authorization, FlowError> {
     Authorization::get(transaction, id)?
         .filter(|one| one.consent == flow.consent.id && one.state == AuthorizationState::Authorizing)

@@ -1,5 +1,5 @@
-//! The audit log: what happened to applications, consents and keys, and who did it. Rows are added, never changed; old
-//! ones of consents that have ended move to files, which `audit_archive` decides.
+//! The audit log: what happened to applications, consents and keys, and who did it. Rows are added, never changed.
+//! `audit_archive` moves old rows of ended consents to files.
 
 use rusqlite::{Connection, Row, params};
 
@@ -14,7 +14,7 @@ named! {
         Patient = "patient",
         /// An application, by its keys or a token of its.
         Application = "application",
-        /// Whoever runs the service, on the command line.
+        /// The operator, on the command line.
         Operator = "operator",
         /// The service itself.
         Service = "service",
@@ -30,7 +30,7 @@ pub struct AuditEntry {
     pub at: i64,
     /// Who did it.
     pub actor: Actor,
-    /// What was done, as `thing.deed`.
+    /// The action, as `thing.deed`.
     pub action: String,
     /// The application it concerns.
     pub application: Option<String>,
@@ -38,7 +38,7 @@ pub struct AuditEntry {
     pub consent: Option<String>,
     /// The patient authorization it concerns.
     pub authorization: Option<String>,
-    /// What else there is to know; neither secrets nor contents.
+    /// Further details, without secrets or record contents.
     pub detail: String,
 }
 
@@ -60,7 +60,7 @@ impl AuditEntry {
     }
 }
 
-/// What an entry is about.
+/// The subject of an entry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::consent) struct About<'a> {
     pub(in crate::consent) application: Option<&'a str>,
@@ -68,7 +68,7 @@ pub(in crate::consent) struct About<'a> {
     pub(in crate::consent) authorization: Option<&'a str>,
 }
 
-/// Adds an entry, within the transaction of what it tells.
+/// Adds an entry in the transaction of the event.
 pub(in crate::consent) fn note(
     connection: &Connection,
     at: i64,

@@ -33,7 +33,7 @@ const GOES_ON: &str = "EXISTS (SELECT 1 FROM consent WHERE consent.id = audit.co
                        AND state IN ('CREATED', 'AUTHORIZING', 'AUTHORIZED', 'EXCHANGED', 'ERRORED')))))";
 
 impl Store {
-    /// Moves the lines that are old enough; gives how many.
+    /// Moves the lines that are old enough. Returns how many.
     pub(in crate::consent) fn archive_audit(&self, now: i64) -> Result<usize, Error> {
         let before = now - ARCHIVED_AFTER;
         let folder = self.folder().join(FOLDER);
@@ -77,11 +77,11 @@ impl Store {
     }
 }
 
-/// What a look at some lines found.
+/// The result of reading some lines.
 struct LookedAt {
     /// The lines of consents that have ended.
     ended: Vec<i64>,
-    /// The line to go on behind; `None` once a line is too young.
+    /// The line after which to continue. `None` once a line is too young.
     next: Option<i64>,
 }
 
@@ -110,8 +110,8 @@ fn look(connection: &Connection, after: i64, before: i64) -> Result<LookedAt, Er
     Ok(looked_at)
 }
 
-/// Writes lines to the files of their months and takes them out of the store. Another process may have moved some
-/// meanwhile.
+/// Writes lines to the files of their months and takes them out of the store. Another process may have moved some in
+/// the meantime.
 fn move_lines(transaction: &Transaction<'_>, folder: &Path, ids: &[i64]) -> Result<usize, Error> {
     let mut months: BTreeMap<String, (i64, Vec<u8>)> = BTreeMap::new();
     let mut moved = 0;
@@ -275,7 +275,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (store, _) = store(folder.path());
         let all = store.audit(None, 1_000).unwrap();
-        // What a crash leaves: a line in the file that the store has still, and half of another.
+        // The remains of a crash: a line in the file that the store still has, and half of another.
         let oldest = all.iter().rev().find(|entry| entry.action == "of.gone").unwrap();
         let whole = serde_json::to_string(oldest).unwrap();
         std::fs::create_dir(folder.path().join("audit")).unwrap();

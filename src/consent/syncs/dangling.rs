@@ -1,5 +1,5 @@
-//! What references of an authorization's records lead to and is not there: in how many syncs in a row each was met, by
-//! a hash. Normalization marks references to what was met in three.
+//! Dangling references of an authorization's records: for each missing target, by a hash, the number of consecutive
+//! syncs that met it. Normalization marks references whose target was missing in three.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::super::error::Error;
 use super::super::store::Store;
 
-/// Hashes of one authorization that are kept. Of more, those that were met most often.
+/// The maximum number of hashes for one authorization. The most frequent ones stay.
 const MAX_KEPT: usize = 1_000_000;
 /// A hash and a count.
 const BYTES: usize = 9;
 
 impl Store {
-    /// What the last sync of an authorization left.
+    /// The hashes of an authorization's last sync.
     pub fn dangling(&self, authorization: &str) -> Result<BTreeMap<u64, u32>, Error> {
         self.read(|connection| {
             let sql = "SELECT counts FROM dangling WHERE authorization = ?1";
@@ -25,7 +25,7 @@ impl Store {
     }
 }
 
-/// Puts what a sync met in the place of what the one before met.
+/// Replaces the hashes of the previous sync by those of this one.
 pub(in crate::consent) fn keep_dangling(
     connection: &Connection,
     authorization: &str,
@@ -43,7 +43,7 @@ pub(in crate::consent) fn keep_dangling(
     Ok(())
 }
 
-/// Forgets what an authorization's syncs met.
+/// Removes the hashes of an authorization.
 pub(in crate::consent) fn forget_dangling(connection: &Connection, authorization: &str) -> Result<(), Error> {
     let sql = "DELETE FROM dangling WHERE authorization = ?1";
     connection.prepare_cached(sql)?.execute([authorization])?;
@@ -58,13 +58,12 @@ fn read(counts: &[u8]) -> BTreeMap<u64, u32> {
     entries.collect()
 }
 
-/// In order of hashes. Those that were met most often have the first right to a place, so that what is counted on gets
-/// to its end.
-fn written(dangling: &BTreeMap<u64, u32>, most: usize) -> Vec<u8> {
+/// In order of hashes. The most frequent ones stay, so that a count can reach its end.
+fn written(dangling: &BTreeMap<u64, u32>, max_bytes: usize) -> Vec<u8> {
     let mut kept: Vec<(u64, u32)> = dangling.iter().map(|(hash, count)| (*hash, *count)).collect();
-    if kept.len() > most {
+    if kept.len() > max_bytes {
         kept.sort_by_key(|(hash, count)| (std::cmp::Reverse(*count), *hash));
-        kept.truncate(most);
+        kept.truncate(max_bytes);
         kept.sort_unstable();
     }
     let mut counts = Vec::with_capacity(kept.len() * BYTES);

@@ -1,5 +1,5 @@
-//! Sync jobs from the queue to their end, and what becomes of an authorization by them. What is fetched, and when
-//! something is tried again, is the worker's to decide.
+//! Sync jobs from the queue to their end, and their effect on authorizations. The worker decides what to fetch and when
+//! to retry.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,15 @@ use super::missing::{JobReport, keep_report};
 
 /// Letters of a reason that are kept.
 const LONGEST: usize = 500;
-/// Lines of the audit log about what one job could not have of one type.
+/// The maximum number of audit lines about one job's missing records of one type.
 const NOTED: usize = 4;
 
-/// A job that was begun, with whom and what it is for.
+/// A started job, with its patient and purpose.
 #[derive(Clone, Debug)]
 pub struct BegunJob {
     /// The job.
     pub job: Job,
-    /// Whose records it fetches.
+    /// The patient whose records it fetches.
     pub authorization: Authorization,
     /// The consent of that.
     pub consent: Consent,
@@ -40,7 +40,7 @@ pub struct JobFailure<'a> {
     pub access_ended: bool,
     /// The issues of the source's OperationOutcome, as a JSON array. They are kept sealed, for the application alone.
     pub outcome: Option<&'a str>,
-    /// What it could not have, if it came that far.
+    /// The missing records, if it came that far.
     pub report: Option<&'a JobReport>,
 }
 
@@ -49,11 +49,11 @@ pub struct JobFailure<'a> {
 pub struct JobSuccess<'a> {
     /// For the audit log, in words that tell neither secrets nor contents.
     pub detail: &'a str,
-    /// What the rules of normalization did, in counts; empty if nothing.
+    /// The counts of normalization's rules. Empty if nothing changed.
     pub normalized: &'a str,
-    /// What references lead to and is not there, and in how many syncs in a row.
+    /// Missing targets of references, and in how many consecutive syncs each was missing.
     pub dangling: Option<&'a BTreeMap<u64, u32>>,
-    /// What it brought, and what it could not have.
+    /// The records that it stored, and those that it could not get.
     pub report: Option<&'a JobReport>,
 }
 
@@ -87,7 +87,7 @@ pub struct Due {
 }
 
 impl Store {
-    /// Puts jobs that an ended worker left behind back into the queue, and says how many.
+    /// Puts jobs that an ended worker left behind back into the queue, and returns how many.
     pub fn take_up_jobs(&self) -> Result<usize, Error> {
         let now = self.clock().now();
         let jobs = self.write(|transaction| {
@@ -101,10 +101,10 @@ impl Store {
         Ok(jobs)
     }
 
-    /// Puts new jobs into the queue and gives those whose turn it is, oldest first. A source is asked for one
-    /// authorization's records once at a time: a second job of it waits for the first. No more than `each` jobs ask one
-    /// endpoint, so that one which is slow, or means to be, leaves room for the others.
-    pub fn due_jobs(&self, most: usize, each: usize) -> Result<Vec<Due>, Error> {
+    /// Puts new jobs into the queue and returns those that may start, oldest first. An authorization has one job at a
+    /// time: a second one waits for the first. At most `each` jobs ask one endpoint, so that a slow or hostile endpoint
+    /// leaves room for others.
+    pub fn due_jobs(&self, max_jobs: usize, each: usize) -> Result<Vec<Due>, Error> {
         let now = self.clock().now();
         let any = self.read(|connection| {
             let sql = "SELECT EXISTS (SELECT 1 FROM sync_job WHERE state = 'CREATED'
@@ -138,7 +138,7 @@ impl Store {
                        WHERE nth + COALESCE(active.count, 0) <= ?3
                        ORDER BY waiting.created_at, place LIMIT ?2";
             let mut statement = transaction.prepare_cached(sql)?;
-            let rows = statement.query_map(params![now, most as i64, each as i64], |row| {
+            let rows = statement.query_map(params![now, max_jobs as i64, each as i64], |row| {
                 Ok(Due {
                     job: row.get(0)?,
                     endpoint: row.get(1)?,
@@ -148,8 +148,8 @@ impl Store {
         })
     }
 
-    /// Begins a job; `None` if it is not its turn: somebody else began or stopped it, or the authorization's records
-    /// are being fetched.
+    /// Starts a job. `None` if it may not start: somebody else started or stopped it, or another job is fetching the
+    /// authorization's records.
     pub fn begin_job(&self, id: &str) -> Result<Option<BegunJob>, Error> {
         let now = self.clock().now();
         self.write(|transaction| {
@@ -196,9 +196,9 @@ impl Store {
         self.read(|connection| Ok(find(connection, id)?.is_none_or(|job| job.state == JobState::Failed)))
     }
 
-    /// Ends a job whose records are all stored. What it could not have is kept with it. An endpoint of which no more is
-    /// known than that it is available has shown that it works; access that a verified identity opened is given up.
-    /// `false` if the job was stopped meanwhile.
+    /// Ends a job whose records are all stored, and keeps with it what was missing. An endpoint with the status
+    /// AVAILABLE becomes USER_VALIDATED. Access by a verified identity is given up. `false` if the job was stopped in
+    /// the meantime.
     pub fn complete_job<'a>(&self, id: &str, success: impl Into<JobSuccess<'a>>) -> Result<bool, Error> {
         let success: JobSuccess<'_> = success.into();
         self.end_job(id, |transaction, now, job| {
@@ -219,7 +219,7 @@ impl Store {
             if let Some(dangling) = success.dangling {
                 keep_dangling(transaction, &authorization.id, dangling)?;
             }
-            // Who was verified for it is not to be verified by it again.
+            // The credential of a verified identity must not be used again.
             if authorization.ty == AuthorizationType::Ial2 {
                 transaction.execute("DELETE FROM credential WHERE authorization = ?1", [&authorization.id])?;
             }
@@ -238,8 +238,8 @@ impl Store {
         })
     }
 
-    /// Ends a job that cannot be done. If it was to bring an authorization's first records, the authorization is in
-    /// error with it, and what the source said is kept.
+    /// Ends a job that cannot be done. If it was an authorization's first job, the authorization becomes ERRORED, and
+    /// the source's message is kept.
     pub fn fail_job<'a>(&self, id: &str, failure: impl Into<JobFailure<'a>>) -> Result<bool, Error> {
         let failure: JobFailure<'_> = failure.into();
         let sealed = failure
@@ -288,8 +288,8 @@ impl Store {
         Ok(ended)
     }
 
-    /// What sources said when the first records of a consent did not come: for each the issues of its OperationOutcome,
-    /// as a JSON array.
+    /// The sources' messages about a consent's failed first syncs: for each the issues of its OperationOutcome, as a
+    /// JSON array.
     pub fn source_outcomes(&self, consent: &str) -> Result<Vec<String>, Error> {
         let sql = "SELECT job.id, job.outcome FROM sync_job AS job
                    JOIN patient_authorization AS auth ON auth.id = job.authorization
@@ -307,7 +307,7 @@ impl Store {
     }
 
     /// Makes the jobs that applications' sync frequencies ask for: of authorizations of MULTIPLE usage, whose last job
-    /// began a period ago. Says how many.
+    /// began a period ago. Returns how many.
     pub fn schedule_jobs(&self) -> Result<usize, Error> {
         let now = self.clock().now();
         let sql = "SELECT auth.id FROM patient_authorization AS auth

@@ -1,8 +1,8 @@
-//! What sync jobs brought and what they could not have, by type: kept with the job, for the operator and for the
+//! The results of sync jobs by type: what was stored and what was missing. Kept with the job, for the operator and the
 //! application.
 //!
-//! Invariant: nothing here repeats contents of records, tokens, paths or queries. A reason names types, categories,
-//! hosts and statuses.
+//! Invariant: no result contains record contents, tokens, paths or queries. A reason names types, categories, hosts and
+//! statuses.
 
 use std::collections::BTreeMap;
 
@@ -54,25 +54,25 @@ pub struct Missing {
     pub detail: String,
 }
 
-/// What came of a job.
+/// The result of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobReport {
-    /// What it could not have.
+    /// The missing records.
     pub missing: Vec<Missing>,
     /// Records that it brought by type, whether they were new or not.
     pub counts: Vec<(String, u64)>,
-    /// What the rules of normalization did, by rule.
+    /// The counts of normalization, by rule.
     pub rules: Vec<(String, Counts)>,
-    /// What came of the attachments that its records refer to; of jobs of earlier releases it is not known.
+    /// The counts of attachments. Unknown for jobs of earlier releases.
     pub attachments: Option<AttachmentCounts>,
 }
 
-/// What came of the attachments of a job's records: how many there were of each kind.
+/// The counts of a job's attachments, by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AttachmentCounts {
     /// Fetched by this job.
     pub fetched: u64,
-    /// Not fetched again, since nothing of what the record says of them has changed.
+    /// Not fetched again, because the record's description of them has not changed.
     pub kept: u64,
     /// Left at the source: too large, or too many.
     pub at_source: u64,
@@ -81,7 +81,7 @@ pub struct AttachmentCounts {
 }
 
 impl AttachmentCounts {
-    /// In words; `None` where there were none.
+    /// The counts in words. `None` without attachments.
     pub fn told(self) -> Option<String> {
         let counts = [
             (self.fetched, "fetched"),
@@ -99,8 +99,8 @@ impl AttachmentCounts {
 }
 
 impl JobReport {
-    /// What is missing, in at most so many entries of a type: where there are more, the last one counts those that are
-    /// left out. So no type is left out for what there is of another.
+    /// The missing records in at most this many entries per type. The last entry counts the rest. So many entries of
+    /// one type do not push out another type.
     pub(in crate::consent) fn shortened(&self, of_type: usize) -> Vec<Missing> {
         let mut by_type: Vec<(&str, Vec<&Missing>)> = Vec::new();
         for one in &self.missing {
@@ -150,7 +150,7 @@ impl Missing {
         }
     }
 
-    /// What is missing of the newest job of an authorization that has ended.
+    /// The missing records of an authorization's newest finished job.
     pub(in crate::consent) fn of_authorization(
         connection: &Connection,
         authorization: &str,
@@ -178,7 +178,7 @@ fn select(connection: &Connection, sql: &str, id: &str) -> Result<Vec<Missing>, 
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Keeps what came of a job, within the transaction that ends it.
+/// Stores a job's results in the transaction that ends it.
 pub(in crate::consent) fn keep_report(connection: &Connection, job: &str, report: &JobReport) -> Result<(), Error> {
     let sql = "INSERT INTO sync_missing (job, ordinal, type, part, reason, status, records, detail)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
@@ -223,18 +223,18 @@ pub(in crate::consent) fn keep_report(connection: &Connection, job: &str, report
     Ok(())
 }
 
-/// What earlier syncs of an authorization brought, as far as a later one goes by it.
+/// Facts from earlier syncs of an authorization that a later one uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastSync {
     /// When the newest completed one was begun.
     pub started_at: i64,
-    /// Types of which it could not have all.
+    /// Types with missing records.
     pub missing: Vec<String>,
-    /// Types of which any completed one brought records.
+    /// Types of which any completed sync stored records.
     pub had: Vec<String>,
 }
 
-/// A job with whom it is for, as the operator sees it.
+/// A job with its patient and application, for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedJob {
     /// The job.
@@ -243,13 +243,13 @@ pub struct ListedJob {
     pub consent: String,
     /// The endpoint that it asks.
     pub endpoint: String,
-    /// What came of it.
+    /// The result.
     pub report: JobReport,
 }
 
 impl Store {
-    /// Whether a sync brought the source's own Patient, by this authorization or by another one of the same consent for
-    /// the same person at the same endpoint: their rows are the same. Of syncs of earlier releases it is presumed.
+    /// Whether a sync stored the source's own Patient, for this authorization or for another one of the same consent,
+    /// person and endpoint: their rows are the same. Assumed for syncs of earlier releases.
     pub fn had_patient(&self, authorization: &str) -> Result<bool, Error> {
         let sql = "SELECT EXISTS (
                        SELECT 1 FROM patient_authorization AS this
@@ -267,7 +267,7 @@ impl Store {
         })
     }
 
-    /// What earlier syncs of an authorization brought; nothing before the first that was completed.
+    /// Facts from earlier syncs of an authorization. Empty before the first completed one.
     pub fn last_sync(&self, authorization: &str) -> Result<Option<LastSync>, Error> {
         self.read(|connection| {
             let newest = "WHERE authorization = ?1 AND state = 'COMPLETED' ORDER BY rowid DESC LIMIT 1";
@@ -300,7 +300,7 @@ impl Store {
         })
     }
 
-    /// The jobs whose id is or begins with this, at most `limit`.
+    /// The jobs whose id begins with this text, at most `limit`.
     pub fn jobs_beginning(&self, beginning: &str, limit: u32) -> Result<Vec<ListedJob>, Error> {
         self.read(|connection| {
             let condition = "WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id = ?1 DESC, rowid DESC LIMIT ?2";
@@ -374,7 +374,8 @@ mod tests {
 
     #[test]
     fn late_types_are_kept_however_much_is_missing_of_early_ones() {
-        // 200 entries were kept in the order of types: behind 300 parts of Observation, Procedure was not missing.
+        // 200 entries were kept in the order of types: after 300 entries of Observation, the missing Procedures were
+        // not listed.
         let mut missing: Vec<Missing> = (0..300)
             .map(|number| part("Observation", number, MissingReason::NotServed))
             .collect();

@@ -1,4 +1,4 @@
-//! Sync jobs, what each brought, and what it could not have.
+//! Sync jobs, their results, and what was missing.
 
 pub(super) mod dangling;
 pub(super) mod jobs;

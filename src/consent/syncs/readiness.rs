@@ -1,12 +1,12 @@
-//! Whether a consent's records are there, and whose they are. Every FHIR request of a patient asks, so the answer is
-//! kept in memory until a job changes or a source's records are over.
+//! Readiness: whether a consent's records are stored, and whose they are. Every FHIR request of a patient needs it, so
+//! it is cached until a job changes or a source's records expire.
 
 use std::sync::Arc;
 
 use super::super::error::Error;
-use super::super::standing::{ConsentWithSources, Source};
 use super::super::states::{AuthorizationState, JobState};
 use super::super::store::Store;
+use super::super::with_sources::{ConsentWithSources, Source};
 
 /// Whether a consent's records can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,21 +26,21 @@ pub enum Readiness {
     Expunged,
 }
 
-/// Whether a consent's records can be read, and whose they are.
+/// Whether a consent's records can be read, and its patient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presence {
     /// Whether they can be read.
     pub readiness: Readiness,
-    /// The Patients whose records are here or on their way, the primary one first.
+    /// The Patients whose records are stored or expected, the primary one first.
     pub patients: Arc<[String]>,
     /// Until when this holds, if nothing about jobs changes.
     until: i64,
 }
 
 impl Store {
-    /// How things stand with a consent's records. Those of the operator's consents are always there.
+    /// The readiness of a consent's records. Those of the operator's consents are always ready.
     pub fn presence(&self, consent: &str) -> Result<Presence, Error> {
-        // Taken first: what changes while the answer is made is then asked for again.
+        // Read first, so that a change during the answer makes the next request ask again.
         let (moment, now) = (self.jobs_moment(), self.clock().now());
         if let Some((known, presence)) = self.known_presence().get(consent)
             && known == moment
@@ -48,8 +48,8 @@ impl Store {
         {
             return Ok(presence);
         }
-        let presence = match self.standing(consent)? {
-            Some(standing) => standing.presence(now),
+        let presence = match self.full_consent(consent)? {
+            Some(full_consent) => full_consent.presence(now),
             None => Presence {
                 readiness: Readiness::Ready,
                 patients: Arc::default(),
@@ -70,7 +70,7 @@ impl ConsentWithSources {
         }
         let first: Vec<&Source> = self.sources.iter().filter(|source| source.is_first(now)).collect();
         if !first.is_empty() {
-            // One that is asked now is worth asking for soon, whatever the others want.
+            // While one source is being asked, a short retry pays off, whatever the others need.
             let again = first.iter().map(|source| source.put_off_until(now));
             let again_at = again.min().flatten();
             return Readiness::Syncing { again_at };

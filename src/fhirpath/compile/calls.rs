@@ -1,5 +1,5 @@
-//! Functions: their input, their arguments and what they yield; and what is written like a function but is resolved as
-//! something else.
+//! Function calls: resolves their input, their arguments and their result types. Also resolves forms that look like
+//! functions.
 
 use super::steps::{children, of_type};
 use super::{Compiler, Resolved, Scope, json_names, root_shape};
@@ -93,7 +93,7 @@ impl Compiler<'_> {
         Ok((if fixed { Node::Fixed(Box::new(call)) } else { call }, shape))
     }
 
-    /// What the references in `input` may lead to in the resource that they lie in.
+    /// Adds the types that references in `input` may point to within the same resource.
     fn add_targets(&mut self, input: &Shape, shape: &mut Shape) {
         let Some(resource) = facts().lookup("Resource").map(ItemType::Fhir) else {
             return;
@@ -147,9 +147,9 @@ impl Compiler<'_> {
         })
     }
 
-    /// The projection of `repeat`: resolved for the input's types and for those that it yields itself, until no more
-    /// come. How deep the data nest is not known, so everything below what it yields is read. What leads on from some
-    /// of the types need not from others (`repeat(item | answer)`): a name is a mistake if none of them has it.
+    /// The projection of `repeat`: resolved for the input's types, then for its own result types, until no new types
+    /// come. The data's depth is unknown, so everything below its results is read. A step need not exist for all types
+    /// (`repeat(item | answer)`): a name is an error only if no type has it.
     fn repeated(&mut self, argument: &Expr, input: &Shape, scope: &Scope) -> Result<(Argument, Shape), FhirPathError> {
         let mut over = input.clone();
         let lenient = std::mem::replace(&mut self.lenient, true);
@@ -206,7 +206,7 @@ impl Compiler<'_> {
         Ok((Argument::Key { node, descending }, shape))
     }
 
-    /// What is written like a function but resolved otherwise: type tests and `extension(url)`.
+    /// Forms with a function's syntax that are resolved otherwise: type tests and `extension(url)`.
     fn special_form(
         &mut self,
         on: Option<&Expr>,
@@ -231,7 +231,7 @@ impl Compiler<'_> {
                     _ => Ok(of_type(on, shape, test)),
                 }
             }
-            // It stands for a criterion, so that each level of it is several levels of resolving.
+            // It expands to a criterion, so each level of it costs several levels of resolving.
             ("extension", [url]) if url.height > MAX_URL_HEIGHT => Err(FhirPathError::TooDeep {
                 at,
                 limit: MAX_URL_HEIGHT,
@@ -333,7 +333,7 @@ fn arity(function: &Function) -> String {
     match (function.required, function.parameters.len()) {
         (_, 0) => "takes no arguments".to_string(),
         (1, 1) => "takes 1 argument".to_string(),
-        (least, most) if least == most => format!("takes {most} arguments"),
-        (least, most) => format!("takes {least} to {most} arguments"),
+        (min, max) if min == max => format!("takes {max} arguments"),
+        (min, max) => format!("takes {min} to {max} arguments"),
     }
 }

@@ -1,5 +1,5 @@
-//! JSON's names where FHIRPath has others: `valueCoding` for `value.ofType(Coding)`, `resourceType` for the type of a
-//! resource. Decides what they mean, what FHIRPath's form is, and which type is left by a criterion on `resourceType`.
+//! JSON names that FHIRPath spells differently: `valueCoding` for `value.ofType(Coding)`, `resourceType` for the type
+//! of a resource. Decides what they mean, what FHIRPath's form is, and which type a criterion on `resourceType` leaves.
 
 use super::Compiler;
 use super::steps::concrete;
@@ -47,7 +47,7 @@ impl Compiler<'_> {
     }
 }
 
-/// FHIRPath's form of a name that is JSON's for items of this shape; `None` where it is a name of FHIRPath's for any of
+/// FHIRPath's form of a name that is JSON's for items of this shape. `None` if it is a name of FHIRPath's for any of
 /// them, or of neither.
 pub(super) fn standard(shape: &Shape, name: &str) -> Option<String> {
     let types = || shape.sources.iter().flat_map(of_source);

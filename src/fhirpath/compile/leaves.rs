@@ -15,7 +15,7 @@ pub(in crate::fhirpath) struct Leaves {
     set: LeafSet,
 }
 
-/// The path of a column below what a source stands for. The root's path is empty; a primitive's children lie beside it.
+/// The path of a column below a source. The root's path is empty; a primitive's children are beside it.
 pub(in crate::fhirpath) fn below(source: &Source, column: &str) -> Option<Arc<str>> {
     let path = source.path.as_deref()?;
     if source.ty.is_primitive() {

@@ -1,5 +1,5 @@
-//! Syntax tree to resolved program: every name becomes a column of R4, a constant or a function, with the types that
-//! its items may have. What cannot be is refused here, with its place; what is found later is a row's error.
+//! Syntax tree to resolved program: every name becomes an R4 column, a constant or a function, with the possible types
+//! of its items. An expression that can never work is refused here, with its place. Later errors belong to rows.
 
 use std::collections::HashMap;
 
@@ -29,8 +29,8 @@ pub(super) mod types;
 
 type Resolved = Result<(Node, Shape), FhirPathError>;
 
-/// How many parts of an expression are resolved at most. `repeat` and `aggregate` resolve their arguments more than
-/// once, so that nesting them multiplies the work.
+/// The maximum number of resolved parts of an expression. `repeat` and `aggregate` resolve their arguments more than
+/// once, so nesting them multiplies the work.
 const MAX_WORK: usize = 20_000;
 /// A step from as many kinds of items counts as one more part.
 const SOURCES_PER_WORK: usize = 8;
@@ -39,13 +39,13 @@ pub(super) fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) ->
     resolve(&parse(text)?, text, root, options, None)
 }
 
-/// What is known of each part of a tree, by the part's address; of a part that is resolved more than once, all of it.
+/// The results for each part of a tree, by the part's address. A part that is resolved more than once has all of its
+/// results.
 #[derive(Debug, Default)]
 pub(super) struct Shapes(HashMap<usize, Shape>);
 
 impl Shapes {
-    /// What is known of a part of the tree that was resolved; `None` for parts that are no expressions, such as a
-    /// type's name.
+    /// The result for a part of the tree. `None` for parts that are no expressions, such as a type's name.
     pub(super) fn of(&self, part: &Expr) -> Option<&Shape> {
         self.0.get(&std::ptr::from_ref(part).addr())
     }
@@ -125,7 +125,7 @@ fn root_shape(root: TypeId) -> Shape {
     }
 }
 
-/// Where a part of the expression stands.
+/// The position of a part in the expression.
 #[derive(Clone)]
 struct Scope {
     /// What `$this` and bare names refer to.
@@ -170,7 +170,7 @@ struct Compiler<'a> {
     variables: Vec<Variable>,
     /// How many have been defined.
     defined: usize,
-    /// Where to note what is known of each part.
+    /// Collects the results for each part, if wanted.
     shapes: Option<&'a mut Shapes>,
 }
 

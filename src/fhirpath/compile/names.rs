@@ -39,7 +39,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// What `%resource` may be, or with `root` `%rootResource`: the row, or a resource in it that the context lies in.
+    /// The types of `%resource`, or with `root` of `%rootResource`: the row, or a resource within it that contains the
+    /// context.
     fn resource_shape(&self, root: bool) -> Shape {
         let mut shape = Shape::default();
         for source in &self.context.sources {

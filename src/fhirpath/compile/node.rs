@@ -1,5 +1,5 @@
-//! The resolved program: every name is a column, a constant or a function. With it, what is known of a result before
-//! any data is seen.
+//! The resolved program: every name is a column, a constant or a function. It includes what is known of a result before
+//! any data is read.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(in crate::fhirpath) enum Node {
     RowIndex,
     /// A literal or constant: one item.
     Constant(Items),
-    /// What literals alone make, the same for every row, and more than one of them.
+    /// The items of a constant expression, the same for every row.
     Fixed(Box<Node>),
     /// An element; all of them where the name is [`ALL_CHILDREN`].
     Step {
@@ -121,10 +121,10 @@ pub(in crate::fhirpath) enum Argument {
     Variable(usize),
 }
 
-/// What is known of a collection statically.
+/// The known facts about a collection statically.
 #[derive(Clone, Debug, Default)]
 pub(in crate::fhirpath) struct Shape {
-    /// What its items may be; none means that it is empty.
+    /// The possible sources of its items. Without any, the result is always empty.
     pub(in crate::fhirpath) sources: Vec<Source>,
     /// Whether a row may have more than one.
     pub(in crate::fhirpath) many: bool,
@@ -134,14 +134,14 @@ pub(in crate::fhirpath) struct Shape {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::fhirpath) struct Source {
     pub(in crate::fhirpath) ty: ItemType,
-    /// The column they lie in, from the table's root (`""` for the root itself); `None` for computed values.
+    /// The items' column, from the table's root (`""` for the root itself). `None` for computed values.
     pub(in crate::fhirpath) path: Option<Arc<str>>,
-    /// Whether the column is of JSON text, in which they lie (or which they are).
+    /// Whether the column is of JSON text, in which they are (or which they are).
     pub(in crate::fhirpath) inside: bool,
 }
 
 impl Source {
-    /// Whether it stands for resources whose types only the data tell.
+    /// Whether it means resources whose types only the data tell.
     pub(in crate::fhirpath) fn is_open(&self) -> bool {
         self.inside && self.ty.is_any_resource()
     }

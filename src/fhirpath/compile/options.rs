@@ -21,9 +21,9 @@ pub type ExtraLeaves<'a> = &'a dyn Fn(TypeId) -> Option<Vec<&'static str>>;
 pub struct CompileOptions<'a> {
     /// A step to an element that its type does not have is an error; with this it is an empty collection.
     pub lenient: bool,
-    /// The expression is a search parameter's: a union of paths over the types that the parameter is for, of which
-    /// those of other types are empty rather than errors, and whose `as` selects among several items. A choice may be
-    /// named as in JSON, with its type (`valueDateTime`), as parameters of published packages do.
+    /// The expression belongs to a search parameter: a union of paths over the parameter's types. Paths of other types
+    /// are empty instead of errors, and `as` selects among several items. A choice may have its JSON name with a type
+    /// (`valueDateTime`), as in published packages.
     pub search: bool,
     /// `resolve()` goes by the reference alone: it looks for no target among contained resources, and so does not read
     /// their column.

@@ -9,7 +9,7 @@ pub(super) fn check(expr: &Expr, places: &Places) -> Result<(), FhirPathError> {
     open_order(expr, places).map(|_| ())
 }
 
-/// What left the order of the expression's items open, if anything did.
+/// The part of the expression that left the order of items open, if any.
 type Open = Option<String>;
 
 fn open_order(expr: &Expr, places: &Places) -> Result<Open, FhirPathError> {

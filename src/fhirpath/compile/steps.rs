@@ -16,7 +16,7 @@ use crate::fhirpath::evaluate::navigate::{Branch, branches, named};
 use crate::fhirpath::functions::{self, Need};
 use crate::fhirpath::syntax::ast::{Expr, ExprKind};
 
-/// Most columns that a step may begin at and that are told apart.
+/// The maximum number of columns that a step may begin at and that are distinguished.
 const MAX_COLUMNS: usize = 500;
 
 impl Compiler<'_> {
@@ -42,8 +42,8 @@ impl Compiler<'_> {
         self.step(on, &shape, name, at)
     }
 
-    /// The shape, if its columns are few enough to be told apart: types that contain themselves multiply them with each
-    /// step. Of more, everything below them is read, and only their types are told apart.
+    /// The shape, if it has few columns. Types that contain themselves multiply their columns with each step. With too
+    /// many, everything below them is read, and only their types are distinguished.
     pub(super) fn bounded<'s>(&mut self, shape: &'s Shape) -> Cow<'s, Shape> {
         if shape.sources.len() <= MAX_COLUMNS {
             return Cow::Borrowed(shape);
@@ -143,7 +143,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// `Patient` in `Patient.name`: the context if it is one. Whether it is, is known statically but for abstract
+    /// `Patient` in `Patient.name`: the context if it is one. Whether it is, is known statically except abstract
     /// contexts.
     fn type_prefix(&self, this: &Shape, ty: TypeId, at: Position) -> Resolved {
         let test = TypeTest {
@@ -210,7 +210,7 @@ pub(super) fn concrete(ancestor: TypeId) -> impl Iterator<Item = TypeId> {
     facts().resources().filter(move |ty| facts().is_a(*ty, ancestor))
 }
 
-/// What the children of resources may be, whatever their type.
+/// The possible children of resources of any type.
 fn any_children() -> &'static [Branch] {
     static CHILDREN: OnceLock<Vec<Branch>> = OnceLock::new();
     CHILDREN.get_or_init(|| {
@@ -305,7 +305,7 @@ pub(super) fn of_type(on: Node, shape: Shape, test: TypeTest) -> (Node, Shape) {
     )
 }
 
-/// A choice of which only one type is wanted need not look at the others' columns.
+/// If only one type of a choice is wanted, the columns of the others are not read.
 fn narrow(on: Node, test: &TypeTest) -> Node {
     match on {
         Node::Step {

@@ -1,5 +1,5 @@
-//! An expression with what is known of each of its parts before any data is seen: what its items may be, whether there
-//! may be several, and the columns they lie in.
+//! An expression with the static results of each part: the possible types of its items, whether there may be several,
+//! and their columns.
 
 use std::fmt;
 
@@ -18,13 +18,13 @@ use std::sync::Arc;
 pub struct Part {
     /// The element, function, operator or literal.
     pub name: String,
-    /// What its items may be; `None` for what is no expression, such as the name of a type.
+    /// The possible types of its items. `None` if it is no expression, such as the name of a type.
     pub types: Option<Vec<ItemType>>,
     /// Whether there may be several.
     pub many: bool,
-    /// The columns that its items lie in, from the root of the table.
+    /// The columns that its items are in, from the root of the table.
     pub columns: Vec<String>,
-    /// What it is made of: what stands before the dot, then arguments or operands.
+    /// Its parts: the input before the dot, then arguments or operands.
     pub parts: Vec<Part>,
 }
 
@@ -99,12 +99,12 @@ fn written(literal: &Literal) -> String {
 }
 
 /// Names of types and columns beyond this many are counted.
-const MOST_NAMES: usize = 4;
+const MAX_NAMES: usize = 4;
 
 fn listed(names: &[String], between: &str) -> String {
-    match names.len().checked_sub(MOST_NAMES).filter(|more| *more > 0) {
+    match names.len().checked_sub(MAX_NAMES).filter(|more| *more > 0) {
         None => names.join(between),
-        Some(more) => format!("{} and {more} more", names[..MOST_NAMES].join(between)),
+        Some(more) => format!("{} and {more} more", names[..MAX_NAMES].join(between)),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Results as plain Arrow arrays, one slot per row: what a table's columns are made of. Each takes the first item of a
-//! row; a row without an item, or whose item is of another kind, is null.
+//! Results as plain Arrow arrays with one slot per row, for the columns of tables. A slot has the first item of its
+//! row. It is null if the row has no item, or one of another kind.
 
 use arrow::array::{ArrayRef, BooleanArray, Int32Array, StringArray, StringBuilder, UInt32Array};
 
@@ -60,7 +60,7 @@ impl Collection {
         }
     }
 
-    /// The slot of the first item of each row in the column of the items, null where a row has none; `None` where the
+    /// The slot of the first item of each row in the column of the items, null where a row has none. `None` if the
     /// items are of several columns.
     pub fn first_slots(&self) -> Option<UInt32Array> {
         let items = self.single()?;
@@ -89,7 +89,7 @@ impl Items {
         }
     }
 
-    /// The items' column with one slot per item, nothing else; `None` for whole resources.
+    /// The items' column with one slot per item, nothing else. `None` for whole resources.
     pub fn to_array(&self) -> Option<ArrayRef> {
         use std::sync::Arc;
         let array: ArrayRef = match self.values() {

@@ -11,7 +11,7 @@ use super::super::compile::types::ItemType;
 use super::super::values::collection::{Body, Collection, Offsets};
 use super::super::values::columns::Values;
 use super::super::values::items::Items;
-use super::lineage::{Place, resources};
+use super::lineage::{ColumnSlot, resources};
 use super::work::Work;
 use crate::fhir::TypeId;
 
@@ -22,7 +22,7 @@ pub struct Focus {
     pub(in crate::fhirpath) root: Items,
     /// The contexts, each a row.
     pub(in crate::fhirpath) items: Collection,
-    /// The row of the batch that each context lies in; `None` where context `i` is row `i`.
+    /// The batch row of each context. `None` if context `i` is row `i`.
     pub(in crate::fhirpath) rows: Option<Arc<[u32]>>,
     /// The place of each context in the run of items it was entered by, for `%rowIndex`; `None` means 0.
     pub(in crate::fhirpath) places: Option<Arc<[u32]>>,
@@ -46,7 +46,7 @@ impl Focus {
         }
     }
 
-    /// A single context with nothing in it, for what is asked of no resource.
+    /// A single empty context, for expressions that need no resource.
     pub fn nothing(ty: TypeId) -> Result<Focus, ArrowError> {
         let options = RecordBatchOptions::new().with_row_count(Some(1));
         let batch = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)?;
@@ -64,7 +64,7 @@ impl Focus {
         }
     }
 
-    /// The same contexts with a moment of the caller's choosing as `now()`, for what is evaluated batch by batch.
+    /// The same contexts with the caller's moment as `now()`, for evaluation batch by batch.
     pub fn at(self, now: DateTime<Utc>) -> Focus {
         Focus {
             clock: Arc::new(OnceLock::from(now)),
@@ -128,8 +128,8 @@ impl Focus {
         }
     }
 
-    /// The resource that each context lies in, or with `root` the one that contains that; `None` where all are rows of
-    /// the batch.
+    /// The resource of each context, or with `root` the container of that resource. `None` if all are rows of the
+    /// batch.
     pub(in crate::fhirpath) fn inner_resources(&self, root: bool) -> Option<Collection> {
         if !self.items.columns().iter().any(Items::is_inside) {
             return None;
@@ -142,7 +142,7 @@ impl Focus {
                 false => Some(resource),
             }
         };
-        let places: Vec<Option<Place>> = (0..self.len()).map(of).collect();
+        let places: Vec<Option<ColumnSlot>> = (0..self.len()).map(of).collect();
         Some(resources(&places, self.root.ty()))
     }
 
@@ -175,7 +175,7 @@ impl Focus {
         self.len() == 0
     }
 
-    /// The row of the batch that a context lies in.
+    /// The row of the batch that a context is in.
     pub fn row(&self, context: usize) -> usize {
         self.rows.as_ref().map_or(context, |rows| rows[context] as usize)
     }

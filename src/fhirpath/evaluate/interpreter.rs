@@ -1,8 +1,8 @@
-//! Runs a resolved program over the rows of a focus. Each node yields a whole column of results; a criterion (`where`,
-//! `select`, `all`, ...) is evaluated in a frame of its own whose rows are the items it is asked about.
+//! Runs a resolved program over the rows of a focus. Each node yields a whole column of results. A criterion (`where`,
+//! `select`, `all`, ...) runs in its own frame, whose rows are the items that it tests.
 //!
-//! Invariant: an error belongs to a row and counts only where the row's result is used: `iif`, `and`, `or` and
-//! `implies` drop the errors of a branch in rows that do not take it.
+//! Invariant: an error belongs to a row and counts only if the row's result is used. `iif`, `and`, `or` and `implies`
+//! drop the errors of a branch in rows that do not take it.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -28,8 +28,8 @@ use super::opening;
 use super::work::Work;
 use crate::fhir::{TypeId, facts};
 
-/// Greatest number of items that a single step of an evaluation may yield, and how many more each row may add; beyond
-/// it the rows are evaluated in halves.
+/// The maximum number of items that a single step of an evaluation may yield, and how many more each row may add;
+/// beyond it the rows are evaluated in halves.
 pub(in crate::fhirpath) const MAX_ITEMS: usize = 1 << 20;
 const MAX_ITEMS_PER_ROW: usize = 256;
 /// Where the caller bounds the result: how many times as many items a step on the way to it may yield.
@@ -38,12 +38,12 @@ const STEPS_PER_RESULT: usize = 4;
 const MAX_STEPS: usize = 1 << 18;
 /// The work that running a node is, whatever it runs on.
 const WORK_OF_NODE: usize = 64;
-/// The work that a column is which items lie in, where several do.
+/// The work that a column is which items are in, where several do.
 const WORK_OF_COLUMN: usize = 32;
-/// What offsets, and twice as many of them, can count.
+/// The range of offsets, doubled.
 const MAX_OFFSET: usize = (i32::MAX / 4) as usize;
 
-/// What a node yields: booleans stay bit masks as long as nothing asks for them as items.
+/// The result of a node. Booleans stay bit masks until something needs them as items.
 pub(in crate::fhirpath) enum Output {
     Items(Collection),
     Truth(Truth),
@@ -59,7 +59,7 @@ impl Output {
 }
 
 /// Evaluates a program.
-pub(in crate::fhirpath) fn run(program: &Inner, focus: &Focus, most: usize) -> Result<Evaluation, FhirPathError> {
+pub(in crate::fhirpath) fn run(program: &Inner, focus: &Focus, max_items: usize) -> Result<Evaluation, FhirPathError> {
     let frame = Frame {
         this: focus.items.clone(),
         focus,
@@ -68,12 +68,12 @@ pub(in crate::fhirpath) fn run(program: &Inner, focus: &Focus, most: usize) -> R
         index: None,
         limit: (MAX_ITEMS + MAX_ITEMS_PER_ROW * focus.len())
             .min(MAX_OFFSET)
-            .min(most.saturating_mul(STEPS_PER_RESULT).max(MAX_ITEMS)),
+            .min(max_items.saturating_mul(STEPS_PER_RESULT).max(MAX_ITEMS)),
         steps: Rc::default(),
         faults: RefCell::default(),
         variables: RefCell::default(),
     };
-    let collection = frame.items_at_most(&program.node, most)?;
+    let collection = frame.items_at_most(&program.node, max_items)?;
     let mut faults = frame.faults.into_inner();
     if faults.is_empty() {
         return Ok(Evaluation { collection, faults });
@@ -159,17 +159,17 @@ impl<'a> Frame<'a> {
     }
 
     /// Evaluates the node that the result comes from.
-    fn items_at_most(&self, node: &Node, most: usize) -> Result<Collection, FhirPathError> {
+    fn items_at_most(&self, node: &Node, max_items: usize) -> Result<Collection, FhirPathError> {
         if let Node::Fixed(node) = node {
             let found = self.once(node)?;
-            return match found.len().saturating_mul(self.rows()) > most {
-                true => Err(FhirPathError::TooMany { most }),
+            return match found.len().saturating_mul(self.rows()) > max_items {
+                true => Err(FhirPathError::TooMany { max_items }),
                 false => self.each_row(&found),
             };
         }
         let collection = self.items(node)?;
-        match collection.len() > most {
-            true => Err(FhirPathError::TooMany { most }),
+        match collection.len() > max_items {
+            true => Err(FhirPathError::TooMany { max_items }),
             false => Ok(collection),
         }
     }
@@ -304,7 +304,7 @@ impl<'a> Frame<'a> {
         &self.focus.work
     }
 
-    /// Evaluates a node with the items of `over`, whose rows are this frame's, as rows.
+    /// Evaluates a node with the items of `over` as rows. The rows of `over` are this frame's rows.
     pub(in crate::fhirpath) fn within<T>(
         &self,
         over: &Collection,
@@ -412,12 +412,12 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// What `now()` is throughout the evaluation.
+    /// The value of `now()` during the evaluation.
     pub(in crate::fhirpath) fn now(&self) -> DateTime<Utc> {
         *self.focus.clock.get_or_init(Utc::now)
     }
 
-    /// The row of the focus that each row lies in; `None` where they are the same.
+    /// The row of the focus for each row. `None` if they are the same.
     fn focus_rows(&self) -> Option<Vec<u32>> {
         let (outer, offsets) = self.outer?;
         let parents = offsets.parents();
@@ -427,7 +427,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Notes rows from which a step would lead to the target of a reference that lies elsewhere.
+    /// Notes rows from which a step would lead to the target of a reference that is elsewhere.
     fn refuse_targets(&self, on: &Collection, at: Position) {
         let is_target = |items: &Items| items.ty() == ItemType::System(System::Target);
         if !on.columns().iter().any(is_target) {
@@ -516,7 +516,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// For rows that are the items of others: what those have.
+/// Rows of an inner frame are items of outer rows: repeats the outer row's collection for each of its items.
 fn spread(of: &Collection, offsets: &Offsets) -> Collection {
     if let Offsets::Each(_) = offsets {
         return of.clone();

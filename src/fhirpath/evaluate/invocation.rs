@@ -30,7 +30,7 @@ impl Invocation<'_> {
         self.call.arguments.len() > argument
     }
 
-    /// The argument's node; `Node::Empty` for one that was not given or is a type.
+    /// The argument's node. `Node::Empty` for one that was not given or is a type.
     pub(in crate::fhirpath) fn node(&self, argument: usize) -> &Node {
         match self.call.arguments.get(argument) {
             Some(Argument::Value(node) | Argument::Each(node)) => node,
@@ -54,7 +54,7 @@ impl Invocation<'_> {
 }
 
 impl Invocation<'_> {
-    /// The argument as one integer per row; `None` where there is none.
+    /// The argument as one integer per row. `None` without a value.
     pub(in crate::fhirpath) fn integers(&self, argument: usize) -> Result<Vec<Option<i32>>, FhirPathError> {
         let value = self.value(argument)?;
         let of = |row: usize| {
@@ -94,11 +94,11 @@ impl Invocation<'_> {
     }
 }
 
-/// What a function makes of one row: a value, nothing, or a problem with the data.
+/// The result of a function for one row: a value, nothing, or a problem with the data.
 pub(in crate::fhirpath) type RowResult<T> = Result<Option<T>, String>;
 
 impl Invocation<'_> {
-    /// For functions of a single item: what they make of each row's.
+    /// For functions of a single item: applies `of` to the item of each row.
     pub(in crate::fhirpath) fn map(
         &self,
         mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<Computed>,
@@ -142,7 +142,7 @@ impl Invocation<'_> {
         items.scalar(item)
     }
 
-    /// The single text of a row of an argument; a problem is noted if it is none.
+    /// The single text of a row of an argument. A fault is noted if it is something else.
     pub(in crate::fhirpath) fn text<'c>(&self, argument: &'c Collection, row: usize) -> Option<&'c str> {
         match self.scalar(argument, row)? {
             Scalar::Text(text) => Some(text),

@@ -1,5 +1,5 @@
-//! Where items come from: the column that each column was entered from, up to the batch. It answers which resource an
-//! item lies in, for `%resource`, `%rootResource` and references to resources beside it.
+//! The lineage of items: for each column the column that it was entered from, up to the batch. It finds the resource of
+//! an item, for `%resource`, `%rootResource` and references to neighbouring resources.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::fhir::facts;
 pub(in crate::fhirpath) struct Above {
     pub(in crate::fhirpath) column: Arc<Column>,
     way: Way,
-    /// What a slot's number lacks to what `way` counts: the column may have been sliced.
+    /// The offset between a slot's number and the indices in `way`: the column may have been sliced.
     shift: usize,
 }
 
-/// Which slot of the column above a slot lies in.
+/// Which slot of the column above a slot is in.
 #[derive(Clone, Debug)]
 pub(in crate::fhirpath) enum Way {
     /// The one of the same number.
@@ -60,22 +60,22 @@ impl Above {
 
 /// A slot of a column.
 #[derive(Clone, Debug)]
-pub(in crate::fhirpath) struct Place {
+pub(in crate::fhirpath) struct ColumnSlot {
     pub(in crate::fhirpath) column: Arc<Column>,
     pub(in crate::fhirpath) slot: usize,
 }
 
-impl Place {
-    fn up(&self) -> Option<Place> {
+impl ColumnSlot {
+    fn up(&self) -> Option<ColumnSlot> {
         let above = self.column.above.as_ref()?;
-        Some(Place {
+        Some(ColumnSlot {
             column: above.column.clone(),
             slot: above.slot(self.slot),
         })
     }
 
     /// The nearest resource: a row of the batch or a slot with a resource's JSON text.
-    fn resource(mut self) -> Option<Place> {
+    fn resource(mut self) -> Option<ColumnSlot> {
         loop {
             match (&self.column.values, &self.column.above) {
                 (Values::Json(_), _) | (Values::Record(_), None) => return Some(self),
@@ -85,7 +85,7 @@ impl Place {
     }
 
     /// For a resource in `contained` the one that contains it.
-    pub(in crate::fhirpath) fn container(&self) -> Option<Place> {
+    pub(in crate::fhirpath) fn container(&self) -> Option<ColumnSlot> {
         let above = self.up()?;
         match above.column.values {
             Values::Record(_) => above.resource(),
@@ -94,7 +94,7 @@ impl Place {
     }
 
     /// For a resource in an element of another (an entry of a Bundle) that element and the resource around it.
-    pub(in crate::fhirpath) fn entry(&self) -> Option<(Place, Place)> {
+    pub(in crate::fhirpath) fn entry(&self) -> Option<(ColumnSlot, ColumnSlot)> {
         let above = self.up()?;
         match above.column.values {
             Values::Struct(_) => Some((above.clone(), above.resource()?)),
@@ -108,7 +108,7 @@ impl Place {
 }
 
 impl Items {
-    /// Whether the items lie in resources that are JSON text in the batch.
+    /// Whether the items are in resources that are JSON text in the batch.
     pub(in crate::fhirpath) fn is_inside(&self) -> bool {
         let mut column = &self.column;
         loop {
@@ -120,9 +120,9 @@ impl Items {
         }
     }
 
-    /// The resource that an item lies in, itself if it is one; `None` for computed items.
-    pub(in crate::fhirpath) fn resource(&self, item: usize) -> Option<Place> {
-        let place = Place {
+    /// The resource that contains an item, or the item itself if it is one. `None` for computed items.
+    pub(in crate::fhirpath) fn resource(&self, item: usize) -> Option<ColumnSlot> {
+        let place = ColumnSlot {
             column: self.column.clone(),
             slot: self.slot(item),
         };
@@ -130,8 +130,8 @@ impl Items {
     }
 }
 
-/// Resources as items, each a row; where there is none, none. Rows of the batch are of type `root`.
-pub(in crate::fhirpath) fn resources(places: &[Option<Place>], root: ItemType) -> Collection {
+/// Resources as items, one row each; a row without a resource is empty. Rows of the batch have the type `root`.
+pub(in crate::fhirpath) fn resources(places: &[Option<ColumnSlot>], root: ItemType) -> Collection {
     let any = facts().lookup("Resource").map_or(root, ItemType::Fhir);
     let mut known: FxHashMap<usize, usize> = FxHashMap::default();
     let mut columns: Vec<(Arc<Column>, Vec<u32>)> = Vec::new();

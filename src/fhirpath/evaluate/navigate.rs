@@ -1,8 +1,8 @@
-//! From items to their children: finds the child's columns in the struct or batch that the items lie in, and composes
-//! indices. A column that the batch does not hold is an element that no item has.
+//! Steps from items to their children: finds the child's columns in the struct or batch of the items, and composes
+//! indices. A column that the batch lacks is an element that no item has.
 //!
-//! Three things Arrow allows are minded here: a sliced list's offsets need not begin at 0, a null list may span values,
-//! and a null inside a list of primitives is an element if its companion `_x` is there.
+//! Three properties of Arrow matter here: the offsets of a sliced list need not begin at 0, a null list may span
+//! values, and a null in a list of primitives is an element if its companion `_x` exists.
 
 use std::sync::Arc;
 
@@ -43,8 +43,8 @@ pub(in crate::fhirpath) fn branches(element: &Element) -> Vec<Branch> {
     element.types.iter().map(branch).collect()
 }
 
-/// The columns that a name means in a type: those of the element, or with `json` the one that JSON names so
-/// (`valueQuantity`). None at all where the type has nothing of the name.
+/// The columns of a name in a type: those of the element, or with `json` the one column that JSON names so
+/// (`valueQuantity`). Empty if the type has no such name.
 pub(in crate::fhirpath) fn named(ty: TypeId, name: &str, json: bool) -> Vec<Branch> {
     if let Some(element) = facts().element(ty, name) {
         return branches(element);
@@ -105,11 +105,11 @@ impl Items {
         }
     }
 
-    /// The children in any of these columns. An item has children of one type of a choice; should it have more, they
-    /// follow each other in the order of the branches.
+    /// The children in any of these columns. An item has children of one type of a choice. If it has more, they follow
+    /// each other in the order of the branches.
     pub(in crate::fhirpath) fn step(&self, branches: &[Branch]) -> Collection {
         if let (Some(element), Some(ty)) = (&self.column.element, facts().lookup("Element")) {
-            // What a primitive has are its id and extensions, beside its value.
+            // The children of a primitive are its id and extensions.
             let elements = self.singular(ItemType::Fhir(ty), Values::Struct(element.clone()), None);
             return super::combine::flat_map(&elements, |elements| elements.step(branches));
         }
@@ -299,7 +299,7 @@ fn present(values: &Values, element: Option<&StructArray>) -> Option<NullBuffer>
     }
 }
 
-/// What children are looked up in.
+/// The struct or batch in which children are looked up.
 enum Parent<'a> {
     Struct(&'a StructArray),
     Record(&'a RecordBatch),
@@ -392,8 +392,8 @@ impl Columns {
     }
 }
 
-/// Lists as long as the elements' wherever these are there and the values are not: a repeating primitive of which no
-/// item has a value. `None` where there is no such row.
+/// Offsets of the `_x` lists for rows where these exist and the values do not: a repeating primitive in which no item
+/// has a value. `None` if there is no such row.
 fn widened(list: &ListArray, elements: &ListArray) -> Option<ListArray> {
     let (Some(absent), rows) = (list.nulls(), list.len()) else {
         return None;
@@ -431,7 +431,7 @@ fn aligned(array: &ListArray, with: &ListArray) -> ArrayRef {
     arrow::compute::take(array.values(), &indices, None).unwrap_or_else(|_| array.values().clone())
 }
 
-/// Columns as [`Values`]; `valueless` is the number of slots where only `_x` is there.
+/// Columns as [`Values`]. `valueless` is the number of slots that have only `_x`.
 fn values_of(
     storage: Storage,
     main: Option<ArrayRef>,
@@ -580,7 +580,7 @@ mod tests {
         assert_eq!(rows(&ids), own(&[&["i"]]));
     }
 
-    /// Of a list of primitives that had no value at all the elements were lost, unless no row of the batch had a value.
+    /// Elements of a list of primitives without any value were lost, unless no row of the batch had a value.
     #[test]
     fn a_list_may_have_nothing_but_its_companions() {
         let given = list(vec![0, 1, 1], texts(vec![Some("a")]), Some(vec![true, false]));

@@ -1,10 +1,10 @@
-//! Resources that lie in the batch as JSON text (`contained`, `Bundle.entry.resource`): which types they are of, and
-//! their columns once a step enters them.
+//! Resources that are JSON text in the batch (`contained`, `Bundle.entry.resource`): their types, and their columns
+//! once a step enters them.
 //!
-//! A text is parsed when its type is first asked for and shredded when a step that its type has is first taken into it.
-//! What was read is kept with the batch, so that further steps, and further programs on the same
-//! [`Focus`](super::super::Focus), find it. A text that is no JSON, of no type of R4, or that cannot be shredded is an
-//! item without children.
+//! A text is parsed when its type is first needed. It is shredded when a step that its type defines first enters it.
+//! The results are kept with the batch, for further steps and further programs on the same
+//! [`Focus`](super::super::Focus). A text that is not JSON, has no R4 type, or cannot be shredded is an item without
+//! children.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,13 +22,13 @@ use crate::columns::shred::{ShredError, Shredder, SystemValues};
 use crate::fhir::storage::SYSTEM_COLUMNS;
 use crate::fhir::{Kind, TypeId, facts};
 
-/// What was read of the JSON columns of a batch.
+/// The parsed JSON columns of a batch.
 #[derive(Debug, Default)]
 pub(in crate::fhirpath) struct Openings {
     columns: Mutex<Vec<(Key, Arc<Mutex<Opening>>)>>,
 }
 
-/// A text column is known by where its texts lie, which stays as long as it is held.
+/// A text column is identified by the address of its texts, which does not change while it is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
     offsets: usize,
@@ -61,7 +61,7 @@ enum Slot {
     Read(Option<TypeId>, Option<Box<str>>),
     /// Shredded: a row of a part.
     Open(TypeId, Option<Box<str>>, u32, u32),
-    /// Of a type that was asked for, but not to be had in columns.
+    /// Of a requested type, but it cannot be shredded.
     Shut(TypeId, Option<Box<str>>),
 }
 
@@ -107,7 +107,7 @@ impl Items {
         opening
     }
 
-    /// The same items, each a row, by the types that their JSON says; what R4 does not define stays a Resource.
+    /// The same items, one row each, by the type in their JSON. A type that R4 does not define stays a Resource.
     pub(in crate::fhirpath) fn told_apart(&self) -> Collection {
         let (Values::Json(texts), true) = (&self.column.values, self.ty.is_any_resource()) else {
             return Collection::each(self.clone());
@@ -121,7 +121,7 @@ impl Items {
         Collection::mixed(Offsets::Each(self.len), kinds.parts, places)
     }
 
-    /// The same items, each a row: in columns where their type is wanted and can be had, else told apart.
+    /// The same items, each a row: in columns where their type is wanted and can be had, else distinguished.
     pub(in crate::fhirpath) fn opened(&self, wanted: &dyn Fn(TypeId) -> bool) -> Collection {
         let Values::Json(texts) = &self.column.values else {
             return Collection::each(self.clone());
@@ -154,7 +154,7 @@ impl Items {
         Collection::mixed(Offsets::Each(self.len), kinds.parts, places)
     }
 
-    /// The ids of the resources; `None` for items that are no JSON.
+    /// The ids of the resources. `None` for items that are no JSON.
     pub(in crate::fhirpath) fn resource_ids(&self) -> Option<Vec<Option<String>>> {
         let Values::Json(texts) = &self.column.values else {
             return None;
@@ -175,7 +175,7 @@ pub(in crate::fhirpath) fn opened(collection: &Collection, wanted: &dyn Fn(TypeI
     }
 }
 
-/// The items of `collection` with those that are JSON text told apart.
+/// The items of `collection` with those that are JSON text distinguished.
 pub(in crate::fhirpath) fn told_apart(collection: &Collection) -> Collection {
     match collection.columns().iter().any(Items::is_json) {
         true => flat_map(collection, Items::told_apart),
@@ -219,7 +219,7 @@ impl Part {
 }
 
 impl Opening {
-    /// Reads the types of these items and shreds those of wanted types, unless it was done before.
+    /// Reads the types of these items and shreds those of wanted types, unless that was done before.
     fn read(&mut self, items: &Items, wanted: &dyn Fn(TypeId) -> bool) {
         let mut tape = Tape::new();
         let mut making: FxHashMap<TypeId, Making> = FxHashMap::default();
@@ -286,8 +286,8 @@ impl Making {
         }
     }
 
-    /// Adds a resource and gives its place; `None` if it cannot be had in columns. Whether it can does not depend on
-    /// the resources before it: one for which these leave no room begins a part of its own.
+    /// Adds a resource and returns its place. `None` if it cannot be shredded. That does not depend on earlier
+    /// resources: if they leave no room, the resource begins a new part.
     fn push(&mut self, root: Value<'_>, slot: usize, parts: &mut Vec<Option<Part>>) -> Option<(u32, u32)> {
         let id = root.get_str("id");
         let system = SystemValues::outside(id.as_deref().unwrap_or_default(), "");

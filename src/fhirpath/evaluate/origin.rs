@@ -1,5 +1,5 @@
-//! Where a program's items come from, for callers that can answer a question about them without evaluating it: from
-//! statistics or dictionary codes of the columns that the items lie in.
+//! The origins of a program's items, for callers that can answer a question about them without an evaluation: from
+//! statistics or dictionary codes of the items' columns.
 
 use super::super::compile::node::{Argument, Call, Node};
 use super::super::compile::types::ItemType;
@@ -11,7 +11,7 @@ use crate::fhir::TypeId;
 pub struct Origin<'p> {
     /// The type of the items.
     pub ty: ItemType,
-    /// The column's dotted path from the table's root; `None` for computed values and for what lies in JSON text.
+    /// The column's dotted path from the table's root. `None` for computed values and for items in JSON text.
     pub path: Option<&'p str>,
 }
 

@@ -1,9 +1,9 @@
-//! How much work an evaluation may cost. Work is counted in items handled, bytes of text looked through and nodes run,
-//! never in time, so that the same expression over the same data ends alike on every machine.
+//! Bounds the work of an evaluation. Work counts handled items, searched bytes of text and evaluated nodes, never time.
+//! So an expression over the same data ends the same way on every machine.
 //!
-//! The data account for work themselves: so much for each row, and for each value that the batch holds. What goes
-//! beyond comes out of a budget that all batches of a run share. Honest expressions stay within what their data account
-//! for or need little more; one that multiplies its items spends the budget, and ends.
+//! The data allow a certain amount of work: so much per row and per value of the batch. Work beyond that comes out of a
+//! budget that all batches of a run share. Honest expressions need little of the budget. An expression that multiplies
+//! its items exhausts it and fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,10 +30,10 @@ const SOME_PARTS: usize = 128;
 const PER_VALUE: u64 = 64;
 /// Bytes of text that account for as much as a value.
 const BYTES_PER_VALUE: u64 = 8;
-/// Most columns of a complex item that are counted when it is compared.
+/// The maximum number of columns of a complex item that are counted when it is compared.
 const MAX_WEIGHT: usize = 256;
 
-/// What the batches of a run may cost together beyond what their data account for; clones share it.
+/// The shared budget of all batches of a run, beyond the work that their data allow. Clones share it.
 #[derive(Clone, Debug)]
 pub struct WorkBudget(Arc<AtomicU64>);
 
@@ -62,7 +62,7 @@ impl WorkBudget {
 /// The work done over one batch, and what it may be.
 #[derive(Debug)]
 pub struct Work {
-    /// What the batch accounts for.
+    /// The work that the batch permits.
     accounted: u64,
     /// Only the thread that evaluates changes it.
     done: AtomicU64,
@@ -70,7 +70,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Over this batch, by expressions of so many parts together.
+    /// Over this batch, by expressions of this many parts together.
     pub fn over(batch: &RecordBatch, parts: usize, budget: &WorkBudget) -> Arc<Work> {
         let rows = batch.num_rows() as u64;
         let per_row = PER_ROW + PER_PART * (parts as u64).min(MAX_PARTS);
@@ -230,7 +230,7 @@ mod tests {
         work.spend(accounted as usize).unwrap();
         assert_eq!(budget.0.load(Ordering::Relaxed), BUDGET);
         work.spend(5).unwrap();
-        // Batches of a run share the budget, not what they account for.
+        // Batches of a run share the budget. Each batch also has the work that its own data allow.
         Work::over(&rows, 3, &budget).spend(accounted as usize + 7).unwrap();
         assert_eq!(budget.0.load(Ordering::Relaxed), BUDGET - 12);
         assert_eq!(work.spend(BUDGET as usize), Err(FhirPathError::TooCostly));

@@ -1,5 +1,5 @@
-//! The functions, one file per family. Each family is a table of [`Function`]s; `lookup` searches them all. To add a
-//! function, write its row and its `run` in the family's file.
+//! The functions, one file per family. Each family is a table of [`Function`]s, and `lookup` searches all of them. To
+//! add a function, write its row and its `run` in the family's file.
 
 mod collections;
 mod fhir;
@@ -42,8 +42,8 @@ pub(super) fn lookup(name: &str) -> Option<&'static Function> {
         .find(|function| function.name == name)
 }
 
-/// What is written like a function and resolved otherwise: type tests, `extension(url)`, steps to all children, and
-/// what is bound to value sets, types or names when it is resolved.
+/// Forms with the syntax of functions that the compiler resolves itself: type tests, `extension(url)`, steps to all
+/// children, and forms bound to value sets, types or names at compile time.
 const SPECIAL_FORMS: [&str; 13] = [
     "as",
     "checkModifiers",

@@ -1,4 +1,5 @@
-//! What a function is: its parameters, what it reads of its input, what it yields, and how it runs.
+//! The definition of a function: its parameters, the part of its input that it reads, the types of its result, and how
+//! it runs.
 
 use std::fmt;
 
@@ -14,9 +15,9 @@ pub(in crate::fhirpath) struct Function {
     pub(in crate::fhirpath) parameters: &'static [Parameter],
     /// How many of the parameters must be given.
     pub(in crate::fhirpath) required: usize,
-    /// What it reads of its input's items.
+    /// The parts that it reads of its input's items.
     pub(in crate::fhirpath) reads: Need,
-    /// What its result may be.
+    /// The possible types of its result.
     pub(in crate::fhirpath) shape: fn(&Signature<'_>) -> Shape,
     pub(in crate::fhirpath) run: fn(&Invocation<'_>) -> Result<Output, FhirPathError>,
 }
@@ -32,7 +33,7 @@ impl fmt::Debug for Function {
 pub(in crate::fhirpath) enum Parameter {
     /// A value, evaluated once per row and read.
     Value,
-    /// A collection whose items may end in the result; evaluated once per row.
+    /// A collection whose items may be part of the result. Evaluated once per row.
     Items,
     /// An expression over each item of the input, with its result read as a truth value or not at all.
     Each,
@@ -48,10 +49,10 @@ pub(in crate::fhirpath) enum Parameter {
     Type,
 }
 
-/// What is read of items.
+/// The parts that are read of items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fhirpath) enum Need {
-    /// Nothing; what becomes of the result decides.
+    /// Nothing. The use of the result decides what is read.
     Nothing,
     /// How many there are.
     Presence,
@@ -61,13 +62,13 @@ pub(in crate::fhirpath) enum Need {
     Whole,
     /// Codes with their systems.
     Codes,
-    /// What tells the type and id of a reference's target.
+    /// The parts with the type and id of a reference's target.
     Reference,
     /// The id of a resource.
     Key,
 }
 
-/// What is known when a call is resolved.
+/// The known facts when a call is resolved.
 pub(in crate::fhirpath) struct Signature<'a> {
     pub(in crate::fhirpath) input: &'a Shape,
     /// One per argument; empty for types.

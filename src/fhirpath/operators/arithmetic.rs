@@ -1,5 +1,5 @@
-//! `+ - * / div mod &` and signs. Numbers are exact; what overflows or divides by zero is empty. Dates and quantities
-//! of time are added here too.
+//! `+ - * / div mod &` and signs. Numbers are exact. An overflow or a division by zero is empty. This file also adds
+//! quantities of time to dates.
 
 use crate::fhirpath::compile::node::Shape;
 use crate::fhirpath::compile::types::{ItemType, System};
@@ -13,7 +13,7 @@ use crate::fhirpath::values::number::Number;
 use crate::fhirpath::values::quantity::Quantity;
 use crate::fhirpath::values::scalar::Scalar;
 
-/// What an arithmetic operator yields; an error where no data could make it defined.
+/// The result types of an arithmetic operator. An error if no data could make it defined.
 pub(super) fn shape(operator: Operator, left: &Shape, right: &Shape, at: Position) -> Result<Shape, FhirPathError> {
     if left.sources.is_empty() || right.sources.is_empty() {
         return Ok(Shape::default());
@@ -105,7 +105,7 @@ fn concatenate(left: Option<Scalar<'_>>, right: Option<Scalar<'_>>) -> Computati
     joined(&text(left)?, &text(right)?)
 }
 
-/// Greatest length of a computed text in bytes.
+/// The maximum length of a computed text in bytes.
 const MAX_TEXT: usize = 1 << 20;
 
 fn joined(left: &str, right: &str) -> Computation {
@@ -118,7 +118,7 @@ fn joined(left: &str, right: &str) -> Computation {
 fn compute(operator: Operator, left: Scalar<'_>, right: Scalar<'_>) -> Computation {
     let wrong = || format!("is not defined for {} and {}", left.kind(), right.kind());
     match (left, right) {
-        // What cannot be computed with has a result as little as what overflows.
+        // A number that is too large to compute with has no result, like an overflow.
         (Scalar::Beyond(..), _) | (_, Scalar::Beyond(..)) => match (left.system(), right.system()) {
             (Some(one), Some(other)) if result_type(operator, one, other).is_some() => Ok(None),
             _ => Err(wrong()),
@@ -209,7 +209,7 @@ fn quantities<'q>(operator: Operator, left: &Quantity<'q>, right: &Quantity<'q>)
     })
 }
 
-/// What a sign yields; an error for operands that are never numbers.
+/// The result types of a sign. An error for operands that are never numbers.
 pub(in crate::fhirpath) fn sign_shape(operand: &Shape, at: Position) -> Result<Shape, FhirPathError> {
     if operand.sources.is_empty() {
         return Ok(Shape::default());

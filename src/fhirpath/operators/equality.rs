@@ -45,7 +45,7 @@ pub(in crate::fhirpath) fn equal(left: &Collection, right: &Collection) -> Truth
     })
 }
 
-/// The usual case: text of which there is at most one per row against one literal.
+/// The usual case: at most one text per row against one literal.
 fn text_to_constant(left: &Collection, right: &Collection) -> Option<Truth> {
     let (Body::One(items), Body::One(constant)) = (&left.body, &right.body) else {
         return None;
@@ -97,7 +97,7 @@ fn matches(texts: &StringArray, index: &Index, len: usize, wanted: &[u8]) -> Boo
     }
 }
 
-/// Whether two items are equal; `None` where it cannot be told.
+/// Whether two items are equal. `None` if it cannot be told.
 pub(in crate::fhirpath) fn items_equal(left: &Items, at: usize, right: &Items, other: usize) -> Option<bool> {
     match (left.scalar(at)?, right.scalar(other)?) {
         (Scalar::Other, Scalar::Other) | (Scalar::Beyond(System::Quantity, _), Scalar::Beyond(System::Quantity, _)) => {

@@ -1,5 +1,5 @@
-//! Items found by hash, so that sets cost no more than their items: what is the same has the same digest, what is
-//! equivalent the same class. Decisions stay with `equality`; here is only what need not be asked.
+//! Finds items by hash, so that set operations take linear time. Identical items have the same digest, equivalent items
+//! the same class. `equality` makes the decisions; hashes only avoid comparisons.
 
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::ops::Range;
@@ -40,7 +40,7 @@ impl<'c> Table<'c> {
         }
     }
 
-    /// Adds an item of the collection unless it is there; gives whether it was added.
+    /// Adds an item of the collection unless it is present. Returns whether it was added.
     pub(super) fn insert(&mut self, item: usize) -> Result<bool, FhirPathError> {
         let digest = digest_of(self.collection, item);
         if self.has(self.collection, item, digest)? {
@@ -84,7 +84,7 @@ fn digest_of(collection: &Collection, item: usize) -> Option<u64> {
     digest(items, item)
 }
 
-/// Keyed anew in each process: no data can be made to fall into one bucket.
+/// Keyed again in each process: no data can be made to fall into one bucket.
 fn hasher() -> impl Hasher {
     static STATE: OnceLock<RandomState> = OnceLock::new();
     STATE.get_or_init(RandomState::new).build_hasher()
@@ -181,9 +181,9 @@ enum Class {
     Complex(u64),
 }
 
-/// Whether the items of both rows, which are as many, can be paired with equivalent ones; `None` where classes do not
-/// tell, and each has to be compared with each: quantities, and numbers of different precision, whose equivalence is
-/// not transitive.
+/// Whether the items of both rows, equal in number, can be paired with equivalent ones. `None` if classes cannot tell
+/// and each item must be compared with each: quantities, and numbers of different precision, whose equivalence is not
+/// transitive.
 pub(super) fn paired(
     left: &Collection,
     of_left: Range<usize>,

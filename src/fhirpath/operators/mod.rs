@@ -15,7 +15,7 @@ use super::error::{FhirPathError, Position};
 use super::evaluate::interpreter::{Frame, Output};
 use super::syntax::ast::Operator;
 
-/// What an operator yields for operands of these shapes.
+/// The result of an operator for operands of these shapes.
 pub(super) fn shape(operator: Operator, left: &Shape, right: &Shape, at: Position) -> Result<Shape, FhirPathError> {
     match operator {
         Operator::Multiply | Operator::Divide | Operator::Div | Operator::Mod | Operator::Add | Operator::Subtract => {

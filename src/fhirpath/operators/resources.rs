@@ -8,7 +8,7 @@ pub(super) fn same(one: &str, another: &str) -> bool {
     one == another || matches!((plain(one), plain(another)), (Some(one), Some(another)) if one == another)
 }
 
-/// The JSON with properties sorted and without white space; digits stay as they are. `None` for what is no JSON.
+/// The JSON with sorted properties and without white space. Digits stay as they are. `None` if the text is not JSON.
 pub(super) fn plain(text: &str) -> Option<Vec<u8>> {
     let mut tape = Tape::new();
     let root = tape.parse(text.as_bytes()).ok()?;

@@ -8,7 +8,7 @@ pub struct Expr {
     pub kind: ExprKind,
     /// Byte offset in the text of the part that distinguishes it: the operator, the step's name, the literal.
     pub at: usize,
-    /// Height of the tree under it; bounded, so that recursion over the tree is safe.
+    /// The height of the tree below it. It is bounded, so that recursion over the tree is safe.
     pub(in crate::fhirpath) height: usize,
 }
 

@@ -1,5 +1,5 @@
-//! Text to syntax tree. `grammar/fhirpath.pest` splits the text; this file gives operators their precedence, undoes
-//! escapes and bounds the tree's height, so that no later recursion over it can exhaust the stack. It knows no types.
+//! Text to syntax tree. `grammar/fhirpath.pest` splits the text. This file applies operator precedence, undoes escapes
+//! and bounds the tree's height, so that no recursion over it can exhaust the stack. It knows no types.
 
 use pest::Parser as _;
 use pest::iterators::Pair;
@@ -7,9 +7,9 @@ use pest::iterators::Pair;
 use super::super::error::{FhirPathError, Position};
 use super::ast::{Expr, ExprKind, Literal, Operator, TYPE_TEST_PRECEDENCE, TypeName};
 
-/// Greatest height of a tree. A chain of `and`, `or` or `|` of any length counts as its logarithm.
+/// The maximum height of a tree. A chain of `and`, `or` or `|` of any length counts as its logarithm.
 pub const MAX_HEIGHT: usize = 100;
-/// Greatest length of an expression in bytes.
+/// The maximum length of an expression in bytes.
 pub const MAX_LENGTH: usize = 64 * 1024;
 
 #[derive(pest_derive::Parser)]
@@ -113,15 +113,16 @@ impl<'a> Builder<'a> {
         self.climb(&mut tokens.into_iter().peekable(), 0)
     }
 
-    /// Precedence climbing: takes operators that bind at least as tightly as `least`; all associate to the left.
-    fn climb(&self, tokens: &mut Tokens, least: u8) -> Result<Expr, FhirPathError> {
+    /// Precedence climbing: takes operators that bind at least as tightly as `min_precedence`. All operators associate
+    /// to the left.
+    fn climb(&self, tokens: &mut Tokens, min_precedence: u8) -> Result<Expr, FhirPathError> {
         let mut left = match tokens.next() {
             Some(Token::Operand(operand)) => operand,
             _ => return Err(self.syntax(0, "an operand")),
         };
         loop {
             match tokens.peek() {
-                Some(Token::TypeTest { .. }) if TYPE_TEST_PRECEDENCE >= least => {
+                Some(Token::TypeTest { .. }) if TYPE_TEST_PRECEDENCE >= min_precedence => {
                     let Some(Token::TypeTest { cast, ty, at }) = tokens.next() else {
                         continue;
                     };
@@ -134,7 +135,7 @@ impl<'a> Builder<'a> {
                         },
                     )?;
                 }
-                Some(Token::Infix(operator, _)) if operator.precedence() >= least => {
+                Some(Token::Infix(operator, _)) if operator.precedence() >= min_precedence => {
                     let operator = *operator;
                     left = self.chain(tokens, left, operator)?;
                 }

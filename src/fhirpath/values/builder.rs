@@ -43,7 +43,7 @@ impl Computed {
     }
 }
 
-/// Most bytes of text that one computation may yield, and most items.
+/// The maximum number of bytes of text that one computation may yield, and most items.
 const MAX_BYTES: usize = 1 << 28;
 const MAX_ITEMS: usize = 1 << 25;
 

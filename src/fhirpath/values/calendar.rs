@@ -16,7 +16,7 @@ struct Parts {
     zone: String,
 }
 
-/// Adds; `Ok(None)` where the result lies outside the calendar, `Err` where the unit is none of time.
+/// Adds a duration. `Ok(None)` if the result is outside the calendar, `Err` if the unit is no unit of time.
 pub(in crate::fhirpath) fn add(kind: System, text: &str, by: &Quantity<'_>) -> Result<Option<Computed>, String> {
     let unit = match by.unit {
         Some("a") if by.recorded => Step::Months(12),

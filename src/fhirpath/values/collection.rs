@@ -1,5 +1,5 @@
-//! What an expression yields over a batch: for each row a run of items. Offsets say which items are whose; the items
-//! lie in typed columns. Nothing is copied out of the batch.
+//! The result of an expression over a batch: a run of items for each row. Offsets assign items to rows. The items are
+//! slots of typed columns. Nothing is copied out of the batch.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -180,7 +180,7 @@ impl Collection {
         self.offsets.range(row)
     }
 
-    /// The items if they lie in one column, as they do wherever the expression's static type is one, unless the batch
+    /// The items, if they are in one column. They are if the expression's static type is a single one, unless the batch
     /// was so large that it was evaluated in parts.
     pub fn single(&self) -> Option<&Items> {
         match &self.body {
@@ -257,7 +257,7 @@ impl Collection {
         }
     }
 
-    /// Parts that no item is in are dropped, and one that alone remains stands by itself.
+    /// Drops parts without items. A single remaining part needs no union.
     pub(in crate::fhirpath) fn mixed(offsets: Offsets, parts: Vec<Items>, places: Vec<(u32, u32)>) -> Collection {
         let mut used = vec![false; parts.len()];
         for (part, _) in &places {
@@ -289,7 +289,7 @@ impl Collection {
         }
     }
 
-    /// The columns that the items lie in.
+    /// The columns that the items are in.
     pub(in crate::fhirpath) fn columns(&self) -> &[Items] {
         match &self.body {
             Body::One(items) => std::slice::from_ref(items),
@@ -305,7 +305,7 @@ impl Collection {
         }
     }
 
-    /// The items of `self`, which are those of the rows of `outer`'s items, as those of `outer`'s rows.
+    /// Regroups `self`: its rows are the items of `outer`, and the result has the rows of `outer`.
     pub(in crate::fhirpath) fn within(self, outer: &Offsets) -> Collection {
         Collection {
             offsets: outer.compose(&self.offsets),

@@ -1,4 +1,4 @@
-//! The columns that items lie in, as Arrow arrays. Which slots of them are items, and in what order, `items` says.
+//! The columns of items, as Arrow arrays. `items` says which slots are items, and in which order.
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Int32Array, Int64Array, RecordBatch, StringArray,
@@ -6,8 +6,8 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Decimal128Type, Int32Type, Int64Type, TimestampMicrosecondType};
 
-/// Items of one type lie in one of these. A slot of a primitive may be null: the element is there, but has no value.
-/// A companion that the batch does not hold is `None`.
+/// Items of one type are in one of these. A slot of a primitive may be null: the element exists without a value. A
+/// companion that the batch lacks is `None`.
 #[derive(Clone, Debug)]
 pub enum Values {
     /// Text of any kind: string, code, uri, ...

@@ -36,7 +36,7 @@ pub(in crate::fhirpath) struct Column {
     pub(in crate::fhirpath) values: Values,
     /// The column `_x` of a primitive `x`: its id and extensions.
     pub(in crate::fhirpath) element: Option<StructArray>,
-    /// The column it was entered from; `None` for the batch and for computed values.
+    /// The column it was entered from. `None` for the batch and for computed values.
     pub(in crate::fhirpath) above: Option<Above>,
     /// For the batch: what was read of its columns of JSON.
     pub(in crate::fhirpath) openings: Openings,
@@ -96,7 +96,7 @@ impl Items {
         self.len == 0
     }
 
-    /// The column that the items lie in; item `i` is its slot [`Items::slot`]`(i)`. It may hold more than the items.
+    /// The column of the items; item `i` is its slot [`Items::slot`]`(i)`. It may hold other slots too.
     pub fn values(&self) -> &Values {
         &self.column.values
     }

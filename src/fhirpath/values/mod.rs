@@ -1,4 +1,4 @@
-//! Items, the columns they lie in, and what can be computed of them.
+//! Items, their columns, and the values computed from them.
 
 pub(super) mod builder;
 pub(super) mod calendar;

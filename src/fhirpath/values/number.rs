@@ -10,9 +10,9 @@ pub(in crate::fhirpath) struct Number {
     pub(in crate::fhirpath) scale: u32,
 }
 
-/// Most digits that a quotient has after its point.
+/// The maximum number of digits that a quotient has after its point.
 const QUOTIENT_SCALE: u32 = 8;
-/// Greatest scale that results keep.
+/// The maximum scale that results keep.
 const MAX_SCALE: u32 = 28;
 
 impl Number {
@@ -118,7 +118,7 @@ impl Number {
         })
     }
 
-    /// The quotient, to eight digits after the point; `None` for a divisor of zero.
+    /// The quotient, to eight digits after the point. `None` for a divisor of zero.
     pub(in crate::fhirpath) fn divide(self, other: Number) -> Option<Number> {
         if other.mantissa == 0 {
             return None;
@@ -146,7 +146,7 @@ impl Number {
         })
     }
 
-    /// Rounded half away from zero to so many digits after the point; digits are never added.
+    /// Rounds half away from zero to this many digits after the point. Never adds digits.
     pub(in crate::fhirpath) fn rounded(self, scale: u32) -> Number {
         if self.scale <= scale {
             return self;

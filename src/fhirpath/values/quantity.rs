@@ -1,5 +1,5 @@
-//! Quantities: FHIR's (`Quantity` elements and the types that specialize it) and FHIRPath's own, compared and computed
-//! with in common units. What UCUM's units are, `units` says; this file adds the calendar's.
+//! Quantities: FHIR's (`Quantity` elements and its specializations) and FHIRPath's own. They are compared and computed
+//! in common units. `units` knows UCUM's units; this file adds the calendar's.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::number::Number;
 use super::units::{self, Unit};
 
-/// A number with a unit. The unit is a UCUM code or a calendar unit in the singular; `None` for a unit that is neither
+/// A number with a unit. The unit is a UCUM code or a calendar unit in the singular. `None` for a unit that is neither
 /// given nor understood.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fhirpath) struct Quantity<'a> {
@@ -101,7 +101,7 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// Equality; `None` where the units have nothing in common.
+    /// Equality. `None` if the units have nothing in common.
     pub(in crate::fhirpath) fn equals(&self, other: &Quantity<'_>) -> Option<bool> {
         self.compare(other).map(|order| order == Ordering::Equal)
     }
@@ -204,7 +204,7 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// The unit of a product or quotient with another; `None` where the units cancel out.
+    /// The unit of a product or quotient with another. `None` if the units cancel out.
     pub(in crate::fhirpath) fn combined_unit(&self, other: &Quantity<'_>, sign: char) -> Option<String> {
         let (left, right) = (definite(self.unit(), true), definite(other.unit(), true));
         Some(match (left, right) {

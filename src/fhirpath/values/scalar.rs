@@ -34,7 +34,7 @@ pub(in crate::fhirpath) enum Scalar<'a> {
 const UCUM: &str = "http://unitsofmeasure.org";
 
 impl Items {
-    /// The value of an item; `None` for an element without a value.
+    /// The value of an item. `None` for an element without a value.
     pub(in crate::fhirpath) fn scalar(&self, item: usize) -> Option<Scalar<'_>> {
         if !self.has_value(item) {
             return None;
@@ -158,7 +158,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// As a value of its own; `None` for complex items and numbers that cannot be computed with.
+    /// An owned copy of the value. `None` for complex items and for numbers too large to compute with.
     pub(in crate::fhirpath) fn computed(self) -> Option<Computed> {
         Some(match self {
             Scalar::Boolean(value) => Computed::Boolean(value),
@@ -174,7 +174,7 @@ impl<'a> Scalar<'a> {
         })
     }
 
-    /// The System type it counts as; `None` for complex items.
+    /// The System type it counts as. `None` for complex items.
     pub(in crate::fhirpath) fn system(self) -> Option<System> {
         Some(match self {
             Scalar::Boolean(_) => System::Boolean,
@@ -199,7 +199,7 @@ impl<'a> Scalar<'a> {
 }
 
 impl Scalar<'_> {
-    /// The value as `toString()` gives it; `None` for complex items.
+    /// The value as `toString()` gives it. `None` for complex items.
     pub(in crate::fhirpath) fn to_text(self) -> Option<String> {
         Some(match self {
             Scalar::Boolean(value) => value.to_string(),

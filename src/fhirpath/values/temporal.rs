@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use super::super::compile::types::System;
 use crate::fhir::temporal::{Precision, Temporal, TimeOfDay};
 
-/// Greatest distance of a local time from UTC, in microseconds: what a missing zone leaves open.
+/// The maximum distance of a local time from UTC, in microseconds: what a missing zone leaves open.
 const ZONE_SPREAD: i64 = 14 * 3600 * 1_000_000;
 
 /// A date, dateTime or time taken apart.
@@ -101,7 +101,7 @@ impl Moment {
         }
     }
 
-    /// Equivalence: like equality, but two values that cannot be told apart are not equivalent.
+    /// Equivalence: like equality, but two values that cannot be distinguished are not equivalent.
     pub(in crate::fhirpath) fn equivalent(&self, other: &Moment) -> bool {
         self.grain() == other.grain() && self.equals(other) == Some(true)
     }

@@ -1,8 +1,8 @@
-//! UCUM units: which measure the same, and a number of one as a number of another. What a unit is, the `octofhir-ucum`
-//! crate says; it gives factors in decimal digits, and this file computes with them in whole numbers of 256 bits, so
-//! that nothing is lost where a factor is exact. It knows no calendar units.
+//! UCUM units: which units are commensurable, and conversion between them. The `octofhir-ucum` crate knows the units
+//! and gives factors in decimal digits. This file computes with them in whole numbers of 256 bits, so exact factors
+//! lose nothing. It knows no calendar units.
 //!
-//! Invariant: a text that UCUM does not know is no unit: it is comparable with itself only, which callers decide by
+//! Invariant: a text that UCUM does not know is no unit. It is comparable only with itself, which callers decide by
 //! text.
 
 use std::cell::RefCell;
@@ -40,26 +40,26 @@ struct Digits {
     exponent: i32,
 }
 
-/// Factors of more digits than these are rounded, not exact; results that rest on one are the same when they agree in
-/// so many.
+/// Factors with more digits than this are rounded, not exact. Results that use one are equal if they agree in this many
+/// digits.
 const EXACT_DIGITS: u32 = 26;
 const AGREEING_DIGITS: u32 = 24;
 /// Digits that a converted number has after its first where it would have no end.
 const ENDLESS_DIGITS: u32 = 18;
 /// How many units a thread remembers.
-const MOST_REMEMBERED: usize = 1024;
+const MAX_CACHED: usize = 1024;
 
 thread_local! {
     static KNOWN: RefCell<FxHashMap<Box<str>, Option<Arc<Unit>>>> = RefCell::default();
 }
 
-/// The unit of a code; `None` for a text that is none.
+/// The unit of a code. `None` if the text is no unit.
 pub(in crate::fhirpath) fn lookup(code: &str) -> Option<Arc<Unit>> {
     KNOWN.with_borrow_mut(|known| {
         if let Some(unit) = known.get(code) {
             return unit.clone();
         }
-        if known.len() >= MOST_REMEMBERED {
+        if known.len() >= MAX_CACHED {
             known.clear();
         }
         let unit = read(code).map(Arc::new);
@@ -92,7 +92,7 @@ impl Unit {
         self.dimension == other.dimension && self.arbitrary == other.arbitrary
     }
 
-    /// How so many of this unit compare with so many of another; `None` where they measure different things.
+    /// Compares an amount of this unit with an amount of another. `None` if they measure different things.
     pub(in crate::fhirpath) fn compare(&self, value: Number, other: &Unit, against: Number) -> Option<Ordering> {
         if !self.is_commensurable(other) {
             return None;
@@ -103,7 +103,7 @@ impl Unit {
         Some(left.compare(right, exact && also_exact))
     }
 
-    /// So many of this unit as a number of another; `None` where there is none or it has too many digits.
+    /// Converts an amount of this unit to another unit. `None` if that is impossible or the result has too many digits.
     pub(in crate::fhirpath) fn convert(&self, value: Number, to: &Unit) -> Option<Number> {
         if !self.is_commensurable(to) {
             return None;
@@ -237,7 +237,7 @@ impl Digits {
         }
     }
 
-    /// With no more digits than these.
+    /// Rounded to at most this many digits.
     fn rounded(self, digits: u32) -> Option<Digits> {
         let Some(excess) = digits_of(self.digits).checked_sub(digits).filter(|excess| *excess > 0) else {
             return Some(self);

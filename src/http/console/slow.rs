@@ -21,11 +21,11 @@ pub(in crate::http) struct SlowRequest {
     pub(in crate::http) method: Method,
     /// The template of its route.
     pub(in crate::http) route: Box<str>,
-    /// What it was answered with.
+    /// The status of the answer.
     pub(in crate::http) status: StatusCode,
     /// How long the answer's head took.
     pub(in crate::http) took: Duration,
-    /// `X-Request-Id`, by which the log has it.
+    /// `X-Request-Id`, to find the request in the log.
     pub(in crate::http) id: Box<str>,
 }
 

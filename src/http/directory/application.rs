@@ -1,4 +1,4 @@
-//! `POST /apply`: asking for access. What is sent is checked and kept; who reads it is the operator.
+//! `POST /apply`: requests access. The request is checked and stored, and the operator reads it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -107,7 +107,7 @@ fn check<'v>(name: &str, value: &'v str) -> Result<Cow<'v, str>, Error> {
     Ok(Cow::Borrowed(value))
 }
 
-/// Whether mail could be sent there at all; whether somebody reads it is not known before.
+/// Whether mail could be sent to the address at all. Nobody knows in advance whether it will be read.
 fn is_address(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else {
         return false;

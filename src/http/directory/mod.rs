@@ -1,4 +1,4 @@
-//! What anybody may ask: which organizations and endpoints there are, and to apply for access.
+//! Public routes: the organizations and endpoints, and applying for access.
 
 mod application;
 mod listing;

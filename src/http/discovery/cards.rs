@@ -1,5 +1,5 @@
-//! What verifiers of health cards find at their issuer: its keys, and which cards are revoked. Neither may be kept,
-//! since a card may be revoked at any moment.
+//! Documents for verifiers of health cards: the issuer's keys, and the revoked cards. Neither may be cached, because a
+//! card may be revoked at any moment.
 
 use std::sync::Arc;
 

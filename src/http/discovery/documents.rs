@@ -9,13 +9,13 @@ const SCOPES: [&str; 2] = ["launch/patient", "offline_access"];
 /// The first is the one to prefer.
 const METHODS: [&str; 3] = ["client_secret_basic", "client_secret_post", "none"];
 
-/// Where SMART apps send the patient. `/oauth/authorize` wants an identifier for the user, which SMART apps do not
-/// send.
+/// The authorization endpoint of SMART apps. `/oauth/authorize` requires an identifier for the user, which SMART apps
+/// do not send.
 pub(in crate::http) fn authorization_address(base_url: &str) -> String {
     format!("{base_url}/link/auth")
 }
 
-/// Where SMART apps get their tokens.
+/// The token endpoint of SMART apps.
 pub(in crate::http) fn token_address(base_url: &str) -> String {
     format!("{base_url}/link/token")
 }

@@ -1,5 +1,5 @@
-//! What clients find out by themselves: where to authorize, what is supported, and the keys that verify tokens and
-//! health cards. These documents, and these alone, may be read by the scripts of any page.
+//! Discovery documents for clients: where to authorize, what is supported, and the keys that verify tokens and health
+//! cards. Only these documents may be read by the scripts of any page.
 
 mod cards;
 mod described;

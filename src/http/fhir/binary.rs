@@ -1,7 +1,7 @@
-//! `GET /fhir/Binary/{id}`: the bytes of a Binary as they are, whole or in part, or the resource with its bytes in
-//! base64 for who asks for a type of FHIR (R4, binary.html).
+//! `GET /fhir/Binary/{id}`: the bytes of a Binary, whole or in part, or the resource with its bytes in base64 if the
+//! client requests a FHIR type (R4, binary.html).
 //!
-//! The bytes are the source's: a browser is told to run nothing of them and to show them inside of nothing.
+//! The bytes come from the source, so the headers forbid a browser to run or embed them.
 
 use std::sync::Arc;
 
@@ -35,11 +35,11 @@ use crate::lake::{Attached, AttachmentContent, AttachmentRange};
 use crate::search::with_base;
 
 const BINARY: &str = "Binary";
-/// The bytes of somebody else are run and framed by nobody, and load nothing.
+/// Foreign bytes must not run, be framed, or load anything.
 const SANDBOX: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; sandbox");
 const BYTES: HeaderValue = HeaderValue::from_static("bytes");
 const UNKNOWN: &str = "application/octet-stream";
-/// What a browser shows and does not run; all else it is asked to save.
+/// The types that a browser displays without running them. It must save all others.
 const SHOWN: &[&str] = &[
     "application/pdf",
     "application/rtf",
@@ -98,7 +98,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
     let operation = operation.response_header(206, "Content-Range", "which part it is, of how many bytes");
     vec![
         Route::at("/fhir/Binary/{id}").get(read, operation),
-        // A path without a variable part goes before one with one.
+        // A path without a variable part comes before one with one.
         Route::at("/fhir/Binary/_search").also_post(search::binary_by_post),
     ]
 }
@@ -166,7 +166,7 @@ async fn read(
     Ok(response)
 }
 
-/// What a row of Binary says of its bytes.
+/// The facts of a Binary row about its bytes.
 #[derive(Deserialize)]
 struct Head<'r> {
     #[serde(rename = "contentType")]
@@ -175,7 +175,7 @@ struct Head<'r> {
     data: Option<std::borrow::Cow<'r, str>>,
 }
 
-/// Whether what a row says can stand in a header as a media type.
+/// Whether a row's text is valid as a media type in a header.
 fn is_media_type(text: &str) -> bool {
     let essence = text.split(';').next().unwrap_or_default().trim();
     let is_token = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_graphic());
@@ -188,8 +188,8 @@ fn decoded(data: &str) -> Result<Bytes, Error> {
     STANDARD.decode(compact).map(Bytes::from).map_err(Error::internal)
 }
 
-/// Whether the resource is wanted: by `Accept`, a type of FHIR, or JSON where the bytes themselves are none. Whoever
-/// admits anything is given the bytes.
+/// Whether the client wants the resource: `Accept` names a FHIR type, or JSON when the bytes are no JSON. A client that
+/// accepts anything gets the bytes.
 fn wants_resource(headers: &HeaderMap, media: &str) -> Result<bool, Error> {
     let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let own = essence(media);
@@ -198,13 +198,13 @@ fn wants_resource(headers: &HeaderMap, media: &str) -> Result<bool, Error> {
     for range in values.flat_map(|text| text.split(',')).map(str::trim) {
         let quality = range.split(';').skip(1).find_map(|part| part.trim().strip_prefix("q="));
         let quality = quality.map_or(1.0, |text| text.trim().parse().unwrap_or(0.0));
-        let most = |known: &mut f32| *known = known.max(quality);
+        let raise = |known: &mut f32| *known = known.max(quality);
         match essence(range).as_str() {
             "" => {}
-            of if of == own => most(&mut bytes),
-            "application/fhir+json" | "application/json+fhir" | "application/json" | "text/json" => most(&mut json),
-            "application/fhir+xml" | "application/xml+fhir" => most(&mut xml),
-            _ => most(&mut bytes),
+            of if of == own => raise(&mut bytes),
+            "application/fhir+json" | "application/json+fhir" | "application/json" | "text/json" => raise(&mut json),
+            "application/fhir+xml" | "application/xml+fhir" => raise(&mut xml),
+            _ => raise(&mut bytes),
         }
     }
     match json {
@@ -258,7 +258,7 @@ async fn resource_answer(
 fn with_data(text: &Bytes, content: Arc<AttachmentContent>) -> Response {
     let before = [text.strip_suffix(b"}").unwrap_or(text), b",\"data\":\""].concat();
     let length = before.len() as u64 + content.bytes().div_ceil(3) * 4 + 2;
-    // Groups of three bytes end where a step does.
+    // A step is a multiple of three bytes, so that base64 groups end with it.
     let step = STEP / 3 * 3;
     let last = content.bytes();
     let steps = std::iter::successors(Some(0), move |at| Some(at + step)).take_while(move |at| *at < last);
@@ -280,7 +280,7 @@ fn with_data(text: &Bytes, content: Arc<AttachmentContent>) -> Response {
     response
 }
 
-/// Where the bytes of a Binary are.
+/// The place of a Binary's bytes.
 enum Stored {
     File(Arc<AttachmentContent>),
     Inline(Bytes),
@@ -337,7 +337,7 @@ async fn raw_answer(
             Response::new(Body::from_stream(stream(content, part.clone())))
         }
     };
-    // It may be compressed in itself, and its parts are parts of what it is.
+    // The file may be compressed itself, and byte ranges refer to the stored bytes.
     response.extensions_mut().insert(AsIs);
     if !held {
         *response.status_mut() = status;
@@ -365,7 +365,7 @@ async fn raw_answer(
 }
 
 fn not_modified() -> Response {
-    // Of no known length: a 304 that said 0 would say it of the answer that it stands for.
+    // Without a length: a 304 with length 0 would claim it for the answer that it stands for.
     let nothing = futures::stream::empty::<Result<Bytes, std::convert::Infallible>>();
     let mut response = Response::new(Body::from_stream(nothing));
     *response.status_mut() = StatusCode::NOT_MODIFIED;

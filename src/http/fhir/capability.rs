@@ -1,5 +1,5 @@
-//! What this server can do, as a CapabilityStatement: the types it reads and searches, and the search parameters and
-//! includes that really work. Whatever stands here is answered, and what is answered stands here.
+//! The CapabilityStatement: the types that this server reads and searches, and the search parameters and includes that
+//! really work. A test compares the statement with the answers in both directions.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -28,7 +28,7 @@ use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhir::{TypeId, facts};
 use crate::search::{COMMON, Engine, PREFIXES};
 
-/// The statement of the current day; it is made anew when the date changes.
+/// The statement of the current day. It is made again when the date changes.
 #[derive(Debug, Default)]
 pub(in crate::http) struct Capability {
     made: RwLock<Option<Arc<Made>>>,
@@ -170,7 +170,7 @@ struct Security {
     description: &'static str,
 }
 
-/// Where to authorize, for clients that look for it here rather than in the SMART configuration.
+/// The authorization endpoints, for clients that do not read the SMART configuration.
 #[derive(Serialize)]
 struct OauthUris {
     url: &'static str,
@@ -237,7 +237,7 @@ struct Parameter<'a> {
     documentation: Cow<'static, str>,
 }
 
-/// What holds of all searches and has no element of its own.
+/// Facts about all searches that have no element of their own.
 const DOCUMENTATION: &str = "The documentation of a search parameter lists its modifiers and the prefixes of its values. \
      Parameters of references can be chained (subject:Patient.name). _sort takes all but composite and special parameters, _text and \
      _content. Types are searched by GET and by POST to \
@@ -376,8 +376,8 @@ fn described<'a>(engine: &Engine, ty: TypeId, parameter: &'a SearchParameter) ->
     }
 }
 
-/// The parameters of searches of all types: those that R4 defines for every resource or narrative, and those without a
-/// definition.
+/// The parameters of searches over all types: those that R4 defines for every resource or narrative, and those without
+/// a definition.
 fn of_all(engine: &Engine) -> Vec<Parameter<'_>> {
     let patient = facts().lookup("Patient").into_iter();
     let of_patients = patient.flat_map(|ty| engine.supported(ty).map(move |parameter| (ty, parameter)));

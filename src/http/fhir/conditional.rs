@@ -86,7 +86,7 @@ impl Version {
 pub(in crate::http) struct Tag(String);
 
 impl Tag {
-    /// Of a digest of the bytes.
+    /// An ETag of a digest of the bytes.
     pub(in crate::http) fn of(digest: &str) -> Tag {
         Tag(format!("\"{}\"", &digest[..digest.len().min(32)]))
     }

@@ -1,7 +1,7 @@
-//! `X-Explain`: whether the answer of a search says how it came about, and who may ask that.
+//! `X-Explain`: whether a search's answer explains how it was made, and who may request that.
 //!
-//! What is said counts rows and bytes of the whole lake, other applications' among them. So it is for those who ask on
-//! behalf of an application, on a server that was started to allow it.
+//! The explanation counts rows and bytes of the whole lake, including other applications'. So it is only for
+//! application tokens, on a server that was started to allow it.
 
 use axum::http::{HeaderMap, HeaderName};
 

@@ -1,5 +1,5 @@
-//! What form the answer takes: `_format` before `Accept`, JSON whenever it is admitted, and `_pretty`; and how
-//! strictly a request wants to be taken.
+//! Negotiates the form of the answer: `_format` before `Accept`, JSON whenever it is accepted, and `_pretty`. Also
+//! reads how strictly a request must be handled.
 
 use axum::body::Body;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
@@ -67,7 +67,7 @@ pub(in crate::http) fn wants_pretty(query: Option<&str>) -> Result<bool, Error> 
     pretty_value(parameter(query, "_pretty").as_deref())
 }
 
-/// What the value of `_pretty` asks for.
+/// The meaning of the value of `_pretty`.
 pub(in crate::http) fn pretty_value(value: Option<&str>) -> Result<bool, Error> {
     match value {
         None | Some("false") => Ok(false),
@@ -104,12 +104,12 @@ impl Preferred {
         }))
     }
 
-    /// What is done: FHIR takes requests leniently that do not say.
+    /// The applied handling. FHIR's default is lenient.
     pub(in crate::http) fn handling(self) -> Handling {
         self.0.unwrap_or_default()
     }
 
-    /// An answer of FHIR, which says which wish was met.
+    /// A FHIR answer with the header that names the preference that was applied.
     pub(in crate::http) fn answer(self, body: Body) -> Response {
         let mut response = Response::new(body);
         response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
@@ -117,7 +117,7 @@ impl Preferred {
         response
     }
 
-    /// Says in an answer which wish was met.
+    /// Adds the header that names the applied preference.
     pub(in crate::http) fn confirm(self, answer: &mut HeaderMap) {
         let met = match self.0 {
             Some(Handling::Strict) => "handling=strict",
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn the_first_wish_counts() {
-        for (prefer, wish) in [
+        for (prefer, preferred) in [
             ("handling=strict", Some(Handling::Strict)),
             ("return=minimal, Handling = \"LENIENT\"", Some(Handling::Lenient)),
             (
@@ -204,7 +204,7 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(PREFER, prefer.parse().unwrap());
-            assert_eq!(Preferred::by(&headers), Preferred(wish), "{prefer}");
+            assert_eq!(Preferred::by(&headers), Preferred(preferred), "{prefer}");
         }
     }
 

@@ -1,5 +1,5 @@
-//! The parameters of an operation as they were sent, in the body or in the query. Nothing is interpreted here: which of
-//! them an operation has, and what they may be, it decides itself.
+//! The parameters of an operation as sent, in the body or in the query. Nothing is interpreted here: each operation
+//! decides which parameters it has and what they may be.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ pub(in crate::http) struct Parameter<'t> {
     pub(in crate::http) value: Given<'t>,
 }
 
-/// What a parameter came with.
+/// The value of a parameter.
 pub(in crate::http) enum Given<'t> {
     /// `resource`, an object.
     Resource(Value<'t>),
@@ -39,7 +39,7 @@ pub(in crate::http) fn json<'t>(body: &'t [u8], tape: &'t mut Tape) -> Result<Va
     }
 }
 
-/// Refuses a body in which an object has a property twice, as imports do: readers would disagree on what it says.
+/// Refuses a body in which an object has a property twice, as imports do: readers would disagree on its meaning.
 pub(in crate::http) fn refuse_duplicates(root: Value<'_>) -> Result<(), Error> {
     match duplicate(root) {
         None => Ok(()),
@@ -104,7 +104,7 @@ pub(in crate::http) fn of_query(query: Option<&str>) -> impl Iterator<Item = Par
         })
 }
 
-/// A parameter that may stand in the body, in the query, or alike in both.
+/// A parameter that may are in the body, in the query, or alike in both.
 pub(in crate::http) fn same<T: PartialEq>(name: &str, body: Option<T>, query: Option<T>) -> Result<Option<T>, Error> {
     match (body, query) {
         (Some(body), Some(query)) if body != query => {
@@ -199,7 +199,7 @@ impl<'t> Given<'t> {
         }
     }
 
-    /// Puts what was read of this into a place that is filled once.
+    /// Stores the value, which may be set only once.
     pub(in crate::http) fn once<T>(
         &self,
         place: &mut Option<T>,
@@ -214,13 +214,13 @@ impl<'t> Given<'t> {
         }
     }
 
-    /// That this is not what was expected.
+    /// The error for an unexpected value.
     pub(in crate::http) fn wrong(&self, name: &str, expected: &str) -> Error {
         let problem = format!("must be {expected}; it {}", self.came());
         Error::parameter(name, IssueType::Invalid, problem)
     }
 
-    /// What came instead, for messages.
+    /// The received value, for messages.
     fn came(&self) -> String {
         match self {
             Given::Resource(_) => "came with a resource".to_owned(),

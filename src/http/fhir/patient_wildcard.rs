@@ -36,7 +36,7 @@ pub(in crate::http) fn in_query(parameters: &mut [RawParameter], access: &Access
     {
         let patients = access.patients().ok_or_else(needs_patient)?;
         if name == "_filter" {
-            // What is no filter is refused by the search itself.
+            // The search itself refuses an invalid filter.
             if let Some(filter) = with_alternatives(value, WILDCARD, patients) {
                 *value = filter;
             }

@@ -3,17 +3,17 @@
 
 use std::ops::Range;
 
-/// What is asked for.
+/// The requested range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::http) enum Asked {
     Whole,
     /// At least one byte.
     Part(Range<u64>),
-    /// What begins behind the end.
+    /// What begins after the end.
     Nothing,
 }
 
-/// Reads the header's value for a body of so many bytes.
+/// Reads the header's value for a body of this many bytes.
 pub(in crate::http) fn asked(text: &str, length: u64) -> Asked {
     let Some((unit, ranges)) = text.split_once('=') else {
         return Asked::Whole;
@@ -26,7 +26,7 @@ pub(in crate::http) fn asked(text: &str, length: u64) -> Asked {
     };
     let (first, last) = (first.trim(), last.trim());
     let number = |text: &str| match text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More digits than a number holds are behind any end.
+        // A number with too many digits is beyond any end.
         true if !text.is_empty() => Some(text.parse().unwrap_or(u64::MAX)),
         _ => None,
     };

@@ -82,7 +82,7 @@ async fn read(
     };
     let shown = with_base(&shown, &service.fhir_base).unwrap_or(shown);
     let mut response = Response::new(match (held, pretty_wanted) {
-        // Of no known length: a 304 that said 0 would say it of the answer that it stands for.
+        // Without a length: a 304 with length 0 would claim it for the answer that it stands for.
         (true, _) => Body::from_stream(futures::stream::empty::<Result<Bytes, std::convert::Infallible>>()),
         (false, true) => Body::from(pretty(&shown)),
         (false, false) => Body::from(shown),

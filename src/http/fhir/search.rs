@@ -72,7 +72,7 @@ fn with_wishes(operation: Operation) -> Operation {
     with_handling(operation).header("X-Explain", explained)
 }
 
-/// A search whose parameters stand in the URL.
+/// A search with parameters in the URL.
 async fn by_get(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -81,10 +81,10 @@ async fn by_get(
     headers: HeaderMap,
 ) -> Result<Response, Error> {
     let parameters = raw::parse_checked(query.as_deref().unwrap_or_default())?;
-    answer(service, access, Place::of_type(&name)?, parameters, &headers).await
+    answer(service, access, SearchTarget::of_type(&name)?, parameters, &headers).await
 }
 
-/// A search whose parameters stand in the body, or in both.
+/// A search with parameters in the body, or in both.
 async fn by_post(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -94,7 +94,7 @@ async fn by_post(
     sent: Body,
 ) -> Result<Response, Error> {
     let parameters = parameters(&service, &headers, query.as_deref(), sent).await?;
-    answer(service, access, Place::of_type(&name)?, parameters, &headers).await
+    answer(service, access, SearchTarget::of_type(&name)?, parameters, &headers).await
 }
 
 /// The same of Binaries, whose path has a route of its own.
@@ -108,7 +108,7 @@ pub(in crate::http) async fn binary_by_post(
     by_post(service, caller, Path("Binary".to_owned()), query, headers, sent).await
 }
 
-/// A search of a Patient's compartment whose parameters stand in the URL.
+/// A search of a Patient's compartment with parameters in the URL.
 async fn compartment_by_get(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -116,12 +116,12 @@ async fn compartment_by_get(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Error> {
-    let place = Place::of_patient(id, &name, &access)?;
+    let place = SearchTarget::of_patient(id, &name, &access)?;
     let parameters = raw::parse_checked(query.as_deref().unwrap_or_default())?;
     answer(service, access, place, parameters, &headers).await
 }
 
-/// A search of a Patient's compartment whose parameters stand in the body, or in both.
+/// A search of a Patient's compartment with parameters in the body, or in both.
 async fn compartment_by_post(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -131,11 +131,11 @@ async fn compartment_by_post(
     sent: Body,
 ) -> Result<Response, Error> {
     let parameters = parameters(&service, &headers, query.as_deref(), sent).await?;
-    let place = Place::of_patient(id, &name, &access)?;
+    let place = SearchTarget::of_patient(id, &name, &access)?;
     answer(service, access, place, parameters, &headers).await
 }
 
-/// A search over several types whose parameters stand in the URL.
+/// A search over several types with parameters in the URL.
 async fn system_by_get(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -143,10 +143,17 @@ async fn system_by_get(
     headers: HeaderMap,
 ) -> Result<Response, Error> {
     let parameters = raw::parse_checked(query.as_deref().unwrap_or_default())?;
-    answer(service, access, Place::System { patient: None }, parameters, &headers).await
+    answer(
+        service,
+        access,
+        SearchTarget::System { patient: None },
+        parameters,
+        &headers,
+    )
+    .await
 }
 
-/// A search over several types whose parameters stand in the body, or in both.
+/// A search over several types with parameters in the body, or in both.
 async fn system_by_post(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -155,26 +162,33 @@ async fn system_by_post(
     sent: Body,
 ) -> Result<Response, Error> {
     let parameters = parameters(&service, &headers, query.as_deref(), sent).await?;
-    answer(service, access, Place::System { patient: None }, parameters, &headers).await
+    answer(
+        service,
+        access,
+        SearchTarget::System { patient: None },
+        parameters,
+        &headers,
+    )
+    .await
 }
 
 /// What a search's path names.
-enum Place {
+enum SearchTarget {
     /// A type, and the Patient whose compartment is searched if only that is.
     Type { ty: TypeId, patient: Option<String> },
     /// Several types, or all that is in the compartment of a Patient.
     System { patient: Option<String> },
 }
 
-impl Place {
-    fn of_type(name: &str) -> Result<Place, Error> {
-        Ok(Place::Type {
+impl SearchTarget {
+    fn of_type(name: &str) -> Result<SearchTarget, Error> {
+        Ok(SearchTarget::Type {
             ty: resource_type(name)?,
             patient: None,
         })
     }
 
-    fn of_patient(id: String, name: &str, access: &Access) -> Result<Place, Error> {
+    fn of_patient(id: String, name: &str, access: &Access) -> Result<SearchTarget, Error> {
         if name.starts_with(['$', '_']) {
             return Err(Error::NotSupported(format!("Patient/[id]/{name} is not supported")));
         }
@@ -188,8 +202,8 @@ impl Place {
         }
         let patient = Some(id);
         Ok(match ty {
-            Some(ty) => Place::Type { ty, patient },
-            None => Place::System { patient },
+            Some(ty) => SearchTarget::Type { ty, patient },
+            None => SearchTarget::System { patient },
         })
     }
 }
@@ -214,7 +228,7 @@ async fn parameters(
 async fn answer(
     service: Arc<Service>,
     access: Arc<Access>,
-    place: Place,
+    place: SearchTarget,
     mut parameters: Vec<RawParameter>,
     headers: &HeaderMap,
 ) -> Result<Response, Error> {
@@ -228,12 +242,12 @@ async fn answer(
     let search = {
         let service = service.clone();
         async move {
-            // Held to the end even if the client leaves: what counts is what is computed.
+            // Held to the end even if the client disconnects, because the limit counts computation.
             let _turn = turn;
             let (now, base) = (service.store.clock().now() * 1_000_000, service.fhir_base.as_str());
             let (scope, parameters) = (&access.scope, parameters.as_slice());
             match &place {
-                Place::Type { ty, patient } => {
+                SearchTarget::Type { ty, patient } => {
                     let request = Request {
                         scope,
                         ty: *ty,
@@ -248,7 +262,7 @@ async fn answer(
                         Some(form) => service.engine.search_explained(&request, form).await.map(timed),
                     }
                 }
-                Place::System { patient } => {
+                SearchTarget::System { patient } => {
                     let request = SystemRequest {
                         scope,
                         compartment: patient.as_deref(),

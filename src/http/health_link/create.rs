@@ -48,7 +48,7 @@ pub(super) async fn create(
         return Err(Error::Processing(problem).into());
     }
     let access = present(access, &service)?;
-    // Taken before the records are read: a link of records that are revoked meanwhile is not made.
+    // Taken before the records are read: a link of records that are revoked in the meantime is not made.
     let terms = service.store.link_terms(&access.subject)?;
     let terms = terms.ok_or_else(|| Error::Unknown("There is no such consent any more.".to_owned()))?;
     let file = file(&service, &access, asked.content).await?;
@@ -58,7 +58,7 @@ pub(super) async fn create(
     Ok(no_store(StatusCode::CREATED, &made)?)
 }
 
-/// What the link leads to.
+/// The content of the link.
 async fn file(service: &Arc<Service>, access: &Arc<Access>, content: LinkContent) -> Result<Vec<u8>, Error> {
     let patients = access.patients().map(<[String]>::to_vec).unwrap_or_default();
     let file = match content {

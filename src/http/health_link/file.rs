@@ -17,7 +17,7 @@ const JOSE: &str = "application/jose";
 /// The longest that the specification admits.
 const LIFETIME: i64 = 3_600;
 
-/// Where the file of a link is for the next hour, if the link lasts so long.
+/// The address of a link's file for the next hour, if the link lasts that long.
 pub(super) fn location(service: &Service, address: &str, expires_at: i64) -> Result<String, Refused> {
     let until = service.store.clock().now().saturating_add(LIFETIME).min(expires_at);
     let sealed = service.store.seal(&purpose(address), &until.to_le_bytes())?;

@@ -98,7 +98,7 @@ mod tests {
             let mut changed = jwe.clone().into_bytes();
             changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
             let changed = String::from_utf8(changed).unwrap();
-            // The last letter of a part may differ in bits that stand for nothing; such a text is no base64 at all.
+            // The last character of a part may have unused bits that are set. Such a text is invalid base64.
             let found = (changed.matches('.').count() == 4)
                 .then(|| decrypted(&key.text(), &changed))
                 .flatten();

@@ -1,4 +1,4 @@
-//! `GET /rest/health-links` and `DELETE /rest/health-links/{id}`: a patient's links, without what opens them.
+//! `GET /rest/health-links` and `DELETE /rest/health-links/{id}`: a patient's links, without their keys.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) struct Shown<'l> {
     flag: &'static str,
     created_at: Option<String>,
     expires_at: Option<String>,
-    /// How many wrong passcodes it stands; absent where it has no passcode.
+    /// How many wrong passcodes are allowed. Absent without a passcode.
     #[serde(skip_serializing_if = "Option::is_none")]
     remaining_attempts: Option<u32>,
     uses: u64,

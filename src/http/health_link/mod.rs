@@ -1,9 +1,9 @@
 //! SMART Health Links: a patient's summary, or all records as a health card, behind an address and a key that the
-//! patient hands to whomever they like.
+//! patient can pass on.
 //!
-//! `/rest/health-links` makes, lists and revokes them; `/health-links/{address}` is what recipients ask;
-//! `/health-link` is a page that opens a link in a browser. The key stands in the link and nowhere else: the file is
-//! encrypted before it is stored, and its key is forgotten with the answer that holds the link.
+//! `/rest/health-links` makes, lists and revokes links. Recipients call `/health-links/{address}`. `/health-link` is a
+//! page that opens a link in a browser. Only the link contains the key: the file is encrypted before it is stored, and
+//! the server forgets the key after the answer with the link.
 
 mod create;
 mod described;

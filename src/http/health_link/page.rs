@@ -1,5 +1,5 @@
-//! `GET /health-link`: the page that opens a link in a browser. The link stands in the fragment, which browsers do
-//! not send; the page's script fetches the file and decrypts it.
+//! `GET /health-link`: the page that opens a link in a browser. The link is in the fragment, which browsers do not
+//! send. The page's script fetches the file and decrypts it.
 
 use askama::Template;
 use axum::extract::Path;
@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::http::error::Error;
 
-/// Nothing inline, nothing of anybody else's, no forms that lead anywhere, no frames.
+/// No inline code, nothing from other origins, no form targets, no frames.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");

@@ -1,4 +1,4 @@
-//! What a patient asks of a new link, checked.
+//! The checked request for a new link.
 
 use serde_json::{Map, Value};
 

@@ -20,23 +20,23 @@ use crate::http::service::Service;
 use crate::http::shape::no_store;
 
 const JSON: &str = "application/json";
-/// What a recipient may call itself, in letters.
+/// The maximum length of a recipient's name in characters.
 pub(super) const LONGEST_RECIPIENT: usize = 200;
 /// A longer passcode is none of ours.
 const LONGEST_PASSCODE: usize = 1_000;
-/// The longest file that stands in the manifest if the client says nothing of it.
+/// The longest file that is in the manifest if the client says nothing of it.
 const EMBEDDED: usize = 1_024 * 1_024;
 /// Bytes of a manifest request: more than any has.
 const LONGEST_BODY: usize = 64 * 1_024;
 /// A 401 carries a challenge (RFC 9110, section 15.5.2).
 const CHALLENGE: HeaderValue = HeaderValue::from_static(r#"Passcode realm="health-link""#);
 
-/// One answer for links that never were and for those that are over, so that nobody learns which.
+/// The same answer for unknown links and for ended ones, so that nobody can distinguish them.
 pub(super) fn over() -> Refused {
     Error::Unknown("There is no such link: it has ended, or there never was one.".to_owned()).into()
 }
 
-/// What a recipient sends for a manifest.
+/// The request for a manifest.
 struct Asked {
     recipient: String,
     passcode: Option<String>,
@@ -72,7 +72,7 @@ pub(super) async fn direct(
 ) -> Result<Response, Refused> {
     service.throttle.charge_write(request.extensions())?;
     let asked = parameter(query.as_deref(), "recipient");
-    // Link checkers send HEAD, which gives nothing out.
+    // Link checkers send HEAD, which serves no file.
     let is_head = request.method() == Method::HEAD;
     let work = move |service: &Service| -> Result<Response, Refused> {
         let link = service.store.health_link_at(&address)?;
@@ -181,7 +181,7 @@ fn named(recipient: Option<String>) -> Result<String, Error> {
     Ok(named.chars().take(LONGEST_RECIPIENT).collect())
 }
 
-/// What no cache keeps.
+/// An answer that no cache may keep.
 pub(super) fn unkept(response: &mut Response, media: &'static str) {
     let head = response.headers_mut();
     head.insert(CONTENT_TYPE, HeaderValue::from_static(media));

@@ -35,7 +35,7 @@ pub(super) fn shlink(url: &str, key: &LinkKey, link: &HealthLink) -> Result<Stri
     Ok(format!("shlink:/{}", URL_SAFE_NO_PAD.encode(payload)))
 }
 
-/// Where the file of a link is, or its manifest. `address` is the random part.
+/// The address of a link's file or manifest. `address` is the random part.
 pub(super) fn url(base_url: &str, address: &str) -> String {
     format!("{base_url}/health-links/{address}")
 }

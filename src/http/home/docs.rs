@@ -13,7 +13,7 @@ use crate::http::routes::{Operation, Route, resolved, schema};
 use crate::http::service::Service;
 
 const HTML: &str = "text/html";
-/// In the order in which they are shown; HEAD is GET without a body.
+/// In display order. HEAD is GET without a body.
 const METHODS: [&str; 3] = ["get", "post", "delete"];
 
 #[derive(Template)]
@@ -218,7 +218,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// What a caller has to prove, by an operation's own requirement or the document's.
+/// The credentials that an operation requires, by its own requirement or the document's.
 fn credential(security: &Value) -> &'static str {
     match security.as_array().map(Vec::as_slice) {
         None => "access token",

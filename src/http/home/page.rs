@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::http::error::Error;
 
-/// Stands in the pages as it is, so that they need nothing beside them.
+/// Inlined into the pages, so that they need no other file.
 pub(super) const STYLE: &str = include_str!("../../../templates/home/style.css");
 
 /// The style by its digest, and nothing else.

@@ -47,19 +47,19 @@ pub(super) async fn exchange(State(service): State<Arc<Service>>, request: Reque
 }
 
 fn answer<'g>(service: &Service, granted: &'g Granted) -> Result<Answer<'g>, Error> {
-    let standing = &granted.standing;
-    let primary = standing.primary();
+    let full_consent = &granted.full_consent;
+    let primary = full_consent.primary();
     let now = service.store.clock().now();
     Ok(Answer {
         access_token: &granted.access.token,
         expires_in: seconds_left(&granted.access),
-        usage: usage(standing),
+        usage: usage(full_consent),
         refresh_token: granted.refresh.as_ref().map(|(token, _)| token.as_str()),
         refresh_expires_in: granted.refresh.as_ref().map(|(_, seconds)| *seconds),
-        patient: standing.consent.patients.first().map(|id| format!("Patient/{id}")),
-        user: User::of(&standing.consent),
+        patient: full_consent.consent.patients.first().map(|id| format!("Patient/{id}")),
+        user: User::of(&full_consent.consent),
         endpoint: primary.map(|source| Endpoint::from(&source.endpoint)),
-        sync: sync(service, standing, None, true)?,
+        sync: sync(service, full_consent, None, true)?,
         max_auth: max_auth(primary.map_or(MaxAuth::Unsupported, |source| source.max_auth(now))),
     })
 }

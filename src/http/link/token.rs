@@ -28,12 +28,12 @@ pub(super) async fn token(State(service): State<Arc<Service>>, request: Request)
 }
 
 fn refreshed(service: &Service, granted: &Granted) -> Result<Response, Error> {
-    let standing = &granted.standing;
+    let full_consent = &granted.full_consent;
     let now = service.store.clock().now();
-    let max = standing
+    let max = full_consent
         .primary()
         .map_or(MaxAuth::Unsupported, |source| source.max_auth(now));
-    let sync = sync(service, standing, None, true)?;
+    let sync = sync(service, full_consent, None, true)?;
     TokenAnswer::of_consent(granted)
         .with_sync(sync, max_auth(max))
         .response()

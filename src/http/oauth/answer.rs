@@ -24,7 +24,7 @@ pub(in crate::http) struct TokenAnswer<'g> {
     refresh_token: Option<&'g str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refresh_expires_in: Option<i64>,
-    /// Of the link API's refreshes.
+    /// For refreshes of the link API.
     #[serde(skip_serializing_if = "Option::is_none")]
     sync: Option<Sync>,
     #[serde(rename = "timeUntilMaxAuth", skip_serializing_if = "Option::is_none")]
@@ -49,10 +49,10 @@ impl<'g> TokenAnswer<'g> {
 
     /// Tokens for a consent. A link's have neither scope nor a bare patient, which the link API writes in another way.
     pub(in crate::http) fn of_consent(granted: &'g Granted) -> TokenAnswer<'g> {
-        let consent = &granted.standing.consent;
+        let consent = &granted.full_consent.consent;
         let smart = !granted.by_link;
         TokenAnswer {
-            scope: smart.then(|| granted.standing.granted_scope()),
+            scope: smart.then(|| granted.full_consent.granted_scope()),
             patient: consent.patients.first().map(String::as_str).filter(|_| smart),
             refresh_token: granted.refresh.as_ref().map(|(token, _)| token.as_str()),
             refresh_expires_in: granted.refresh.as_ref().map(|(_, seconds)| *seconds),

@@ -14,7 +14,7 @@ use crate::http::service::Service;
 /// A patient token that is accepted.
 pub(in crate::http) struct PatientToken(pub(in crate::http) Arc<Access>);
 
-/// A patient token that this service signed, be it good still or not.
+/// A patient token that this service signed, valid or not.
 pub(in crate::http) struct SignedToken(pub(in crate::http) Inspected);
 
 impl FromRequestParts<Arc<Service>> for PatientToken {

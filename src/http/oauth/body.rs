@@ -1,7 +1,6 @@
-//! The fields of a request to a token endpoint: a form, as OAuth has it, or one JSON object with the same names.
+//! The fields of a request to a token endpoint: a form, as in OAuth, or one JSON object with the same names.
 //!
-//! A field that comes twice is refused, and one without a value is as good as absent (RFC 6749, section 3.2). Fields
-//! that nobody asks for are left alone, whatever they hold.
+//! A repeated field is refused, and an empty one counts as absent (RFC 6749, section 3.2). Unknown fields are ignored.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,11 +20,11 @@ const JSON: &str = "application/json";
 /// Bytes of a body; the longest that means anything has a few thousand.
 const LONGEST: usize = 64 * 1_024;
 
-/// What was sent, each name once.
+/// The fields, each name once.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::http) struct Fields(BTreeMap<String, Given>);
 
-/// What a field came with.
+/// The value of a field.
 #[derive(Debug, PartialEq, Eq)]
 enum Given {
     Text(String),
@@ -103,7 +102,7 @@ impl Fields {
     }
 }
 
-/// Where the text broke off being JSON. What stands there is not repeated.
+/// The position at which the text stops being JSON. The text there is not repeated.
 fn place(error: &serde_json::Error) -> String {
     format!("line {}, column {}", error.line(), error.column())
 }

@@ -35,7 +35,7 @@ pub(in crate::http) enum Identity {
 }
 
 impl Identity {
-    /// The client of a request with these headers and fields; `None` if it names none.
+    /// The client named by these headers and fields. `None` if there is none.
     pub(in crate::http) fn of(headers: &HeaderMap, fields: &Fields) -> Result<Option<Identity>, OAuthError> {
         let basic = basic(headers)?;
         let named = fields.get("client_id")?.map(str::to_owned);
@@ -100,8 +100,8 @@ fn basic(headers: &HeaderMap) -> Result<Option<(String, String)>, OAuthError> {
     Ok(Some((client, secret)))
 }
 
-/// One half as it was before it was form-encoded (RFC 6749, section 2.3.1). Keys have no letter that encoding would
-/// change, so those that were not encoded stay as they are.
+/// Decodes a half of the form-encoded pair (RFC 6749, section 2.3.1). Keys have no character that encoding would
+/// change, so unencoded ones stay the same.
 fn plain(half: &str) -> Option<String> {
     let spaced = half.replace('+', " ");
     let decoded = percent_encoding::percent_decode_str(&spaced).decode_utf8().ok()?;

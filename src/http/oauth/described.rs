@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::http::routes::{list, named, object, one_of, or_null};
 use crate::http::shape::described::{endpoint, max_auth, sync, usage, user};
 
-/// What token endpoints read.
+/// The parameters of token endpoints.
 pub(in crate::http) const BODIES: [&str; 2] = ["application/x-www-form-urlencoded", "application/json"];
 
 /// A grant's fields.

@@ -15,13 +15,13 @@ const INVALID_REQUEST: &str = "invalid_request";
 const INVALID_CLIENT: &str = "invalid_client";
 const INVALID_TOKEN: &str = "invalid_token";
 
-/// Why a token endpoint gives nothing.
+/// The errors of token endpoints.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::http) enum OAuthError {
     /// `invalid_request`.
     #[error("{0}")]
     Request(Cow<'static, str>),
-    /// `invalid_client`: the client is not named, not known, or not who it says.
+    /// `invalid_client`: the client is missing, unknown, or failed to authenticate.
     #[error("{0}")]
     Client(&'static str),
     /// `invalid_grant`: the code or token is not good, or not for this client.
@@ -40,7 +40,7 @@ pub(in crate::http) enum OAuthError {
     /// Of registrations: `invalid_client_metadata`.
     #[error("{0}")]
     Metadata(String),
-    /// Of registrations: the initial access token is not good (RFC 6750).
+    /// For registrations: the initial access token is invalid (RFC 6750).
     #[error("the initial access token is unknown, used or expired")]
     InitialAccessToken,
     /// The request could not be read, or something broke.
@@ -68,7 +68,7 @@ impl OAuthError {
         ))
     }
 
-    /// What OAuth calls it, and with which status it goes out.
+    /// OAuth's name of the error, and its status.
     fn kind(&self) -> (&'static str, StatusCode) {
         match self {
             OAuthError::Request(_) => (INVALID_REQUEST, StatusCode::BAD_REQUEST),
@@ -141,7 +141,7 @@ fn shape(response: &mut Response, code: &str, description: &str) {
     }
 }
 
-/// What OAuth calls a refusal that is not of its own making.
+/// OAuth's name for a refusal by other code.
 fn code(status: StatusCode) -> &'static str {
     match status {
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => "temporarily_unavailable",

@@ -1,4 +1,4 @@
-//! `GET /oauth/introspect`: what a patient token stands for, and whether it is good still.
+//! `GET /oauth/introspect`: the access of a patient token, and whether it is still valid.
 
 use std::sync::Arc;
 
@@ -21,16 +21,16 @@ pub(super) async fn introspect(
     introspected(&service, inspected, Surface::Oauth).await
 }
 
-/// What is said of a token by either API.
+/// The introspection of a token, for both APIs.
 pub(in crate::http) async fn introspected(
     service: &Arc<Service>,
     inspected: Inspected,
     surface: Surface,
 ) -> Result<Response, Refused> {
     let work = move |service: &Service| -> Result<Response, Refused> {
-        let answer = match service.store.standing(&inspected.claims.sub)? {
-            Some(standing) => introspection(service, &inspected, &standing, surface)?,
-            // Nothing is left of what the token stood for.
+        let answer = match service.store.full_consent(&inspected.claims.sub)? {
+            Some(full_consent) => introspection(service, &inspected, &full_consent, surface)?,
+            // The token's consent is gone.
             None => json!({"active": false}),
         };
         Ok(no_store(StatusCode::OK, &answer)?)

@@ -1,6 +1,6 @@
-//! What a client says of itself when it registers (RFC 7591, section 2), checked, and what it is registered with: of
-//! grants, response types and scopes that is what it can use, not what it asked for (section 3.2.1), since no client
-//! has fewer than its keys and redirect URIs admit.
+//! The metadata of a client's registration (RFC 7591, section 2): checks them, and decides the registered values.
+//! Grants, response types and scopes are those that the client can use, not those it requested (section 3.2.1): no
+//! client has fewer than its keys and redirect URIs permit.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -13,10 +13,10 @@ const SCOPES: [&str; 2] = ["launch/patient", "offline_access"];
 const GRANT_TYPES: [&str; 3] = ["authorization_code", "refresh_token", "client_credentials"];
 /// Metadata that are addresses of pages.
 const PAGES: [&str; 4] = ["client_uri", "logo_uri", "tos_uri", "policy_uri"];
-/// Metadata that are kept and told as they came.
+/// Metadata that are stored and returned unchanged.
 const TEXTS: [&str; 2] = ["software_id", "software_version"];
 /// Redirect URIs, contacts and the like that one client may have.
-const MOST: usize = 50;
+const MAX_ITEMS: usize = 50;
 
 /// A client's metadata as they are registered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -28,13 +28,13 @@ pub(super) struct Metadata {
     pub(super) client_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
-    /// What else was said and is kept.
+    /// Other metadata to store.
     #[serde(flatten)]
     more: Map<String, Value>,
 }
 
 impl Metadata {
-    /// What an object says. Names that are not known are left alone, as the standard has it.
+    /// Reads the metadata of an object. Unknown names are ignored, as in the standard.
     pub(super) fn of(object: &Map<String, Value>) -> Result<Metadata, OAuthError> {
         let method = match text(object, "token_endpoint_auth_method")? {
             None | Some("client_secret_basic") => "client_secret_basic",
@@ -101,8 +101,8 @@ impl Metadata {
     }
 }
 
-/// The grants that the token endpoint gives a client: by code where codes can be sent to it, each of which brings a
-/// refresh token, and for itself where it has a secret.
+/// The grants that a client can use: codes, each with a refresh token, if it has a redirect URI, and its own
+/// credentials if it has a secret.
 fn granted(by_code: bool, confidential: bool) -> Vec<&'static str> {
     let possible = [
         ("authorization_code", by_code),
@@ -146,7 +146,7 @@ fn text<'o>(object: &'o Map<String, Value>, name: &str) -> Result<Option<&'o str
 fn texts(object: &Map<String, Value>, name: &str) -> Result<Option<Vec<String>>, OAuthError> {
     let list = match object.get(name) {
         None | Some(Value::Null) => return Ok(None),
-        Some(Value::Array(list)) if list.len() <= MOST => list,
+        Some(Value::Array(list)) if list.len() <= MAX_ITEMS => list,
         Some(_) => return Err(wrong(name, "must be an array of at most 50 strings")),
     };
     let texts: Option<Vec<String>> = list.iter().map(|one| Some(one.as_str()?.to_owned())).collect();

@@ -1,8 +1,8 @@
 //! The OAuth API: tokens for codes, for refresh tokens and for key pairs; introspection, revocation and registration of
 //! clients.
 //!
-//! What a grant gives and takes is decided in `consent`; here a request becomes one of its calls, and what comes of it
-//! an answer. What the link API's token endpoints have in common with these is here, too.
+//! `consent` decides grants. This room turns a request into one of its calls, and the result into an answer. It also
+//! has the code shared with the link API's token endpoints.
 
 mod answer;
 mod bearer;

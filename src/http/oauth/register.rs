@@ -1,5 +1,5 @@
-//! `POST /oauth/register`: dynamic registration of clients (RFC 7591). Anybody may register a client of test mode; one
-//! of live mode takes an initial access token, which the operator gives out and which is used up by it.
+//! `POST /oauth/register`: dynamic registration of clients (RFC 7591). Anybody may register a client for test mode.
+//! Live mode requires an initial access token, which the operator issues for one use.
 
 use std::sync::Arc;
 

@@ -19,7 +19,7 @@ use crate::http::shape::no_store;
 /// How often is looked whether the records are gone.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A request to revoke that may be carried out: the token is good, and the secret key is its application's.
+/// A permitted revocation: the token is valid, and the secret key belongs to its application.
 pub(in crate::http) struct Revocation {
     /// The consent of the token.
     pub(in crate::http) consent: String,
@@ -67,8 +67,8 @@ pub(super) async fn revoke(
     Ok(no_store(StatusCode::OK, &json!({"count": count}))?)
 }
 
-/// Waits until the records of these consents are out of the lake, as long as the service's limits allow. What is not
-/// done by then is done later; the tokens are dead in any case.
+/// Waits until the records of these consents have left the lake, up to the service's time limit. What remains is erased
+/// later. The tokens are invalid in any case.
 pub(in crate::http) async fn erased(service: &Arc<Service>, mut consents: Vec<String>) -> Result<(), Refused> {
     let waiting = async {
         while let Some(consent) = consents.last().cloned() {

@@ -1,4 +1,5 @@
-//! `POST /oauth/token`: the three grants. `/link/token` takes the same requests and differs in what a refresh brings.
+//! `POST /oauth/token`: the three grants. `/link/token` accepts the same requests, and its refreshes have another
+//! effect.
 
 use std::sync::Arc;
 
@@ -16,13 +17,13 @@ use crate::http::service::Service;
 /// PKCE verifiers have 43 to 128 letters (RFC 7636, section 4.1).
 const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;
 
-/// What a request asks for, complete and in form.
+/// A complete and well-formed request.
 pub(in crate::http) enum Grant {
     /// Tokens for an authorization code.
     Code {
         /// The code.
         code: String,
-        /// Where it was sent.
+        /// The endpoint of the request.
         redirect_uri: String,
         /// The PKCE verifier.
         verifier: String,
@@ -47,7 +48,7 @@ pub(in crate::http) enum GrantType {
     Client,
 }
 
-/// What came of a grant.
+/// The result of a grant.
 pub(in crate::http) enum Given {
     /// Tokens for a consent.
     Consent(Box<Granted>),
@@ -113,9 +114,9 @@ impl Grant {
 
 /// A request to a token endpoint.
 pub(in crate::http) struct Asked {
-    /// Of a refresh it may be missing: the token then tells whose it is.
+    /// A refresh may omit it: the token then identifies the client.
     identity: Option<Identity>,
-    /// What it asks for.
+    /// The request's grant.
     pub(in crate::http) grant: Grant,
     extensions: Extensions,
 }
@@ -125,7 +126,7 @@ impl Asked {
     pub(in crate::http) async fn read(service: &Service, request: Request) -> Result<Asked, OAuthError> {
         let (parts, body) = request.into_parts();
         let fields = Fields::read(&parts.headers, body, &service.limits).await?;
-        // Which grant it is comes first: a request that names none is malformed, whoever sent it.
+        // The grant is checked first: a request without one is malformed, whoever sent it.
         let ty = GrantType::of(&fields)?;
         let identity = Identity::of(&parts.headers, &fields)?;
         if identity.is_none() && ty != GrantType::Refresh {
@@ -138,8 +139,7 @@ impl Asked {
         })
     }
 
-    /// Carries out what it asks for: the client is known, and its secret key is its own if it showed one. It waits for
-    /// the store.
+    /// Carries out the grant. The client is known, and its secret key was checked if it sent one. Blocks on the store.
     pub(in crate::http) fn carry_out(&self, service: &Service, resync: Resync) -> Result<Given, OAuthError> {
         let authenticate = |identity: &Identity| service.store.authenticate(identity.client(), identity.secret());
         let caller = self.identity.as_ref().map(authenticate).transpose()?;

@@ -63,14 +63,14 @@ async fn by_id(
 
 async fn answer(service: &Arc<Service>, access: Arc<Access>, id: String, extent: Extent) -> Result<Response, Refused> {
     let work = move |service: &Service| -> Result<Response, Refused> {
-        let standing = service.store.standing(&id)?.filter(|standing| {
-            let (consent, scope) = (&standing.consent, &access.scope);
+        let full_consent = service.store.full_consent(&id)?.filter(|full_consent| {
+            let (consent, scope) = (&full_consent.consent, &access.scope);
             let own = access.patients().is_none() || *access.subject == *consent.id;
             own && consent.application == *scope.application && consent.mode == scope.mode
         });
         let unknown = || Error::Unknown("There is no consent with this id.".to_owned());
-        let standing = standing.ok_or_else(unknown)?;
-        let shown = ShownConsent::of(service, &standing, extent)?;
+        let full_consent = full_consent.ok_or_else(unknown)?;
+        let shown = ShownConsent::of(service, &full_consent, extent)?;
         Ok(no_store(StatusCode::OK, &shown)?)
     };
     service.blocking(work).await?

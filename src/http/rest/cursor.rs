@@ -1,5 +1,5 @@
-//! Where a list of consents goes on. A cursor is sealed for the list it came from, so that it can neither be read, nor
-//! made up, nor taken to another application's list.
+//! The cursor of a list of consents. It is encrypted for its list, so that nobody can read it, make one up, or use it
+//! for another application's list.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,7 +8,7 @@ use crate::consent::{ConsentState, Store};
 use crate::http::error::Error;
 use crate::lake::Scope;
 
-/// The last consent of a page: when it was made, and its id; and the state by which its list is filtered.
+/// The last consent of a page (its time and id), and the state that filters its list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
     pub(super) at: i64,
@@ -17,7 +17,7 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// As it stands in `meta.nextCursor`.
+    /// As in `meta.nextCursor`.
     pub(super) fn seal(&self, store: &Store, scope: &Scope) -> Result<String, Error> {
         let plain = format!("{} {} {}", self.at, self.id, self.state.map_or("", ConsentState::name));
         let sealed = store.seal(&purpose(scope), plain.as_bytes()).map_err(Error::internal)?;
@@ -45,7 +45,7 @@ impl Cursor {
     }
 }
 
-/// Whose list it is.
+/// The application of the list.
 fn purpose(scope: &Scope) -> String {
     format!("consents/{}/{}", scope.mode.schema(), scope.application)
 }

@@ -97,7 +97,7 @@ fn page(service: &Service, access: &Access, query: Option<&str>) -> Result<Value
     };
     let shown = found
         .iter()
-        .map(|standing| ShownConsent::of(service, standing, Extent::Summary));
+        .map(|full_consent| ShownConsent::of(service, full_consent, Extent::Summary));
     let shown: Vec<_> = shown.collect::<Result<_, _>>()?;
     Ok(json!({"consents": shown, "meta": {"hasMore": more, "nextCursor": next}}))
 }

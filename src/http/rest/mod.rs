@@ -1,7 +1,7 @@
-//! The consent REST API: what an application may know of the consents that its patients gave.
+//! The consent REST API: what an application may know of its patients' consents.
 //!
-//! A token sees the consents of its application and mode, a patient token its own; any other looks as if it did not
-//! exist.
+//! An application token sees the consents of its application and mode, a patient token its own. Any other consent looks
+//! as if it did not exist.
 
 mod consent;
 mod cursor;

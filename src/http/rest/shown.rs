@@ -59,12 +59,12 @@ struct ShownAuthorization<'s> {
     sync: Option<Sync>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<Scopes<'s>>,
-    /// What the newest sync could not have; left out where it had all.
+    /// The records that the newest sync could not get. Absent if it got all.
     #[serde(skip_serializing_if = "Option::is_none")]
     sync_issues: Option<OperationOutcome>,
 }
 
-/// What was asked of a source, and what came of it.
+/// The scopes requested from a source, and its grant.
 #[derive(Serialize)]
 struct Scopes<'s> {
     requested: Vec<&'s str>,
@@ -76,15 +76,15 @@ impl<'s> ShownConsent<'s> {
     /// The consent to the extent that is wanted. It reads files where resources are counted.
     pub(super) fn of(
         service: &Service,
-        standing: &'s ConsentWithSources,
+        full_consent: &'s ConsentWithSources,
         extent: Extent,
     ) -> Result<ShownConsent<'s>, Error> {
-        let consent = &standing.consent;
+        let consent = &full_consent.consent;
         let now = service.store.clock().now();
-        let mut authorizations = Vec::with_capacity(standing.sources.len());
-        for source in &standing.sources {
+        let mut authorizations = Vec::with_capacity(full_consent.sources.len());
+        for source in &full_consent.sources {
             let sync = match extent {
-                Extent::Full { counted } => Some(sync(service, standing, Some(source), counted)?),
+                Extent::Full { counted } => Some(sync(service, full_consent, Some(source), counted)?),
                 Extent::Summary => None,
             };
             authorizations.push(ShownAuthorization::of(source, now, sync));
@@ -109,7 +109,7 @@ impl<'s> ShownAuthorization<'s> {
     fn of(source: &'s Source, now: i64, sync: Option<Sync>) -> ShownAuthorization<'s> {
         let authorization = &source.authorization;
         let scope = sync.as_ref().and_then(|_| Scopes::of(source));
-        // Of records that are gone nothing is said.
+        // Absent if the records are gone.
         let told = sync.as_ref().filter(|_| !authorization.is_over(now));
         let sync_issues = told.and_then(|_| issues(&source.missing));
         ShownAuthorization {
@@ -135,7 +135,7 @@ impl<'s> ShownAuthorization<'s> {
 }
 
 impl<'s> Scopes<'s> {
-    /// `None` where the source has not answered yet.
+    /// `None` if the source has not answered yet.
     fn of(source: &'s Source) -> Option<Scopes<'s>> {
         let words = |text: &'s Option<String>| text.as_deref().map(|text| text.split_whitespace().collect::<Vec<_>>());
         let requested = words(&source.authorization.scope_requested)?;
@@ -152,8 +152,8 @@ impl<'s> Scopes<'s> {
     }
 }
 
-/// What of a scope was not granted. Of one for all types (`patient/*.read`) in whose place single types were granted it
-/// is the others that the source has.
+/// The scopes that were not granted. If a source granted single types instead of a scope for all types
+/// (`patient/*.read`), these are its other types.
 fn refused(scope: &str, granted: &[&str], types: &[String]) -> Vec<String> {
     let Some((context, access)) = scope.split_once("/*.") else {
         return vec![scope.to_owned()];

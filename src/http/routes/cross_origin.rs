@@ -8,7 +8,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-/// Answers what browsers ask before a request that is not simple.
+/// Answers preflight requests of browsers.
 pub(super) async fn preflight() -> Response {
     permitted("GET, HEAD, OPTIONS")
 }

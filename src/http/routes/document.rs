@@ -1,6 +1,5 @@
-//! `GET /openapi.json`: the routes for programs, in OpenAPI 3.1. Operations stand here and not in the
-//! CapabilityStatement. Whatever stands here is answered; it needs no token, as it says nothing that the documents do
-//! not.
+//! `GET /openapi.json`: the routes for programs, in OpenAPI 3.1. It lists operations that the CapabilityStatement does
+//! not. It needs no token, because it says nothing that the public documentation does not.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,9 +1,8 @@
-//! All routes of the service, in one table: which path, by which method, is answered by which handler, and what the
-//! OpenAPI document says of it. The router and `/openapi.json` are both made from the table, so neither can know a
-//! route that the other does not.
+//! All routes of the service in one table: path, method, handler, and description for the OpenAPI document. The router
+//! and `/openapi.json` are both made from the table, so both have the same routes.
 //!
-//! Each endpoint family declares its own routes with [`Route`] and [`Operation`]; `table` puts them together. What a
-//! route does is no business of this folder.
+//! Each endpoint family declares its own routes with [`Route`] and [`Operation`], and `table` joins them. This folder
+//! does not decide what a route does.
 
 mod cross_origin;
 mod document;

@@ -1,4 +1,4 @@
-//! What one method of a route does, in OpenAPI's terms. Parameters of the path are read off the path itself.
+//! The description of one method of a route in OpenAPI's terms. Path parameters come from the path itself.
 
 use serde_json::{Map, Value, json};
 

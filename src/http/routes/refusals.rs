@@ -9,8 +9,8 @@ use serde_json::json;
 use crate::http::error::Reason;
 use crate::http::oauth;
 
-/// What the body of a refusal is. It goes by the path, so that it is known before any handler is, and for paths that
-/// nothing is at.
+/// The format of an error's body. It depends on the path, so that it is known before the handler is, and for unknown
+/// paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) enum Refusals {
     /// An OperationOutcome.
@@ -21,7 +21,7 @@ pub(in crate::http) enum Refusals {
     Message,
 }
 
-/// Where OAuth clients expect OAuth's own errors.
+/// Paths on which OAuth clients expect OAuth's own errors.
 const OAUTH: [&str; 4] = ["/oauth/token", "/oauth/register", "/link/token", "/link/exchange"];
 
 impl Refusals {

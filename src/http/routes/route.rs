@@ -1,4 +1,4 @@
-//! One route: a path with its methods, and what each does in the words of the OpenAPI document.
+//! One route: a path with its methods, and the description of each for the OpenAPI document.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ pub(in crate::http) struct Route {
 }
 
 impl Route {
-    /// A route without methods. Where the last part of `path` begins with a dollar sign, it is also served at `%24`:
-    /// paths are matched as they were sent, and a client may or may not encode the sign.
+    /// A route without methods. If the last part of `path` begins with a dollar sign, it is also served at `%24`: paths
+    /// are matched as sent, and clients may encode the sign.
     pub(in crate::http) fn at(path: &'static str) -> Route {
         Route {
             path,
@@ -31,7 +31,7 @@ impl Route {
         }
     }
 
-    /// Answers GET, and HEAD with the head of what GET answers.
+    /// Answers GET, and HEAD with the headers of GET.
     pub(in crate::http) fn get<H, T>(self, handler: H, operation: Operation) -> Route
     where
         H: Handler<T, Arc<Service>>,
@@ -60,7 +60,7 @@ impl Route {
         self.describe("delete", operation)
     }
 
-    /// Answers GET without saying so: for second names of what is described elsewhere, and for what is always refused.
+    /// Answers GET without describing it: for aliases, and for requests that are always refused.
     pub(in crate::http) fn also_get<H, T>(mut self, handler: H) -> Route
     where
         H: Handler<T, Arc<Service>>,
@@ -70,7 +70,7 @@ impl Route {
         self
     }
 
-    /// Answers POST without saying so: for forms of pages, which nobody calls but these.
+    /// Answers POST without describing it: for forms that only our own pages send.
     pub(in crate::http) fn also_post<H, T>(mut self, handler: H) -> Route
     where
         H: Handler<T, Arc<Service>>,
@@ -90,7 +90,7 @@ impl Route {
         self
     }
 
-    /// Lets the scripts of any page read what this route answers and refuses.
+    /// Lets the scripts of any page read this route's answers and errors.
     pub(in crate::http) fn readable_anywhere(mut self) -> Route {
         self.methods = self.methods.on(MethodFilter::OPTIONS, cross_origin::preflight);
         self.for_scripts = true;

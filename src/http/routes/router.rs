@@ -1,4 +1,4 @@
-//! The router over the table. What stands under `/fhir` and is not listed is `not-supported`, for token holders.
+//! The router over the table. Unlisted paths under `/fhir` are `not-supported` for callers with a token.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Schemas of bodies: JSON Schema, as OpenAPI 3.1 has it. A schema with a name stands in the document once, among its
-//! components, so that generated clients have a type of that name.
+//! Schemas of bodies: JSON Schema in OpenAPI 3.1. A named schema is in the document once, among its components, so that
+//! generated clients have a type of that name.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ pub(in crate::http) fn schema(ty: &str, description: &str) -> Value {
     json!({"type": ty, "description": description})
 }
 
-/// An object with these properties, of which some are always there.
+/// An object with these properties. Some of them are always present.
 pub(in crate::http) fn object(required: &[&str], properties: Value) -> Value {
     json!({"type": "object", "required": required, "properties": properties})
 }
@@ -35,7 +35,7 @@ pub(in crate::http) fn or_null(schema: &Value) -> Value {
     json!({"oneOf": [schema, {"type": "null"}]})
 }
 
-/// The schema that a reference within the document leads to; any other as it is.
+/// The schema that a reference within the document points to. Any other schema stays as it is.
 pub(in crate::http) fn resolved<'d>(document: &'d Value, schema: &'d Value) -> &'d Value {
     let target = schema["$ref"].as_str().and_then(|target| target.strip_prefix('#'));
     target.and_then(|target| document.pointer(target)).unwrap_or(schema)

@@ -1,5 +1,5 @@
-//! Requests at once: how many are being answered in all, and how many of one address. A request whose body is on its
-//! way is not being answered: it gives its turn back for as long, so that slow clients take none from others.
+//! Limits concurrent requests: in total, and per address. A request whose body is still being received gives its turn
+//! back for that time, so that slow clients take none from others.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -205,7 +205,7 @@ impl HttpBody for Arriving {
     }
 
     fn is_end_stream(&self) -> bool {
-        // Whoever reads it to its end is to be asked for a turn there.
+        // A reader of the body must ask for a turn at its end.
         false
     }
 

@@ -28,7 +28,7 @@ pub(in crate::http) enum Coding {
 /// The codings that bodies of requests may have, for the answer that refuses another (RFC 9110, 12.5.3).
 pub(in crate::http) const SPOKEN: HeaderValue = HeaderValue::from_static("zstd, gzip");
 
-/// What a client takes.
+/// The codings that a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) struct Taken {
     /// The coding it likes best, if it likes one as well as none.
@@ -38,28 +38,28 @@ pub(in crate::http) struct Taken {
 }
 
 impl Taken {
-    /// `None` where the client takes neither a coding that is spoken here nor an answer as it is.
+    /// `None` if the client takes neither a coding that is spoken here nor an answer as it is.
     pub(in crate::http) fn by(headers: &HeaderMap) -> Option<Taken> {
-        let mut wishes = Wishes::default();
+        let mut weights = Weights::default();
         for value in headers.get_all(ACCEPT_ENCODING) {
             for element in value.to_str().unwrap_or_default().split(',') {
-                wishes.add(element);
+                weights.add(element);
             }
         }
-        wishes.taken()
+        weights.taken()
     }
 }
 
 /// The weight of each coding, where the header names it.
 #[derive(Default)]
-struct Wishes {
+struct Weights {
     zstd: Option<f32>,
     gzip: Option<f32>,
     identity: Option<f32>,
     any: Option<f32>,
 }
 
-impl Wishes {
+impl Weights {
     fn add(&mut self, element: &str) {
         let (name, parameters) = element.split_once(';').unwrap_or((element, ""));
         let weight = parameters.split(';').find_map(|parameter| {
@@ -67,18 +67,18 @@ impl Wishes {
             let weight: f32 = value.trim().parse().ok()?;
             (name.trim().eq_ignore_ascii_case("q") && weight.is_finite()).then_some(weight)
         });
-        let wish = match name.trim() {
+        let known = match name.trim() {
             name if name.eq_ignore_ascii_case("zstd") => &mut self.zstd,
             name if name.eq_ignore_ascii_case("gzip") || name.eq_ignore_ascii_case("x-gzip") => &mut self.gzip,
             name if name.eq_ignore_ascii_case("identity") => &mut self.identity,
             "*" => &mut self.any,
             _ => return,
         };
-        *wish = Some(weight.unwrap_or(1.0));
+        *known = Some(weight.unwrap_or(1.0));
     }
 
     fn taken(&self) -> Option<Taken> {
-        // What is not named and has no asterisk is taken only if it is no coding at all, and then less gladly than any.
+        // Unlisted codings are refused. Identity is the fallback.
         let of = |named: Option<f32>| named.or(self.any).unwrap_or(0.0);
         let plain = self.identity.or(self.any.filter(|weight| *weight <= 0.0));
         let (zstd, gzip) = (of(self.zstd), of(self.gzip));
@@ -116,7 +116,7 @@ impl Coding {
     /// Codes the whole of something.
     pub(in crate::http) fn encode(self, plain: &[u8]) -> io::Result<Vec<u8>> {
         thread_local! {
-            // What an encoder works in is larger than most answers; it is made once a thread.
+            // An encoder's buffers are larger than most answers, so each thread keeps one.
             static GZIP: RefCell<Compress> = RefCell::new(Compress::new_gzip(Compression::new(GZIP_LEVEL), 15));
             static ZSTD: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
         }
@@ -132,18 +132,18 @@ impl Coding {
         }
     }
 
-    /// Decodes the whole of something that has at most `limit` bytes. `None` where it has more.
+    /// Decodes the whole of something that has at most `limit` bytes. `None` if it has more.
     pub(in crate::http) fn decode(self, coded: &[u8], limit: usize) -> io::Result<Option<Bytes>> {
         let mut plain = Vec::new();
-        let most = limit as u64 + 1;
+        let max_bytes = limit as u64 + 1;
         match self {
             Coding::Gzip => flate2::read::MultiGzDecoder::new(coded)
-                .take(most)
+                .take(max_bytes)
                 .read_to_end(&mut plain)?,
             Coding::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(coded)?;
                 decoder.window_log_max(ZSTD_WINDOW_LOG)?;
-                decoder.take(most).read_to_end(&mut plain)?
+                decoder.take(max_bytes).read_to_end(&mut plain)?
             }
         };
         Ok((plain.len() <= limit).then(|| Bytes::from(plain)))

@@ -1,5 +1,5 @@
-//! Answers compressed as their clients take it, but for what is small or compressed already. An answer that is there
-//! whole is coded whole; rows on their way are coded piece by piece, each of which can be read when it arrives.
+//! Compresses answers as their clients accept it, except small and already compressed ones. A complete answer is
+//! compressed whole. Streamed rows are compressed piece by piece, so that each piece can be read on arrival.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY};
@@ -15,7 +15,7 @@ use super::coding::{Coding, Encoder, Taken};
 
 /// Below this many bytes a coding saves no packet.
 const SMALL: u64 = 1_024;
-/// From this many bytes on coding is left to the threads that compute: those that talk to clients have no time for it.
+/// From this size on the compute threads compress: the threads that talk to clients have no time for it.
 const LARGE: usize = 32 * 1_024;
 
 /// The answer in the coding that its client takes.
@@ -38,7 +38,7 @@ pub(in crate::http) async fn compressed(service: &Service, taken: Taken, mut res
     match body {
         Ok(body) => {
             head.headers.insert(CONTENT_ENCODING, coding.name());
-            // It would be that of the plain answer; the length of the coded one is told by its body.
+            // The header has the plain length. The compressed body has its own.
             head.headers.remove(CONTENT_LENGTH);
             Response::from_parts(head, body)
         }
@@ -72,7 +72,7 @@ async fn whole(service: &Service, coding: Coding, body: Body) -> Result<Body, Er
     Ok(Body::from(coded.map_err(Error::internal)?))
 }
 
-/// What is left of a body that is coded piece by piece.
+/// The rest of a body that is compressed piece by piece.
 struct Rest {
     body: axum::body::BodyDataStream,
     /// Gone once it has ended or failed.

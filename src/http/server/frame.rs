@@ -75,7 +75,7 @@ pub(in crate::http) async fn frame(State(service): State<Arc<Service>>, mut requ
     response
 }
 
-/// Counts the request where it needs no credential or comes without one, or where what it brought turns out to be none.
+/// Charges the request to its address if it needs no credential, has none, or has an invalid one.
 async fn charged(service: &Service, mut request: Request, next: Next) -> Response {
     let rates = &service.limits.rates;
     if !rates.limit_anything() {

@@ -1,4 +1,4 @@
-//! Accepting connections, and letting them finish when the server is told to stop.
+//! Accepts connections, and lets them finish when the server is told to stop.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -21,7 +21,7 @@ use super::super::service::Service;
 use super::super::throttle::{Peer, subscriber};
 use super::answer::Answer;
 use super::file_limit;
-use super::places::{Place, Places, Seat};
+use super::places::{ConnectionSlot, Places, Seat};
 use super::stream::Stream;
 use crate::lake::REFRESH;
 
@@ -62,7 +62,7 @@ pub async fn serve(
     }
     drop(listener);
     refreshing.abort();
-    // Nobody listens when no connection is open.
+    // Nobody listens if no connection is open.
     let _ = stopping.send(true);
     match tokio::time::timeout(limits.grace, places.emptied()).await {
         Ok(()) => Ok(()),
@@ -71,7 +71,7 @@ pub async fn serve(
 }
 
 /// The next connection, once there is a place for it.
-async fn accept(listener: &TcpListener, places: &Arc<Places>) -> Option<(TcpStream, Place)> {
+async fn accept(listener: &TcpListener, places: &Arc<Places>) -> Option<(TcpStream, ConnectionSlot)> {
     match listener.accept().await {
         Ok((stream, peer)) => {
             let place = places.take(subscriber(peer.ip())).await;
@@ -79,7 +79,7 @@ async fn accept(listener: &TcpListener, places: &Arc<Places>) -> Option<(TcpStre
         }
         Err(error) => {
             tracing::warn!(%error, "a connection could not be accepted");
-            // The system may have run out of what connections take.
+            // The system may have run out of file descriptors.
             places.evict();
             tokio::time::sleep(REST).await;
             None
@@ -140,7 +140,7 @@ async fn told(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-/// Takes up what other processes commit to the lake and the store.
+/// Reads what other processes commit to the lake and the store.
 async fn refresh(service: Arc<Service>) {
     let mut ticks = tokio::time::interval(REFRESH);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

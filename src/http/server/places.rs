@@ -17,18 +17,18 @@ use tokio::sync::Notify;
 /// An address that holds more than this part of all places gives way before others do. While nobody else wants them it
 /// may have all.
 const SHARE: usize = 4;
-/// Milliseconds for which a connection is spared as long as there are others.
+/// The milliseconds for which a new connection is spared while there are others.
 const SPARED: u64 = 1_000;
-/// One of so many places at most is given up at once.
+/// At most one in this many slots is given up at once.
 const BATCH: usize = 64;
-/// Bits of a state that hold its activity; the milliseconds since it began stand above.
+/// The bits of a state with its activity. The bits above hold the milliseconds since it began.
 const ACTIVITY_BITS: u32 = 3;
 
 /// The places of a server.
 #[derive(Debug)]
 pub(in crate::http) struct Places {
     max: usize,
-    /// Above so many of one address these go first; `None` where one address stands for many clients.
+    /// Beyond this many connections, an address gives up its own first. `None` if one address stands for many clients.
     share: Option<usize>,
     started: Instant,
     taken: Mutex<Taken>,
@@ -43,15 +43,15 @@ struct Taken {
     next: u64,
 }
 
-/// A connection's place. It is free again when this is dropped.
+/// A connection's slot. Dropping it frees the slot.
 #[derive(Debug)]
-pub(in crate::http) struct Place {
+pub(in crate::http) struct ConnectionSlot {
     places: Arc<Places>,
     id: u64,
     seat: Arc<Seat>,
 }
 
-/// What a connection is doing, as it says itself.
+/// The activity of a connection, as it reports it.
 #[derive(Debug)]
 pub(in crate::http) struct Seat {
     address: IpAddr,
@@ -64,7 +64,7 @@ pub(in crate::http) struct Seat {
     changed: Arc<Notify>,
 }
 
-/// What a connection is doing. The order is that in which they are given up.
+/// The activity of a connection, in the order in which connections are given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Activity {
     /// Between two requests.
@@ -102,7 +102,7 @@ impl Activity {
 }
 
 impl Places {
-    /// So many places. Where all connections come `from_one_address`, that of a proxy, no address has a share.
+    /// This many slots. If all connections come `from_one_address`, that of a proxy, addresses have no share.
     pub(in crate::http) fn new(max: usize, from_one_address: bool) -> Arc<Places> {
         Arc::new(Places {
             max,
@@ -115,7 +115,7 @@ impl Places {
 
     /// A place for a connection from this address, if need be that of another connection; waits while all are being
     /// answered.
-    pub(in crate::http) async fn take(self: &Arc<Places>, address: IpAddr) -> Place {
+    pub(in crate::http) async fn take(self: &Arc<Places>, address: IpAddr) -> ConnectionSlot {
         loop {
             let changed = self.changed.notified();
             if let Some(place) = self.try_take(address) {
@@ -142,7 +142,7 @@ impl Places {
         }
     }
 
-    fn try_take(self: &Arc<Places>, address: IpAddr) -> Option<Place> {
+    fn try_take(self: &Arc<Places>, address: IpAddr) -> Option<ConnectionSlot> {
         let mut taken = self.locked();
         let now = self.now();
         while taken.seats.len() >= self.max {
@@ -162,7 +162,7 @@ impl Places {
         taken.next += 1;
         taken.seats.insert(id, seat.clone());
         *taken.by_address.entry(address).or_default() += 1;
-        Some(Place {
+        Some(ConnectionSlot {
             places: self.clone(),
             id,
             seat,
@@ -189,11 +189,11 @@ impl Places {
             first.sort_unstable_by(|one, other| other.cmp(one));
             let mut evicted = false;
             for ((above_share, spared_no_more, ..), id, state) in first {
-                // One has to go; others only where nobody is missed by it.
+                // One connection must go. Others go only if that harms nobody.
                 if evicted && above_share == 0 && !spared_no_more {
                     break;
                 }
-                // Unless it has gone on meanwhile.
+                // Unless it has gone on in the meantime.
                 if taken.seats.get(&id).is_some_and(|seat| seat.evict(state)) {
                     taken.remove(id);
                     evicted = true;
@@ -206,7 +206,7 @@ impl Places {
         }
     }
 
-    /// How gladly a place is given up, and the state that this was found of; `None` if it is not given up.
+    /// How gladly a place is given up, and the state that this was found of. `None` if it is not given up.
     fn rank(&self, taken: &Taken, seat: &Seat, now: u64) -> Option<(Rank, u64)> {
         let (state, activity, since) = seat.waiting()?;
         let held = taken.by_address.get(&seat.address).copied().unwrap_or(0);
@@ -242,21 +242,21 @@ impl Taken {
     }
 }
 
-impl Place {
-    /// By which the connection says what it is doing.
+impl ConnectionSlot {
+    /// The connection's handle for reporting its activity.
     pub(in crate::http) fn seat(&self) -> &Arc<Seat> {
         &self.seat
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.places.free(self.id);
     }
 }
 
 impl Seat {
-    /// Bytes came from the client: of an idle connection these are of the next request.
+    /// Bytes arrived from the client. For an idle connection they begin the next request.
     pub(in crate::http) fn heard(&self) {
         let state = self.state.load(Ordering::Acquire);
         if Activity::of(state) == Activity::Idle {
@@ -264,7 +264,7 @@ impl Seat {
         }
     }
 
-    /// A request's head is there, and it is answered from now on; `false` if the place was given to another.
+    /// A request's head has arrived, and the answer begins. `false` if the slot was given to another connection.
     pub(in crate::http) fn answers(&self) -> bool {
         self.turn(Activity::Work)
     }
@@ -295,7 +295,7 @@ impl Seat {
         self.evicted.notified().await;
     }
 
-    /// What it waits for and since when, with the state that says so; `None` if it does not wait for its client.
+    /// The activity and its start, from the state. `None` if it does not wait for its client.
     fn waiting(&self) -> Option<(u64, Activity, u64)> {
         let unread = self.unread.load(Ordering::Acquire);
         let state = self.state.load(Ordering::Acquire);
@@ -342,16 +342,16 @@ mod tests {
         IpAddr::from([192, 0, 2, last])
     }
 
-    /// A place whose connection has been doing this for so many milliseconds.
-    fn place(places: &Arc<Places>, last: u8, activity: Activity, waited: u64) -> Place {
+    /// A slot whose connection has been doing this for this many milliseconds.
+    fn place(places: &Arc<Places>, last: u8, activity: Activity, waited: u64) -> ConnectionSlot {
         let place = places.try_take(address(last)).unwrap();
         place.seat.state.store(activity.since(NOW - waited), Ordering::Release);
         place
     }
 
     /// Which of these goes next.
-    fn next(places: &Places, held: &[Place]) -> Option<usize> {
-        let gone = |place: &Place| Activity::of(place.seat.state.load(Ordering::Acquire)) == Activity::Evicted;
+    fn next(places: &Places, held: &[ConnectionSlot]) -> Option<usize> {
+        let gone = |place: &ConnectionSlot| Activity::of(place.seat.state.load(Ordering::Acquire)) == Activity::Evicted;
         let before: Vec<bool> = held.iter().map(gone).collect();
         places.evict_from(&mut places.locked(), NOW).then(|| {
             let mut newly = held.iter().zip(before).enumerate();

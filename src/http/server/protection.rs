@@ -14,7 +14,7 @@ const BY_CREDENTIAL: HeaderValue = HeaderValue::from_static("authorization");
 const PERMISSIONS: HeaderName = HeaderName::from_static("permissions-policy");
 const NO_DEVICES: HeaderValue = HeaderValue::from_static("camera=(), geolocation=(), microphone=()");
 
-/// Adds what an answer does not say itself; `encrypted` where clients know the service by `https`.
+/// Adds missing security headers. `encrypted` if clients use `https`.
 pub(in crate::http) fn protect(headers: &mut HeaderMap, encrypted: bool) {
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if !headers.contains_key(REFERRER_POLICY) {
@@ -31,7 +31,7 @@ pub(in crate::http) fn protect(headers: &mut HeaderMap, encrypted: bool) {
     }
 }
 
-/// What was answered to a credential is its bearer's alone: a cache must ask again each time, and for each of them.
+/// An answer to a credential is only for its bearer: a cache must revalidate it each time, for each bearer.
 pub(in crate::http) fn keep_personal(headers: &mut HeaderMap) {
     if !headers.contains_key(CACHE_CONTROL) {
         headers.insert(CACHE_CONTROL, PERSONAL);

@@ -1,6 +1,6 @@
-//! A TCP connection that gives up on a client that does not read, as an unread answer keeps its memory; that tells its
-//! place whether the client is awaited; and that gives an id and an OperationOutcome to what hyper answers by itself,
-//! to requests that it cannot read.
+//! A TCP connection that gives up on clients that do not read, because an unread answer keeps its memory. It reports to
+//! its slot whether it waits for the client. It adds an id and an OperationOutcome to hyper's own answers to malformed
+//! requests.
 
 use std::io;
 use std::pin::Pin;
@@ -63,7 +63,7 @@ impl Stream {
 }
 
 impl Stream {
-    /// Writes what stands in the place of a head of `length` bytes, all of which counts as written once it is.
+    /// Writes the replacement of a head of `length` bytes. All of the head counts as written once the replacement is.
     fn poll_amended(&mut self, cx: &mut Context<'_>, length: usize) -> Poll<io::Result<usize>> {
         while let Some(Amended { head, written }) = &mut self.amended {
             match Pin::new(&mut self.inner).poll_write(cx, &head[*written..]) {
@@ -79,7 +79,7 @@ impl Stream {
         Poll::Ready(Ok(length))
     }
 
-    /// Whether these bytes are a head of hyper's own, in whose place another is written.
+    /// Whether these bytes are a head of hyper's own, which must be replaced.
     fn amends(&mut self, bytes: &[u8]) -> bool {
         if self.amended.is_none() && is_bare(bytes) {
             self.amended = Some(Amended {
@@ -91,8 +91,7 @@ impl Stream {
     }
 }
 
-/// Whether it is what hyper says of a request that it cannot read: a head and nothing more, without the id that every
-/// other answer has.
+/// Whether it is hyper's answer to a malformed request: only a head, without the id that every other answer has.
 fn is_bare(bytes: &[u8]) -> bool {
     let has = |text: &[u8]| memmem::find(bytes, text).is_some();
     bytes.starts_with(b"HTTP/1.1 4")

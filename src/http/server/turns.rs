@@ -1,5 +1,5 @@
-//! Who does something costly, and how many of it at once: runs views, gives out whole records. A credential holds at
-//! most half of the places, and its first piece of work does not wait for those that other credentials hold.
+//! Limits expensive work, in total and per credential: views and whole records. A credential may use at most half of
+//! the places, and its first piece of work does not wait for other credentials.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +25,7 @@ struct Places {
     shares: Mutex<FxHashMap<Box<str>, Arc<Share>>>,
 }
 
-/// What one credential holds.
+/// The places of one credential.
 struct Share {
     own: Arc<Semaphore>,
     has_first: AtomicBool,
@@ -50,12 +50,12 @@ struct Member {
 struct First(Arc<Share>);
 
 impl Turns {
-    /// So many places, half of them for one credential.
+    /// This many places, half of them for one credential.
     pub(in crate::http) fn new(places: usize) -> Turns {
         Turns::with_share(places, (places / 2).max(1))
     }
 
-    /// So many places, and how many of them one credential may hold.
+    /// This many places, and the maximum for one credential.
     pub(in crate::http) fn with_share(places: usize, each: usize) -> Turns {
         Turns(Arc::new(Places {
             first: Arc::new(Semaphore::new(places.max(1) * FIRST_FOR_EACH)),
@@ -100,8 +100,8 @@ impl Turns {
 }
 
 impl Turn {
-    /// Gives the place to others once all is computed; what is kept counts for the credential alone, until it has what
-    /// was computed for it.
+    /// Frees the place for others once all is computed. It still counts for the credential until its client has
+    /// received the result.
     pub(in crate::http) fn computed(mut self) -> Turn {
         self.place = None;
         self.first = None;
@@ -157,7 +157,7 @@ mod tests {
         assert!(now(&turns, "greedy").is_some());
     }
 
-    /// Clients that are slow to take what was made for them keep nobody waiting but themselves.
+    /// A client that reads its result slowly delays only itself.
     #[test]
     fn what_is_computed_counts_for_its_credential_alone() {
         let turns = Turns::with_share(1, 2);

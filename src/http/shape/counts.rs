@@ -1,5 +1,5 @@
-//! How many resources of each type a consent has in the lake. Counting asks the directories of row groups only; what
-//! was counted last is kept by scope, since one introspection follows another.
+//! The number of resources of each type that a consent has in the lake. Counting reads only the system columns of row
+//! groups. The last result is cached by scope, because introspections are often repeated.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -41,7 +41,7 @@ const LISTED: [&str; 23] = [
     "Provenance",
 ];
 
-/// What is answered where nothing is stored.
+/// The answer if nothing is stored.
 static ZEROS: LazyLock<Arc<ByType>> = LazyLock::new(|| Arc::new(LISTED.iter().map(|name| (*name, 0)).collect()));
 
 /// How many consents' counts are kept.
@@ -50,7 +50,7 @@ const KEPT: usize = 8_192;
 /// Counts, and those that were made lately.
 pub(in crate::http) struct Counts(Cache<Arc<Scope>, Counted>);
 
-/// What was counted in a snapshot, of which an erasure makes another.
+/// The counts of a snapshot. An erasure changes a snapshot's counts.
 #[derive(Clone)]
 struct Counted {
     snapshot: u64,

@@ -1,4 +1,4 @@
-//! What is said of a patient token: its claims, the consent behind it, and how far the records are.
+//! The introspection of a patient token: its claims, its consent, and the state of its records.
 
 use serde_json::{Value, json};
 
@@ -20,14 +20,14 @@ pub(in crate::http) enum Surface {
 pub(in crate::http) fn introspection(
     service: &Service,
     inspected: &Inspected,
-    standing: &ConsentWithSources,
+    full_consent: &ConsentWithSources,
     surface: Surface,
 ) -> Result<Value, Error> {
-    let (claims, consent) = (&inspected.claims, &standing.consent);
-    let primary = standing.primary();
+    let (claims, consent) = (&inspected.claims, &full_consent.consent);
+    let primary = full_consent.primary();
     let now = service.store.clock().now();
     // A token is of no use once every source's records are over, though it may be refreshed.
-    let active = inspected.active && standing.readiness(now) != Readiness::Expired;
+    let active = inspected.active && full_consent.readiness(now) != Readiness::Expired;
     // Another source's Patient may have become the primary one since the token was made.
     let patient = consent.patients.first().map(|id| format!("Patient/{id}"));
     let subject = match (surface, primary) {
@@ -46,9 +46,9 @@ pub(in crate::http) fn introspection(
         "patient": patient.as_ref().or(claims.patient.as_ref()),
         "user": User::of(consent),
         "state": primary.map_or(consent.state.name(), |source| state(source, surface, now)),
-        "usage": usage(standing),
+        "usage": usage(full_consent),
         "endpoint": primary.map(|source| Endpoint::from(&source.endpoint)),
-        "sync": sync(service, standing, None, true)?,
+        "sync": sync(service, full_consent, None, true)?,
         "timeUntilMaxAuth": max_auth(primary.map_or(MaxAuth::Unsupported, |source| source.max_auth(now))),
     });
     // The token is accepted and finds nothing.

@@ -1,4 +1,4 @@
-//! Answers that nobody keeps.
+//! Answers that must not be cached.
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, PRAGMA};

@@ -1,8 +1,8 @@
-//! What several answers about a consent have in common: user, endpoint, usage, sync with its counts, the time until a
+//! Parts that several answers about a consent share: user, endpoint, usage, sync with its counts, the time until a
 //! patient has to authorize again.
 //!
-//! Each is one value here, so that the OAuth, link and REST answers cannot differ in it. Which of them an answer has is
-//! decided where the answer is made.
+//! Each is one value here, so that the OAuth, link and REST answers cannot differ. Each answer decides which of them it
+//! has.
 
 mod counts;
 pub(super) mod described;

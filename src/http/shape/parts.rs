@@ -22,7 +22,7 @@ pub(in crate::http) struct User<'c> {
 }
 
 impl<'c> User<'c> {
-    /// The user whom the application named; `None` where it named nobody.
+    /// The user that the application named. `None` if it named nobody.
     pub(in crate::http) fn of(consent: &'c Consent) -> Option<User<'c>> {
         let external_id = consent.external_id.as_deref()?;
         Some(User { external_id })
@@ -53,7 +53,7 @@ impl<'s> From<&'s ChosenEndpoint> for Endpoint<'s> {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::http) struct Sync {
-    /// Left out where nobody wants them counted.
+    /// Absent if nobody wants the counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     resource_types: Option<Arc<ByType>>,
     last_synced_at: Option<i64>,
@@ -65,7 +65,7 @@ pub(in crate::http) struct Sync {
 /// `sync` of a whole consent, or of one source; without counts if they are not wanted. It reads files.
 pub(in crate::http) fn sync(
     service: &Service,
-    standing: &ConsentWithSources,
+    full_consent: &ConsentWithSources,
     source: Option<&Source>,
     counted: bool,
 ) -> Result<Sync, Error> {
@@ -73,14 +73,14 @@ pub(in crate::http) fn sync(
         true => Some(
             service
                 .counts
-                .of(&service.lake, standing.scope(&service.lake, source))?,
+                .of(&service.lake, full_consent.scope(&service.lake, source))?,
         ),
         false => None,
     };
     let now = service.store.clock().now();
     let (last_synced_at, state) = match source {
         Some(source) => (source.synced_at, source.sync_at(now)),
-        None => (standing.synced_at(), standing.sync(now)),
+        None => (full_consent.synced_at(), full_consent.sync(now)),
     };
     Ok(Sync {
         resource_types,
@@ -89,11 +89,11 @@ pub(in crate::http) fn sync(
     })
 }
 
-/// `usage`: that of the primary source, which is what was resolved; what was asked for where there is none.
-pub(in crate::http) fn usage(standing: &ConsentWithSources) -> Usage {
-    standing
+/// `usage`: that of the primary source, which is final. Without a source, the requested one.
+pub(in crate::http) fn usage(full_consent: &ConsentWithSources) -> Usage {
+    full_consent
         .primary()
-        .map_or(standing.consent.usage, |source| source.authorization.usage)
+        .map_or(full_consent.consent.usage, |source| source.authorization.usage)
 }
 
 /// `timeUntilMaxAuth`.

@@ -1,4 +1,4 @@
-//! What is left to a client, for the headers that tell it.
+//! The remaining allowance of a client, for the response headers.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,7 +8,7 @@ const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// What a bucket held after it was asked.
+/// The content of a bucket after a charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) struct Allowance {
     /// How many requests a full bucket admits.
@@ -33,12 +33,12 @@ impl Allowance {
     }
 }
 
-/// Carries what a request was charged to from where its credential is known to where its answer gets its headers.
+/// Carries the charge of a request from the place where its credential is known to the place that sets the headers.
 #[derive(Clone, Debug, Default)]
 pub(in crate::http) struct Meter(Arc<OnceLock<Option<Allowance>>>);
 
 impl Meter {
-    /// A request is charged once; of several charges the first is told. `None` is for what is not limited.
+    /// A request is charged once. Of several charges the first is reported. `None` for unlimited requests.
     pub(super) fn note(&self, allowance: Option<Allowance>) {
         let _ = self.0.set(allowance);
     }

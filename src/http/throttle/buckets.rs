@@ -17,8 +17,8 @@ use super::peer::{ClientAddress, subscriber};
 use crate::http::error::Error;
 use crate::http::limits::{Rate, Rates};
 
-/// Buckets that are kept at most, roughly: what comes in within a second may exceed it.
-const MOST: usize = 200_000;
+/// The approximate maximum number of buckets: new ones of the last second may exceed it.
+const MAX_BUCKETS: usize = 200_000;
 
 /// The buckets of a server.
 pub(in crate::http) struct Throttle {
@@ -28,7 +28,7 @@ pub(in crate::http) struct Throttle {
     /// For health cards.
     cards: Option<Buckets<Box<str>>>,
     addresses: Option<Buckets<IpAddr>>,
-    /// For what is kept of requests without a credential.
+    /// For requests without a credential that are stored.
     writes: Option<Buckets<IpAddr>>,
     /// For flows and steps towards sources.
     flows: Option<Buckets<IpAddr>>,
@@ -66,7 +66,7 @@ impl Throttle {
         charged_to(self.records.as_ref(), credential)
     }
 
-    /// Charges a health card to the consent whose records it says, beside the operation on all of them.
+    /// Charges a health card to its consent, in addition to the operation on all records.
     pub(in crate::http) fn charge_card(&self, consent: &str) -> Result<(), Error> {
         charged_to(self.cards.as_ref(), consent)
     }
@@ -99,7 +99,7 @@ impl Throttle {
         charged_for(self.flows.as_ref(), extensions)
     }
 
-    /// Gives up the buckets that are full again, which say no more than new ones.
+    /// Drops full buckets, which are the same as new ones.
     pub(in crate::http) fn tidy(&self) {
         for buckets in [&self.credentials, &self.records, &self.cards].into_iter().flatten() {
             buckets.tidy();
@@ -177,7 +177,7 @@ impl<K: Hash + Eq + Clone> Buckets<K> {
 
     fn tidy(&self) {
         self.limiter.retain_recent();
-        self.crowded.store(self.limiter.len() > MOST, Ordering::Relaxed);
+        self.crowded.store(self.limiter.len() > MAX_BUCKETS, Ordering::Relaxed);
     }
 }
 
@@ -260,13 +260,13 @@ mod tests {
     #[test]
     fn too_many_buckets_are_shared() {
         let buckets = Buckets::new(hourly(2).unwrap(), 0u32);
-        for key in 1..=u32::try_from(MOST).unwrap() + 1 {
+        for key in 1..=u32::try_from(MAX_BUCKETS).unwrap() + 1 {
             buckets.charge(&key).unwrap();
         }
         buckets.tidy();
         let new = 10_000_000;
         assert!(buckets.charge(&new).is_ok() && buckets.charge(&(new + 1)).is_ok());
         assert!(buckets.charge(&(new + 2)).is_err());
-        assert_eq!(buckets.limiter.len(), MOST + 2);
+        assert_eq!(buckets.limiter.len(), MAX_BUCKETS + 2);
     }
 }

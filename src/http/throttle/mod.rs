@@ -1,9 +1,9 @@
-//! How often one credential, or one address without a credential, may ask: token buckets, which fill up evenly and hold
-//! some seconds' worth.
+//! Rate limits for each credential, and for each address without a credential: token buckets, which fill up evenly and
+//! hold some seconds' worth.
 //!
-//! A request that brings no credential is charged to its address; one whose token is good is charged to what the token
-//! stands for, a consent or an application's key; one whose credential is refused is charged to its address, too, so
-//! that guessing is not free. What is answered, and by whom, is decided elsewhere.
+//! A request without a credential is charged to its address. One with a valid token is charged to the consent or
+//! application key of the token. One with an invalid credential is charged to its address, so that guessing is not
+//! free.
 
 mod allowance;
 mod buckets;

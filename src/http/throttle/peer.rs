@@ -1,4 +1,4 @@
-//! Where a request comes from.
+//! The client's address.
 
 use std::net::IpAddr;
 
@@ -14,8 +14,8 @@ pub(in crate::http) struct Peer(pub(in crate::http) IpAddr);
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct ClientAddress(pub(in crate::http) IpAddr);
 
-/// The client's address. Behind a proxy it is what the proxy added last to `X-Forwarded-For`; what stands before that
-/// anybody can write.
+/// The client's address. Behind a proxy it is the last entry of `X-Forwarded-For`, which the proxy added. Anybody can
+/// write the entries before it.
 pub(in crate::http) fn client_address(
     headers: &HeaderMap,
     extensions: &Extensions,
@@ -30,7 +30,7 @@ pub(in crate::http) fn client_address(
     last.or(peer)
 }
 
-/// Who has an address: of IPv6 the network of 64 bits, in which a subscriber has as many addresses as they like.
+/// The owner of an address: for IPv6 the network of 64 bits, in which a subscriber has as many addresses as they like.
 pub(in crate::http) fn subscriber(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

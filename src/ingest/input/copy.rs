@@ -61,7 +61,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the properties of an object, those whose names `keep` wants.
+    /// Writes the properties of an object that `keep` accepts by name.
     pub(in crate::ingest) fn entries(&mut self, object: Value<'_>, keep: impl Fn(&str) -> bool) {
         let mut first = true;
         for (key, value) in object.entries().filter(|(key, _)| keep(key.raw())) {

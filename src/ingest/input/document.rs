@@ -1,9 +1,9 @@
 //! From a piece of input to normalized resources: what a line or document is, which entries of a Bundle are taken, and
-//! what their `fullUrl`s stand for. Runs on many threads at once; nothing here knows what other pieces hold.
+//! what their `fullUrl`s refer to. Runs on many threads at once and knows nothing of other pieces.
 //!
-//! A document that is a Bundle stands for its entries, whatever its type; a Bundle inside an entry is a resource. Of a
-//! `history`, which has the newest first, the entries are taken from the end. Entries that ask for something else than
-//! to create or update (GET, DELETE, PATCH, HEAD), that hold no resource or that are a search's outcome are left out.
+//! A document that is a Bundle, of any type, counts as its entries. A Bundle inside an entry is a resource. Entries of
+//! a `history` are taken from the end, because it has the newest first. Left out are entries that do not create or
+//! update (GET, DELETE, PATCH, HEAD), entries without a resource, and outcomes of a search.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::columns::json::{JsonError, Tape, Value};
 use crate::fhir::TypeId;
 use crate::fhir::reference::is_id;
 
-/// What came of a piece.
+/// The result of a piece.
 #[derive(Debug)]
 pub(in crate::ingest) struct Prepared {
     pub(in crate::ingest) file: Arc<Path>,
@@ -47,7 +47,7 @@ pub(in crate::ingest) struct Held {
     pub(in crate::ingest) id: String,
     pub(in crate::ingest) ordinal: u64,
     pub(in crate::ingest) origin: Origin,
-    /// Normalized, but for the references it waits for.
+    /// Normalized, except the references it waits for.
     pub(in crate::ingest) text: Vec<u8>,
     pub(in crate::ingest) waits: Vec<Wait>,
     pub(in crate::ingest) identifiers: Vec<Key>,
@@ -56,7 +56,7 @@ pub(in crate::ingest) struct Held {
     pub(in crate::ingest) stands_for_another: bool,
 }
 
-/// What a conditional entry does when another resource answers its condition.
+/// The effect of a conditional entry when another resource meets its condition.
 #[derive(Debug)]
 pub(in crate::ingest) enum OnMatch {
     /// `ifNoneExist`: leave the entry out.
@@ -100,7 +100,7 @@ impl Preparer {
         Self { normalizer, owners }
     }
 
-    /// What comes of a file, or part of one, that cannot be read.
+    /// The result for a file, or a part of one, that cannot be read.
     pub(in crate::ingest) fn refused(refusal: Refusal) -> Prepared {
         Prepared {
             refusals: vec![refusal.clone()],
@@ -188,7 +188,7 @@ impl Preparer {
         }
     }
 
-    /// Decides what an entry asks for, and notes what its `fullUrl` stands for.
+    /// Reads an entry's request, and notes the resource of its `fullUrl`.
     fn take<'t>(
         &self,
         entry: Value<'t>,
@@ -228,7 +228,7 @@ impl Preparer {
             on_match = Some(OnMatch::Leave(condition));
         }
         let full_url = entry.get_str("fullUrl");
-        // What has no id of its own is known by its address, else by its content.
+        // A resource without an id is identified by its address, otherwise by its content.
         let given = match (&own, named) {
             (Some(_), _) => None,
             (None, Some(named)) => Some(named),
@@ -334,7 +334,7 @@ impl Lines<'_> {
     }
 }
 
-/// What a piece gives, in the making.
+/// The result of a piece while it is made.
 struct Batch {
     prepared: Prepared,
     ordinal: u64,
@@ -358,7 +358,7 @@ impl Batch {
         });
     }
 
-    /// Says where a text stops being JSON.
+    /// Returns where a text stops being JSON.
     fn refuse_json(&mut self, text: &[u8], line: u64, error: JsonError) {
         let before = &text[..error.offset.min(text.len())];
         let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);

@@ -1,10 +1,10 @@
-//! Under whom a resource is filed.
+//! Filing: decides the person of a resource.
 //!
-//! A row belongs to the person whom its root `subject`, `patient` or `beneficiary` refers to by a relative reference, a
-//! Binary to whom its `securityContext` refers, and one that stands for another resource to whom that belongs; failing
-//! that, to the one Patient whom the Patient compartment's parameters name. Where a person is named whom we cannot
-//! tell, the row is the application's alone; where nobody is named, it is shared. Owners' numbers are
-//! `lake::owners::owner`'s matter.
+//! A row belongs to the person in its root `subject`, `patient` or `beneficiary`, if that is a relative reference. A
+//! Binary belongs to the person in its `securityContext`; if that names another resource, to that resource's person.
+//! Otherwise the Patient compartment's parameters decide, if they name exactly one Patient. If a row names a person
+//! that cannot be determined, it belongs to the application alone. If it names nobody, it is shared.
+//! `lake::owners::owner` computes owner numbers.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -23,7 +23,7 @@ const CONTEXT: &str = "securityContext";
 pub(in crate::ingest) enum Filing {
     /// Under this Patient, by id.
     Person(String),
-    /// As this resource is, which a Binary stands for.
+    /// Like this resource, for a Binary that belongs to it.
     As(TypeId, String),
     /// It names a person who cannot be told: only the application as a whole sees it.
     ApplicationOnly,
@@ -52,7 +52,7 @@ pub(in crate::ingest) fn file_under(ty: TypeId, id: &str, root: Value<'_>, resol
     }
 }
 
-/// What says for which resource a Binary stands.
+/// The property that names the resource of a Binary.
 fn context(ty: TypeId, root: Value<'_>) -> Option<Value<'_>> {
     let is_context = |name: &&str| *name == CONTEXT;
     let name = plan(ty).direct.iter().find(|name| is_context(name))?;
@@ -126,7 +126,7 @@ pub(in crate::ingest) fn is_never_shared(ty: TypeId) -> bool {
     plan.is_patient || plan.always
 }
 
-/// What to look at in resources of a type.
+/// The parameters to evaluate for resources of a type.
 #[derive(Debug, Default)]
 struct Plan {
     is_patient: bool,
@@ -177,7 +177,7 @@ fn make_plan(ty: TypeId) -> Plan {
 }
 
 /// The element paths of a compartment parameter: its expression is a union of plain paths, each perhaps with
-/// `where(resolve() is Patient)` behind it (a test holds R4 to that).
+/// `where(resolve() is Patient)` after it (a test holds R4 to that).
 fn paths_of(ty: TypeId, expression: &str) -> Vec<Vec<&'static str>> {
     let mut paths = Vec::new();
     for branch in expression.split('|') {

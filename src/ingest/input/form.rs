@@ -25,11 +25,11 @@ pub(in crate::ingest) fn is_closed(text: &[u8]) -> bool {
     false
 }
 
-/// Whether text that does not begin with a whole line is lines all the same, of which the first ones are damaged.
+/// Whether a text that does not begin with a whole line is still NDJSON whose first lines are damaged.
 ///
-/// In one document an object follows `[`, `,` or `:`, so a line that is a whole object and follows something else
-/// begins anew. A damaged document may have such lines as well, where a comma is missing, but then more of its lines
-/// are properties and closing brackets. A last line that has no end yet is left out unless the text is `whole`.
+/// In one document an object follows `[`, `,` or `:`. So a line that is a whole object and follows something else
+/// starts a new document. A damaged document without a comma may have such lines too, but then more of its lines are
+/// properties and closing brackets. An unfinished last line is ignored unless the text is `whole`.
 pub(in crate::ingest) fn has_lines(text: &[u8], whole: bool) -> bool {
     let text = match memchr::memrchr(b'\n', text) {
         Some(end) if !whole => &text[..end],

@@ -1,8 +1,8 @@
-//! From a parsed resource to the text that is stored: compact, keys and digits as they were, references resolved, an id
-//! in its place, `meta.versionId` and `meta.lastUpdated` left out until the commit knows them.
+//! Turns a parsed resource into the text to store: compact, with keys and digits unchanged, references resolved, an id,
+//! and without `meta.versionId` and `meta.lastUpdated`, which the commit adds.
 //!
-//! Which references stand for what inside a Bundle is told by the caller ([`Links`]); what a resource is filed under is
-//! `filing`'s decision, what comes of a resource that has to wait is `sequence`'s.
+//! The caller says what references inside a Bundle mean ([`Links`]). `filing` decides the person, and `sequence`
+//! handles resources that must wait.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -151,7 +151,7 @@ impl Normalizer {
         {
             return Err(reject(Reason::OtherPerson));
         }
-        // What a sync brings is the person's own.
+        // Synced records belong to the person.
         let stands_for_another = self.naming().is_none() && stands_for_another(ty, root, &filing);
         let id = self.stored_id(ty, &source_id);
         let splice = match self.rewrite.clone().as_deref().and_then(Rewrite::naming) {
@@ -187,8 +187,7 @@ impl Normalizer {
         })
     }
 
-    /// Whether a resource of a sync is about other people: filed under one, or naming some and not the one whose
-    /// records are fetched.
+    /// Whether a synced resource is about other people: filed under one, or naming some and not the synced person.
     fn is_of_another(&self, naming: &Naming, ty: TypeId, root: Value<'_>, filing: &Filing) -> bool {
         if let Filing::Person(patient) = filing {
             return naming.is_of_another(patient);
@@ -203,10 +202,10 @@ impl Normalizer {
         other && !own
     }
 
-    /// Visits every `reference` property with a string, of the objects that R4 allows to be References: not resources
-    /// (DetectedIssue has such a property), not Expressions, which always have a `language`, and not what `education`
-    /// holds (of Immunization). A test holds R4 to that. Of what a source gives every one is looked at, so that none
-    /// keeps the id of somebody else's record here by what stands beside it.
+    /// Visits every string property `reference` of an object that R4 allows to be a Reference. Not visited are
+    /// resources (DetectedIssue has such a property), Expressions, which always have a `language`, and Immunization's
+    /// `education`. A test compares this with R4. For records of a source all are visited, so that none keeps the id of
+    /// another person's record because of a neighbouring property.
     fn references(&mut self, value: Value<'_>, property: &str, links: &Links, found: &mut Found) {
         if value.is_array() {
             for item in value.items().filter(|item| item.is_object()) {
@@ -255,7 +254,7 @@ impl Normalizer {
         if let Some(Relative { ty, id, version }) = target.and_then(target_of) {
             let name = facts().get(ty).name;
             let new_id = self.rewrite.as_ref().map(|rewrite| rewrite.id(ty, id));
-            // What a sync brings is the person's own.
+            // Synced records belong to the person.
             if self.naming().is_none() && !is_never_shared(ty) {
                 found
                     .shared_refs
@@ -446,7 +445,7 @@ mod tests {
         text
     }
 
-    /// References are found by the property's name and what stands beside it.
+    /// References are recognized by the property's name and its neighbours.
     #[test]
     fn other_texts_named_reference_are_told_apart() {
         let is_text = |ty| {

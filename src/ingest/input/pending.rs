@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::source::LARGEST_DOCUMENT;
 
-/// What is made room for at first; files of one resource are seldom larger.
+/// The initial capacity. Files of one resource are seldom larger.
 const FIRST: usize = 64 << 10;
 /// A text that is larger than this is given all the room that any text can need.
 const LARGE: usize = 8 << 20;
@@ -58,13 +58,13 @@ impl Pending {
         self.filled
     }
 
-    /// Reads on until the text has `enough` bytes; says whether the reader ended before.
+    /// Reads on until the text has `enough` bytes. Returns whether the reader ended before.
     pub(in crate::ingest) fn fill(&mut self, reader: &mut dyn Read, enough: usize) -> io::Result<bool> {
         while self.filled < enough {
             if self.filled == self.bytes.len() {
                 let room = enough.min(FIRST.max(self.filled * 2));
                 if room > self.bytes.capacity() {
-                    // Moving a large text would take its memory twice; what is never written to takes none.
+                    // Growing by a copy would take a large text's memory twice. Unwritten memory costs nothing.
                     let capacity = if room > LARGE { LARGEST_DOCUMENT + LARGE } else { room };
                     self.bytes.reserve_exact(capacity.max(room) - self.filled);
                 }

@@ -1,7 +1,7 @@
 //! Finds input files and cuts them into pieces of bounded size: runs of NDJSON lines, or whole JSON documents.
 //!
-//! Whether a file is gzip, NDJSON or one JSON document is decided by its content. What the pieces mean is `document`'s
-//! matter; nothing here parses JSON.
+//! The content decides whether a file is gzip, NDJSON or one JSON document. `document` decides what a piece means.
+//! Nothing here parses JSON.
 
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub struct Piece {
     pub first_line: u64,
     /// What it holds.
     pub text: Text,
-    /// Bytes of the file, as on disk, that are behind this piece; for a progress bar.
+    /// Bytes of the file on disk up to the end of this piece, for a progress bar.
     pub consumed: u64,
 }
 
@@ -52,9 +52,9 @@ impl Text {
     }
 }
 
-/// The input files behind `paths`: files as named, folders recursively in the order of their paths.
+/// The input files of `paths`: files as named, folders recursively in the order of their paths.
 ///
-/// A folder gives only what looks like JSON and is not hidden; a path named by the caller is always taken, to be
+/// From a folder it takes only visible files with a JSON name. A path that the caller names is always taken, and may be
 /// refused when read.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, IngestError> {
     let mut found = Vec::new();
@@ -114,7 +114,8 @@ fn looks_like_json(path: &Path) -> bool {
         return true;
     }
     let mut start = Vec::new();
-    // What comes before an error tells as well; the error is met again, and reported, when the file is read.
+    // The bytes before a read error are enough to decide. The error occurs again when the file is read, and is reported
+    // then.
     let _ = open(&path.to_owned().into()).and_then(|(reader, _)| reader.take(256).read_to_end(&mut start));
     let Some(object) = start_of_text(&start).strip_prefix(b"{") else {
         return false;
@@ -300,7 +301,7 @@ impl Reading {
         if self.line == 0 { self.first() } else { self.lines() }
     }
 
-    /// Reads on until `pending` holds `enough` bytes or the file ends; says whether it ended.
+    /// Reads on until `pending` holds `enough` bytes or the file ends. Returns whether it ended.
     fn fill(&mut self, enough: usize) -> io::Result<bool> {
         if enough > self.pending.len() && !self.ended {
             self.ended = self.pending.fill(&mut self.reader, enough)?;
@@ -381,7 +382,7 @@ impl Reading {
             if self.fill(wanted)? {
                 break self.pending.len();
             }
-            // What was searched before holds no newline, unless this is the first turn.
+            // The part searched before has no newline, except in the first turn.
             let from = if wanted == PIECE { 0 } else { searched };
             if let Some(at) = memchr::memrchr(b'\n', &self.pending.text()[from..]) {
                 break from + at + 1;

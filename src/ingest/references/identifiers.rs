@@ -1,8 +1,8 @@
-//! Which resources carry which identifiers, as far as the import has come: what conditional references are resolved by.
+//! An index of the identifiers of all resources so far, to resolve conditional references.
 //!
-//! The index is bounded. A type that does not fit is dropped and remembered as [incomplete](Identifiers::is_complete);
-//! conditions on it are then answered by reading the lake's files and the import's, or, where these are not written
-//! yet, a temporary file of identifiers.
+//! The index is bounded. A type that does not fit is dropped and marked [incomplete](Identifiers::is_complete).
+//! Conditions on it are answered from the files of the lake and of the import or, if these are not written yet, from a
+//! temporary file of identifiers.
 
 use std::collections::hash_map::Entry;
 use std::io;
@@ -16,7 +16,7 @@ use super::condition::{Condition, Key, Keys, Token};
 use crate::columns::json::Value;
 use crate::fhir::{TypeId, facts};
 
-/// What a condition found.
+/// The result of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::ingest) enum Match {
     /// No resource so far.
@@ -30,7 +30,7 @@ pub(in crate::ingest) enum Match {
 /// Identifier to resources.
 #[derive(Debug)]
 pub(in crate::ingest) struct Identifiers {
-    /// What did not fit, where nothing else knows it.
+    /// Identifiers that did not fit, if they are nowhere else yet.
     overflow: Option<Overflow>,
     by_type: FxHashMap<TypeId, OfType>,
     /// Types whose rows in the lake have been read in.
@@ -42,7 +42,7 @@ pub(in crate::ingest) struct Identifiers {
 
 #[derive(Debug, Default)]
 struct OfType {
-    /// Ids, one behind the other.
+    /// Ids, concatenated.
     ids: Vec<Box<str>>,
     known: FxHashMap<Box<str>, u32>,
     by_key: FxHashMap<Key, Holders>,
@@ -141,7 +141,7 @@ impl Identifiers {
         !self.incomplete.contains(&ty)
     }
 
-    /// What answers the condition, among what was added.
+    /// The added resources that meet the condition.
     pub(in crate::ingest) fn matches(&self, condition: &Condition) -> Match {
         let mut found: Option<Vec<&str>> = condition
             .ids
@@ -215,7 +215,7 @@ impl Holders {
 #[derive(Debug)]
 struct Overflow {
     spill: Spill,
-    /// What is not in the spill yet.
+    /// Identifiers that are not in the spill yet.
     open: FxHashMap<usize, Vec<u8>>,
     /// Why some could not be kept.
     failed: Option<io::Error>,
@@ -354,7 +354,7 @@ mod tests {
         }
     }
 
-    /// Where nothing was written yet that could be read instead, what does not fit into memory is found on the disk.
+    /// As long as nothing is written that could be read instead, the overflow of the index is on disk.
     #[test]
     fn what_does_not_fit_is_kept_on_the_disk() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,6 @@
-//! What the lake knows already: rows by id, and identifiers by type, read straight from Parquet files.
+//! The lake's existing rows by id, and its identifiers by type, read straight from Parquet files.
 //!
-//! This is the writer's own look at the files, old ones and those written a moment ago; readers go through
-//! `lake::scan`.
+//! The writer reads older files and files that it has just written. Readers use `lake::scan`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -93,7 +92,7 @@ impl<'p> Opened<'p> {
         Ok(Self { path, file, metadata })
     }
 
-    /// Finds the application's rows with one of the ids of `wanted` and hands each on with what stands beside the id.
+    /// Finds the application's rows with one of the ids in `wanted` and passes each on with its other columns.
     pub(in crate::ingest) fn find(
         &self,
         application: &str,

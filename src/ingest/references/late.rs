@@ -1,5 +1,5 @@
-//! Resources whose conditional references nothing has answered so far, kept for the end of the input: in memory up to a
-//! bound, then in an unnamed, sealed temporary file.
+//! Resources with unresolved conditional references, kept until the end of the input: in memory up to a bound, then in
+//! an unnamed, sealed temporary file.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(in crate::ingest) struct Late {
     files: Vec<Arc<Path>>,
     memory: Vec<u8>,
     spilled: Option<Arc<Parts>>,
-    /// Places and lengths of what is in the file.
+    /// Offsets and lengths of the resources in the file.
     runs: Vec<(u64, usize)>,
     /// The greatest ordinal under which a resource that waits has come since, by hash of type and id.
     waiting: FxHashMap<u64, u64>,
@@ -148,7 +148,7 @@ fn next(
     Ok(Some((resource, latest)))
 }
 
-/// What was put into the file, one run after the other.
+/// The runs in the file, one after the other.
 struct Runs {
     file: Arc<Parts>,
     runs: std::vec::IntoIter<(u64, usize)>,

@@ -1,5 +1,4 @@
-//! The files of the lake that an import may have to look at: those of the snapshot it builds on, and those it wrote
-//! itself.
+//! The lake's files that an import may have to read: those of the snapshot it builds on, and those it wrote itself.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use crate::lake::{DataFile, Mode, Picture, deletes};
 #[derive(Clone, Debug)]
 pub(in crate::ingest) struct Library {
     base: Arc<Picture>,
-    /// What opens the files.
+    /// The keys that open the files.
     sealing: crate::lake::Keys,
     mode: Mode,
     application: String,
@@ -86,8 +85,7 @@ impl Library {
         Ok(())
     }
 
-    /// Adds under whom the application's rows are filed that are wanted: those that were there, then those that were
-    /// written in this import.
+    /// Adds the filing of the application's wanted rows: first existing rows, then those of this import.
     pub(in crate::ingest) fn filed(&self, wanted: &Wanted, contexts: &mut Contexts) -> Result<(), IngestError> {
         for (ty, ids) in wanted {
             let table = self.base.table(self.mode, *ty);

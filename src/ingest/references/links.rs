@@ -1,25 +1,25 @@
-//! What the references of a document stand for: addresses inside a Bundle, and conditional references once they are
-//! settled.
+//! The targets of a document's references: addresses inside a Bundle, and conditional references once they are
+//! resolved.
 
 use rustc_hash::FxHashMap;
 
 use super::condition::{Condition, Keys, resource_type};
 
-/// What references stand for in one document.
+/// The targets of references in one document.
 #[derive(Debug, Default)]
 pub(in crate::ingest) struct Links {
     /// Addresses that the entries of a Bundle have in it (`fullUrl`).
     pub(in crate::ingest) full_urls: FxHashMap<String, Target>,
-    /// Conditional references that have been settled; to `None` where nothing, or too much, answers.
+    /// Conditional references that have been settled; to `None` if nothing, or too much, answers.
     pub(in crate::ingest) settled: FxHashMap<String, Option<String>>,
 }
 
-/// What an entry's `fullUrl` stands for.
+/// The target of an entry's `fullUrl`.
 #[derive(Clone, Debug)]
 pub(in crate::ingest) enum Target {
     /// `Type/id`.
     Known(String),
-    /// What answers the condition, else (for want of it) this `Type/id`.
+    /// The resource that meets the condition, or otherwise this `Type/id`.
     Conditional(Condition, String),
 }
 
@@ -29,11 +29,11 @@ pub(in crate::ingest) struct Wait {
     /// The reference as written.
     pub(in crate::ingest) reference: String,
     pub(in crate::ingest) condition: Condition,
-    /// What it stands for when nothing answers the condition.
+    /// The target if no resource meets the condition.
     pub(in crate::ingest) otherwise: Option<String>,
 }
 
-/// What becomes of a reference.
+/// The handling of a reference.
 pub(in crate::ingest) enum Resolution {
     /// It stays.
     Keep,
@@ -41,11 +41,11 @@ pub(in crate::ingest) enum Resolution {
     To(String),
     /// That is known later.
     Wait(Wait),
-    /// It should stand for a resource and does not; it stays.
+    /// It should have a target and has none. It stays as it is.
     Nothing,
 }
 
-/// What becomes of a reference with this text.
+/// The handling of a reference with this text.
 pub(in crate::ingest) fn resolve(text: &str, links: &Links, keys: Keys) -> Resolution {
     if let Some(settled) = links.settled.get(text) {
         return settled.clone().map_or(Resolution::Nothing, Resolution::To);

@@ -1,4 +1,4 @@
-//! What references mean, in a document, in the input and in the lake.
+//! References: their targets in a document, in the input and in the lake.
 
 pub(super) mod condition;
 pub(super) mod identifiers;

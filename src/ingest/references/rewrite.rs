@@ -1,9 +1,9 @@
-//! Ids as a sync would give them: UUIDv8s whose first half is an owner and whose second half is a keyed hash of the
-//! type and the source's id.
+//! Rewrites ids as a sync would assign them: UUIDv8s whose first half is an owner and whose second half is a keyed hash
+//! of the type and the source's id.
 //!
-//! A reference must be rewritten to the very id that its target gets, so it has to be known under whom each resource of
-//! the input is filed before the first one is written: the input is read twice, and [`Survey`] remembers the owner of
-//! every resource that is filed under a person (about 20 bytes each).
+//! A rewritten reference must have exactly the id of its target. So the filing of every resource must be known before
+//! the first one is written. The input is read twice, and [`Survey`] remembers the owner of every resource that is
+//! filed under a person (about 20 bytes each).
 
 use rustc_hash::FxHashMap;
 
@@ -23,7 +23,7 @@ pub(in crate::ingest) struct Survey {
 /// Gives the resources of an input their new ids.
 #[derive(Debug)]
 pub(in crate::ingest) enum Rewrite {
-    /// Of an import that was surveyed.
+    /// For an import that was surveyed.
     Surveyed(Survey),
     /// Of a sync.
     Synced(Naming),
@@ -96,13 +96,13 @@ impl Survey {
         assemble(owner, self.key.hash(&self.application, "Patient", id))
     }
 
-    /// What the survey did not meet counts as filed under nobody, except that a Patient is always filed under itself.
+    /// A resource that the survey did not see counts as filed under nobody. A Patient is always filed under itself.
     fn id(&self, ty: TypeId, id: &str) -> String {
         let hash = self.hash(ty, id);
         let owner = match self.owners.get(&hash) {
             Some(owner) => *owner,
             None if facts().get(ty).name == "Patient" => return self.patient_id(id),
-            // No patient has an empty id, so this is nobody's.
+            // No patient has an empty id, so this means nobody.
             None => self.key.owner_of(&self.application, ""),
         };
         assemble(owner, hash)

@@ -1,5 +1,4 @@
-//! Normalized resources of one type in memory: their texts one behind the other, and what the commit needs to know of
-//! each.
+//! Normalized resources of one type in memory: their concatenated texts, and what the commit needs to know of each.
 
 use std::ops::Range;
 use std::path::Path;
@@ -30,7 +29,7 @@ pub(in crate::ingest) struct RowSource {
 }
 
 impl RowSource {
-    /// That of rows that are had by an authorization; imported rows have none.
+    /// The authorization of synced rows. Imported rows have none.
     pub(in crate::ingest) fn of(authorization: Option<&str>, endpoint: Option<&str>) -> Option<RowSource> {
         let authorization = authorization.filter(|authorization| !authorization.is_empty())?;
         Some(RowSource {
@@ -69,7 +68,8 @@ pub(in crate::ingest) struct Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::ingest) struct Splice {
     pub(in crate::ingest) at: usize,
-    /// Behind the opening brace of a `meta` that has other properties; else there is none, and one belongs here.
+    /// The offset after the opening brace of a `meta` with other properties. Without such a `meta`, the offset where
+    /// one belongs.
     pub(in crate::ingest) in_meta: bool,
 }
 
@@ -89,7 +89,7 @@ pub(in crate::ingest) struct Content<'a> {
     pub(in crate::ingest) identifiers: &'a [Key],
 }
 
-/// What a resource refers to that may be shared, as `Type/id`.
+/// References of a resource to possibly shared resources, as `Type/id`.
 #[derive(Clone, Copy)]
 pub(in crate::ingest) enum SharedRefs<'a> {
     List(&'a [String]),
@@ -124,7 +124,7 @@ impl Block {
         self.source.as_ref()
     }
 
-    /// Says where a sync got the rows.
+    /// Returns where a sync got the rows.
     pub(in crate::ingest) fn set_source(&mut self, source: RowSource) {
         self.source = Some(source);
     }
@@ -215,7 +215,7 @@ impl Block {
         lines(self.shared_refs_lines(entry))
     }
 
-    /// What the resource refers to that may be shared, one a line.
+    /// References of the resource to possibly shared resources, one per line.
     pub(in crate::ingest) fn shared_refs_lines(&self, entry: &Entry) -> &str {
         self.str(&entry.shared_refs)
     }

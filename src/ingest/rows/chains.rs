@@ -1,8 +1,8 @@
-//! Versions: what the resources of one type in the buffer, the rows written earlier in the same import and those of the
-//! lake make of each other.
+//! Versions: compares the buffered resources of one type with rows written earlier in the same import and with those of
+//! the lake.
 //!
-//! Occurrences of an id form a chain in the order of the input. Only its last content is stored, if it differs from
-//! what is there; each change on the way counts as a version.
+//! Occurrences of an id form a chain in the order of the input. Only the last content is stored, and only if it differs
+//! from the existing row. Each change in the chain counts as a version.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -10,13 +10,13 @@ use super::super::references::known::KnownRow;
 use super::block::{Block, Entry};
 
 /// A resource in the buffer: block, entry.
-pub(in crate::ingest) type Place = (u32, u32);
+pub(in crate::ingest) type BufferIndex = (u32, u32);
 
 /// The occurrences of one id.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ingest) struct Chain {
     /// The last occurrence.
-    pub(in crate::ingest) last: Place,
+    pub(in crate::ingest) last: BufferIndex,
     first_digest: [u8; 16],
     last_digest: [u8; 16],
     changes: i64,
@@ -40,24 +40,24 @@ pub(in crate::ingest) struct Present {
     pub(in crate::ingest) pending: Option<Current>,
 }
 
-/// What is to be done about a chain.
+/// The decision about a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::ingest) enum Outcome {
-    /// Store the last occurrence as this version; the row that is there now goes.
+    /// Store the last occurrence as this version, and delete the existing row.
     Store(i64),
-    /// What is there stays.
+    /// Keep the existing row.
     Keep,
-    /// The lake's row stays after all; what this import wrote in its place goes.
+    /// Keep the lake's row after all, and delete the row that this import wrote instead.
     Restore,
 }
 
-/// Chains of the blocks of one type, by id, but for the contents (id, digest) in `without`.
+/// Chains of the blocks of one type, by id, except the contents (id, digest) in `without`.
 pub(in crate::ingest) fn chains(blocks: &[Block], without: &FxHashSet<(&str, [u8; 16])>) -> Vec<Chain> {
-    let mut order: Vec<Place> = (0..)
+    let mut order: Vec<BufferIndex> = (0..)
         .zip(blocks)
         .flat_map(|(block, content)| (0..content.entries.len() as u32).map(move |entry| (block, entry)))
         .collect();
-    let entry = |place: Place| &blocks[place.0 as usize].entries[place.1 as usize];
+    let entry = |place: BufferIndex| &blocks[place.0 as usize].entries[place.1 as usize];
     if !without.is_empty() {
         order.retain(|place| !without.contains(&(blocks[place.0 as usize].id(entry(*place)), entry(*place).digest)));
     }
@@ -76,7 +76,7 @@ pub(in crate::ingest) fn chains(blocks: &[Block], without: &FxHashSet<(&str, [u8
                 chain.changes += i64::from(changed);
                 chain.same += u64::from(!changed);
                 chain.last_digest = content.digest;
-                // Of the same content the first occurrence is as good as the last.
+                // With equal content the first occurrence is as good as the last.
                 if changed {
                     chain.last = place;
                 }

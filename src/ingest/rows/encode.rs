@@ -9,14 +9,14 @@ use parquet::bloom_filter::Sbbf;
 use super::super::error::{IngestError, Reason, Refusal};
 use super::super::references::known::Rows;
 use super::block::Block;
-use super::chains::{Place, Present};
+use super::chains::{BufferIndex, Present};
 use crate::columns::json::Tape;
 use crate::columns::shred::{ShredError, Shredder, SystemValues};
 use crate::fhir::{TypeId, facts};
 use crate::lake::file::write_file;
 use crate::lake::{LakeError, Mode, Transaction, WrittenFile};
 
-/// What all rows of an import have in common.
+/// The state that all rows of an import share.
 pub(in crate::ingest) struct Target {
     pub(in crate::ingest) mode: Mode,
     pub(in crate::ingest) application: String,
@@ -36,7 +36,7 @@ pub(in crate::ingest) struct Pending {
 
 /// A resource that is to be written.
 pub(in crate::ingest) struct Row {
-    pub(in crate::ingest) chain: Place,
+    pub(in crate::ingest) chain: BufferIndex,
     pub(in crate::ingest) version: i64,
     pub(in crate::ingest) present: Present,
 }
@@ -48,13 +48,13 @@ pub(in crate::ingest) struct Job<'b> {
     pub(in crate::ingest) rows: Vec<Row>,
 }
 
-/// What came of a [`Job`].
+/// The result of a [`Job`].
 pub(in crate::ingest) struct Done {
     pub(in crate::ingest) ty: TypeId,
     /// Nothing, if all of its rows were refused.
     pub(in crate::ingest) pending: Option<Pending>,
     pub(in crate::ingest) stored: Vec<Present>,
-    pub(in crate::ingest) refusals: Vec<(Place, Refusal)>,
+    pub(in crate::ingest) refusals: Vec<(BufferIndex, Refusal)>,
 }
 
 /// Bytes that version and time add to a resource, about.
@@ -131,7 +131,7 @@ struct Encoder<'j> {
     /// The rows that are not in a batch yet.
     rows: &'j [Row],
     target: &'j Target,
-    refusals: Vec<(Place, Refusal)>,
+    refusals: Vec<(BufferIndex, Refusal)>,
     stored: Vec<Present>,
     ids: Vec<&'j str>,
 }

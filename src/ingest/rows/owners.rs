@@ -12,7 +12,7 @@ use crate::lake::owners::owner::{APPLICATION_ONLY, OwnerKey, SHARED};
 pub(in crate::ingest) struct Owners {
     key: OwnerKey,
     application: String,
-    /// Whether digests are taken: not of texts that the rules may write anew.
+    /// Whether digests are taken: not of texts that the rules may write again.
     takes_digests: bool,
 }
 
@@ -40,7 +40,7 @@ impl Owners {
                 let owner = self.key.owner_of(&self.application, patient);
                 (owner, Some(normalizer.stored_patient_id(patient)))
             }
-            // Who does not know how that is filed shows it to nobody.
+            // If its filing is unknown, nobody sees it.
             Filing::As(..) | Filing::ApplicationOnly => (APPLICATION_ONLY, None),
             Filing::Shared => (SHARED, None),
         };

@@ -31,16 +31,16 @@ struct Part {
     /// How many bytes of the bin stand before it.
     start: u64,
     length: usize,
-    place: Place,
+    place: Location,
 }
 
 #[derive(Clone, Debug)]
-enum Place {
+enum Location {
     Memory(Arc<[u8]>),
     File(u64),
 }
 
-/// What was added to one bin.
+/// The parts that were added to one bin.
 #[derive(Debug, Default)]
 pub(in crate::ingest) struct Bin {
     parts: Vec<Part>,
@@ -48,7 +48,7 @@ pub(in crate::ingest) struct Bin {
 }
 
 impl Spill {
-    /// Nothing yet, in so many bins.
+    /// Nothing yet, in this many bins.
     pub(in crate::ingest) fn new(folder: &Path, bins: usize, limit: usize) -> Spill {
         Spill {
             folder: folder.to_owned(),
@@ -80,7 +80,7 @@ impl Spill {
         };
         if fits {
             state.memory += bytes.len();
-            state.bins[bin].push(part(Place::Memory(bytes.into())));
+            state.bins[bin].push(part(Location::Memory(bytes.into())));
             return Ok(());
         }
         let file = match &state.file {
@@ -88,7 +88,7 @@ impl Spill {
             None => state.file.insert(Arc::new(Parts::create_in(&self.folder)?)).clone(),
         };
         let at = file.reserve(bytes.len());
-        state.bins[bin].push(part(Place::File(at)));
+        state.bins[bin].push(part(Location::File(at)));
         drop(state);
         file.write(at, bytes)
     }
@@ -99,7 +99,7 @@ impl Spill {
         self.state().memory
     }
 
-    /// What a bin has by now.
+    /// The bytes in a bin.
     pub(in crate::ingest) fn get(&self, bin: usize) -> Bin {
         let state = self.state();
         Bin {
@@ -113,8 +113,8 @@ impl Spill {
         let mut state = self.state();
         let parts = std::mem::take(&mut state.bins[bin]);
         let kept = |part: &Part| match part.place {
-            Place::Memory(_) => part.length,
-            Place::File(_) => 0,
+            Location::Memory(_) => part.length,
+            Location::File(_) => 0,
         };
         state.memory -= parts.iter().map(kept).sum::<usize>();
         Bin {
@@ -138,8 +138,8 @@ impl Bin {
         let mut buffer = Vec::new();
         for part in &self.parts {
             let bytes = match &part.place {
-                Place::Memory(bytes) => &bytes[..],
-                Place::File(_) => {
+                Location::Memory(bytes) => &bytes[..],
+                Location::File(_) => {
                     buffer.clear();
                     self.copy(part, 0, part.length, &mut buffer)?;
                     &buffer[..]
@@ -173,12 +173,12 @@ impl Bin {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         match (&part.place, &self.file) {
-            (Place::Memory(bytes), _) => {
+            (Location::Memory(bytes), _) => {
                 out.extend_from_slice(&bytes[from..from + length]);
                 Ok(())
             }
-            (Place::File(at), Some(file)) => file.read(*at, part.length, from..from + length, out),
-            (Place::File(_), None) => Err(io::ErrorKind::NotFound.into()),
+            (Location::File(at), Some(file)) => file.read(*at, part.length, from..from + length, out),
+            (Location::File(_), None) => Err(io::ErrorKind::NotFound.into()),
         }
     }
 }

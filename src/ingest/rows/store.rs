@@ -1,8 +1,8 @@
 //! Writes resources into the lake: one transaction for the whole import, a Parquet file per run of owners, on all
 //! cores.
 //!
-//! `chains` decides what is stored as which version. A row of the lake that gets a newer version is deleted with the
-//! commit; one that this very import wrote is taken out of its file before the commit.
+//! `chains` decides what is stored as which version. The commit deletes rows of the lake that get a newer version. Rows
+//! that this import wrote itself are removed from their file before the commit.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,19 +18,20 @@ use super::super::session::Options;
 use super::super::summary::Summary;
 use super::super::sync::synced::{Synced, SyncedAttachment};
 use super::block::Block;
-use super::chains::{Chain, Current, Outcome, Place, Present, chains};
+use super::chains::{BufferIndex, Chain, Current, Outcome, Present, chains};
 use super::encode::{Done, Job, Pending, Row, Target};
 use super::unfit::Unfit;
 use crate::fhir::TypeId;
 use crate::lake::file::{CheckedFile, write_file};
 use crate::lake::{LakeError, NewAttachment, Picture, Transaction, WrittenFile};
 
-/// Most rows of a file: one row group.
+/// The maximum number of rows of a file: one row group.
 const FILE_ROWS: usize = 32_768;
-/// Most bytes of resources in all files that are made at the same time; their columns take about three times as much.
+/// The maximum number of bytes of resources in all files that are made at the same time; their columns take about three
+/// times as much.
 const IN_THE_MAKING: usize = 64 << 20;
 /// Runs are not cut smaller than this for the sake of more cores.
-const LEAST_BYTES: usize = 4 << 20;
+const MIN_BYTES: usize = 4 << 20;
 
 /// The writing side of an import.
 #[derive(Debug)]
@@ -53,7 +54,8 @@ pub(in crate::ingest) struct Store<'w> {
 impl<'w> Store<'w> {
     pub(in crate::ingest) fn new(transaction: Transaction<'w>, options: Options, cause: &'static str) -> Self {
         let base = Arc::clone(transaction.base());
-        // It rises from commit to commit, whatever the clock does: clients ask for what is newer than what they have.
+        // The time rises from commit to commit, even if the clock does not: clients ask for what is newer than their
+        // records.
         let last_updated = transaction.time();
         let time = chrono::DateTime::from_timestamp_micros(last_updated).unwrap_or_default();
         let last_updated_text = time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
@@ -84,7 +86,7 @@ impl<'w> Store<'w> {
             self.cut(*ty, blocks, rows, &mut jobs);
         }
         let mut written: FxHashMap<TypeId, Vec<PathBuf>> = FxHashMap::default();
-        let mut refused: FxHashSet<(TypeId, Place)> = FxHashSet::default();
+        let mut refused: FxHashSet<(TypeId, BufferIndex)> = FxHashSet::default();
         while !jobs.is_empty() {
             let before = refused.len();
             for done in self.run(std::mem::take(&mut jobs))? {
@@ -235,10 +237,10 @@ impl<'w> Store<'w> {
         &mut self,
         ty: TypeId,
         blocks: &[Block],
-        refused: &FxHashSet<(TypeId, Place)>,
+        refused: &FxHashSet<(TypeId, BufferIndex)>,
         summary: &mut Summary,
     ) -> Result<Vec<Row>, IngestError> {
-        let content = |place: &Place| {
+        let content = |place: &BufferIndex| {
             let block = &blocks[place.0 as usize];
             let entry = &block.entries[place.1 as usize];
             (block.id(entry), entry.digest)
@@ -331,7 +333,7 @@ impl<'w> Store<'w> {
         };
         let total: usize = rows.iter().map(size).sum();
         let threads = self.options.threads();
-        let bytes = total.div_ceil(threads).clamp(LEAST_BYTES, IN_THE_MAKING / threads);
+        let bytes = total.div_ceil(threads).clamp(MIN_BYTES, IN_THE_MAKING / threads);
         let mut job = Job {
             ty,
             blocks,
@@ -392,7 +394,7 @@ impl<'w> Store<'w> {
 }
 
 impl Store<'_> {
-    /// Writes a file of this import again without the rows that were replaced; gives nothing if none is left.
+    /// Writes a file of this import again without the rows that were replaced. Returns nothing if none is left.
     fn without_dropped(&mut self, ty: TypeId, pending: &Pending) -> Result<Option<WrittenFile>, IngestError> {
         let old = &pending.file.path;
         let failed = |source| LakeError::Parquet {

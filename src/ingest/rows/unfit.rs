@@ -1,6 +1,5 @@
-//! Resources of the input that turn out to fit into no table: an object has a property twice, or there is no room for
-//! more columns. Only writing them shows it. The rules must not go by what is not stored, so the input is then read
-//! again without them.
+//! Resources that fit into no table: an object has a property twice, or there is no room for more columns. Only writing
+//! them shows it. The rules must not use resources that are not stored, so the input is then read again without them.
 
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::path::Path;

@@ -15,7 +15,7 @@ use crate::ingest::rows::block::{Block, Content, Origin, RowSource, SharedRefs, 
 use crate::lake::file::digest;
 use crate::normalize::{Codes, Record, Report, Rewrite};
 
-/// What one thread writes records by; kept from one to the next for its memory.
+/// The buffers with which one thread writes records, kept from one record to the next.
 pub(super) struct Editor {
     edits: Edits,
     edited: Vec<u8>,
@@ -51,7 +51,7 @@ impl Editor {
         unit.plan.edits(record, codes, edits, edited, report)
     }
 
-    /// Applies a unit's plan to a record of the input; `None` if it stays as it is.
+    /// Applies a unit's plan to a record of the input. `None` if it stays as it is.
     pub(super) fn edit(
         &mut self,
         unit: &Unit,
@@ -62,10 +62,10 @@ impl Editor {
         match self.plan(unit, record, codes) {
             Rewrite::Unchanged => return None,
             Rewrite::Edited => {}
-            // Places in the record are not those in the other text.
+            // Offsets in the record differ from those in the other text.
             Rewrite::Anew => return self.normalized(),
         }
-        // What refers to something else is looked at again as a whole.
+        // A record whose references changed is parsed again as a whole.
         if self.edits.may_write(record.json, "\"reference\"") {
             return self.rewritten(record.json);
         }
@@ -89,7 +89,7 @@ impl Editor {
         })
     }
 
-    /// Applies a unit's plan to a row of the lake, which has its version and time; `None` if it stays as it is.
+    /// Applies a unit's plan to a row of the lake, which has its version and time. `None` if it stays as it is.
     pub(super) fn edit_row(&mut self, unit: &Unit, record: &Record<'_>, codes: &dyn Codes) -> Option<Edited<'_>> {
         match self.plan(unit, record, codes) {
             Rewrite::Unchanged => None,
@@ -126,7 +126,7 @@ impl Editor {
 /// A new resource and its text.
 pub(super) type Made<'e> = (Normalized, &'e str);
 
-/// Whose a row is.
+/// The filing of a row.
 #[derive(Clone)]
 pub(super) struct Whose<'p> {
     pub(super) owner: i64,
@@ -143,7 +143,7 @@ pub(super) struct Blocks {
     weight: usize,
 }
 
-/// The place of a row of the lake that is written anew: before the input. If a record of its id comes there, that fits
+/// The place of a row of the lake that is written again: before the input. If a record of its id comes there, that fits
 /// into no table, and is to be refused.
 pub(super) const BEFORE_INPUT: u64 = 0;
 /// The place of a generated row: behind the input.
@@ -185,7 +185,7 @@ impl Blocks {
         &mut blocks[last]
     }
 
-    /// Adds a record of the input, as it came or as it is edited.
+    /// Adds a record of the input, unchanged or edited.
     pub(super) fn add(
         &mut self,
         record: &Stowed<'_>,
@@ -198,7 +198,7 @@ impl Blocks {
             None => (record.text, record.splice, None),
         };
         let shared_refs = match shared_refs {
-            // What a sync brings is the person's own.
+            // Synced records belong to the person.
             _ if source.is_some() => SharedRefs::NONE,
             Some(list) => SharedRefs::List(list),
             None => SharedRefs::Lines(record.shared_refs),

@@ -1,7 +1,7 @@
-//! The input, sorted by ranges of owners, while it is read.
+//! Sorts the input by ranges of owners while it is read.
 //!
-//! The records of one person stand anywhere in the input, and rules need them together. So each record goes to the
-//! range of its owner first. Records of nobody are in ranges of their own; those that rules ask about are noted beside
+//! The records of one person may be anywhere in the input, and rules need them together. So each record goes to the
+//! range of its owner first. Records of nobody have ranges of their own. Those that rules need are noted as well
 //! ([`Shared`]).
 
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ const PEOPLE: usize = 128;
 const NOBODY: usize = 8;
 /// All ranges. Those of nobody come first.
 pub(super) const RANGES: usize = NOBODY + PEOPLE;
-/// Bits of an owner behind those that tell its range. The first of all is always zero.
+/// The low bits of an owner, below those of its range. The top bit is always zero.
 const OWNER_BITS: u32 = 63 - PEOPLE.ilog2();
 /// A thread collects so many bytes of a range before it hands them over.
 const CHUNK: usize = 32 << 10;
@@ -47,7 +47,7 @@ pub(in crate::ingest) struct Gathered {
     identities: Spill,
     shared: Mutex<Shared>,
     files: Mutex<Files>,
-    /// What fits into no table. It is gathered, so that it is refused again, and counts for nothing else.
+    /// Records that fit into no table. They are gathered so that they are refused again, and are not used otherwise.
     unfit: Unfit,
 }
 
@@ -58,7 +58,7 @@ struct Files {
     paths: Vec<Arc<Path>>,
 }
 
-/// What one thread hands over.
+/// The results of one thread.
 #[derive(Debug)]
 pub(in crate::ingest) struct Gatherer<'g> {
     gathered: &'g Gathered,
@@ -92,7 +92,7 @@ impl Gathered {
         }
     }
 
-    /// What a thread hands records over by.
+    /// The buffers with which a thread hands over records.
     pub(in crate::ingest) fn gatherer(&self) -> Gatherer<'_> {
         Gatherer {
             gathered: self,

@@ -15,14 +15,14 @@ use crate::lake::{Lake, Mode, Picture, Scope};
 
 /// Texts are read in portions of this many rows.
 const PORTION: usize = 512;
-/// What an import keeps of the lake's files between two owners.
+/// The caches of an import between two owners.
 const READER: MemoryLimits = MemoryLimits {
     bytes: 64 << 20,
     handles: 128,
     people: false,
 };
 
-/// Whose rows are read, and from what.
+/// The owner whose rows are read, and the files to read.
 #[derive(Clone, Debug)]
 pub(in crate::ingest) struct Shelf {
     reader: Arc<Reader>,
@@ -35,9 +35,9 @@ pub(in crate::ingest) struct Shelf {
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     pub(super) rows: Vec<KeptRow>,
-    /// What rows are filed by, each once.
+    /// The filings of rows, each once.
     filed: Vec<Filed>,
-    /// What they refer to that rules ask about, as `Type/id`.
+    /// Their references that rules need, as `Type/id`.
     pub(super) shared_refs: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct KeptRow {
     locator: Locator,
 }
 
-/// By what a row is filed.
+/// The filing of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Filed {
     pub(super) patient: Option<String>,
@@ -60,12 +60,12 @@ pub(super) struct Filed {
 }
 
 impl Kept {
-    /// By what each is filed, each once.
+    /// The filings of the rows, each once.
     pub(super) fn filed(&self) -> &[Filed] {
         &self.filed
     }
 
-    /// By what a row is filed.
+    /// The filing of a row.
     pub(super) fn filed_by(&self, row: &KeptRow) -> &Filed {
         &self.filed[row.filed as usize]
     }
@@ -162,8 +162,8 @@ impl Shelf {
         Ok(kept)
     }
 
-    /// Hands rows with their texts on, in their order. Only a portion of them is in memory at a time. A portion that
-    /// cannot be read is left out, so that a damaged file keeps no new records out; gives how many rows that were.
+    /// Passes rows with their texts on, in their order. Only a portion of them is in memory at a time. A portion that
+    /// cannot be read is left out, so that a damaged file does not block new records. Returns how many rows that were.
     pub(super) fn texts(&self, rows: &[KeptRow], mut visit: impl FnMut(&KeptRow, &Row)) -> u64 {
         let mut unreadable = 0;
         for of_type in rows.chunk_by(|one, other| one.resource_type == other.resource_type) {
@@ -182,8 +182,8 @@ impl Shelf {
         unreadable
     }
 
-    /// Hands on the texts of rows of nobody by their ids, none where there is no such row. A portion that cannot be
-    /// read is left out; gives how many rows that may have been.
+    /// Passes on the texts of rows of nobody by their ids, if such rows exist. A portion that cannot be read is left
+    /// out. Returns how many rows that may have been.
     pub(super) fn of_nobody(&self, ty: TypeId, ids: &[&str], mut found: impl FnMut(&str, Option<String>)) -> u64 {
         let mut unreadable = 0;
         let table = self.table(ty);

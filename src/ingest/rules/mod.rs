@@ -28,17 +28,16 @@ pub(super) use ranges::{Scene, normalize};
 use crate::fhir::TypeId;
 use crate::normalize::{Day, Knowledge};
 
-/// What the rules are given beside records.
+/// The inputs of the rules besides records.
 #[derive(Clone)]
 pub struct Normalization {
     /// The terminology and the table of health plans.
     pub knowledge: Knowledge,
     /// The day on which it is.
     pub today: Day,
-    /// What the systems of our tags begin with, without a trailing slash.
+    /// The prefix of our tags' systems, without a trailing slash.
     pub tag_system_base: String,
-    /// References that led nowhere so far, of a sync: what the [`Report`](crate::normalize::Report) of the same
-    /// source's sync before said.
+    /// Dangling references of the same source's previous sync, from its [`Report`](crate::normalize::Report).
     pub dangling: BTreeMap<u64, u32>,
     /// Told of each resource that is made, changed or deleted.
     pub observer: Option<Observer>,

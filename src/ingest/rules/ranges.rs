@@ -1,4 +1,4 @@
-//! From the input, sorted by ranges of owners, to what is written: one range after the other, on all cores.
+//! Normalizes and writes the sorted input: one range after the other, on all cores.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,7 +23,7 @@ use crate::lake::owners::owner::OwnerKey;
 /// Ids of rows to delete are kept up to this number.
 const MAX_DELETED: usize = 16_384;
 
-/// Whose records they are, and what they are normalized by.
+/// The owners of the records, and the knowledge for normalizing them.
 pub(in crate::ingest) struct Scene {
     pub(in crate::ingest) rules: Normalization,
     pub(in crate::ingest) key: OwnerKey,
@@ -38,7 +38,7 @@ pub(in crate::ingest) struct Scene {
     pub(in crate::ingest) buffer: usize,
 }
 
-/// Applies the rules to all records that were gathered, and stores what comes of it.
+/// Applies the rules to all gathered records, and stores the result.
 pub(in crate::ingest) fn normalize(
     scene: Scene,
     gathered: &Gathered,
@@ -99,7 +99,8 @@ pub(in crate::ingest) fn normalize(
     Ok(())
 }
 
-/// Collects what is ready, and has it written when enough has come. Meanwhile the others wait: writing takes all cores.
+/// Collects finished records and writes them when there are enough. The other threads wait in the meantime, because
+/// writing uses all cores.
 struct Output<'o, 'w> {
     limit: usize,
     state: Mutex<State<'o, 'w>>,

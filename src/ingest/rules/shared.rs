@@ -1,5 +1,5 @@
-//! Records of nobody: practitioners, organizations, locations and drugs. A unit is shown those that its own records
-//! refer to: of the input, else of the lake.
+//! Records of nobody: practitioners, organizations, locations and drugs. A unit sees those that its own records refer
+//! to, from the input or otherwise from the lake.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -27,8 +27,8 @@ const ASKED: [&str; 5] = [
 ];
 /// Bytes of the input's records that are kept in memory. The rest is in a temporary file.
 const IN_MEMORY: usize = 48 << 20;
-/// Most records of the input that are kept, which bounds the memory of their places. What comes after them is not shown
-/// to units.
+/// The maximum number of records of the input that are kept, which bounds the memory of their places. What comes after
+/// them is not shown to units.
 const MAX_RECORDS: usize = 2 << 20;
 /// Bytes of records that are kept as units are shown them.
 const MAX_READ: usize = 32 << 20;
@@ -49,12 +49,12 @@ pub(super) struct Shared {
 #[derive(Debug)]
 struct Stored {
     ordinal: u64,
-    place: Place,
+    place: Location,
 }
 
 /// Where a record is, as [`stowed`] writes it.
 #[derive(Debug)]
-enum Place {
+enum Location {
     Memory(Box<[u8]>),
     File(u64, usize),
 }
@@ -100,17 +100,17 @@ impl Shared {
         }
         let place = if self.memory + record.len() <= IN_MEMORY {
             self.memory += record.len();
-            Place::Memory(record.into())
+            Location::Memory(record.into())
         } else {
             let file = match &self.file {
                 Some(file) => file,
                 None => self.file.insert(Parts::create_in(&self.folder)?),
             };
-            Place::File(file.add(record)?, record.len())
+            Location::File(file.add(record)?, record.len())
         };
         let earlier = self.places.insert(identity, Stored { ordinal, place });
         if let Some(Stored {
-            place: Place::Memory(record),
+            place: Location::Memory(record),
             ..
         }) = earlier
         {
@@ -125,12 +125,12 @@ impl Shared {
         };
         let mut buffer = Vec::new();
         let bytes = match (&stored.place, &self.file) {
-            (Place::Memory(bytes), _) => &bytes[..],
-            (Place::File(at, length), Some(file)) => {
+            (Location::Memory(bytes), _) => &bytes[..],
+            (Location::File(at, length), Some(file)) => {
                 file.read(*at, *length, 0..*length, &mut buffer)?;
                 &buffer
             }
-            (Place::File(..), None) => return Ok(None),
+            (Location::File(..), None) => return Ok(None),
         };
         Ok(stowed::read(bytes).map(|record| Known {
             resource_type: record.resource_type,
@@ -144,7 +144,7 @@ impl Shared {
     }
 }
 
-/// Finds records of nobody by `Type/id`: those of the input, else those of the lake.
+/// Finds records of nobody by `Type/id`, in the input or otherwise in the lake.
 #[derive(Debug)]
 pub(super) struct Reach {
     shared: Shared,
@@ -200,7 +200,7 @@ impl Reach {
         Ok((known.collect(), unreadable))
     }
 
-    /// Reads what is not known yet; gives how many could not be read.
+    /// Reads records that are not known yet. Returns how many could not be read.
     fn read(&self, shelf: &Shelf, names: &[String], read: &mut Read) -> Result<u64, IngestError> {
         let mut unreadable = 0;
         let mut missing: Vec<(TypeId, &str)> = Vec::new();
@@ -237,7 +237,7 @@ impl Read {
     }
 }
 
-/// What rules ask about, of what a record of the lake refers to.
+/// The references of a lake's record that rules need.
 fn references(text: &str) -> Vec<String> {
     fn of(value: Value<'_>, found: &mut Vec<String>) {
         value.items().for_each(|item| of(item, found));

@@ -15,14 +15,14 @@ pub(super) struct Stowed<'b> {
     pub(super) resource_type: TypeId,
     pub(super) splice: Splice,
     pub(super) id: &'b str,
-    /// Under whom it is filed; empty for nobody.
+    /// The person under whom it is filed. Empty for nobody.
     pub(super) patient: &'b str,
     /// What it refers to that may be shared, one a line.
     pub(super) shared_refs: &'b str,
     pub(super) text: &'b str,
 }
 
-/// What stands before the texts: numbers of fixed length.
+/// The header before the texts: numbers of fixed length.
 const HEAD: usize = 62;
 
 /// What is needed to find records again.
@@ -34,7 +34,7 @@ pub(super) struct Extent {
     pub(super) length: usize,
 }
 
-/// Writes an entry of a block behind what `out` has.
+/// Appends an entry of a block to `out`.
 pub(super) fn write(block: &Block, entry: &Entry, file: u32, out: &mut Vec<u8>) {
     let texts = [
         block.id(entry),
@@ -61,7 +61,7 @@ pub(super) fn write(block: &Block, entry: &Entry, file: u32, out: &mut Vec<u8>) 
     texts.iter().for_each(|text| out.extend_from_slice(text.as_bytes()));
 }
 
-/// What the first record of `bytes` says of itself; `None` if it is not whole.
+/// The header of the first record in `bytes`. `None` if it is not whole.
 pub(super) fn extent(bytes: &[u8]) -> Option<Extent> {
     let mut head = Head(bytes.get(..HEAD)?);
     let length = usize::try_from(u64::from_le_bytes(head.take())).ok()?;
@@ -71,7 +71,7 @@ pub(super) fn extent(bytes: &[u8]) -> Option<Extent> {
         .then_some(Extent { owner, ordinal, length })
 }
 
-/// Reads the record that `bytes` are; `None` if they are none.
+/// Reads the record in `bytes`. `None` if there is none.
 pub(super) fn read(bytes: &[u8]) -> Option<Stowed<'_>> {
     let (head, texts) = bytes.split_at_checked(HEAD)?;
     let mut head = Head(head);
@@ -112,7 +112,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Stowed<'_>> {
     })
 }
 
-/// Numbers one behind the other.
+/// Consecutive numbers.
 struct Head<'b>(&'b [u8]);
 
 impl Head<'_> {

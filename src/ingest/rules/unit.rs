@@ -18,7 +18,7 @@ use crate::ingest::sync::synced::{Naming, Synced, tags};
 use crate::lake::owners::owner::{OwnerKey, owner_named_by};
 use crate::normalize::{Plan, Record, Rule, Settings, Source, SourceId, Survey};
 
-/// What all units have in common.
+/// The state that all units share.
 #[derive(Debug)]
 pub(super) struct Common {
     pub(super) rules: Normalization,
@@ -31,7 +31,7 @@ pub(super) struct Common {
     pub(super) reach: Reach,
 }
 
-/// What is to be done with a unit.
+/// The decision about a unit.
 #[derive(Debug, Default)]
 pub(super) struct Unit {
     pub(super) owner: i64,
@@ -109,7 +109,7 @@ impl Common {
         })
     }
 
-    /// What is done with records of nobody: they are in no unit, and brought into form only.
+    /// The plan for records of nobody: they belong to no unit, so only their form is changed.
     pub(super) fn nobody(&self) -> Unit {
         let sources = vec![self.source(String::new(), String::new())];
         let plan = Survey::default().decide(&self.settings(&sources, &|_, _, _| String::new()));
@@ -261,9 +261,9 @@ fn ids(key: OwnerKey, owner: i64) -> impl Fn(&Source, &str, &str) -> String {
     move |source, resource_type, seed| key.synced_id(owner, &source.authorization, resource_type, seed)
 }
 
-/// Whether a rule made a row of the lake. What a sync itself makes, as a Patient, is tagged by other names. The base
-/// address may have been another one when it was made. A source's record always says its address there, and what an
-/// import brings in has an id of its own, so neither passes for one that was made here.
+/// Whether a rule made a row of the lake. Rows that a sync itself makes, such as a Patient, have other tags. The base
+/// address may have changed since. A source's record always has the source's address there, and an imported record has
+/// its own id, so neither is mistaken for a generated row.
 fn is_generated(filed: &Filed, id: &str, owner: i64, json: Value<'_>, tag_system_base: &str) -> bool {
     let meta = json.get("meta");
     let is_own = match filed.authorization {

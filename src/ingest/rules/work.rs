@@ -1,5 +1,4 @@
-//! What one thread does with the units of a range: it surveys a unit, applies its plan, and hands over what comes of
-//! it.
+//! The work of one thread on the units of a range: it surveys a unit, applies its plan, and hands over the result.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +27,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// Those of one of `threads`, where so many bytes may wait to be written.
+    /// The worker's state, as one of `threads`. This many bytes may wait to be written.
     pub(super) fn new(buffer: usize, threads: usize) -> Bounds {
         let share = buffer / threads.max(1);
         Bounds {
@@ -153,7 +152,7 @@ impl<'w> Worker<'w> {
         })
     }
 
-    /// Records of nobody are in no unit: of them, too, codes and elements are brought into form.
+    /// Records of nobody belong to no unit. Their codes and elements are still brought into form.
     fn nobody(&mut self, records: &mut Records<'_>, placed: &[Placed]) -> Result<(), IngestError> {
         let nobody = std::mem::take(&mut self.nobody);
         for placed in placed {
@@ -251,8 +250,8 @@ impl<'w> Worker<'w> {
             .add(stowed, &self.source, None, || gathered.file(stowed.file));
     }
 
-    /// Makes what belongs to a unit beside the input: its rows that are written anew, and generated resources. What
-    /// nothing supports any longer is deleted.
+    /// Makes the rest of a unit: rewritten rows of the lake, and generated resources. Deletes rows that nothing
+    /// supports any longer.
     fn beside(&mut self, mut unit: Unit) -> Result<(), IngestError> {
         self.unreadable += unit.unreadable;
         self.rows(&unit)?;
@@ -261,7 +260,7 @@ impl<'w> Worker<'w> {
             self.generated(&unit, &made, is_known);
             self.hand_over(self.bounds.handed)?;
         }
-        // Where rows could not be read, nobody knows what supports what.
+        // If rows could not be read, their support is unknown.
         if unit.unreadable == 0 {
             for (ty, id) in unit.made_before {
                 self.common.tell(ty, &id, Some("{}"), None);
@@ -271,7 +270,7 @@ impl<'w> Worker<'w> {
         Ok(())
     }
 
-    /// Writes rows anew that the plan changes.
+    /// Rewrites the rows that the plan changes.
     fn rows(&mut self, unit: &Unit) -> Result<(), IngestError> {
         let common = self.common;
         let mut handed = Ok(());
@@ -315,7 +314,7 @@ impl<'w> Worker<'w> {
     /// Takes in a generated resource.
     fn generated(&mut self, unit: &Unit, made: &Generated, is_known: bool) {
         let is_provenance = facts().get(made.resource_type).name == "Provenance";
-        // Its id says what it is about; only the time would be another.
+        // Its id depends on its content. Only the time would differ.
         if is_known && is_provenance {
             return;
         }
@@ -339,7 +338,7 @@ impl<'w> Worker<'w> {
             content,
             &normalized.shared_refs,
         );
-        // A Provenance tells of what a rule made.
+        // A Provenance describes what a rule made.
         if !is_provenance {
             self.editor.report.of(made.rule).made += 1;
         }

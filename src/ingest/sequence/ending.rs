@@ -1,9 +1,9 @@
-//! What waited for the end of the input: resources whose conditional references nothing has answered, then Binaries
-//! that stand for others, which by then are all known.
+//! Handles what waited for the end of the input: first resources with unresolved conditional references, then Binaries
+//! that belong to other resources, which are all known by then.
 
 use std::sync::Arc;
 
-use super::{Place, Round, Sequence, Sink};
+use super::{InputPosition, Round, Sequence, Sink};
 use crate::columns::json::Tape;
 use crate::ingest::contexts::{Contexts, Filed, Wanted};
 use crate::ingest::error::IngestError;
@@ -56,7 +56,7 @@ impl Sequence {
             if !latest {
                 continue;
             }
-            let place = Place {
+            let place = InputPosition {
                 file: late.file,
                 origin: late.origin,
                 ordinal: late.ordinal,

@@ -1,5 +1,5 @@
-//! The text of a synced resource: its id exchanged, and in it where it came from: `meta.source`, our tags behind its
-//! own, and an identifier that holds the source's id.
+//! The text of a synced resource: with our id, and with marks of its origin: `meta.source`, our tags after its own, and
+//! an identifier with the source's id.
 
 use super::super::input::copy::{Edit, Writer};
 use super::super::input::normalize::is_commit_property;
@@ -47,7 +47,7 @@ impl<'e> Marked<'e> {
                 self.0.out.push(b',');
             }
             self.0.key(key.raw());
-            // `meta` stands where it stood, else behind the id, and that for want of a place of its own behind the
+            // `meta` stays in its place. Without one it comes after the id, and an id without a place comes after the
             // type.
             if key.is("meta") {
                 splice.at = self.meta(value, ty, source_id, naming);
@@ -133,8 +133,8 @@ impl<'e> Marked<'e> {
         self.0.out.push(b']');
     }
 
-    /// Writes a list with more items behind those of its own that are kept; what should be a list and is none gives
-    /// way.
+    /// Writes a list: its own items that are kept, then more items. A value that should be a list and is none is
+    /// replaced.
     fn list(&mut self, value: Value<'_>, more: &[String], kept: impl Fn(Value<'_>) -> bool) {
         self.0.out.push(b'[');
         if value.is_array() {
@@ -171,7 +171,7 @@ mod tests {
         key().synced_id(0x1234_8000, "e1", ty, id)
     }
 
-    /// The text as it is stored, with a version and a date, or why there is none.
+    /// The text to store, with a version and a date, or the reason why there is none.
     fn stored(json: &str) -> Result<serde_json::Value, Reason> {
         let synced = Synced {
             owner: 0x1234_8000,
@@ -231,7 +231,8 @@ mod tests {
         ] {
             assert_eq!(stored(&source.to_string()).unwrap(), expected);
         }
-        // A tag of its own stays, before ours; so does what else stands in `meta`. None says what only we say.
+        // The source's own tags stay, before ours, and so does the rest of `meta`. Tags that only we may set are
+        // removed.
         let forged = json!({"system": "https://records.example/tags/PatientAccessTokenId", "code": "a2"});
         let tagged = json!({"resourceType": "Organization", "id": "o",
                             "meta": {"tag": [forged, {"code": "t"}], "profile": ["p"]}});

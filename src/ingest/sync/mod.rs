@@ -1,4 +1,4 @@
-//! What the records of a source become.
+//! Turns the records of a source into rows.
 
 pub(super) mod marked;
 pub(super) mod synced;

@@ -1,7 +1,7 @@
-//! What the records of a source become: rows of one consent, under ids of our own, marked with where they came from.
+//! Turns the records of a source into rows of one consent, with our own ids and marks of their origin.
 //!
 //! An id is a UUIDv8 of the consent's owner and a keyed hash of the endpoint, the type and the source's id. So a
-//! reference is rewritten without knowing whether its target is there, and what comes again has the same id.
+//! reference can be rewritten without knowing whether its target exists, and a record that comes again has the same id.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::owners::owner::OwnerKey;
 use crate::lake::{CONTENT_TAG, Lake, Mode, Sums};
 
-/// Whose records are taken in, and from where.
+/// The patient of the records, and their source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Synced {
     /// The owner of the consent's rows.
@@ -30,16 +30,15 @@ pub struct Synced {
     pub identifier_system: String,
     /// The id of the person's Patient at the source.
     pub source_patient: String,
-    /// What the systems of our tags begin with, without a trailing slash.
+    /// The prefix of our tags' systems, without a trailing slash.
     pub tags: String,
     /// The service made the person's Patient, since the source gives none.
     pub generated_patient: bool,
-    /// Of Binaries whose bytes were fetched: their addresses at the source and the SHA-256 of their bytes, by the
-    /// source's id.
+    /// Fetched attachments by the source's id of their Binary: the address at the source and the SHA-256 of the bytes.
     pub addresses: Arc<BTreeMap<String, (String, String)>>,
 }
 
-/// What a sync has fetched beside records: the bytes of a Binary, which is among the records without them.
+/// Fetched documents: the bytes of Binaries, which are among the records without them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncedAttachment {
     /// The source's id of the Binary.
@@ -48,9 +47,9 @@ pub struct SyncedAttachment {
     pub address: String,
     /// Where they are: the file is moved.
     pub bytes: PathBuf,
-    /// What they come to.
+    /// The resulting Binaries.
     pub sums: Sums,
-    /// By what the next sync knows them.
+    /// The value by which the next sync recognizes them.
     pub origin: String,
     /// The number of the attachment in the lake that has the same bytes already.
     pub kept: Option<u64>,
@@ -66,14 +65,14 @@ pub fn addresses(attachments: &[SyncedAttachment]) -> Arc<BTreeMap<String, (Stri
 /// Letters of an id at a source. R4 admits 64.
 const LONGEST_ID: usize = 256;
 
-/// Whether a text can be an id at a source. Ids are ours in the end, so that what older sources have (underscores, more
-/// than 64 letters) is taken; what has a meaning in an address is not.
+/// Whether a text can be an id at a source. Our own ids replace them, so older forms (underscores, more than 64
+/// characters) are accepted. Characters with a meaning in an address are not.
 pub(in crate::ingest) fn is_source_id(text: &str) -> bool {
     let admitted = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:|=+@!*,;$()".contains(&byte);
     (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(admitted)
 }
 
-/// What a relative reference within a source leads to.
+/// The target of a relative reference within a source.
 pub fn source_target(text: &str) -> Option<Target<'_>> {
     Target::parse_with(text, is_source_id)
 }
@@ -108,7 +107,7 @@ impl Naming {
         self.key.synced_id(*owner, endpoint, facts().get(ty).name, id)
     }
 
-    /// What all rows are had by.
+    /// The authorization of all rows.
     pub(in crate::ingest) fn row_source(&self) -> RowSource {
         RowSource {
             authorization: self.synced.authorization.clone(),
@@ -116,7 +115,7 @@ impl Naming {
         }
     }
 
-    /// Where all rows lie.
+    /// Where all rows are.
     pub(in crate::ingest) fn owner(&self) -> i64 {
         self.synced.owner
     }
@@ -169,7 +168,7 @@ impl Naming {
         serde_json::json!({"system": self.synced.identifier_system, "value": id}).to_string()
     }
 
-    /// Whether a tag's system is one of ours, by which a source would say what only we may say.
+    /// Whether a tag's system is one of ours. A source must not set such a tag.
     pub(in crate::ingest) fn is_our_system(&self, system: &str) -> bool {
         let under = system.strip_prefix(&self.synced.tags);
         under.is_some_and(|rest| rest.starts_with('/'))

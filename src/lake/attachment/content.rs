@@ -1,4 +1,4 @@
-//! An open attachment: its bytes, each piece of them held against its checksum before anybody has it.
+//! An open attachment: its bytes, each piece of them compared with its checksum before anybody has it.
 
 use std::fs::File;
 use std::io;
@@ -23,10 +23,10 @@ pub struct AttachmentContent {
     pieces: Pieces,
 }
 
-/// How the pieces of a file are known to be what was written.
+/// How the pieces of a file are verified.
 #[derive(Debug)]
 pub(super) enum Pieces {
-    /// They stand in clear and have checksums.
+    /// They are not encrypted and have checksums.
     Summed(Vec<u32>),
     /// They are encrypted.
     Sealed(SealedPieces),
@@ -200,7 +200,7 @@ mod tests {
         assert!(open(&path).is_err());
         std::fs::write(&path, b"").unwrap();
         assert!(open(&path).is_err());
-        // What lies in another piece does not keep anybody from this one.
+        // Damage in another piece does not affect this one.
         let mut damaged = whole.clone();
         damaged[BLOCK] ^= 1;
         std::fs::write(&path, &damaged).unwrap();

@@ -1,4 +1,4 @@
-//! An attachment written anew: a sealed one of one in clear, or the other way round.
+//! Rewrites an attachment: a clear file becomes a sealed one, or a sealed file a clear one.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::write::{AttachmentWriter, append_trailer};
 use crate::lake::error::LakeError;
 use crate::lake::seal::{FileKey, Keys};
 
-/// Digits of a name that tell whose the file is.
+/// The digits of a name that identify the owner.
 const WHOSE: usize = 16;
 
 /// A new path for the same attachment under this key, or in clear.
@@ -19,8 +19,8 @@ pub(in crate::lake) fn renamed(path: &Path, key: Option<&FileKey>) -> PathBuf {
     path.with_file_name(new_name(whose, key.map(FileKey::id)))
 }
 
-/// Writes the attachment at `from` anew at `to`, sealed if there is a key; gives the new file's length. All of it is
-/// held against its checksums, or opened, and against its SHA-256.
+/// Rewrites the attachment at `from` to `to`, sealed if there is a key. Returns the new file's length. The whole
+/// content is verified against its checksums or its seal, and against its SHA-256.
 pub(in crate::lake) fn convert(from: &Path, to: &Path, keys: &Keys, key: Option<&FileKey>) -> Result<u64, LakeError> {
     let content = AttachmentContent::open(from, keys).map_err(LakeError::io("read", from))?;
     let trailer = content.trailer().clone();

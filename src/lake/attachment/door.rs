@@ -37,16 +37,16 @@ pub struct KeptAttachment {
     pub sha256: String,
     /// The same.
     pub sha1: String,
-    /// What the sync said of where it came from.
+    /// The sync's own note on where the attachment came from.
     pub origin: String,
 }
 
 impl Lake {
-    /// The row of `Binary` of this id in a snapshot, with its file opened; `None` where the scope shows no such row.
+    /// Reads the row of `Binary` with this id in a snapshot and opens its file. Returns `None` if the scope shows no
+    /// such row.
     ///
-    /// A file that is missing or damaged is an error, and so is one that an erasure has taken away since the row was
-    /// read: whoever reads a picture that another process may have changed asks once more
-    /// ([`erased_since`](Lake::erased_since)).
+    /// A missing or damaged file is an error. So is a file that an erasure removed after the row was read. A caller
+    /// whose picture may be out of date tries once more ([`erased_since`](Lake::erased_since)).
     pub fn attachment(
         &self,
         picture: &Arc<Picture>,
@@ -73,7 +73,7 @@ impl Lake {
         Ok(Some(Attached { row, content }))
     }
 
-    /// The same in the newest snapshot, asked once more where an erasure has changed what that holds meanwhile.
+    /// The same in the newest snapshot. It tries once more if an erasure changed that snapshot in between.
     pub fn newest_attachment(&self, scope: &Arc<Scope>, id: &str) -> Result<Option<Attached>, LakeError> {
         let picture = self.picture();
         match self.attachment(&picture, scope, id) {
@@ -111,8 +111,7 @@ impl Lake {
         }
     }
 
-    /// The attachments that an authorization's syncs have brought and whose files are there with the length that is
-    /// recorded.
+    /// The attachments of an authorization's syncs whose files exist and have the recorded length.
     pub fn kept_attachments(
         &self,
         mode: Mode,

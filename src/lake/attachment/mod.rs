@@ -1,8 +1,9 @@
-//! Attachments: what the records of a source refer to and are no records themselves, each as a file of its own beside
-//! the data files of the table `Binary`, whose row of the same id says what it is and whose it is.
+//! Attachments: documents that a source's records refer to. Each is a file beside the data files of the table `Binary`.
+//! The row of `Binary` with the same id describes the attachment and names its owner.
 //!
-//! This room decides what such a file looks like, in clear and sealed, which of them the catalog names for a row, and
-//! who may open one. Nothing is opened but through the row that a scope shows. What is fetched is `sync`'s decision.
+//! This room decides the format of such files (clear and sealed), which attachment the catalog names for a row, and who
+//! may open one. An attachment is opened only through a row that the scope shows. `sync` decides which documents are
+//! fetched.
 
 mod content;
 mod convert;
@@ -29,13 +30,13 @@ use super::seal::KeyId;
 pub(super) use trailer::{Trailer, read_trailer};
 pub(super) use write::seal;
 
-/// What the names of these files end with.
+/// The extension of attachment files.
 const SUFFIX: &str = ".attachment";
-/// The table beside whose files they lie.
+/// The table whose folder holds the attachment files.
 pub(super) const TABLE: &str = "Binary";
 /// A tag's system ends with this where its code is the SHA-256 of the file, as hexadecimal digits.
 pub const CONTENT_TAG: &str = "ContentSha256";
-/// Each piece of so many bytes has a checksum of its own.
+/// Each piece of this many bytes has a checksum of its own.
 const BLOCK: usize = 64 << 10;
 
 /// How the names of an owner's files begin.
@@ -43,8 +44,8 @@ pub(super) fn name_begin(key: OwnerKey, mode: Mode, application: &str, owner: i6
     format!("{:016x}", key.seal(&(mode.schema(), application, owner)))
 }
 
-/// The name of a new file. Its first half tells files of one owner from others' to whoever has the lake's key, the
-/// second one each from the next; in a sealed lake that is the id of the file's key.
+/// The name of a new file. Its first half is a keyed hash of the owner: only a holder of the lake's key can tell one
+/// owner's files from another's. Its second half is unique; in a sealed lake it is the id of the file's key.
 pub(super) fn new_name(begin: &str, key: Option<KeyId>) -> String {
     match key {
         Some(id) => format!("{begin}-{id}{SUFFIX}"),
@@ -55,7 +56,7 @@ pub(super) fn new_name(begin: &str, key: Option<KeyId>) -> String {
     }
 }
 
-/// The id of the key that a file is sealed with, by its name; `None` for one that is not sealed.
+/// The id of the key that a file is sealed with, by its name. `None` for one that is not sealed.
 pub(super) fn key_of(path: &Path) -> Result<Option<KeyId>, LakeError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let named = name.strip_suffix(SUFFIX).and_then(|name| name.split_once('-'));

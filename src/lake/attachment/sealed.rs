@@ -25,14 +25,14 @@ use crate::lake::store::private;
 /// How such a file begins and ends.
 pub(super) const MAGIC: &[u8; 8] = b"TABATT2\n";
 const ID: usize = 16;
-/// The first bytes: what it is, and which key opens it.
+/// The first bytes: the format, and the key's id.
 const HEAD: u64 = (MAGIC.len() + ID) as u64;
-/// The length of the trailer, and what the file is.
+/// The length of the trailer, and the format.
 const TAIL: u64 = 4 + MAGIC.len() as u64;
-/// What a piece has around its bytes.
+/// The bytes around a piece's content.
 const AROUND: u64 = seal::AROUND as u64;
 
-/// What opens the pieces of a file.
+/// Decrypts the pieces of a file.
 #[derive(Debug)]
 pub(super) struct SealedPieces {
     cipher: Cipher,
@@ -41,7 +41,8 @@ pub(super) struct SealedPieces {
 }
 
 impl SealedPieces {
-    /// The trailer of a file of this length that begins and ends as a sealed attachment, and what opens its pieces.
+    /// The trailer of a file of this length that begins and ends like a sealed attachment, and the cipher for its
+    /// pieces.
     pub(super) fn open(file: &File, length: u64, keys: &Keys) -> io::Result<(Trailer, SealedPieces)> {
         let mut head = [0; HEAD as usize];
         let rest = length.checked_sub(HEAD + TAIL + AROUND).ok_or_else(damaged)?;
@@ -67,7 +68,7 @@ impl SealedPieces {
         Ok((trailer, SealedPieces { cipher, bytes }))
     }
 
-    /// What opens the pieces of a file that has no trailer yet.
+    /// The cipher for the pieces of a file without a trailer.
     pub(super) fn unfinished(key: &FileKey, bytes: u64) -> io::Result<SealedPieces> {
         let cipher = Cipher::new(key)?;
         Ok(SealedPieces { cipher, bytes })
@@ -103,14 +104,14 @@ impl SealedPieces {
 pub(super) struct PieceWriter {
     out: BufWriter<File>,
     cipher: Cipher,
-    /// What is not sealed yet: only at the end is it known which piece is the last.
+    /// Bytes that are not sealed yet: the last piece is known only at the end.
     piece: Vec<u8>,
     number: u64,
     sealed: Vec<u8>,
 }
 
 impl PieceWriter {
-    /// Makes the file, or empties the one that is there.
+    /// Creates the file, or empties an existing one.
     pub(super) fn create(path: &Path, key: &FileKey) -> io::Result<PieceWriter> {
         let cipher = Cipher::new(key)?;
         let file = private::options().write(true).create(true).truncate(true).open(path)?;
@@ -158,11 +159,11 @@ impl PieceWriter {
     }
 }
 
-/// Puts the trailer behind the pieces of a file; gives the file's length.
+/// Writes the trailer after the pieces of a file. Returns the file's length.
 pub(super) fn append_sealed_trailer(path: &Path, trailer: &Trailer, key: &FileKey) -> io::Result<u64> {
     let pieces = sealed_length(trailer.bytes).ok_or_else(damaged)?;
     let mut file = private::options().append(true).open(path)?;
-    // What stands behind the pieces is of an attempt before.
+    // An earlier attempt may have left bytes after the pieces.
     file.set_len(HEAD + pieces)?;
     // Texts and numbers always become JSON.
     let text = serde_json::to_vec(trailer).unwrap_or_default();
@@ -175,8 +176,8 @@ pub(super) fn append_sealed_trailer(path: &Path, trailer: &Trailer, key: &FileKe
     Ok(HEAD + pieces + u64::from(length) + TAIL)
 }
 
-/// Seals the bytes of a file into another one, and says at its end what they are. `trailer` has their length and
-/// SHA-256, which are held against what is read. Gives the new file's length.
+/// Seals the bytes of a file into another file and ends it with the trailer. Compares what it reads with the length and
+/// SHA-256 in `trailer`. Returns the new file's length.
 pub(super) fn seal_file(from: &Path, to: &Path, trailer: &Trailer, key: &FileKey) -> io::Result<u64> {
     let mut from = BufReader::with_capacity(BLOCK, File::open(from)?).take(trailer.bytes);
     let mut writer = PieceWriter::create(to, key)?;
@@ -200,17 +201,17 @@ pub(super) fn seal_file(from: &Path, to: &Path, trailer: &Trailer, key: &FileKey
     append_sealed_trailer(to, trailer, key)
 }
 
-/// The length of so many bytes in pieces.
+/// The length of this many bytes in pieces.
 fn sealed_length(bytes: u64) -> Option<u64> {
     bytes.div_ceil(BLOCK as u64).checked_mul(AROUND)?.checked_add(bytes)
 }
 
-/// What a piece is authenticated with, beside the key's id.
+/// The authenticated data of a piece, besides the key's id.
 fn of_piece(number: u64, is_last: bool) -> [u8; 10] {
     place(b'p', number, u8::from(is_last))
 }
 
-/// What the trailer is.
+/// The kind of trailer.
 fn of_trailer(pieces: u64) -> [u8; 10] {
     place(b't', pieces, 0)
 }
@@ -243,7 +244,7 @@ impl Cipher {
         Ok(Cipher { pieces, id: key.id() })
     }
 
-    /// What a piece is authenticated with: the key's id, and the place.
+    /// The authenticated data of a piece: the key's id, and the piece's place.
     fn named(&self, place: &[u8; 10]) -> [u8; ID + 10] {
         let mut all = [0; ID + 10];
         all[..ID].copy_from_slice(self.id.bytes());
@@ -394,7 +395,7 @@ mod tests {
                 .and_then(|content| content.verify(&(0..content.bytes())));
             assert!(sound.is_err(), "{at}");
         }
-        // What lies in another piece does not keep anybody from this one.
+        // Damage in another piece does not affect this one.
         let mut changed = whole.clone();
         changed[second + 20] ^= 1;
         std::fs::write(scene.path("x"), &changed).unwrap();
@@ -423,7 +424,7 @@ mod tests {
             std::fs::write(scene.path("x"), &whole[..end]).unwrap();
             assert!(scene.open("x").is_err(), "{end}");
         }
-        // Without its last piece, behind which the same trailer stands.
+        // The last piece is cut off; the same trailer follows the others.
         let shorter = [&whole[..24 + 2 * piece], &whole[24 + 3 * piece..]].concat();
         std::fs::write(scene.path("x"), shorter).unwrap();
         assert!(scene.open("x").is_err());
@@ -465,7 +466,7 @@ mod tests {
     #[test]
     fn a_file_goes_with_its_key() {
         let scene = Scene::new();
-        // As long as somebody holds a key it is found.
+        // A key can be found as long as somebody holds it.
         let id = scene.stored("x", b"about Ann").id();
         scene.open("x").unwrap();
         scene.keys.destroy(&[id]).unwrap();

@@ -1,6 +1,6 @@
-//! What stands behind an attachment's bytes: the checksums of their pieces, and whose they are, so that a catalog can
-//! be made anew from the files and an erasure knows its files where no catalog names them. A sealed attachment has it
-//! encrypted ([`super::sealed`]).
+//! The trailer of an attachment file: the checksums of its pieces, and its owner. With it a new catalog can be made
+//! from the files, and an erasure finds its files even if no catalog names them. A sealed attachment has an encrypted
+//! trailer ([`super::sealed`]).
 
 use std::fs::File;
 use std::io;
@@ -23,7 +23,7 @@ const TAIL: u64 = 4 + 4 + 4 + 8;
 /// No text of a trailer is longer.
 pub(super) const LONGEST_TEXT: u64 = 64 << 10;
 
-/// Whose an attachment is.
+/// The owner of an attachment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::lake) struct Trailer {
     /// `live` or `test`.
@@ -38,7 +38,7 @@ pub(in crate::lake) struct Trailer {
     /// Hexadecimal digits.
     pub(in crate::lake) sha256: String,
     pub(in crate::lake) sha1: String,
-    /// By what a sync knows that it need not be fetched again.
+    /// Tells the next sync that it need not fetch the attachment again.
     pub(in crate::lake) origin: String,
     /// The time of the snapshot that it began with, in microseconds since 1970.
     pub(in crate::lake) time: i64,
@@ -77,7 +77,7 @@ pub(in crate::lake) fn read_trailer(path: &Path, keys: &Keys) -> Result<Trailer,
     Ok(trailer)
 }
 
-/// The same of an open file, with what its pieces are read by.
+/// The same for an open file, with the guard of its pieces.
 pub(super) fn trailer_of(file: &File, keys: &Keys) -> io::Result<(Trailer, Pieces)> {
     let length = file.metadata()?.len();
     let damaged = || io::Error::new(io::ErrorKind::InvalidData, "its end is not that of an attachment");
@@ -89,7 +89,7 @@ pub(super) fn trailer_of(file: &File, keys: &Keys) -> io::Result<(Trailer, Piece
         let (trailer, pieces) = SealedPieces::open(file, length, keys)?;
         return Ok((trailer, Pieces::Sealed(pieces)));
     }
-    // Whoever has no key may have put it there.
+    // Somebody without the key may have put it there.
     if !keys.kind().takes_clear() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,

@@ -1,4 +1,4 @@
-//! Writing an attachment: its bytes with their checksums as they come, the trailer once it is known whose it is.
+//! Writes an attachment: first its bytes with their checksums, then the trailer, once the owner is known.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -13,7 +13,7 @@ use crate::lake::error::LakeError;
 use crate::lake::seal::{FileKey, Keys};
 use crate::lake::store::private;
 
-/// What the bytes of an attachment come to.
+/// The length and the digests of an attachment's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sums {
     /// How many there are.
@@ -24,7 +24,7 @@ pub struct Sums {
     pub sha1: [u8; 20],
     /// The CRC-32 of each piece.
     pub(super) blocks: Vec<u32>,
-    /// What the file that they were written to is sealed with.
+    /// The cipher of the file, if it is sealed.
     pub(in crate::lake) key: Option<FileKey>,
 }
 
@@ -53,7 +53,7 @@ pub struct AttachmentWriter {
     sha256: Context,
     sha1: Context,
     blocks: Vec<u32>,
-    /// Of the piece that is not full yet.
+    /// For the piece that is not full yet.
     block: crc32fast::Hasher,
     filled: usize,
 }
@@ -89,7 +89,7 @@ impl std::fmt::Debug for AttachmentWriter {
 }
 
 impl AttachmentWriter {
-    /// Makes the file, or empties the one that is there. It is of the kind that new files of the lake are.
+    /// Creates the file, or empties an existing one. Its kind, sealed or clear, is that of the lake's new files.
     pub fn create(path: &Path, keys: &Keys) -> Result<AttachmentWriter, LakeError> {
         match keys.make()? {
             None => AttachmentWriter::create_clear(path),
@@ -144,7 +144,7 @@ impl AttachmentWriter {
         Ok(())
     }
 
-    /// Closes the file and says what is in it.
+    /// Closes the file. Returns its length and digests.
     pub fn finish(mut self) -> Result<Sums, LakeError> {
         if self.filled > 0 {
             self.end_block();
@@ -168,8 +168,8 @@ impl AttachmentWriter {
     }
 }
 
-/// Moves a file of bytes to its place in the lake, with the trailer behind them, encrypted if there is a key; gives its
-/// length. The lake may have become one of the other kind since the bytes were written.
+/// Moves a written file into the lake and adds the trailer, encrypted if there is a key. Returns its length. The lake
+/// may have changed its kind since the bytes were written.
 pub(in crate::lake) fn seal(
     from: &Path,
     to: &Path,
@@ -194,7 +194,7 @@ pub(in crate::lake) fn seal(
     Ok(written)
 }
 
-/// Writes the bytes of a sealed file anew, in clear.
+/// Rewrites the bytes of a sealed file without encryption.
 fn opened(from: &Path, to: &Path, key: &FileKey, bytes: u64) -> Result<Sums, LakeError> {
     let read = || LakeError::io("read", from);
     let file = File::open(from).map_err(read())?;
@@ -208,7 +208,7 @@ fn opened(from: &Path, to: &Path, key: &FileKey, bytes: u64) -> Result<Sums, Lak
 
 fn moved(from: &Path, to: &Path) -> Result<(), LakeError> {
     let moved = std::fs::rename(from, to).or_else(|_| {
-        // The folder of what is fetched may be on another disk.
+        // The spool may be on another disk than the lake.
         let mut new = private::options().write(true).create(true).truncate(true).open(to)?;
         std::io::copy(&mut File::open(from)?, &mut new)?;
         std::fs::remove_file(from)
@@ -216,11 +216,11 @@ fn moved(from: &Path, to: &Path) -> Result<(), LakeError> {
     moved.map_err(LakeError::io("move", to))
 }
 
-/// Puts the trailer behind the bytes of a file; gives its length.
+/// Writes the trailer after the bytes of a file. Returns the file's length.
 pub(super) fn append_trailer(path: &Path, sums: &Sums, trailer: &Trailer) -> Result<u64, LakeError> {
     let append = || -> std::io::Result<u64> {
         let mut file = private::options().append(true).open(path)?;
-        // What stands behind the bytes is of an attempt before.
+        // An earlier attempt may have left bytes after these.
         file.set_len(sums.bytes)?;
         file.write_all(&trailer.written(&sums.blocks))?;
         Ok(file.metadata()?.len())

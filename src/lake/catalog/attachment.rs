@@ -1,8 +1,8 @@
-//! Attachments in the catalog: a row of our own table for each file, which begins and ends with a snapshot as data
-//! files do.
+//! Attachments in the catalog: our own table with a row for each file. A row begins and ends with a snapshot, as rows
+//! of data files do.
 //!
-//! The table is made when the first attachment is written. From then on the catalog is of layout 2, since a program
-//! that does not know of attachments would take their files for an interrupted writer's.
+//! The first attachment creates the table. From then on the catalog has layout 2. Programs that know no attachments
+//! refuse it; otherwise they would take the files for leftovers of an interrupted writer.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -176,7 +176,7 @@ fn stored(row: &Row<'_>) -> Result<StoredAttachment, LakeError> {
     })
 }
 
-/// What a snapshot does to attachments.
+/// The changes of attachments in a snapshot.
 #[derive(Debug, Default)]
 pub(in crate::lake) struct AttachmentCommit {
     /// Each takes the place of the one of the same row of `Binary`. Numbers and snapshots are given by the commit.
@@ -287,7 +287,7 @@ pub(super) fn insert_attachments(
     Ok(())
 }
 
-/// Schedules the files for deletion that only snapshots before `oldest` reach; says how many.
+/// Schedules the files for deletion that only snapshots before `oldest` reach. Returns how many.
 pub(super) fn expire_attachments(transaction: &Connection, oldest: u64, now: i64) -> Result<u64, LakeError> {
     if !has_attachments(transaction)? {
         return Ok(0);
@@ -297,7 +297,8 @@ pub(super) fn expire_attachments(transaction: &Connection, oldest: u64, now: i64
     Ok(files)
 }
 
-/// Takes out what erasures mean, of all snapshots, and schedules the files for deletion; says of each which.
+/// Removes the attachments of erasures from all snapshots and schedules their files for deletion. Returns the removed
+/// ones for each erasure.
 pub(super) fn erase_attachments(
     transaction: &Connection,
     erasures: &[&Erasure],

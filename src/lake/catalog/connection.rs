@@ -14,7 +14,7 @@ use crate::lake::store::survey;
 /// SQLite's header at the beginning of its file.
 const HEADER_BYTES: usize = 100;
 
-/// A commit holds the file for milliseconds; whoever finds it taken waits rather than fails.
+/// A commit holds the file for milliseconds, so a caller that finds it locked waits instead of failing.
 pub(in crate::lake) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connection that cannot change anything. [`LakeError::Missing`] where no catalog has got its name yet, and
@@ -45,8 +45,8 @@ pub(in crate::lake) fn refuse_without_catalog(folder: &Folder) -> Result<(), Lak
     })
 }
 
-/// What is wrong with a catalog whose file ends before the last page that its header counts: SQLite takes what is
-/// missing of a page for zeros. With a log beside it the file may be short, since pages may stand in the log alone.
+/// Checks a catalog whose file is shorter than its header says. SQLite would read the missing part of a page as zeros.
+/// A file with a write-ahead log may be short, because its last pages may be in the log alone.
 pub(in crate::lake) fn cut_off(path: &Path) -> Result<Option<String>, LakeError> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
@@ -71,10 +71,10 @@ pub(in crate::lake) fn cut_off(path: &Path) -> Result<Option<String>, LakeError>
     Ok((!whole).then(|| format!("its file ends within a page, after {length} bytes")))
 }
 
-/// The connection of the one writer. The file is there already.
+/// Opens the connection of the one writer. The file exists already.
 ///
-/// Write-ahead log, synced at each commit: readers never wait for the writer, and what is committed survives the
-/// process and the machine. `secure_delete` overwrites what is deleted, so that an erased value does not linger in free
+/// The write-ahead log is synced at each commit: readers never wait for the writer, and a commit survives a crash of
+/// the process or the machine. `secure_delete` overwrites deleted values, so an erased value does not stay in free
 /// pages.
 pub(in crate::lake) fn open_writer(path: &Path) -> Result<Connection, LakeError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -1,4 +1,4 @@
-//! Files of the other kind than a lake is to be of, and what takes their places.
+//! Conversion in the catalog: lists the files that are not yet of the lake's new kind, and exchanges them.
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
@@ -8,7 +8,7 @@ use super::keys::expire_replaced_keys;
 use crate::lake::attachment::{Recorded, is_sealed_name};
 use crate::lake::error::LakeError;
 
-/// A data file that is to be written anew, or whose delete files are.
+/// A data file that must be rewritten, or whose delete files must be.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::lake) struct OtherFile {
     pub(in crate::lake) table: u64,
@@ -81,8 +81,8 @@ pub(in crate::lake) fn exchange_converted(
     Ok(transaction.commit()?)
 }
 
-/// Takes data files and attachments out of all snapshots of a lake that nobody else has open; the files are scheduled
-/// for deletion.
+/// Removes data files and attachments from all snapshots and schedules them for deletion. Nobody else has the lake
+/// open.
 pub(in crate::lake) fn give_up(
     connection: &mut Connection,
     files: &[Exchange<'_>],

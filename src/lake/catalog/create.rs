@@ -16,11 +16,11 @@ use crate::lake::store::private;
 
 /// The DuckLake version written.
 const DUCKLAKE_VERSION: &str = "1.0";
-/// The metadata key under which the version of the files' columns stands.
+/// The metadata key of the version of the files' columns.
 pub(super) const LAYOUT_KEY: &str = "tabularium_layout_version";
 
-/// All tables that the DuckLake 1.0 specification lists, as it lists them; but primary keys are SQLite's own row ids,
-/// which saves an index, and two partial indexes find what has ended.
+/// All tables of the DuckLake 1.0 specification. They differ in two points: primary keys are SQLite's row ids, which
+/// saves an index, and two partial indexes find ended rows.
 const TABLES: &str = r#"
 CREATE TABLE ducklake_column (column_id BIGINT, begin_snapshot BIGINT, end_snapshot BIGINT, table_id BIGINT, column_order BIGINT, column_name VARCHAR, column_type VARCHAR, initial_default VARCHAR, default_value VARCHAR, nulls_allowed BOOLEAN, parent_column BIGINT, default_value_type VARCHAR, default_value_dialect VARCHAR);
 CREATE TABLE ducklake_column_mapping (mapping_id BIGINT, table_id BIGINT, "type" VARCHAR);
@@ -59,14 +59,14 @@ CREATE INDEX tabularium_table_column_stats ON ducklake_table_column_stats (table
 
 /// Makes an empty catalog. Runs under the writer's lock.
 ///
-/// It is made under another name and renamed when it is whole: whoever is killed on the way, or looks on from another
-/// process, finds no catalog or all of it.
+/// It is made under another name and renamed when it is whole. So after a kill, and in other processes, there is no
+/// catalog or a complete one.
 pub(in crate::lake) fn create(folder: &Folder, now: i64, key: OwnerKey) -> Result<(), LakeError> {
     let path = make(folder, now, key)?;
     std::fs::rename(&path, folder.catalog()).map_err(LakeError::io("rename", &path))
 }
 
-/// Makes an empty catalog under another name, where nobody takes it for one.
+/// Makes an empty catalog under another name, where no process opens it as a catalog.
 pub(in crate::lake) fn make(folder: &Folder, now: i64, key: OwnerKey) -> Result<PathBuf, LakeError> {
     let path = folder.new_catalog();
     for leftover in ["", "-wal", "-shm", "-journal"] {

@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS tabularium_erasure (erasure_id INTEGER PRIMARY KEY, m
 pub(in crate::lake) struct StoredFile {
     pub(in crate::lake) id: u64,
     pub(in crate::lake) name: String,
-    /// Within which the owners of its rows lie.
+    /// The range of its rows' owners.
     pub(in crate::lake) owners: RangeInclusive<i64>,
     pub(in crate::lake) rows: u64,
     pub(in crate::lake) begin: u64,
@@ -49,13 +49,13 @@ pub(in crate::lake) struct StoredDeletes {
     pub(in crate::lake) end: Option<u64>,
 }
 
-/// What becomes of a data file.
+/// The change of a data file.
 #[derive(Debug)]
 pub(in crate::lake) struct Exchange<'a> {
     pub(in crate::lake) table: u64,
     pub(in crate::lake) layout: &'a Layout,
     pub(in crate::lake) id: u64,
-    /// The file in its place; `None` where no row is left.
+    /// The file in its place. `None` if no row is left.
     pub(in crate::lake) written: Option<(String, WrittenFile)>,
     /// The snapshot it ends with, if all rows are deleted from then on.
     pub(in crate::lake) end: Option<u64>,
@@ -88,7 +88,7 @@ pub(in crate::lake) fn epoch(connection: &Connection) -> Result<u64, LakeError> 
     found.map_or(Ok(0), number)
 }
 
-/// The erasures as they stand.
+/// The recorded erasures and the epoch.
 pub(super) fn erasures(connection: &Connection) -> Result<Erasures, LakeError> {
     let epoch = epoch(connection)?;
     let mut pending = Vec::new();
@@ -129,7 +129,7 @@ pub(super) fn intents(connection: &Connection) -> Result<BTreeMap<u64, Intent>, 
     Ok(each.collect())
 }
 
-/// What the erasures mean that are recorded and not finished.
+/// The rows of recorded and unfinished erasures.
 pub(in crate::lake) fn unfinished(connection: &Connection) -> Result<Vec<Intent>, LakeError> {
     let pending = erasures(connection)?.pending;
     Ok(pending.iter().filter_map(|erasure| erasure.intent()).collect())
@@ -140,7 +140,7 @@ pub(super) fn make_table(connection: &Connection) -> Result<(), LakeError> {
     Ok(connection.execute_batch(TABLE)?)
 }
 
-/// Records erasures; gives their numbers. One of the same rows that was recorded before is a part of it from now on.
+/// Records erasures. Returns their numbers. One of the same rows that was recorded before is a part of it from now on.
 pub(in crate::lake) fn record(connection: &mut Connection, intents: &[&Intent]) -> Result<Vec<u64>, LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     make_table(&transaction)?;
@@ -171,8 +171,7 @@ pub(in crate::lake) fn record(connection: &mut Connection, intents: &[&Intent]) 
     Ok(ids)
 }
 
-/// The data files of a table, of all snapshots, of which `may_reach` says by number and owners that an erasure may
-/// reach them.
+/// The data files of a table in all snapshots that an erasure may reach. `may_reach` decides by number and owners.
 pub(in crate::lake) fn reached(
     connection: &Connection,
     table: u64,
@@ -220,15 +219,15 @@ pub(in crate::lake) fn oldest_snapshot(connection: &Connection) -> Result<u64, L
     Ok(connection.query_row("SELECT min(snapshot_id) FROM ducklake_snapshot", [], |row| row.get(0))?)
 }
 
-/// What an exchange tells of data files: of erasures by their numbers, or of the subjects of erasures that are over.
+/// The evidence about data files: for erasures by their numbers, or for the subjects of finished erasures.
 #[derive(Debug, Default)]
 pub(in crate::lake) struct Told {
     pub(in crate::lake) of_erasures: Vec<(u64, ErasedFile)>,
     pub(in crate::lake) of_subjects: Vec<(String, ErasedFile)>,
 }
 
-/// Puts the rewritten files in the places of the old ones, in all snapshots, takes out the attachments that `attached`
-/// means, and forgets the erasures that are finished by that. Gives the count of attachments by erasure.
+/// Exchanges rewritten files in all snapshots, removes the attachments that `attached` selects, and forgets the
+/// erasures that are finished by it. Returns the number of attachments for each erasure.
 pub(in crate::lake) fn exchange(
     connection: &mut Connection,
     finished: &[u64],
@@ -259,19 +258,19 @@ pub(in crate::lake) fn exchange(
     Ok(counts)
 }
 
-/// Folds the write-ahead log into the catalog and empties it, so that no older page of the catalog is left. `false`
-/// while somebody who reads holds that up.
+/// Moves the write-ahead log into the catalog's file and empties it, so that no older page of the catalog remains.
+/// Returns `false` while a reader prevents it.
 pub(in crate::lake) fn empty_log(connection: &Connection) -> Result<bool, LakeError> {
     let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     Ok(busy == 0)
 }
 
-/// Puts new files in the places of old ones, in all snapshots; gives the newest of these.
+/// Replaces files by new ones in all snapshots. Returns the newest of these snapshots.
 pub(super) fn exchange_files(transaction: &Connection, exchanges: &[&Exchange<'_>]) -> Result<Head, LakeError> {
     let head = head(transaction)?;
     let mut next_file_id = head.next_file_id;
     for exchange in exchanges {
-        // Removed once this is committed, and by the next writer where that is interrupted: they hold what is erased.
+        // Files with erased rows. They are removed after this commit, or by the next writer if that is interrupted.
         for table in [
             ("ducklake_data_file", "data_file_id"),
             ("ducklake_delete_file", "delete_file_id"),
@@ -344,9 +343,9 @@ fn exchange_file(transaction: &Connection, exchange: &Exchange<'_>, next_file_id
     Ok(())
 }
 
-/// The bound under which a rewritten file is filed. A table's files stand in the order of their least owners, and page
-/// links go by that order: so where the least owner was erased, the bound becomes one that keeps the file's place and
-/// tells of others only.
+/// The lower bound to record for a rewritten file. Files of a table are ordered by their lowest owner, and page links
+/// rely on that order. If the lowest owner was erased, the new bound keeps the file's position and reveals only other
+/// owners.
 fn least_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &WrittenFile) -> Result<i64, LakeError> {
     let left = *written.owners.start();
     let before: Option<i64> = transaction
@@ -378,13 +377,13 @@ fn least_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &Writ
     })
 }
 
-/// Has a catalog count on by so many erasures that another one has recorded.
+/// Has a catalog count on by this many erasures that another one has recorded.
 pub(in crate::lake) fn count_on(transaction: &Connection, erasures: u64) -> Result<(), LakeError> {
     make_table(transaction)?;
     count(transaction, erasures).map(drop)
 }
 
-/// Counts changes of the erasures; gives the new count.
+/// Counts changes of the erasures. Returns the new count.
 pub(super) fn count(transaction: &Connection, changes: u64) -> Result<u64, LakeError> {
     let next = epoch(transaction)? + changes;
     transaction.execute(

@@ -1,5 +1,5 @@
-//! What erasures have done, in the catalog until whoever asked takes it, so that a process which is killed loses none
-//! of it; and the search of the catalog itself.
+//! Evidence of finished erasures. It stays in the catalog until the caller takes it, so a killed process loses none of
+//! it. This file also searches the catalog itself for erased ids.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, TransactionBehavior, params};
@@ -12,14 +12,15 @@ use crate::lake::error::LakeError;
 const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS tabularium_evidence (evidence_id INTEGER PRIMARY KEY, subject VARCHAR NOT NULL, snapshot BIGINT NOT NULL, erasures BIGINT NOT NULL, entry VARCHAR NOT NULL)";
 
-/// How many texts of the catalog were looked at, and in how many of them ids stand, by whose they are.
+/// The number of texts of the catalog that were searched, and for each subject the number of texts that have one of its
+/// ids.
 #[derive(Debug, Default)]
 pub(in crate::lake) struct FoundInTexts {
     pub(in crate::lake) values: u64,
     pub(in crate::lake) found: Vec<u64>,
 }
 
-/// Keeps what was done for erasures, by their numbers, in the transaction that does it.
+/// Stores the evidence of erasures by their numbers, in the transaction that carries them out.
 pub(super) fn keep_entries(
     transaction: &Connection,
     snapshot: u64,
@@ -44,7 +45,7 @@ pub(super) fn keep_entries(
     Ok(())
 }
 
-/// Keeps what became of files for subjects, in the transaction that does it.
+/// Stores the evidence about files for subjects, in the transaction that changes the files.
 pub(super) fn keep_files(
     transaction: &Connection,
     snapshot: u64,
@@ -65,7 +66,7 @@ pub(super) fn keep_files(
     Ok(())
 }
 
-/// What was done for a subject, each with where the lake stood before.
+/// The evidence of a subject, each entry with the state of the lake before it.
 pub(in crate::lake) fn entries(connection: &Connection, subject: &str) -> Result<Vec<(LakeState, Entry)>, LakeError> {
     if !has_table(connection)? {
         return Ok(Vec::new());
@@ -75,18 +76,18 @@ pub(in crate::lake) fn entries(connection: &Connection, subject: &str) -> Result
     let mut rows = statement.query([subject])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        let standing = LakeState {
+        let lake_state = LakeState {
             snapshot: row.get(0)?,
             erasures: row.get(1)?,
         };
         let entry = serde_json::from_str(&row.get::<_, String>(2)?);
         let damaged = |_| LakeError::Damaged("tabularium_evidence has a row that is no evidence".to_owned());
-        found.push((standing, entry.map_err(damaged)?));
+        found.push((lake_state, entry.map_err(damaged)?));
     }
     Ok(found)
 }
 
-/// A row of `tabularium_evidence`, as it stands there.
+/// A row of `tabularium_evidence`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::lake) struct KeptEvidence {
     subject: String,
@@ -94,7 +95,7 @@ pub(in crate::lake) struct KeptEvidence {
     entry: String,
 }
 
-/// All that was done and that nobody has taken yet.
+/// All evidence that nobody has taken yet.
 pub(in crate::lake) fn all_entries(connection: &Connection) -> Result<Vec<KeptEvidence>, LakeError> {
     if !has_table(connection)? {
         return Ok(Vec::new());
@@ -114,7 +115,7 @@ pub(in crate::lake) fn all_entries(connection: &Connection) -> Result<Vec<KeptEv
     Ok(kept.collect::<Result<_, _>>()?)
 }
 
-/// Has a new catalog keep what an earlier one had kept.
+/// Copies the kept evidence of an earlier catalog into a new one.
 pub(in crate::lake) fn put_entries(connection: &mut Connection, kept: &[KeptEvidence]) -> Result<(), LakeError> {
     if kept.is_empty() {
         return Ok(());
@@ -130,7 +131,7 @@ pub(in crate::lake) fn put_entries(connection: &mut Connection, kept: &[KeptEvid
     Ok(())
 }
 
-/// Forgets what was done for subjects.
+/// Removes the evidence of subjects.
 pub(in crate::lake) fn forget_entries(connection: &mut Connection, subjects: &[String]) -> Result<(), LakeError> {
     if !has_table(connection)? {
         return Ok(());

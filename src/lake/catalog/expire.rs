@@ -1,5 +1,5 @@
-//! Letting go of old snapshots and of the files that only they reach, as DuckLake's expiry does: the rows go in one
-//! transaction that also schedules the files for deletion; then the files go; then the schedule.
+//! Removes old snapshots and the files that only they need, as DuckLake's expiry does. One transaction removes the rows
+//! and schedules the files for deletion. Then the files are deleted, and then the schedule.
 
 use std::path::{Component, PathBuf};
 
@@ -12,7 +12,7 @@ use super::stamp;
 use crate::lake::error::LakeError;
 use crate::lake::store::folder::Folder;
 
-/// What an expiry let go.
+/// The result of an expiry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expired {
     /// Snapshots that can no longer be read.
@@ -70,7 +70,7 @@ pub(in crate::lake) fn expire(
     Ok(Expired { snapshots, files })
 }
 
-/// Schedules for deletion the files of a table of the catalog that are meant by `condition` over `number`; says how
+/// Schedules for deletion the files of a table of the catalog that are meant by `condition` over `number`. Returns how
 /// many.
 pub(super) fn schedule(
     transaction: &Connection,

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use super::super::error::LakeError;
 use super::stamp;
 
-/// What a snapshot holds.
+/// The contents of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotSize {
     /// The snapshot's id.

@@ -12,7 +12,7 @@ use crate::lake::error::LakeError;
 use crate::lake::owners::scope::Mode;
 use crate::lake::seal::{FileKey, Keys};
 
-/// What a snapshot does.
+/// The changes of a snapshot.
 #[derive(Debug)]
 pub(in crate::lake) struct Commit<'a> {
     /// The snapshot it was prepared on; the commit is refused when the catalog has moved on.
@@ -26,7 +26,7 @@ pub(in crate::lake) struct Commit<'a> {
     pub(in crate::lake) keys: &'a Keys,
 }
 
-/// What it does to one table.
+/// Its changes of one table.
 #[derive(Debug)]
 pub(in crate::lake) struct TableCommit<'a> {
     pub(in crate::lake) mode: Mode,
@@ -66,7 +66,7 @@ pub(in crate::lake) struct NewDeleteFile {
     pub(in crate::lake) key: Option<FileKey>,
 }
 
-/// Writes the snapshot; gives its id.
+/// Writes the snapshot. Returns its id.
 pub(in crate::lake) fn insert(connection: &mut Connection, commit: &Commit<'_>) -> Result<u64, LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let before = head(&transaction)?;
@@ -202,7 +202,7 @@ fn insert_columns(transaction: &Connection, after: &Head, table: u64, columns: &
     Ok(())
 }
 
-/// Adds the data files with their statistics; gives the table's next free row id.
+/// Adds the data files with their statistics. Returns the table's next free row id.
 fn insert_files(
     transaction: &Connection,
     after: &mut Head,
@@ -236,13 +236,13 @@ fn insert_files(
     Ok(next_row_id)
 }
 
-/// What stands in `encryption_key`, where DuckLake has a key: the key's id alone.
+/// The value of DuckLake's `encryption_key`: the key's id, never the key.
 pub(super) fn key_id(key: Option<&FileKey>) -> Option<String> {
     key.map(|key| key.id().to_string())
 }
 
-/// What the catalog knows of a data file's values. Of a sealed one it is what the program goes by, and nothing that
-/// tells of records.
+/// The statistics that the catalog has of a data file. For a sealed file they hold only what this program needs, and
+/// nothing that reveals records.
 pub(super) fn write_statistics(
     transaction: &Connection,
     table: u64,
@@ -266,16 +266,8 @@ pub(super) fn write_statistics(
     let bounded = file_bounds(layout, written);
     let is_told = |id: &i32| written.key.is_none() || bounded.contains_key(id);
     for column in written.columns.iter().filter(|column| is_told(&column.id)) {
-        let (least, greatest) = bounded.get(&column.id).map(|bounds| bounds.texts()).unzip();
-        statistics_row.execute(params![
-            id,
-            table,
-            column.id,
-            written.rows,
-            column.nulls,
-            least,
-            greatest
-        ])?;
+        let (min, max) = bounded.get(&column.id).map(|bounds| bounds.texts()).unzip();
+        statistics_row.execute(params![id, table, column.id, written.rows, column.nulls, min, max])?;
     }
     Ok(())
 }

@@ -1,5 +1,4 @@
-//! Keys in the catalog, by their ids: those of the files that it names, those of files that have expired, and whether
-//! keys are to be destroyed.
+//! Keys in the catalog, by their ids: keys of named files, keys of expired files, and whether keys must be destroyed.
 
 use rusqlite::Connection;
 
@@ -7,7 +6,7 @@ use super::attachment::has_attachments;
 use super::create::is_sealed;
 use crate::lake::error::LakeError;
 
-/// The metadata key that says that keys of a sealed lake may be left which open what was erased.
+/// The metadata key that notes that keys of erased files of a sealed lake may remain.
 const DESTROY_KEY: &str = "tabularium.keys_to_destroy";
 
 /// Keys of files that have expired since the last erasure.
@@ -33,7 +32,7 @@ pub(in crate::lake) fn has_keys_to_destroy(connection: &Connection) -> Result<bo
 /// Notes that no key is left that no file has.
 pub(in crate::lake) fn keys_are_destroyed(connection: &Connection) -> Result<(), LakeError> {
     let transaction = connection.unchecked_transaction()?;
-    // Those of expired files went with the others.
+    // The keys of expired files were destroyed together with the others.
     if has_list(&transaction)? {
         transaction.execute("DELETE FROM tabularium_expired_key", [])?;
     }
@@ -58,7 +57,7 @@ fn has_list(connection: &Connection) -> Result<bool, LakeError> {
     Ok(connection.query_row(sql, [], |row| row.get(0))?)
 }
 
-/// The keys of files that have expired since the last erasure; `None` where nobody has listed them.
+/// The keys of files that expired since the last erasure. `None` if no list exists.
 pub(in crate::lake) fn expired_keys(connection: &Connection) -> Result<Option<Vec<String>>, LakeError> {
     if !has_list(connection)? {
         return Ok(None);
@@ -91,7 +90,7 @@ pub(in crate::lake) fn unlist_expired_keys(connection: &Connection) -> Result<()
     end_list(connection)
 }
 
-/// Gives the list up.
+/// Removes the list.
 pub(super) fn end_list(transaction: &Connection) -> Result<(), LakeError> {
     Ok(transaction.execute_batch("DROP TABLE IF EXISTS tabularium_expired_key")?)
 }
@@ -122,8 +121,8 @@ pub(super) fn expire_keys(transaction: &Connection, oldest: u64) -> Result<(), L
     Ok(())
 }
 
-/// Lists the keys of these data files, with those of their delete files, and of these attachments, which a conversion
-/// replaces in this transaction: backups may have the files.
+/// Lists the keys of files that a conversion replaces in this transaction: data files, their delete files and
+/// attachments. Backups may still have these files.
 pub(super) fn expire_replaced_keys(
     transaction: &Connection,
     files: impl Iterator<Item = u64>,

@@ -1,4 +1,4 @@
-//! Of what kind a lake is, as its catalog says.
+//! The kind of a lake (open, sealed or in between) in its catalog.
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
@@ -16,7 +16,7 @@ const HALFWAY_KEY: &str = "tabularium.sealing";
 const SEALING: &str = "sealing";
 const UNSEALING: &str = "unsealing";
 
-/// Of what kind the lake is.
+/// The kind of the lake.
 pub(in crate::lake) fn kind(connection: &Connection) -> Result<Kind, LakeError> {
     if !is_sealed(connection)? {
         return Ok(Kind::Open);
@@ -53,7 +53,7 @@ pub(in crate::lake) fn turn(connection: &mut Connection, kind: Kind) -> Result<(
     Ok(transaction.commit()?)
 }
 
-/// Writes down of what kind the lake is.
+/// Stores the kind of the lake.
 pub(in crate::lake) fn set_kind(connection: &Connection, kind: Kind) -> Result<(), LakeError> {
     let layout = match kind.has_keys() {
         true => SEALED_LAYOUT_VERSION,

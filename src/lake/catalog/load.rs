@@ -1,4 +1,4 @@
-//! From the catalog's rows to a `Picture`: all of it, or only what changed since an earlier one.
+//! Turns the catalog's rows into a `Picture`: all rows, or only those that changed since an earlier picture.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -63,7 +63,7 @@ fn snapshot(connection: &Connection, condition: &str, id: u64) -> Result<Option<
     Ok(Some(Head { time, ..head }))
 }
 
-/// The newest snapshot's picture. With `base`, an earlier picture, only what changed since is read and the rest shared.
+/// The newest snapshot's picture. With `base`, an earlier picture, it reads only what changed and shares the rest.
 pub(in crate::lake) fn load(
     connection: &Connection,
     folder: &Folder,
@@ -77,7 +77,7 @@ pub(in crate::lake) fn load(
     let base = base.filter(|base| base.erasures.epoch == erasures.epoch);
     let base = match base {
         Some(base) if base.snapshot == head.snapshot => return Ok(Arc::clone(base)),
-        // Rows that ended since `base` may have expired with it; then what ended can no longer be asked.
+        // Rows that ended since `base` may have expired. Then the catalog no longer knows what ended.
         Some(base) => snapshot(&reading, "snapshot_id = ?1", base.snapshot)?.map(|from| (base, from)),
         None => None,
     };
@@ -145,7 +145,7 @@ fn assemble(
     }))
 }
 
-/// `base` plus what the snapshots after `from` did.
+/// `base` with the changes of the snapshots after `from`.
 fn advance(
     reading: &Connection,
     folder: &Folder,
@@ -222,7 +222,7 @@ fn altered_tables(reading: &Connection, from: Head, head: Head) -> Result<Vec<u6
     Ok(ids.collect::<Result<_, _>>()?)
 }
 
-/// A row of `ducklake_table` that this program knows what to do with.
+/// A row of `ducklake_table` that this program can use.
 struct TableRow {
     id: u64,
     mode: Mode,

@@ -1,12 +1,15 @@
 //! The catalog: DuckLake 1.0 tables in one SQLite file, so that other DuckLake readers open the same lake.
 //!
-//! This room decides which rows stand in the catalog for a snapshot, and reads them back as a `Picture`. It does not
-//! write data files, take locks or decide what to commit (`lake::commit::transaction`, `lake::commit::writer`).
+//! This room writes the catalog's rows for a snapshot and reads them back as a `Picture`. It does not write data files,
+//! take locks or decide what to commit (`lake::commit::transaction`, `lake::commit::writer`).
 //!
-//! Beside the DuckLake tables stand five of our own: `tabularium_file_bounds`, the bounds of `owner`, `version` and
-//! `last_updated` per file as integers, so that a lake with 100,000 files opens without reading every statistics row;
-//! `tabularium_erasure`, the erasures that are not finished; `tabularium_evidence`, what finished ones have done;
-//! `tabularium_attachment`, the files of attachments; and `tabularium_expired_key`, keys of expired files.
+//! Besides the DuckLake tables the catalog has five of our own:
+//! * `tabularium_file_bounds`: the bounds of `owner`, `version` and `last_updated` per file as integers. With it a lake
+//!   of 100,000 files opens without reading every row of statistics.
+//! * `tabularium_erasure`: unfinished erasures.
+//! * `tabularium_evidence`: the results of finished erasures.
+//! * `tabularium_attachment`: the files of attachments.
+//! * `tabularium_expired_key`: keys of expired files.
 
 mod attachment;
 mod connection;
@@ -22,7 +25,7 @@ mod kind;
 mod load;
 mod named;
 mod stamp;
-mod standing;
+mod state;
 mod statistics;
 
 pub(super) use attachment::{
@@ -51,7 +54,7 @@ pub(super) use keys::{
 pub(super) use kind::{kind, set_kind, turn};
 pub(super) use load::{history, is_kept, load, load_at};
 pub(super) use named::{broken_pages, contradictions, named};
-pub(super) use standing::{
-    CatalogState, digest, find_owner_key, standing, watch, watch_anew, watch_attachments, watch_erasures, watched,
+pub(super) use state::{
+    CatalogState, digest, find_owner_key, state, watch, watch_anew, watch_attachments, watch_erasures, watched,
 };
 pub(super) use statistics::{mend, wrong_statistics};

@@ -10,10 +10,9 @@ use super::load::head;
 use crate::lake::attachment::TABLE;
 use crate::lake::error::LakeError;
 
-/// Every file that a row of the catalog names, of whatever snapshot, below `data`, with the size that is recorded.
+/// Every file that a row of the catalog names in any snapshot, with its path below `data` and its recorded size.
 ///
-/// A row whose path is none, or that names the file of another row, is an error: nobody can tell then which files are
-/// the lake's.
+/// An invalid path, or one that another row has too, is an error: then nobody can tell which files belong to the lake.
 pub(in crate::lake) fn named(connection: &Connection, data: &Path) -> Result<FxHashMap<PathBuf, u64>, LakeError> {
     let mut found = FxHashMap::default();
     for (table, id) in FILES {
@@ -66,7 +65,7 @@ fn entry(row: &Row<'_>, data: &Path) -> Option<(PathBuf, u64)> {
     Some((path, row.get(4).ok()?))
 }
 
-/// What SQL alone finds wrong in the rows about files; each query gives the number of such rows.
+/// Faults in the rows about files that SQL alone can find. Each query returns the number of faulty rows.
 const CONTRADICTIONS: [(&str, &str); 9] = [
     (
         "files of a table that is not there",
@@ -135,7 +134,7 @@ const OF_ATTACHMENTS: [(&str, &str); 3] = [
     ),
 ];
 
-/// Where the rows about files contradict each other, a clause each.
+/// Contradictions between the rows about files, one clause each.
 pub(in crate::lake) fn contradictions(connection: &Connection) -> Result<Vec<String>, LakeError> {
     let head = head(connection)?;
     let mut found = Vec::new();
@@ -154,7 +153,7 @@ pub(in crate::lake) fn contradictions(connection: &Connection) -> Result<Vec<Str
     Ok(found)
 }
 
-/// What SQLite finds wrong with its file, a clause each. `quick` leaves out whether indexes agree with their tables.
+/// The faults that SQLite finds in its file, one clause each. `quick` does not compare indexes with their tables.
 pub(in crate::lake) fn broken_pages(connection: &Connection, quick: bool) -> Result<Vec<String>, LakeError> {
     let mut statement = connection.prepare(if quick {
         "PRAGMA quick_check(5)"

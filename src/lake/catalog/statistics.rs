@@ -1,6 +1,6 @@
-//! What the catalog knows of values: bounds of `owner`, `version` and `last_updated`, and for every other top-level
-//! column only whether it has nulls. Bounds of other columns would keep personal data after an erasure; leaf statistics
-//! stand in the files' footers.
+//! Statistics in the catalog: bounds of `owner`, `version` and `last_updated`, and for every other top-level column
+//! only whether it has nulls. Bounds of other columns would keep personal data after an erasure. Statistics of leaves
+//! are in the files' footers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use crate::columns::layout::{Layout, field_id};
 use crate::lake::commit::written::WrittenFile;
 use crate::lake::error::LakeError;
 
-/// How long SQLite waits before it tries again where somebody writes.
+/// The time that SQLite waits for another writer before it tries again.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The bounds of an integer or time column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
-    least: i64,
-    greatest: i64,
+    min: i64,
+    max: i64,
     time: bool,
 }
 
@@ -34,24 +34,24 @@ impl Bounds {
                 value.to_string()
             }
         };
-        (text(self.least), text(self.greatest))
+        (text(self.min), text(self.max))
     }
 
     fn union(self, other: Bounds) -> Bounds {
         Bounds {
-            least: self.least.min(other.least),
-            greatest: self.greatest.max(other.greatest),
+            min: self.min.min(other.min),
+            max: self.max.max(other.max),
             time: self.time,
         }
     }
 
     /// The bounds of [`texts`](Bounds::texts).
-    fn parse(least: &str, greatest: &str) -> Option<Bounds> {
+    fn parse(min: &str, max: &str) -> Option<Bounds> {
         let number = |text: &str| text.parse().ok();
         let bounds = |of: &dyn Fn(&str) -> Option<i64>, time| {
             Some(Bounds {
-                least: of(least)?,
-                greatest: of(greatest)?,
+                min: of(min)?,
+                max: of(max)?,
                 time,
             })
         };
@@ -72,8 +72,8 @@ pub(super) fn file_bounds(layout: &Layout, file: &WrittenFile) -> BTreeMap<i32, 
             Some((
                 layout.column_id(name)?,
                 Bounds {
-                    least: *range.start(),
-                    greatest: *range.end(),
+                    min: *range.start(),
+                    max: *range.end(),
                     time,
                 },
             ))
@@ -127,13 +127,13 @@ pub(super) fn widen(transaction: &Connection, table: u64, commit: &TableCommit<'
         }
     }
     for (column, statistics) in now {
-        let (least, greatest) = statistics.bounds.map(|bounds| bounds.texts()).unzip();
+        let (min, max) = statistics.bounds.map(|bounds| bounds.texts()).unzip();
         let statement = match known.get(&column) {
             None => &mut insert,
             Some(known) if *known != statistics => &mut update,
             Some(_) => continue,
         };
-        statement.execute(params![table, column, statistics.null, least, greatest])?;
+        statement.execute(params![table, column, statistics.null, min, max])?;
     }
     Ok(())
 }
@@ -146,8 +146,7 @@ pub(in crate::lake) fn mend(connection: &mut Connection) -> Result<(), LakeError
     Ok(())
 }
 
-/// Tables of which the catalog says something else than follows from what it says of their files, a clause each.
-/// Changes nothing.
+/// The tables whose statistics in the catalog differ from those of their files, one clause each. Changes nothing.
 pub(in crate::lake) fn wrong_statistics(connection: &Connection) -> Result<Vec<String>, LakeError> {
     let mut copy = Connection::open_in_memory()?;
     backup::Backup::new(connection, &mut copy)?.run_to_completion(i32::MAX, PAUSE, None)?;
@@ -160,7 +159,7 @@ pub(in crate::lake) fn wrong_statistics(connection: &Connection) -> Result<Vec<S
         .collect())
 }
 
-/// What is said of each table: rows and bytes, then of each column whether it has nulls, and its bounds.
+/// The statistics of each table: rows and bytes, and for each column its bounds and whether it has nulls.
 fn of_tables(connection: &Connection) -> Result<BTreeMap<String, String>, LakeError> {
     let mut statement = connection.prepare(
         "SELECT p.schema_name || '.' || t.table_name,
@@ -175,7 +174,7 @@ fn of_tables(connection: &Connection) -> Result<BTreeMap<String, String>, LakeEr
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Forgets what is said of columns that a sealed lake says nothing of.
+/// Removes statistics of columns that a sealed lake must not have.
 pub(super) fn reduce(transaction: &Connection) -> Result<(), LakeError> {
     transaction.execute(
         "DELETE FROM ducklake_table_column_stats AS s WHERE NOT EXISTS
@@ -204,11 +203,11 @@ pub(super) fn complete(transaction: &Connection) -> Result<(), LakeError> {
     Ok(())
 }
 
-/// Works the statistics of one table, or of all, out anew from those of its files, and writes what differs.
+/// Computes the statistics of one table, or of all, from those of their files, and writes the differences.
 ///
-/// Readers take `record_count` for all rows of the live files, deleted ones included, as DuckDB's writer counts them.
-/// Where it is the number of rows that are left they take the bounds for exact. So the bounds are those of the live
-/// files and of no others.
+/// Readers take `record_count` as the number of rows in all live files, including deleted rows, as DuckDB's writer
+/// counts. If it were the number of remaining rows, they would take the bounds as exact. So the bounds cover exactly
+/// the live files.
 pub(super) fn recompute(transaction: &Connection, table: Option<u64>) -> Result<(), LakeError> {
     for table in totals(transaction, table)? {
         transaction
@@ -232,12 +231,12 @@ pub(super) fn recompute(transaction: &Connection, table: Option<u64>) -> Result<
     Ok(())
 }
 
-/// What the live files of a table hold together.
+/// The combined statistics of a table's live files.
 struct Totals {
     id: u64,
     rows: u64,
     bytes: u64,
-    /// `None` where a file without recorded bounds may hold anything, and where there is no file.
+    /// `None` if a file without recorded bounds may hold anything, and where there is no file.
     bounds: [(&'static str, Option<Bounds>); 3],
 }
 
@@ -261,9 +260,9 @@ fn totals(transaction: &Connection, table: Option<u64>) -> Result<Vec<Totals>, L
     while let Some(row) = rows.next()? {
         let all_known: bool = row.get(3)?;
         let bounds = |at: usize, time| -> Result<Option<Bounds>, rusqlite::Error> {
-            let (least, greatest): (Option<i64>, Option<i64>) = (row.get(at)?, row.get(at + 1)?);
-            let bounds = least.zip(greatest).filter(|_| all_known);
-            Ok(bounds.map(|(least, greatest)| Bounds { least, greatest, time }))
+            let (min, max): (Option<i64>, Option<i64>) = (row.get(at)?, row.get(at + 1)?);
+            let bounds = min.zip(max).filter(|_| all_known);
+            Ok(bounds.map(|(min, max)| Bounds { min, max, time }))
         };
         found.push(Totals {
             id: row.get(0)?,
@@ -286,10 +285,8 @@ fn read(transaction: &Connection, table: u64) -> Result<BTreeMap<i32, ColumnStat
     let mut rows = statement.query([table])?;
     let mut known = BTreeMap::new();
     while let Some(row) = rows.next()? {
-        let (least, greatest): (Option<String>, Option<String>) = (row.get(2)?, row.get(3)?);
-        let bounds = least
-            .zip(greatest)
-            .and_then(|(least, greatest)| Bounds::parse(&least, &greatest));
+        let (min, max): (Option<String>, Option<String>) = (row.get(2)?, row.get(3)?);
+        let bounds = min.zip(max).and_then(|(min, max)| Bounds::parse(&min, &max));
         known.insert(
             row.get(0)?,
             ColumnStatistics {

@@ -1,12 +1,12 @@
-//! A new catalog from the data files, for a lake whose own is missing or wrong.
+//! Makes a new catalog from the data files, for a lake whose catalog is missing or wrong.
 //!
-//! Every data file in `data/` that can be read to its end is taken, with the field ids that it has; of each resource
-//! the newest version stays, less what delete files take away. The old catalog is kept under another name, and so is
-//! what cannot be read. History is lost: the new catalog has one snapshot.
+//! It takes every data file in `data/` that can be read to its end, with that file's field ids. Of each resource it
+//! keeps the newest version, minus the rows in delete files. It renames the old catalog and the unreadable files, and
+//! keeps them. History is lost: the new catalog has one snapshot.
 //!
-//! What was erased does not come back: blank rows stay deleted, files from before an erasure are removed, and erasures
-//! are recorded again of which the old catalog or its mark says that they are not over. Snapshots and erasures are
-//! counted on from where the old catalog or its mark ends, so that no link into an older snapshot means a newer one.
+//! Erased rows do not come back. Blank rows stay deleted. Files from before an erasure are removed. Erasures that the
+//! old catalog or its mark call unfinished are recorded again. Snapshots and erasures continue their numbers from the
+//! old catalog or its mark, so no link to an older snapshot means a newer one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ use crate::lake::seal::{self, KekSource, Kind};
 use crate::lake::store::folder::Folder;
 use crate::lake::store::survey::survey;
 
-/// What an adoption did.
+/// The result of an adoption.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Adopted {
     /// Data files in the new catalog.
@@ -54,7 +54,7 @@ pub struct Adopted {
     pub erasures: u64,
     /// Files that cannot be taken, each with the reason: kept in [`kept_in`](Adopted::kept_in).
     pub unfit: Vec<(PathBuf, String)>,
-    /// Where they lie.
+    /// Where they are.
     pub kept_in: Option<PathBuf>,
     /// The old catalog's new name, if there was one.
     pub old_catalog: Option<PathBuf>,
@@ -73,7 +73,7 @@ struct Table {
     choice: Choice,
 }
 
-/// What the old catalog can still tell.
+/// The readable parts of the old catalog.
 #[derive(Default)]
 struct Old {
     key: Option<OwnerKey>,
@@ -83,11 +83,11 @@ struct Old {
     epoch: u64,
     /// Files that it has given up.
     scheduled: FxHashSet<PathBuf>,
-    /// What erasures have done and nobody has taken yet: receipts are to tell of it.
+    /// Evidence of erasures that nobody has taken yet. Receipts need it.
     evidence: Vec<KeptEvidence>,
 }
 
-/// A snapshot above this is no number that a catalog has come to by counting.
+/// No catalog counts up to a snapshot number above this.
 const MAX_SNAPSHOT: u64 = 1 << 53;
 
 /// Makes a new catalog from the data files of a folder. [`LakeError::Busy`] while another process writes.
@@ -166,7 +166,7 @@ pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> 
     Ok(adopted)
 }
 
-/// Of what kind the lake is: half-way where the catalog or its mark says so, else of the kind of its files.
+/// The kind of the lake: in between if the catalog or its mark says so, otherwise the kind of its files.
 fn kind(folder: &Folder) -> Result<Kind, LakeError> {
     let recorded = catalog::open_reader(folder).and_then(|connection| catalog::kind(&connection));
     let recorded = recorded.ok().filter(|kind| kind.is_halfway());
@@ -181,7 +181,7 @@ fn kind(folder: &Folder) -> Result<Kind, LakeError> {
     }
 }
 
-/// What goes into the new catalog beside tables.
+/// The contents of the new catalog besides tables.
 struct New {
     attachments: AttachmentCommit,
     now: i64,
@@ -195,8 +195,8 @@ fn updated(tables: &[Table], mode: Mode, application: &str, id: &str) -> Option<
     taken.find_map(|(at, gone)| table.files[*at].updated(application, id, gone))
 }
 
-/// Keeps what cannot be read and removes what was erased, both before the new catalog is there: a writer takes what it
-/// does not name for orphans. Gives all files that are dealt with, those that are taken among them.
+/// Keeps unreadable files and removes erased ones. Both happen before the new catalog exists, because a writer takes
+/// unnamed files for orphans. Returns all files that were handled, including the adopted ones.
 fn set_aside(
     folder: &Folder,
     tables: &[Table],
@@ -389,7 +389,7 @@ fn table(
     })
 }
 
-/// Writes the delete files and the one snapshot; gives the delete files.
+/// Writes the delete files and the one snapshot. Returns the delete files.
 fn fill(
     connection: &mut Connection,
     folder: &Folder,

@@ -1,4 +1,4 @@
-//! Attachments: each against what the catalog records of it, and which of them a new catalog takes.
+//! Attachments: compares each with the catalog's record of it, and selects those for a new catalog.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::lake::owners::scope::Mode;
 use crate::lake::seal::Keys;
 use crate::lake::store::folder::Folder;
 
-/// What is wrong with an attachment, the first thing that is.
+/// The faults of an attachment, the first thing that is.
 pub(super) fn attachment(path: &Path, stored: &StoredAttachment, keys: &Keys) -> Option<Problem> {
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => Problem::Missing,
@@ -94,7 +94,7 @@ pub(super) fn found_attachments(
     found
 }
 
-/// Of each row of `Binary` that is left the newest attachment that is no newer than the row. `updated` gives a row's
+/// For each remaining row of `Binary` the newest attachment that is no newer than the row. `updated` returns a row's
 /// date, by mode, application and id.
 pub(super) fn taken_attachments(
     found: &[FoundAttachment],
@@ -106,7 +106,7 @@ pub(super) fn taken_attachments(
         let Some(date) = updated(key.0, key.1, key.2) else {
             continue;
         };
-        // What is newer is of a transaction that never committed.
+        // A newer one belongs to a transaction that never committed.
         if one.trailer.time > date {
             continue;
         }

@@ -24,7 +24,8 @@ use crate::lake::store::folder::Folder;
 const BATCH_ROWS: usize = 1_024;
 const COLUMNS: [&str; 4] = ["id", "application", "authorization", "resource"];
 
-/// What does not go together in the newest snapshot, by file. Nothing where somebody commits meanwhile.
+/// Contradictions between `Binary` rows and attachments in the newest snapshot, by file. Empty if another process
+/// commits at the same time.
 pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(PathBuf, Problem)>, LakeError> {
     let picture = catalog::load(connection, folder, None)?;
     let mut attachments = catalog::all_attachments(connection)?;
@@ -44,7 +45,7 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
     let tables = picture.tables.values();
     for table in tables.filter(|table| facts().get(table.ty).name == TABLE) {
         for file in &table.files {
-            // What is wrong with a file that cannot be read is found elsewhere.
+            // The faults of a file that cannot be read is found elsewhere.
             let Ok(rows) = rows(file, folder.keys()) else {
                 are_all_read = false;
                 continue;
@@ -77,7 +78,7 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
     Ok(if is_same { found } else { Vec::new() })
 }
 
-/// Rows of a data file of `Binary` that a sync has brought and whose attachments the catalog does not have.
+/// Rows of a `Binary` data file that came by a sync and whose attachments are not in the catalog.
 #[derive(Debug)]
 pub(in crate::lake) struct Unattached {
     pub(in crate::lake) mode: Mode,
@@ -121,7 +122,7 @@ pub(in crate::lake) fn unattached(connection: &Connection, folder: &Folder) -> R
 
 /// A row that names an attachment.
 struct Attached {
-    /// Where it stands in its file.
+    /// Its offset in the file.
     position: u64,
     application: String,
     id: String,

@@ -1,5 +1,5 @@
-//! A data file that may be taken into a new catalog: what it says of itself, and of every row what decides whether it
-//! is the newest of its resource.
+//! A data file that a new catalog may take: its own description, and for each row the values that decide whether it is
+//! the newest version of its resource.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -27,11 +27,11 @@ pub(super) struct Candidate {
     pub(super) written: WrittenFile,
     pub(super) schema: SchemaRef,
     pub(super) rows: Vec<RowMark>,
-    /// A row by which an owner key can be tried: application, patient, owner.
+    /// A row to test an owner key with: application, patient, owner.
     pub(super) owned: Option<(String, String, i64)>,
 }
 
-/// What decides about a row.
+/// The values of a row that decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RowMark {
     /// A hash of the resource's identity within the table: application and id.
@@ -114,8 +114,8 @@ impl Candidate {
         found.map(|(_, row)| row.last_updated)
     }
 
-    /// Whether this is the file that an erasure has written `other` anew as: the same rows in the same places, but for
-    /// blank ones. What is blank here and not there was erased.
+    /// Whether this file is what an erasure made of `other`: the same rows at the same positions, except for blank
+    /// rows. A row that is blank only here was erased.
     pub(super) fn was_before(&self, other: &Candidate) -> bool {
         let pairs = || self.rows.iter().zip(&other.rows);
         self.rows.len() == other.rows.len()
@@ -123,7 +123,7 @@ impl Candidate {
             && pairs().any(|(old, new)| new.is_blank && !old.is_blank)
     }
 
-    /// Whether its rows' owners were made with this key; `None` where no row can tell.
+    /// Whether its rows' owners were made with this key. `None` if no row can tell.
     pub(super) fn fits(&self, key: OwnerKey) -> Option<bool> {
         let (application, patient, owner) = self.owned.as_ref()?;
         Some(key.owners_of(application, patient).contains(owner))

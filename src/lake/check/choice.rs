@@ -7,12 +7,12 @@ use rustc_hash::FxHashMap;
 
 use super::candidate::Candidate;
 
-/// What becomes of the files.
+/// The decision about the files.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
     /// Those with a row that stays: where in the list, and which of their rows are deleted.
     pub(super) taken: Vec<(usize, BTreeSet<u64>)>,
-    /// Those from before an erasure, which hold what it erased.
+    /// Files from before an erasure. They still hold the erased rows.
     pub(super) erased: Vec<usize>,
 }
 
@@ -20,8 +20,8 @@ pub(super) struct Choice {
 pub(super) fn choose(files: &[Candidate], mut deleted: BTreeMap<usize, BTreeSet<u64>>) -> Choice {
     let is_erased = |at: usize| files.iter().any(|other| files[at].was_before(other));
     let (erased, mut rest): (Vec<usize>, Vec<usize>) = (0..files.len()).partition(|at| is_erased(*at));
-    // Where the same version is in several files, as after a merge, the largest and latest one has it, so that the
-    // others are not needed at all.
+    // If several files hold the same version, as after a merge, the largest and latest file keeps it. The others are
+    // then not needed.
     let size = |at: &usize| (files[*at].rows.len(), *files[*at].written.last_updated.end());
     rest.sort_by_key(|at| (std::cmp::Reverse(size(at)), *at));
     let mut newest: FxHashMap<u128, (i64, i64, usize, u64)> = FxHashMap::default();

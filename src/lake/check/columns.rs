@@ -7,10 +7,10 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use crate::columns::layout::{ColumnRow, Layout, LayoutError, field_id};
 use crate::fhir::TypeId;
 
-/// What files say of a table's columns.
+/// The columns of a table according to its files.
 #[derive(Debug)]
 pub(super) struct Columns {
-    /// Numbers columns anew, and knows what a table of this type can have.
+    /// Assigns new column numbers, and knows which columns a table of this type can have.
     layout: Layout,
     rows: Vec<ColumnRow>,
     /// The files' ids by the new ones.
@@ -26,8 +26,8 @@ impl Columns {
         }
     }
 
-    /// Takes up the columns of a file; `false`, and nothing taken up, where they are none of the table's, or where an
-    /// id is another column's in a file before.
+    /// Adds the columns of a file. Returns `false` and adds none if a column does not belong to the table, or if an
+    /// earlier file uses an id for another column.
     pub(super) fn add(&mut self, schema: &Schema) -> bool {
         let mut layout = self.layout.clone();
         let Ok(adopted) = layout.adopt(schema) else {
@@ -65,8 +65,8 @@ impl Columns {
     }
 }
 
-/// Notes which id a column and those inside it have in a file. `false` where a column has none, or another than in a
-/// file before.
+/// Notes which id a column and those inside it have in a file. `false` if a column has none, or another than in a file
+/// before.
 fn pair(file: &Field, new: &FieldRef, ids: &mut BTreeMap<i32, i32>) -> bool {
     let (Some(in_file), Some(given)) = (field_id(file), field_id(new)) else {
         return false;

@@ -1,4 +1,4 @@
-//! One file against what the catalog records of it.
+//! Compares one file with the catalog's record of it.
 
 use std::fs::File;
 use std::ops::RangeInclusive;
@@ -16,7 +16,7 @@ use crate::lake::deletes;
 use crate::lake::file::{CheckedFile, LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY, verify, verify_checksums};
 use crate::lake::seal::{FileKey, Keys, SEALED_MAGIC};
 
-/// What is wrong with a data file, the first thing that is.
+/// The faults of a data file, the first thing that is.
 pub(super) fn data_file(stored: &StoredData, depth: Depth, keys: &Keys) -> Option<Problem> {
     if let Err(problem) = sized(&stored.path, stored.bytes, stored.footer_size) {
         return Some(problem);
@@ -61,7 +61,7 @@ fn contents(stored: &StoredData, metadata: &ParquetMetaData, key: Option<&FileKe
     let mut recorded: Vec<i32> = stored.columns.iter().map(|(id, _)| *id).collect();
     ids.sort_unstable();
     recorded.sort_unstable();
-    // Of a sealed file the catalog records three columns only.
+    // For a sealed file the catalog records only three columns.
     let are_recorded = match key {
         Some(_) => recorded.iter().all(|id| ids.binary_search(id).is_ok()),
         None => ids == recorded,
@@ -89,7 +89,7 @@ fn contents(stored: &StoredData, metadata: &ParquetMetaData, key: Option<&FileKe
     None
 }
 
-/// What is wrong with a delete file, the first thing that is.
+/// The faults of a delete file, the first thing that is.
 pub(super) fn delete_file(stored: &StoredDeletes, keys: &Keys) -> Option<Problem> {
     if let Err(problem) = sized(&stored.path, stored.bytes, stored.footer_size) {
         return Some(problem);
@@ -152,8 +152,8 @@ fn id(root: &parquet::schema::types::TypePtr) -> Option<i32> {
     info.has_id().then(|| info.id())
 }
 
-/// In how many rows a top-level column is null, by the statistics of its row groups; `None` for one that is not a
-/// single leaf of one value a row, or without statistics.
+/// The number of rows in which a top-level column is null, from the statistics of its row groups. `None` without
+/// statistics, and for a column that is not a single leaf with one value per row.
 fn nulls(metadata: &ParquetMetaData, id: i32) -> Option<u64> {
     let schema = metadata.file_metadata().schema_descr();
     let is_it = |leaf: &parquet::schema::types::ColumnDescPtr| {
@@ -168,7 +168,7 @@ fn nulls(metadata: &ParquetMetaData, id: i32) -> Option<u64> {
     counts.sum()
 }
 
-/// Least and greatest value of an integer column, by the statistics of its row groups.
+/// The lowest and greatest value of an integer column, by the statistics of its row groups.
 fn range(metadata: &ParquetMetaData, column: &str) -> Option<RangeInclusive<i64>> {
     let columns = metadata.file_metadata().schema_descr().columns();
     let at = columns.iter().position(|leaf| leaf.path().parts() == [column])?;
@@ -177,10 +177,10 @@ fn range(metadata: &ParquetMetaData, column: &str) -> Option<RangeInclusive<i64>
         let Some(Statistics::Int64(values)) = group.column(at).statistics() else {
             return None;
         };
-        let (least, greatest) = (*values.min_opt()?, *values.max_opt()?);
+        let (min, max) = (*values.min_opt()?, *values.max_opt()?);
         range = Some(match range {
-            Some(range) => least.min(*range.start())..=greatest.max(*range.end()),
-            None => least..=greatest,
+            Some(range) => min.min(*range.start())..=max.max(*range.end()),
+            None => min..=max,
         });
     }
     range

@@ -1,8 +1,8 @@
-//! Holding a lake against itself: the catalog against its own rules and its mark, every file against what the catalog
-//! records of it, and the data folder against the files that are named.
+//! Checks a lake: the catalog against its own rules and its mark, every file against the catalog's record of it, and
+//! the data folder against the named files.
 //!
-//! A check changes nothing and needs no lock. It says what is wrong, file by file ([`Finding`]); what to do about it is
-//! the operator's. [`adopt()`] makes a new catalog from the files.
+//! A check changes nothing and needs no lock. It reports faults file by file ([`Finding`]); the operator decides what
+//! to do. [`adopt()`] makes a new catalog from the files.
 
 mod adopt;
 mod attachments;

@@ -1,4 +1,4 @@
-//! What a check found.
+//! The result of a check.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,15 +19,15 @@ pub struct Report {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// What is wrong, the catalog first, then by path.
+    /// The faults: those of the catalog first, then by path.
     pub findings: Vec<Finding>,
     /// Files of interrupted writers, moved aside to `data/.orphans/`. They are no part of the lake.
     pub moved_aside: u64,
     /// Whether the catalog's mark is there and nothing in it contradicts the catalog: files that the catalog does not
     /// name are then left by interrupted writers.
     pub is_as_marked: bool,
-    /// Whether somebody was writing meanwhile. Files that the catalog does not name were not looked for then: they may
-    /// be in the making.
+    /// Whether a writer was active during the check. Then files that the catalog does not name were not looked for: a
+    /// writer may be writing them.
     pub being_written: bool,
 }
 
@@ -40,13 +40,13 @@ pub struct Finding {
     pub problem: Problem,
 }
 
-/// What can be wrong with a file.
+/// The possible faults of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// The catalog: a clause that says how.
     Catalog(String),
-    /// What the catalog says of a table's files together: a clause that says how it differs from them. The next writer
-    /// puts it right.
+    /// The catalog's statistics of a table differ from its files: a clause that says how. The next writer corrects
+    /// them.
     Statistics(String),
     /// The catalog names it, and it is not there.
     Missing,
@@ -59,7 +59,7 @@ pub enum Problem {
     },
     /// It cannot be read: a clause that says why.
     Unreadable(String),
-    /// It can be read and is not what the catalog records: a clause that says how.
+    /// It is readable and differs from the catalog's record: a clause that says how.
     Contents(String),
     /// The catalog does not name it.
     Unnamed,

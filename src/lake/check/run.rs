@@ -20,10 +20,10 @@ use crate::lake::seal::{KekSource, Keys};
 use crate::lake::store::folder::Folder;
 use crate::lake::store::survey::{files_below, holds_files, survey};
 
-/// Checks the lake in a folder: the catalog, every file that it names down to its rows, and what else lies in the data
+/// Checks the lake in a folder: the catalog, the rows of every file that it names, and the other files in the data
 /// folder. Changes nothing.
 ///
-/// What is wrong with the lake is in the report; [`LakeError::Missing`] where there is none.
+/// Faults are in the report. [`LakeError::Missing`] if there is no lake.
 pub fn check(dir: impl AsRef<Path>) -> Result<Report, LakeError> {
     check_to(dir.as_ref(), Depth::Rows)
 }
@@ -48,7 +48,7 @@ pub fn check_with(dir: &Path, depth: Depth, source: &KekSource) -> Result<Report
     match outcome {
         Ok(()) => {}
         Err(error @ (LakeError::Version { .. } | LakeError::Io { .. } | LakeError::Keys { .. })) => return Err(error),
-        // Without a catalog nobody can say what the files should be.
+        // Without a catalog nobody knows which files should exist.
         Err(error) => {
             let what = match error {
                 LakeError::Mismatch { what, .. } => what,
@@ -65,7 +65,7 @@ pub fn check_with(dir: &Path, depth: Depth, source: &KekSource) -> Result<Report
     Ok(report)
 }
 
-/// The folder with what opens its files, as far as the catalog can tell of what kind they are.
+/// The folder with the keys to open its files, if the catalog tells their kind.
 fn unlocked(connection: &Connection, folder: Folder, source: &KekSource) -> Result<Folder, LakeError> {
     match catalog::kind(connection) {
         Ok(kind) => folder.unlock(kind, source),
@@ -87,7 +87,7 @@ fn look(connection: &Connection, folder: &Folder, depth: Depth, report: &mut Rep
     if report.findings.is_empty() {
         findings.extend(binaries(connection, folder)?);
     }
-    // A writer may have given files up meanwhile: what counts is what the catalog names now.
+    // A writer may have removed files in the meantime, so compare with what the catalog names now.
     let now = catalog::named(connection, &data)?;
     findings.retain(|(path, _)| now.contains_key(path));
     let lock = match WriteLock::take(folder) {
@@ -96,7 +96,7 @@ fn look(connection: &Connection, folder: &Folder, depth: Depth, report: &mut Rep
             report.being_written = true;
             None
         }
-        // On a folder that cannot be written to nobody writes.
+        // Nobody can write in a read-only folder.
         Err(_) => None,
     };
     if !report.being_written {
@@ -113,7 +113,7 @@ fn look(connection: &Connection, folder: &Folder, depth: Depth, report: &mut Rep
     Ok(())
 }
 
-/// Holds some of the files that the catalog names against what it records of them.
+/// Compares some of the catalog's files with their records.
 pub(in crate::lake) fn inspect(
     connection: &Connection,
     folder: &Folder,
@@ -126,7 +126,7 @@ pub(in crate::lake) fn inspect(
         .collect())
 }
 
-/// A file with what the catalog records of it.
+/// A file with its record in the catalog.
 enum Stored {
     Data(StoredData),
     Deletes(StoredDeletes),
@@ -209,7 +209,7 @@ fn unnamed(connection: &Connection, folder: &Folder) -> Result<Vec<PathBuf>, Lak
     Ok(unnamed)
 }
 
-/// What is wrong with the catalog by itself, a clause each.
+/// Faults of the catalog on its own, one clause each.
 fn catalog_findings(connection: &Connection, folder: &Folder, report: &mut Report) -> Result<Vec<String>, LakeError> {
     let mut found: Vec<String> = catalog::cut_off(&folder.catalog())?.into_iter().collect();
     found.extend(catalog::broken_pages(connection, false)?);

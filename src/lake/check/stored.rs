@@ -99,6 +99,6 @@ pub(super) fn delete_files(connection: &Connection, data: &Path) -> Result<Vec<S
 }
 
 fn range(row: &Row<'_>, at: usize) -> Result<Option<RangeInclusive<i64>>, rusqlite::Error> {
-    let (least, greatest): (Option<i64>, Option<i64>) = (row.get(at)?, row.get(at + 1)?);
-    Ok(least.zip(greatest).map(|(least, greatest)| least..=greatest))
+    let (min, max): (Option<i64>, Option<i64>) = (row.get(at)?, row.get(at + 1)?);
+    Ok(min.zip(max).map(|(min, max)| min..=max))
 }

@@ -1,5 +1,5 @@
-//! One writer at a time: an advisory lock on `DIR/lock`, which names the process that holds it. The system gives the
-//! lock up when the process ends, however it ends; the file itself stays.
+//! One writer at a time: an advisory lock on `DIR/lock`, which names the process that holds it. The system releases the
+//! lock when the process ends in any way. The file stays.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -12,12 +12,12 @@ use super::super::store::private;
 #[derive(Debug)]
 pub(in crate::lake) struct WriteLock {
     file: File,
-    /// Whether whoever held it before gave it up, and was not killed.
+    /// Whether the former holder released it and was not killed.
     pub(in crate::lake) was_given_up: bool,
 }
 
 impl WriteLock {
-    /// Takes the lock or says who has it.
+    /// Takes the lock, or returns its holder.
     pub(in crate::lake) fn take(folder: &Folder) -> Result<WriteLock, LakeError> {
         let path = folder.lock();
         let mut file = private::options()
@@ -52,8 +52,8 @@ impl WriteLock {
 
 impl Drop for WriteLock {
     fn drop(&mut self) {
-        // Emptied so that a later reader of the file is not misled, and the next holder knows that this one was not
-        // killed; the lock itself goes with the descriptor in any case.
+        // Emptied so that a later reader of the file is not misled, and the next holder knows that this process was not
+        // killed. Closing the descriptor releases the lock in any case.
         let _ = self.file.set_len(0);
         let _ = self.file.unlock();
     }

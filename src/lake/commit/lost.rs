@@ -1,8 +1,8 @@
-//! What of a copied catalog's files cannot be read with the keys that are left, and a lake without it.
+//! Finds the files of a copied catalog that the remaining keys cannot open, and removes them from the copy.
 //!
-//! An erasure destroys the keys of the files that it replaces, and a copy of the lake from before has these files:
-//! with them go the rows of whoever else was in them. A data file whose delete file cannot be read goes as well, since
-//! nobody can say which of its rows are the lake's.
+//! An erasure destroys the keys of the files that it replaces. An older copy of the lake still has these files and can
+//! no longer read them, including the rows of other people. If a delete file cannot be read, its data file is removed
+//! too: nobody knows which of its rows are deleted.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -60,14 +60,14 @@ pub struct CopyKeys {
 }
 
 impl CopyKeys {
-    /// Those of a keys database, whatever its name is, which stays as it is.
+    /// The keys of a keys database with any name. The database is not changed.
     pub fn open(database: &Path, source: &KekSource) -> Result<CopyKeys, super::super::seal::SealError> {
         let keys = Keys::of(KeyStore::open_file(database.to_owned(), source.load()?)?);
         let known = keys.ids()?.into_iter().collect();
         Ok(CopyKeys { keys, known })
     }
 
-    /// What they do not open of the files that a copied catalog names.
+    /// The files of a copied catalog that these keys do not open.
     pub fn lost(&self, catalog: &Path) -> Result<Lost, LakeError> {
         let connection = open(catalog)?;
         let lost = lost_files(&connection, &self.known)?;
@@ -78,8 +78,8 @@ impl CopyKeys {
         })
     }
 
-    /// Gives a folder with a copied catalog and its files the keys of these files, and takes out of its catalog what
-    /// they do not open. Nobody else has the folder open.
+    /// Gives the keys to a folder with a copied catalog and its files, and removes from its catalog the files that the
+    /// keys do not open. Nobody else has the folder open.
     pub fn give_to(&self, dir: &Path) -> Result<(), LakeError> {
         let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
         let mut connection = catalog::open_writer(&folder.catalog())?;
@@ -116,7 +116,7 @@ impl CopyKeys {
     }
 }
 
-/// Deletes the rows of `Binary` whose attachments were given up, in a new snapshot of the lake in `dir`.
+/// Deletes `Binary` rows whose attachments were removed, in a new snapshot of the lake in `dir`.
 pub fn drop_unattached(dir: &Path, source: &KekSource) -> Result<u64, LakeError> {
     let options = LakeOptions {
         kek: source.clone(),

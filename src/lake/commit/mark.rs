@@ -1,10 +1,9 @@
-//! The mark beside the catalog, `DIR/catalog.mark`: where the catalog stood when the last writer left it. A catalog
-//! that stands before its mark is an older copy, and one that stands at its mark has the rows that the mark's digest is
-//! of.
+//! The mark beside the catalog, `DIR/catalog.mark`: the catalog's state when the last writer left it. A catalog below
+//! its mark is an older copy. A catalog at its mark has exactly the rows of the mark's digest.
 //!
-//! The mark is written after each commit: whoever is killed in between leaves a mark that is too low, which says less
-//! and never anything wrong. It also keeps what a lost catalog could not be made anew without: the owner key, and the
-//! erasures whose files may not all be gone.
+//! The mark is written after each commit. A process killed in between leaves a mark that is too low. Such a mark proves
+//! less, but nothing wrong. The mark also keeps what a new catalog needs if the old one is lost: the owner key, and the
+//! erasures whose files may remain.
 
 use std::io::Write;
 
@@ -27,13 +26,13 @@ pub(in crate::lake) struct Mark {
     newest_snapshot: u64,
     erasures: u64,
     oldest_snapshot: u64,
-    /// Of the catalog's rows, as hexadecimal digits; `None` where they were not written yet.
+    /// The digest of the catalog's rows, as hexadecimal digits. `None` before the first one was written.
     rows_digest: Option<String>,
     owner_key: String,
     /// Whether keys of a sealed lake are to be destroyed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     keys_to_destroy: bool,
-    /// Whether files of both kinds may be there, and new ones are sealed; `None` where all are of one kind.
+    /// Whether files of both kinds may be there, and new ones are sealed. `None` if all are of one kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     is_sealing: Option<bool>,
     /// Erasures that were recorded, unless each of their old files is known to be gone.
@@ -90,16 +89,16 @@ impl Mark {
         }
     }
 
-    /// The mark of the catalog as it is, with the digest of its rows. `before` is the mark that is there.
+    /// The mark for the catalog's present state, with the digest of its rows. `before` is the existing mark.
     pub(in crate::lake) fn take(
         connection: &rusqlite::Connection,
         digest: u64,
         before: Option<&Mark>,
     ) -> Result<Mark, LakeError> {
-        let standing = catalog::standing(connection)?;
+        let state = catalog::state(connection)?;
         let recorded = catalog::unfinished(connection)?;
         let mut unfinished_erasures: Vec<Unfinished> = recorded.into_iter().map(Unfinished::of).collect();
-        // What was recorded before may be over, but a file that it gave up is still there.
+        // Its erasures may be finished, but a file that they released still exists.
         if catalog::has_scheduled(connection)? {
             let before = before.into_iter().flat_map(|before| &before.unfinished_erasures);
             for one in before {
@@ -112,16 +111,16 @@ impl Mark {
         Ok(Mark {
             keys_to_destroy: catalog::has_keys_to_destroy(connection)?,
             is_sealing: kind.is_halfway().then_some(kind.seals()),
-            newest_snapshot: standing.newest,
-            erasures: standing.erasures,
-            oldest_snapshot: standing.oldest,
+            newest_snapshot: state.newest,
+            erasures: state.erasures,
+            oldest_snapshot: state.oldest,
             rows_digest: Some(hexadecimal(digest)),
             owner_key: catalog::owner_key(connection)?.to_hex(),
             unfinished_erasures,
         })
     }
 
-    /// The mark of a lake; `None` where there is none, or none that can be read: it says nothing then.
+    /// The mark of a lake. `None` if there is none or it cannot be read; then it proves nothing.
     pub(in crate::lake) fn read(folder: &Folder) -> Option<Mark> {
         let text = std::fs::read(folder.mark()).ok()?;
         serde_json::from_slice(&text).ok()
@@ -157,10 +156,9 @@ impl Mark {
         if is_durable { sync_folder(folder.path()) } else { Ok(()) }
     }
 
-    /// Whether the catalog stands where this mark says.
-    fn is_at(&self, standing: &CatalogState) -> bool {
-        (self.newest_snapshot, self.erasures, self.oldest_snapshot)
-            == (standing.newest, standing.erasures, standing.oldest)
+    /// Whether the catalog is in the state of this mark.
+    fn is_at(&self, state: &CatalogState) -> bool {
+        (self.newest_snapshot, self.erasures, self.oldest_snapshot) == (state.newest, state.erasures, state.oldest)
     }
 
     /// The erasures that it keeps.
@@ -178,7 +176,7 @@ impl Mark {
         self.keys_to_destroy
     }
 
-    /// Of what kind the lake is if it is on its way to another one.
+    /// The kind of the lake while a conversion is under way.
     pub(in crate::lake) fn halfway(&self) -> Option<Kind> {
         let is_sealing = self.is_sealing?;
         Some(if is_sealing { Kind::Sealing } else { Kind::Unsealing })
@@ -189,13 +187,13 @@ impl Mark {
         OwnerKey::from_hex(&self.owner_key)
     }
 
-    /// Why the catalog cannot be the one that was marked, if the digest of its rows is this; `None` where it can.
+    /// The reason why this cannot be the marked catalog, given the digest of its rows. `None` if it can be.
     pub(in crate::lake) fn contradiction(
         &self,
         connection: &rusqlite::Connection,
         digest: u64,
     ) -> Result<Option<String>, LakeError> {
-        let now = catalog::standing(connection)?;
+        let now = catalog::state(connection)?;
         if now.newest < self.newest_snapshot || now.erasures < self.erasures || now.oldest < self.oldest_snapshot {
             return Ok(Some(format!(
                 "it is an older copy: it ends with snapshot {} and {} changes by erasures, the last writer left {} and {}",

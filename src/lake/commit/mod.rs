@@ -1,4 +1,4 @@
-//! The one writer: what becomes a snapshot, and what does not.
+//! The one writer: commits snapshots and cleans up after interrupted writers.
 
 pub(super) mod lock;
 pub(super) mod lost;

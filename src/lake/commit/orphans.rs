@@ -1,9 +1,9 @@
-//! Orphans: files in `data/` that no snapshot has, as an interrupted writer leaves them. The next writer moves them
-//! aside, to `data/.orphans/TIME/`, and a later one removes them after a day.
+//! Orphans: files in `data/` that no snapshot names, as an interrupted writer leaves them. The next writer moves them
+//! to `data/.orphans/TIME/`, and a later one removes them after a day.
 //!
-//! A file is taken for an orphan only where the catalog is beyond doubt: all that it names is there, and it is not an
-//! older copy. What the catalog itself has given up (expired files, files that an erasure replaced) is recorded in it
-//! and is removed at once.
+//! A file counts as an orphan only if the catalog is beyond doubt: all files that it names exist, and it is not an
+//! older copy. Files that the catalog itself has released (expired files, files that an erasure replaced) are recorded
+//! there and removed at once.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ use super::super::store::survey::files_below;
 
 /// How long an orphan is kept, in microseconds.
 const KEPT: i64 = 24 * 3600 * 1_000_000;
-/// Name of the folder of what was moved aside at one time.
+/// The name of the folder for files that were moved aside at one time.
 const TIME: &str = "%Y%m%dT%H%M%SZ";
 
 /// Moves orphans aside. One that cannot be moved, as when the disk is full, stays where it is for the next writer.
@@ -42,7 +42,7 @@ pub(in crate::lake) fn move_aside(folder: &Folder, orphans: &[PathBuf], now: i64
     }
 }
 
-/// Removes what was moved aside more than a day ago.
+/// Removes files that were moved aside more than a day ago.
 pub(in crate::lake) fn remove_old(folder: &Folder, now: i64) {
     let Ok(entries) = std::fs::read_dir(folder.orphans()) else {
         return;
@@ -57,9 +57,9 @@ pub(in crate::lake) fn remove_old(folder: &Folder, now: i64) {
     }
 }
 
-/// Removes the orphans that hold rows of these scopes, and those that cannot be read: nobody can say that they hold
-/// none. `in_place` are orphans that could not be moved aside. Says of each that could not be removed why, a clause
-/// each.
+/// Removes orphans that hold rows of these scopes, and orphans that cannot be read, because they may hold such rows.
+/// `in_place` are orphans that could not be moved aside. Returns the reason for each file that could not be removed,
+/// one clause each.
 pub(in crate::lake) fn remove_with_rows_of(folder: &Folder, in_place: &[PathBuf], scopes: &[&Scope]) -> Vec<String> {
     let mut left = Vec::new();
     let mut orphans = in_place.to_vec();
@@ -78,7 +78,7 @@ pub(in crate::lake) fn remove_with_rows_of(folder: &Folder, in_place: &[PathBuf]
     left
 }
 
-/// What `tabularium check --adopt` has kept beside the lake and what may hold rows of these scopes, a clause each.
+/// Files that `tabularium check --adopt` kept beside the lake and that may hold rows of these scopes, one clause each.
 pub(in crate::lake) fn kept_with_rows_of(folder: &Folder, scopes: &[&Scope]) -> Vec<String> {
     let mut kept = Vec::new();
     for path in folder.kept() {
@@ -118,7 +118,7 @@ fn may_hold(path: &Path, scopes: &[&Scope], keys: &Keys) -> bool {
     if is_attachment(path) {
         return match read_trailer(path, keys) {
             Ok(trailer) => scopes.iter().any(|scope| trailer.is_of(scope)),
-            // One that was not written to its end says not whose it is.
+            // An incomplete file does not tell its owner.
             Err(_) => path.exists(),
         };
     }

@@ -11,33 +11,33 @@ use super::super::owners::scope::Mode;
 use super::super::store::folder::Folder;
 use super::mark::Mark;
 
-/// All is looked at anew after this time, for what a disk or a hand has changed without a writer.
+/// After this time everything is checked again, to find changes that a disk or a person made without a writer.
 const CHECK_AFTER: Duration = Duration::from_secs(600);
 
-/// What a writer leaves, for the next one of the same process.
+/// The state that a writer leaves for the next one of the same process.
 #[derive(Debug)]
 pub(in crate::lake) struct Trace {
     /// The catalog, its log and its mark, and the folders of the data files: one changes with each name in it.
     files: Vec<Option<FileTrace>>,
-    /// What the catalog's rows come to.
+    /// The digest of the catalog's rows.
     pub(in crate::lake) digest: u64,
     pub(in crate::lake) mark: Mark,
     /// When all was looked at.
     pub(in crate::lake) checked: Instant,
 }
 
-/// What the system says of a file, by which a change of it is noticed.
+/// File metadata that shows whether a file has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::lake) struct FileTrace {
     device: u64,
     inode: u64,
     bytes: u64,
-    /// Seconds and nanoseconds. Nobody can set this time.
+    /// Seconds and nanoseconds. No program can set this time.
     changed: (i64, i64),
 }
 
 impl Trace {
-    /// What stands in the folder now.
+    /// The present state of the folder.
     pub(in crate::lake) fn of(folder: &Folder, digest: u64, mark: Mark, checked: Instant) -> Trace {
         Trace {
             files: files(folder),
@@ -54,7 +54,7 @@ impl Trace {
 }
 
 impl FileTrace {
-    /// What is known of a file; `None` where there is none.
+    /// The metadata of a file. `None` if there is no file.
     pub(in crate::lake) fn of(path: &Path) -> Option<FileTrace> {
         let facts = std::fs::metadata(path).ok()?;
         Some(FileTrace {
@@ -65,7 +65,7 @@ impl FileTrace {
         })
     }
 
-    /// Whether it is the same file, be it changed.
+    /// Whether it is the same file, changed or not.
     pub(in crate::lake) fn is_same_file(&self, other: &FileTrace) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }

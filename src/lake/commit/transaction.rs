@@ -36,32 +36,32 @@ pub struct Transaction<'w> {
     attachment_keys: Vec<FileKey>,
     /// Files to remove if this does not commit.
     handed_out: Vec<PathBuf>,
-    /// Whether the writer had left files behind before.
+    /// Whether the writer left files behind earlier.
     left_orphans: bool,
-    /// Whether a commit has failed of which nobody knows how far it came.
+    /// Whether a commit has failed and nobody knows how far it came.
     is_unsure: bool,
 }
 
 /// An attachment that is to become part of the lake, with the row of `Binary` that is added in the same transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct NewAttachment<'a> {
-    /// The application whose row it is.
+    /// The application of the row.
     pub application: &'a str,
-    /// Under whom the row lies.
+    /// The owner of the row.
     pub owner: i64,
-    /// The authorization by which it came.
+    /// The authorization whose sync brought it.
     pub authorization: &'a str,
     /// The row's id.
     pub binary: &'a str,
-    /// Where its bytes are: the file is moved.
+    /// The path of its bytes. The file is moved.
     pub bytes: &'a Path,
-    /// What they come to.
+    /// Their length and digests.
     pub sums: &'a Sums,
-    /// By what the next sync knows it.
+    /// The value by which the next sync recognizes it.
     pub origin: &'a str,
 }
 
-/// What a transaction has done to one table.
+/// The changes of one table in a transaction.
 #[derive(Debug)]
 struct TableChange {
     base: Option<Arc<TablePicture>>,
@@ -77,8 +77,7 @@ impl<'w> Transaction<'w> {
     pub(in crate::lake) fn new(writer: &'w mut LakeWriter) -> Transaction<'w> {
         let left_orphans = std::mem::replace(&mut writer.leaves_orphans, true);
         let base = writer.lake().picture();
-        // Whole milliseconds, as FHIR's instants have them, and a later one each time, though the clock may stand or go
-        // back.
+        // Whole milliseconds, as in FHIR's instants. Each is later than the one before, even if the clock is not.
         let millis = |micros: i64| micros.div_euclid(1_000);
         let time = millis(writer.lake().clock().now()).max(millis(base.time) + 1) * 1_000;
         Transaction {
@@ -105,7 +104,7 @@ impl<'w> Transaction<'w> {
         self.time
     }
 
-    /// What seals the files that are written for it.
+    /// The keys to seal its files.
     pub fn keys(&self) -> &Keys {
         self.writer.lake().folder().keys()
     }
@@ -115,8 +114,7 @@ impl<'w> Transaction<'w> {
         &self.change(mode, ty).layout
     }
 
-    /// Gives the columns of `schema` their field ids; columns the table does not have yet become part of it with the
-    /// commit.
+    /// Adds field ids to the columns of `schema`. The commit adds new columns to the table.
     pub fn adopt(&mut self, mode: Mode, ty: TypeId, schema: &Schema) -> Result<SchemaRef, LayoutError> {
         let change = self.change(mode, ty);
         let adopted = change.layout.adopt(schema)?;
@@ -171,7 +169,7 @@ impl<'w> Transaction<'w> {
         Ok(())
     }
 
-    /// Moves an attachment into the lake, in the place of the one that its row of `Binary` has had.
+    /// Moves an attachment into the lake. It replaces the earlier attachment of the same `Binary` row.
     pub fn add_attachment(&mut self, mode: Mode, new: NewAttachment<'_>) -> Result<(), LakeError> {
         let dir = self.writer.lake().folder().table(mode, attachment::TABLE);
         private::folder(&dir).map_err(LakeError::io("create", &dir))?;
@@ -229,8 +227,8 @@ impl<'w> Transaction<'w> {
             commits.push(self.prepare(*mode, *ty, change)?);
         }
         sync_files(&self.handed_out)?;
-        // Before the catalog names a file its key is durable: a key without a file harms nobody, a file without one is
-        // lost.
+        // A file's key is made durable before the catalog names the file: an unused key is harmless, a file without its
+        // key is lost.
         let files = commits
             .iter()
             .flat_map(|table| table.files.iter().filter_map(|file| file.written.key.as_ref()));
@@ -254,13 +252,12 @@ impl<'w> Transaction<'w> {
             attachments,
             keys: &keys,
         };
-        // From here on the files may be part of a snapshot even if an error is reported; the next writer sorts that
-        // out.
+        // From here on the files may belong to a snapshot even if an error is reported. The next writer finds out.
         self.handed_out.clear();
         self.is_unsure = true;
         let inserted = catalog::insert(&mut self.writer.connection, &commit);
         if let Err(LakeError::Conflict { .. }) = &inserted {
-            // The next transaction begins on what is there now.
+            // The next transaction starts from the new state.
             catalog::watch_anew(&self.writer.connection)?;
             self.writer.lake().refresh()?;
         }
@@ -272,8 +269,8 @@ impl<'w> Transaction<'w> {
         Ok(picture)
     }
 
-    /// Whether a file that is replaced may hold rows of an erasure that is not finished: they would come to lie in a
-    /// new file, which is not meant.
+    /// Whether a replaced file may hold rows of an unfinished erasure. These rows would move into a new file, which the
+    /// erasure does not mean.
     fn merges_what_is_erased(&self) -> bool {
         self.tables.iter().any(|((mode, _), change)| {
             let replaced = change.replaced.iter().filter_map(|id| change.file(*id).ok());
@@ -284,7 +281,7 @@ impl<'w> Transaction<'w> {
         })
     }
 
-    /// Writes a table's delete files and says what the catalog has to record.
+    /// Writes a table's delete files. Returns their records for the catalog.
     fn prepare<'c>(&mut self, mode: Mode, ty: TypeId, change: &'c TableChange) -> Result<TableCommit<'c>, LakeError> {
         let base = change.base.as_deref();
         let mut commit = TableCommit {
@@ -388,7 +385,7 @@ impl<'w> Transaction<'w> {
 
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
-        // What cannot be removed now is the next writer's to remove.
+        // The next writer removes files that cannot be removed now.
         let failed = self.handed_out.iter().filter(|path| remove(path).is_err()).count();
         self.writer.leaves_orphans = self.left_orphans || self.is_unsure || failed > 0;
     }

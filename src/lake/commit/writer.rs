@@ -1,5 +1,5 @@
 //! The one writer: holds the lake's lock, makes sure that catalog and files go together, cleans up after an interrupted
-//! predecessor, opens transactions, and lets go of expired snapshots.
+//! predecessor, opens transactions, and releases expired snapshots.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -35,21 +35,21 @@ const NOTICE: i64 = 60_000_000;
 pub struct LakeWriter {
     lake: Lake,
     pub(in crate::lake) connection: Connection,
-    /// What stands beside the catalog.
+    /// The mark beside the catalog.
     mark: Option<Mark>,
-    /// When catalog and files were last held against each other.
+    /// When catalog and files were last compared with each other.
     checked: Instant,
-    /// Whether files may lie about that no snapshot has.
+    /// Whether there may be files that no snapshot names.
     pub(in crate::lake) leaves_orphans: bool,
-    /// When erasures were recorded whose files are all there still.
+    /// When erasures were recorded whose files all still exist.
     pub(in crate::lake) recorded: Option<Instant>,
     /// How long after that other processes are sure to know.
     pub(in crate::lake) notice: Duration,
-    /// The ids of what this writer has erased.
+    /// The ids that this writer has erased.
     pub(in crate::lake) erased_ids: ErasedIds,
     /// Erasures that an earlier writer had begun.
     pub(in crate::lake) resumed: Vec<(Intent, Erased)>,
-    /// Whether it erases what the ledger of erasures has told it.
+    /// Whether it repeats erasures of the ledger.
     pub(in crate::lake) erases_again: bool,
     /// Dropped last: the connection closes under the lock.
     _lock: WriteLock,
@@ -80,11 +80,11 @@ pub(in crate::lake) fn create(folder: &Folder, now: i64, sealing: Option<&KekSou
     sync_folder(folder.path())
 }
 
-/// Makes a sealed lake of one that has had no commit. Any other stays as it is.
+/// Seals a lake that has no commit yet. Any other lake stays as it is.
 fn seal_empty(folder: &Folder, source: &KekSource) -> Result<(), LakeError> {
     let connection = catalog::open_writer(&folder.catalog())?;
     catalog::check_version(&connection, folder)?;
-    if catalog::is_sealed(&connection)? || catalog::standing(&connection)?.newest > 0 {
+    if catalog::is_sealed(&connection)? || catalog::state(&connection)?.newest > 0 {
         return Ok(());
     }
     folder.clone().seal(source)?;
@@ -125,11 +125,11 @@ impl LakeWriter {
         if let Err(error) = writer.destroy_keys() {
             tracing::warn!(%error, "keys of what was erased could not be destroyed; the next writer tries again");
         }
-        // Where this process wrote last, and came to its end, nobody has left any.
+        // If this process was the last writer and finished, there are no orphans.
         if !is_known && let Err(error) = writer.sweep_keys() {
             tracing::warn!(%error, "keys of an interrupted writer could not be destroyed; the next writer tries again");
         }
-        // Before anything is committed: erasures that are over by now are not to reach what comes.
+        // Before any commit: finished erasures must not apply to new rows.
         writer.note_erasures();
         Ok(writer)
     }
@@ -139,7 +139,7 @@ impl LakeWriter {
         &self.lake
     }
 
-    /// Begins a transaction on the newest snapshot. Nothing of it is visible until it commits; dropped, it leaves no
+    /// Begins a transaction on the newest snapshot. Nothing of it is visible until it commits. Dropping it leaves no
     /// trace.
     pub fn begin(&mut self) -> Transaction<'_> {
         Transaction::new(self)
@@ -153,7 +153,8 @@ impl LakeWriter {
         Ok(())
     }
 
-    /// Removes files that no snapshot has and that hold rows of these scopes; says where bytes may be left.
+    /// Removes files that no snapshot names and that hold rows of these scopes. Returns the places where bytes may
+    /// remain.
     pub(in crate::lake) fn remove_orphans_of(&self, scopes: &[&Scope]) -> Vec<String> {
         let mut left = self.remove_orphans_with(scopes);
         left.extend(orphans::kept_with_rows_of(self.lake.folder(), scopes));
@@ -184,7 +185,8 @@ impl LakeWriter {
         }
     }
 
-    /// Removes the files that the catalog has given up. Those that it cannot remove stay scheduled; says why.
+    /// Removes the files that the catalog has released. A file that cannot be removed stays scheduled, and the reason
+    /// is returned.
     pub(in crate::lake) fn remove_scheduled(&self) -> Result<Vec<LakeError>, LakeError> {
         remove_scheduled(
             &self.connection,
@@ -192,8 +194,8 @@ impl LakeWriter {
         )
     }
 
-    /// Writes erasures down beside the catalog that are about to be recorded in it, for the case that it is lost. That
-    /// this cannot be done is no error: the erasure stands in the catalog.
+    /// Writes erasures to the mark before they are recorded in the catalog, in case the catalog is lost. A failure here
+    /// is no error, because the catalog records the erasure too.
     pub(in crate::lake) fn announce_erasures(&mut self, intents: &[&Intent]) {
         let mark = self.mark_now().map(|mark| mark.announcing(intents));
         self.warn_unless(|writer| writer.put_mark(mark?));
@@ -211,7 +213,7 @@ impl LakeWriter {
         }
     }
 
-    /// Erasures that are over but for a file that is still there.
+    /// Erasures that are over except a file that is still there.
     pub(in crate::lake) fn not_removed(&self) -> Vec<Intent> {
         let mark = self.mark.as_ref();
         let mark = mark.filter(|_| catalog::has_scheduled(&self.connection).unwrap_or(true));
@@ -224,14 +226,14 @@ impl LakeWriter {
         }
     }
 
-    /// Writes down where the catalog stands after a commit, which is as good without.
+    /// Writes the catalog's new state to the mark after a commit. The commit is valid without it.
     pub(in crate::lake) fn mark_commit(&mut self) {
         if let Err(error) = self.leave_mark() {
             tracing::debug!(%error, "the catalog's mark stays as it was");
         }
     }
 
-    /// Writes down where the catalog stands, unless that is written already.
+    /// Writes the catalog's state to the mark, unless the mark has it already.
     fn leave_mark(&mut self) -> Result<(), LakeError> {
         let mark = self.mark_now()?;
         self.put_mark(mark)
@@ -274,8 +276,8 @@ impl LakeWriter {
 
 impl Drop for LakeWriter {
     fn drop(&mut self) {
-        // The catalog's file is whole by itself once its log is folded in, which a backup by copying may count on.
-        // Whoever reads at the moment holds that up; then it is left to the next writer.
+        // Moves the write-ahead log into the catalog's file, so that a backup by copying files finds a whole catalog.
+        // If a reader prevents it, the next writer does it.
         let fold = self.connection.busy_timeout(Duration::ZERO).and_then(|()| {
             self.connection
                 .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
@@ -339,9 +341,9 @@ impl Opened {
     }
 }
 
-/// Removes the files that the catalog has given up, and moves aside those that it does not name: files of transactions
-/// that never committed. Runs under the lock. Where something that the catalog names is not as recorded, or the catalog
-/// contradicts itself, it may be the catalog that is wrong about the others; then nothing is touched.
+/// Removes the files that the catalog has released, and moves aside the files that it does not name: files of
+/// transactions that never committed. Runs under the lock. If a named file is not as recorded, or the catalog
+/// contradicts itself, the catalog may be wrong about the others too. Then nothing is touched.
 pub(in crate::lake) fn settle(connection: &Connection, lake: &Lake) -> Result<(), LakeError> {
     let folder = lake.folder();
     let named = catalog::named(connection, &folder.data())?;
@@ -370,7 +372,7 @@ pub(in crate::lake) fn settle(connection: &Connection, lake: &Lake) -> Result<()
 
 fn remove_scheduled(connection: &Connection, paths: &FxHashSet<PathBuf>) -> Result<Vec<LakeError>, LakeError> {
     let mut failed: Vec<LakeError> = paths.iter().filter_map(|path| remove(path).err()).collect();
-    // A file whose name comes back with the machine would be one that nobody knows.
+    // After a crash of the machine a removed name may come back, and nobody would know that file.
     let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
     let folders = folders.into_iter().filter(|folder| folder.exists());
     failed.extend(folders.map(sync_folder).filter_map(Result::err));
@@ -380,7 +382,7 @@ fn remove_scheduled(connection: &Connection, paths: &FxHashSet<PathBuf>) -> Resu
     Ok(failed)
 }
 
-/// Refuses to go on where files that the catalog does not name may still be the lake's.
+/// Stops if files that the catalog does not name may still belong to the lake.
 fn refuse_doubts(connection: &Connection, found: &Survey) -> Result<(), LakeError> {
     let unnamed = found.unnamed.len();
     if !found.is_whole() {

@@ -5,22 +5,22 @@ use std::path::PathBuf;
 
 use super::super::seal::FileKey;
 
-/// A closed Parquet file and the statistics a commit needs; nobody has to open it again for that.
+/// A closed Parquet file and the statistics that a commit needs, so that nobody has to open the file again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenFile {
-    /// Where it is; `Transaction::new_file_path` chose the place.
+    /// The path, which `Transaction::new_file_path` chose.
     pub path: PathBuf,
-    /// Rows in it; at least one.
+    /// The number of rows, at least one.
     pub rows: u64,
     /// Its size.
     pub bytes: u64,
     /// Size of the Parquet footer, without its length and magic.
     pub footer_size: u64,
-    /// Least and greatest `owner`.
+    /// The lowest and greatest `owner`.
     pub owners: RangeInclusive<i64>,
-    /// Least and greatest `version`.
+    /// The lowest and greatest `version`.
     pub versions: RangeInclusive<i64>,
-    /// Least and greatest `last_updated`, in microseconds since 1970.
+    /// The lowest and greatest `last_updated`, in microseconds since 1970.
     pub last_updated: RangeInclusive<i64>,
     /// The top-level columns in the file.
     pub columns: Vec<WrittenColumn>,

@@ -1,7 +1,7 @@
-//! Merging runs of files into one sequence of new files, in memory that does not grow with their size.
+//! Merges runs of files into one sequence of new files. The memory it needs does not grow with their size.
 //!
-//! Each run is read as a stream of batches in (`owner`, `id`) order with its deleted rows left out; the streams are
-//! merged row by row; the output is cut where the owner changes, so that the new files' owner ranges are disjoint.
+//! It reads each run as a stream of batches in (`owner`, `id`) order without deleted rows and merges the streams row by
+//! row. It starts a new file only where the owner changes, so the owner ranges of the new files are disjoint.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
@@ -57,7 +57,7 @@ impl From<LakeError> for MergeError {
     }
 }
 
-/// What stands in the inputs.
+/// What is in the inputs.
 #[derive(Debug)]
 pub(super) struct Inputs {
     /// Each file's columns.
@@ -139,8 +139,8 @@ pub(super) fn merge(
     Ok(output.finish()?)
 }
 
-/// What a row of this file adds to a merged one. Where to cut goes by the inputs' sizes, not by what the writer says of
-/// the open file, so that the number of files is bounded beforehand and compaction comes to an end.
+/// The bytes that a row of this file adds to a merged one. The sizes of the inputs decide where to cut, not the
+/// writer's size of the open file. So the number of files is bounded beforehand and compaction terminates.
 fn row_weight(file: &DataFile) -> f64 {
     file.bytes as f64 / file.rows.max(1) as f64
 }
@@ -194,7 +194,7 @@ impl Stream<'_> {
     }
 }
 
-/// Starts reading a file; says whether its pages have checksums.
+/// Starts reading a file. Returns whether its pages have checksums.
 fn open(data: &DataFile, batch_rows: usize, keys: &Keys) -> Result<(ParquetRecordBatchReader, bool), LakeError> {
     let file = CheckedFile::open(&data.path, keys)?;
     let has_checksums = file.has_checksums();
@@ -233,7 +233,7 @@ struct Cursor<'i> {
     owner: usize,
     id: usize,
     row: usize,
-    /// Where `batch` stands among the gathered batches.
+    /// The index of `batch` among the gathered batches.
     slot: usize,
 }
 
@@ -292,7 +292,7 @@ impl<'i> Merge<'i> {
     }
 
     fn insert(&mut self, cursor: Cursor<'i>) {
-        // Descending, so that the least is popped from the end.
+        // Descending, so that `pop` takes the lowest.
         let at = self
             .cursors
             .partition_point(|other| other.key().cmp(&cursor.key()) == Ordering::Greater);

@@ -1,13 +1,13 @@
-//! Which files of a table to merge next. A pure function of the files' sizes and owner ranges.
+//! Decides which files of a table to merge next. A pure function of the files' sizes and owner ranges.
 //!
-//! Files fall into *runs*: within a run owner ranges are disjoint, so one owner meets at most one file of each run, and
-//! the least number of runs is the greatest number of files any owner meets. Merging whole runs is what brings that
-//! number down; merging the smallest ones first keeps the bytes rewritten per byte stored logarithmic.
+//! Files form *runs*: the owner ranges within a run are disjoint, so one owner meets at most one file of each run. The
+//! minimum number of runs equals the maximum number of files that any owner meets. Only merging whole runs lowers this
+//! number. Merging the smallest runs first keeps the bytes rewritten per byte stored logarithmic.
 
 use std::ops::RangeInclusive;
 
 /// Files one owner may meet in a table before a thrifty compaction merges runs, and how many it leaves.
-const MOST_RUNS: usize = 8;
+const MAX_RUNS: usize = 8;
 const LEFT_RUNS: usize = 4;
 /// Small files that a thrifty compaction waits for, so that it does not rewrite a growing file for each newcomer.
 const SMALL_FILES: usize = 16;
@@ -28,7 +28,7 @@ pub enum Effort {
     Thorough,
 }
 
-/// What planning looks at in a file.
+/// The facts about a file that planning uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub(super) id: u64,
@@ -43,14 +43,14 @@ impl Candidate {
         self.bytes < target / SMALL
     }
 
-    /// So many deleted rows that dropping them is worth writing the file anew.
+    /// Rewriting a file pays off if it has at least this many deleted rows.
     fn worn(&self) -> bool {
         self.deleted * 10 >= self.rows && self.deleted > 0
     }
 }
 
-/// Files to merge now, as runs, toward files of `target` bytes; `None` when there is nothing to do. Applying the merge
-/// and planning again comes to an end.
+/// The files to merge now, as runs, towards files of `target` bytes. `None` when there is nothing to do. Repeated
+/// planning and merging terminates.
 pub(super) fn next(files: &[Candidate], effort: Effort, target: u64) -> Option<Vec<Vec<Candidate>>> {
     let group = match effort {
         Effort::Thorough => overlapping(files, target),
@@ -69,25 +69,25 @@ pub(super) fn next(files: &[Candidate], effort: Effort, target: u64) -> Option<V
 
 /// The first stretch of owners where files overlap or several neighbours are small.
 fn overlapping(files: &[Candidate], target: u64) -> Option<Vec<Candidate>> {
-    let mut stretches: Vec<Vec<Candidate>> = Vec::new();
+    let mut overlaps: Vec<Vec<Candidate>> = Vec::new();
     let mut end = i64::MIN;
     for file in sorted(files) {
-        match stretches.last_mut() {
-            Some(stretch) if *file.owners.start() <= end => stretch.push(file.clone()),
-            _ => stretches.push(vec![file.clone()]),
+        match overlaps.last_mut() {
+            Some(overlap) if *file.owners.start() <= end => overlap.push(file.clone()),
+            _ => overlaps.push(vec![file.clone()]),
         }
         end = end.max(*file.owners.end());
     }
     let mut group: Vec<Candidate> = Vec::new();
-    for stretch in stretches {
-        let both_small = bytes(&group) < target / SMALL && bytes(&stretch) < target / SMALL;
+    for overlap in overlaps {
+        let both_small = bytes(&group) < target / SMALL && bytes(&overlap) < target / SMALL;
         if !both_small {
             if worth_merging(&group) {
                 return Some(group);
             }
             group.clear();
         }
-        group.extend(stretch);
+        group.extend(overlap);
     }
     worth_merging(&group).then_some(group)
 }
@@ -116,18 +116,18 @@ fn small_files(files: &[Candidate], target: u64) -> Option<Vec<Candidate>> {
 /// The smallest runs, once some owner meets too many files.
 fn deep_runs(files: &[Candidate]) -> Option<Vec<Candidate>> {
     let mut runs = runs(files.to_vec());
-    if runs.len() <= MOST_RUNS {
+    if runs.len() <= MAX_RUNS {
         return None;
     }
     runs.sort_by_key(|run| bytes(run));
-    let least = runs.len() - LEFT_RUNS + 1;
+    let min_count = runs.len() - LEFT_RUNS + 1;
     let mut sum = 0;
     let count = runs
         .iter()
         .enumerate()
         .take_while(|(at, run)| {
             let size = bytes(run);
-            let take = *at < least || size <= sum;
+            let take = *at < min_count || size <= sum;
             sum += size;
             take
         })
@@ -140,8 +140,8 @@ fn worn_file(files: &[Candidate]) -> Option<Vec<Candidate>> {
     files.iter().find(|file| file.worn()).map(|file| vec![file.clone()])
 }
 
-/// The least number of runs these files fall into. Each file joins the run that ended last before it, so that runs with
-/// few, wide files and runs with many, narrow ones stay apart.
+/// The minimum number of runs for these files. Each file joins the run whose end is the last one before it. So runs of
+/// few wide files and runs of many narrow files stay apart.
 fn runs(files: Vec<Candidate>) -> Vec<Vec<Candidate>> {
     let mut runs: Vec<Vec<Candidate>> = Vec::new();
     // Ends of the runs, with their places, so that the latest end before a start is found without looking at all.
@@ -195,16 +195,16 @@ mod tests {
     /// What a merge leaves: disjoint files of about the target's size, cut between owners.
     fn merge(group: &[Vec<Candidate>], next_id: &mut u64) -> Vec<Candidate> {
         let files = group.concat();
-        let (least, greatest) = files.iter().fold((i64::MAX, i64::MIN), |(least, greatest), file| {
-            (least.min(*file.owners.start()), greatest.max(*file.owners.end()))
+        let (first, last) = files.iter().fold((i64::MAX, i64::MIN), |(first, last), file| {
+            (first.min(*file.owners.start()), last.max(*file.owners.end()))
         });
-        let pieces = super::super::merge::pieces(bytes(&files), TARGET).min((greatest - least) as u64 + 1) as i64;
-        let width = (greatest - least + 1) / pieces;
+        let pieces = super::super::merge::pieces(bytes(&files), TARGET).min((last - first) as u64 + 1) as i64;
+        let width = (last - first + 1) / pieces;
         (0..pieces)
             .map(|at| {
                 *next_id += 1;
-                let start = least + at * width;
-                let end = if at + 1 == pieces { greatest } else { start + width - 1 };
+                let start = first + at * width;
+                let end = if at + 1 == pieces { last } else { start + width - 1 };
                 file(*next_id, start..=end, bytes(&files) / pieces as u64)
             })
             .collect()
@@ -273,7 +273,7 @@ mod tests {
         #[test]
         fn thrifty_ends_with_at_most_eight_files_an_owner(files in any_files()) {
             let settled = settle(files, Effort::Thrifty);
-            prop_assert!(depth(&settled) <= MOST_RUNS);
+            prop_assert!(depth(&settled) <= MAX_RUNS);
             prop_assert!(!settled.iter().any(Candidate::worn));
         }
     }

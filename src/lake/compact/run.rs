@@ -49,7 +49,7 @@ pub struct Compacted {
     pub bytes_after: u64,
 }
 
-/// A file that could not be read. It stays as it is: merging the others loses nothing of it.
+/// A file that could not be read. It stays as it is, and the others are merged without it.
 #[derive(Debug)]
 pub struct Unreadable {
     /// The data file.
@@ -67,7 +67,7 @@ pub struct Compaction {
     summed: BTreeSet<u64>,
 }
 
-/// Compacts all tables, then lets go of expired snapshots. `progress` hears of each merge: the table, and what was done
+/// Compacts all tables, then releases expired snapshots. `progress` hears of each merge: the table, and what was done
 /// in all. Gives the files that could not be read, too.
 pub fn run(
     writer: &mut LakeWriter,
@@ -137,7 +137,7 @@ impl Compaction {
         Some(vec![vec![candidate(file)]])
     }
 
-    /// Whether a file is one of an earlier program, which wrote no checksums: alone, too, it is written anew.
+    /// Whether a file is one of an earlier program, which wrote no checksums: alone, too, it is written again.
     fn lacks_checksums(&mut self, file: &DataFile, keys: &Keys) -> bool {
         if self.summed.contains(&file.id) {
             return false;

@@ -1,4 +1,4 @@
-//! A file of the other kind, written anew.
+//! Rewrites one file as the lake's new kind.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::lake::picture::TablePicture;
 use crate::lake::seal::FileKey;
 use crate::lake::store::folder::Folder;
 
-/// A file to write anew.
+/// A file to write again.
 #[derive(Debug)]
 pub(super) enum Old {
     Data(Arc<TablePicture>, StoredFile),
@@ -63,7 +63,7 @@ impl Old {
         }
     }
 
-    /// Where it lies.
+    /// The place of it.
     pub(super) fn path(&self, folder: &Folder) -> PathBuf {
         match self {
             Old::Data(table, file) => folder.table(table.mode, facts().get(table.ty).name).join(&file.name),

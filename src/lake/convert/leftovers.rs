@@ -1,5 +1,5 @@
-//! Files of the kind that a lake is no more, and that no snapshot has: what interrupted writers have left, and what
-//! `tabularium check --adopt` has kept.
+//! Files of the lake's former kind that no snapshot names: orphans of interrupted writers, and files that `tabularium
+//! check --adopt` kept.
 
 use std::path::{Path, PathBuf};
 
@@ -10,8 +10,8 @@ use crate::lake::error::LakeError;
 use crate::lake::seal;
 use crate::lake::store::survey::{files_below, survey};
 
-/// Removes orphans in clear from a sealed lake, and sealed ones from an open one, whose keys are about to go. Says what
-/// else is in clear in a sealed lake, and what could not be removed, a clause each.
+/// Removes clear orphans from a sealed lake, and sealed orphans from an open lake, whose keys are about to be
+/// destroyed. Returns other clear files in a sealed lake and files that could not be removed, one clause each.
 pub(super) fn remove(writer: &LakeWriter) -> Result<Vec<String>, LakeError> {
     let folder = writer.lake().folder();
     let named = catalog::named(&writer.connection, &folder.data())?;

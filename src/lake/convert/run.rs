@@ -14,13 +14,13 @@ use crate::lake::erase::{Fresh, reasons};
 use crate::lake::error::LakeError;
 use crate::lake::seal::{KeyStore, Kind};
 
-/// Bytes of files that are written anew in one step: that much more room is taken for a while.
+/// Bytes of files that are written again in one step: that much more room is taken for a while.
 const AT_ONCE: u64 = 256 << 20;
 
 /// What a conversion did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Converted {
-    /// Data files that were written anew, with their delete files.
+    /// Data files that were written again, with their delete files.
     pub files: u64,
     /// Attachments that were.
     pub attachments: u64,
@@ -66,8 +66,8 @@ impl Conversion {
         &self.done
     }
 
-    /// Does a part of the work; `true` if there is more. Files that were replaced stay until the next step, or the next
-    /// writer, so that whoever reads them in another process has time to notice.
+    /// Does one part of the work. Returns `true` if there is more. Replaced files stay until the next step or the next
+    /// writer, so that readers in other processes have time to notice.
     pub fn step(&mut self, writer: &mut LakeWriter) -> Result<bool, LakeError> {
         let halfway = match self.goal {
             Kind::Sealed | Kind::Sealing => Kind::Sealing,
@@ -118,7 +118,7 @@ impl Conversion {
         Ok(some)
     }
 
-    /// Writes some files anew, on every core, and exchanges them for the old ones.
+    /// Writes some files again, on every core, and exchanges them for the old ones.
     fn convert(&mut self, writer: &mut LakeWriter, some: &[Old]) -> Result<(), LakeError> {
         let (folder, owner_key) = (writer.lake().folder().clone(), writer.lake().owner_key());
         let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -168,7 +168,7 @@ impl Conversion {
         Ok(())
     }
 
-    /// Removes what is left of the other kind.
+    /// Removes remaining files of the old kind.
     fn end(&mut self, writer: &mut LakeWriter) -> Result<(), LakeError> {
         let mut left: Vec<String> = writer.remove_scheduled()?.iter().map(|error| reasons(error)).collect();
         if writer.lake().kind() == self.goal {

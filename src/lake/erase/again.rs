@@ -1,5 +1,5 @@
 //! Erasing again what was erased since a copy of the lake was taken: the ledger of erasures knows rows by hashes only,
-//! so every owner of rows in the copy is held against it.
+//! so every owner of rows in the copy is compared with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -122,7 +122,7 @@ fn look_at_rows(
     for row in 0..batch.num_rows() {
         let (patient, authorization) = (value(patients, row), value(authorizations, row));
         let now = (owners.value(row), applications.value(row), patient, authorization);
-        // Rows lie by owner: the next one is mostly the same person's.
+        // Rows are sorted by owner, so the next row mostly belongs to the same person.
         if last.as_ref() == Some(&now) {
             continue;
         }

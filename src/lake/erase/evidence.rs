@@ -1,6 +1,5 @@
-//! What an erasure leaves behind to show that it was done: which files it replaced, and what a search for the erased
-//! ids found in the new ones. It names no person and is kept in the catalog from the exchange of the files on, until
-//! whoever asked takes it.
+//! Evidence that an erasure was done: the files that it replaced, and the result of a search for the erased ids in the
+//! new files. Evidence names no person. The catalog keeps it from the exchange of the files until the caller takes it.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use crate::lake::commit::writer::LakeWriter;
 use crate::lake::error::LakeError;
 use crate::lake::owners::owner::OwnerKey;
 
-/// Where a lake stands.
+/// The state of a lake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LakeState {
     /// The newest snapshot.
@@ -23,14 +22,14 @@ pub struct LakeState {
     pub erasures: u64,
 }
 
-/// A data file that was written anew, or removed.
+/// A data file that was written again, or removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErasedFile {
     /// Its path below `data/`.
     pub path: String,
     /// The SHA-256 of its bytes, in hexadecimal digits.
     pub sha256: String,
-    /// The file in its place; `None` where nothing was left.
+    /// The file in its place. `None` if nothing was left.
     pub replaced_by: Option<ReplacingFile>,
     /// The type of its resources.
     #[serde(rename = "type")]
@@ -68,7 +67,7 @@ pub struct ErasedAttachment {
 /// How many values were searched, and how many of them have an id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Searched {
-    /// Values that were looked at.
+    /// The number of searched values.
     pub values: u64,
     /// Values that have an id.
     pub found: u64,
@@ -84,7 +83,7 @@ pub(in crate::lake) enum Entry {
 /// All that is known of an erasure that is over.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Where the lake stood when the first files were exchanged; `None` where there was nothing to erase.
+    /// The state of the lake when the first files were exchanged. `None` if there was nothing to erase.
     pub before: Option<LakeState>,
     /// Where it stood when this was put together.
     pub after: LakeState,
@@ -119,8 +118,7 @@ impl Evidence {
         self
     }
 
-    /// What is known of one erasure once it was looked at again: what an interrupted look had taken down is not told
-    /// twice.
+    /// The evidence of one erasure after a second search. It does not repeat what an interrupted search had noted.
     pub fn again(mut self, newer: Evidence) -> Evidence {
         let known = |file: &ErasedFile| self.files.contains(file);
         let files: Vec<ErasedFile> = newer.files.into_iter().filter(|file| !known(file)).collect();
@@ -144,8 +142,8 @@ impl Evidence {
     }
 }
 
-/// The name under which the catalog keeps what was done for an intent: nobody without the lake's key can tell whom it
-/// is about.
+/// The name under which the catalog keeps the evidence of an intent. Without the lake's key nobody can tell whom it is
+/// about.
 pub(in crate::lake) fn subject(key: OwnerKey, intent: &Intent) -> String {
     let Intent {
         mode,
@@ -172,8 +170,8 @@ impl ErasedIds {
         }) as u32
     }
 
-    /// Whose ids stand in a cell of a database, by number, each once. Where the column's name says that it holds
-    /// Patients, a short id counts without its type.
+    /// The numbers of the subjects whose ids are in a cell of a database, each once. If the column's name says that it
+    /// holds Patients, a short id counts without its type.
     pub fn in_cell(&self, column: &str, text: &str) -> Vec<u32> {
         let mut found = Vec::new();
         self.identifiers.in_text(text, |whose| found.push(whose));
@@ -188,8 +186,8 @@ impl ErasedIds {
 }
 
 impl LakeWriter {
-    /// What was done for each of these intents, since it was last taken: each with the Patients that it is about, whose
-    /// ids are searched for, too. Call it when their erasures are over.
+    /// The evidence of each of these intents since it was last taken. Each intent comes with the Patients that it is
+    /// about, whose ids are searched for too. Call it when their erasures are finished.
     pub fn evidence(&mut self, intents: &[(Intent, Vec<String>)]) -> Result<Vec<Evidence>, LakeError> {
         let key = self.lake().owner_key();
         let subjects: Vec<String> = intents.iter().map(|(intent, _)| subject(key, intent)).collect();
@@ -219,8 +217,8 @@ impl LakeWriter {
                 attachment_files,
                 ..Evidence::default()
             };
-            for (standing, entry) in catalog::entries(&self.connection, subject)? {
-                let first = evidence.before.map_or(standing, |before| before.min(standing));
+            for (lake_state, entry) in catalog::entries(&self.connection, subject)? {
+                let first = evidence.before.map_or(lake_state, |before| before.min(lake_state));
                 evidence.before = Some(first);
                 match entry {
                     Entry::File(file) => evidence.files.push(file),
@@ -242,7 +240,7 @@ impl LakeWriter {
         (&self.erased_ids, numbers)
     }
 
-    /// Forgets what was done for these intents: whoever asked has taken it.
+    /// Removes the evidence of these intents, after the caller has taken it.
     pub fn forget_evidence(&mut self, intents: &[Intent]) -> Result<(), LakeError> {
         let key = self.lake().owner_key();
         let subjects: Vec<String> = intents.iter().map(|intent| subject(key, intent)).collect();

@@ -5,8 +5,8 @@ use std::hash::{BuildHasher, RandomState};
 
 use rustc_hash::FxHashMap;
 
-/// An id of so many letters, as sources and this service make them, stands for itself wherever it stands. A shorter one
-/// may be any word, and counts behind its type and a slash, as references have it.
+/// An id of at least this many characters, as sources and this service make them, counts wherever it occurs. A shorter
+/// id may be any word, so it counts only after its type and a slash, as in references.
 const LONG: usize = 16;
 /// R4's ids and types are no longer.
 const LONGEST: usize = 64 + 1 + 64;
@@ -20,7 +20,7 @@ pub(in crate::lake) struct Identifiers {
     counts: Vec<u64>,
     /// The shortest and the longest text that counts by itself.
     alone: Lengths,
-    /// The same of those with a type.
+    /// The same bounds for ids after a type and a slash.
     typed: Lengths,
 }
 
@@ -72,7 +72,7 @@ impl Identifiers {
         self.counts.get(whose as usize).copied().unwrap_or(0)
     }
 
-    /// Whose ids stand in a text: each of them once for each time that one stands there.
+    /// The subjects whose ids occur in a text, once for each occurrence.
     pub(in crate::lake) fn in_text(&self, text: &str, mut found: impl FnMut(u32)) {
         let bytes = text.as_bytes();
         // Where the word before a slash begins.

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 
-/// Whose rows are to be erased: those that this scope of an application has as its own.
+/// Whose rows to erase: the rows that this scope of an application has as its own.
 ///
-/// Where it has authorizations, `patients` should be empty: with them go the rows of the same owners that no sync has
-/// brought.
+/// If it has authorizations, `patients` should be empty: rows of the same owners that no sync brought would be erased
+/// too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
     /// Live or test tables.
@@ -31,8 +31,8 @@ impl Intent {
     }
 }
 
-/// The rows that a patient's scope has as its own, in the files that were there when it was recorded: what comes later,
-/// be it the same person again, is not meant.
+/// The rows that a patient's scope has as its own, in the files that existed when the erasure was recorded. Later rows
+/// are not meant, even those of the same person.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::lake) struct Erasure {
     /// The count of changes to the catalog's erasures that recorded it; no two have the same.
@@ -46,7 +46,7 @@ pub(in crate::lake) struct Erasure {
 impl Erasure {
     /// One that no catalog has recorded: it means every file.
     pub(super) fn unrecorded(intent: &Intent) -> Erasure {
-        // What is remembered of scopes goes by the numbers of erasures, and those of the catalog count from one.
+        // Caches of scopes use the numbers of erasures. Those of the catalog start at one.
         static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
         Erasure {
             id: NEXT.fetch_sub(1, Ordering::Relaxed),
@@ -55,7 +55,7 @@ impl Erasure {
         }
     }
 
-    /// Under whom the rows lie.
+    /// Under whom the rows are.
     pub(in crate::lake) fn owners(&self) -> &[i64] {
         self.scope.patient.as_ref().map_or(&[], |patient| &patient.owners)
     }

@@ -1,13 +1,13 @@
-//! Destroying keys: those of files that an erasure has replaced, so that older copies of these files stay unreadable
-//! wherever they are, and those that killed writers have left.
+//! Destroys keys: those of files that an erasure has replaced, so that every older copy of these files becomes
+//! unreadable, and those that killed writers left.
 //!
-//! The exchange of files notes in its own transaction that keys are to be destroyed, and the note goes once they are:
-//! whoever is killed in between leaves it to the next writer. All keys go that no file of any snapshot has, whatever
-//! erased them or gave them up: nobody can say whose records a file has held that is not there any more.
+//! The transaction that exchanges files also notes that keys must be destroyed. The note is removed afterwards, so the
+//! next writer continues after a kill. All keys are destroyed that belong to no file of any snapshot, whether or not
+//! that file was erased: nobody knows whose records a removed file held.
 //!
-//! A key is kept before the catalog names its file. A process that is killed in between leaves a key of nobody's, which
-//! goes at the start of the next writer. That one holds the lake's lock, so no other writer has just kept a key.
-//! Keys of expired files stay until the next erasure, since backups may have these files: the catalog lists them.
+//! A key is stored before the catalog names its file. A process killed in between leaves an unused key. The next writer
+//! destroys it when it starts; it holds the lake's lock, so no other writer can have stored that key just now. Keys of
+//! expired files stay until the next erasure, because backups may have these files. The catalog lists them.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ impl LakeWriter {
             return Ok(());
         }
         let folder = self.lake().folder();
-        // By the catalog, which is this writer's: what the process knows may be older.
+        // Reads the catalog of this writer. The process's own copy may be older.
         match catalog::kind(&self.connection)? {
             // It was a sealed lake, and no file of it is sealed any more.
             Kind::Open => remove_database(folder.path())?,

@@ -1,5 +1,5 @@
-//! What a process has to hide: rows of erasures that are not finished, and of finished ones from whoever still holds a
-//! picture that was made before.
+//! The rows that a process must hide: rows of unfinished erasures, and rows of finished ones from readers of an older
+//! picture.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::lake::picture::Picture;
 pub(in crate::lake) struct Known {
     epoch: u64,
     list: Vec<One>,
-    /// What somebody has asked to erase and the catalog has not recorded yet.
+    /// Erasures that somebody has requested and the catalog has not recorded yet.
     asked: Vec<Arc<Erasure>>,
 }
 
@@ -24,8 +24,8 @@ struct One {
 }
 
 impl Known {
-    /// What is known once `now` was read from the catalog, while no picture from before `oldest` is held; `None` where
-    /// that is nothing new.
+    /// The rows to hide after `now` was read from the catalog, while no picture from before `oldest` is held. `None` if
+    /// nothing changed.
     pub(in crate::lake) fn learn(&self, now: &Erasures, oldest: u64) -> Option<Known> {
         if now.epoch <= self.epoch {
             return None;
@@ -52,7 +52,7 @@ impl Known {
         })
     }
 
-    /// The same where exactly these intents are hidden from everybody, recorded or not; `None` where they are already.
+    /// The same, with exactly these intents hidden from everybody, recorded or not. `None` if they already are.
     pub(in crate::lake) fn hiding(&self, intents: &[Intent]) -> Option<Known> {
         let same = |erasure: &Arc<Erasure>, intent: &Intent| *erasure.scope == intent.scope();
         if self.asked.len() == intents.len() && self.asked.iter().zip(intents).all(|(one, intent)| same(one, intent)) {

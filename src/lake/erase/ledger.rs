@@ -1,9 +1,9 @@
-//! The ledger of erasures: a file outside of the data folder that says what was erased from it, so that a restored
-//! backup does not bring erased people back.
+//! The ledger of erasures: a file outside the data folder. It lists what was erased, so that a restored backup does not
+//! bring erased people back.
 //!
-//! The first backup makes the ledger. From then on each erasure is entered before the catalog forgets it (`enter`).
-//! An entry holds hashes and no ids: each is keyed with the ledger's salt and the lake's owner key together. Whoever
-//! has the ledger alone cannot test a guess, and neither can who has a backup alone.
+//! The first backup creates the ledger. From then on each erasure is entered before the catalog forgets it (`enter`).
+//! An entry holds hashes and no ids. The hashes need both the ledger's salt and the lake's owner key, so neither the
+//! ledger alone nor a backup alone is enough to test a guess.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -24,7 +24,7 @@ use super::Erasure;
 
 /// The environment variable that names the ledger's file.
 pub const VARIABLE: &str = "TABULARIUM_ERASURES";
-/// What is appended to the name of the data folder for the ledger's.
+/// The suffix that turns the name of the data folder into the name of the ledger.
 const SUFFIX: &str = ".erasures";
 /// The version of the file's form.
 const LAYOUT: u32 = 1;
@@ -33,8 +33,8 @@ const HASH_BYTES: usize = 16;
 /// How far back it is looked whether an erasure is entered already. An entry that stands twice does no harm.
 const LOOK_BACK: u64 = 1 << 20;
 
-/// Where the ledger of the lake in `dir` lies: where [`VARIABLE`] says, else beside the folder, under its name and
-/// `.erasures`.
+/// The path of the ledger of the lake in `dir`: the value of [`VARIABLE`], or the folder's own path with `.erasures`
+/// appended.
 pub fn place(dir: &Path) -> PathBuf {
     if let Some(named) = named() {
         return named;
@@ -68,7 +68,7 @@ pub struct LedgerState {
     pub ledger: String,
     /// Its length.
     pub bytes: u64,
-    /// The SHA-256 of so many bytes, as hexadecimal digits.
+    /// The SHA-256 of this many bytes, as hexadecimal digits.
     pub sha256: String,
 }
 
@@ -98,7 +98,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// The ledger in a file; `None` where there is none.
+    /// Reads a ledger. `None` if there is no file.
     pub fn read(path: &Path) -> Result<Option<Ledger>, LakeError> {
         let mut bytes = match std::fs::read(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -120,7 +120,7 @@ impl Ledger {
         }))
     }
 
-    /// The ledger in a file, which is made where there is none. Whoever makes one at the same time makes the same.
+    /// Reads a ledger, and creates it if there is none. Two processes that create one at the same time create the same.
     pub fn read_or_create(path: &Path) -> Result<Ledger, LakeError> {
         if let Some(ledger) = Ledger::read(path)? {
             return Ok(ledger);
@@ -138,8 +138,8 @@ impl Ledger {
         Ledger::read(path)?.ok_or_else(|| unreadable(path, 1))
     }
 
-    /// Writes the ledger to another place where there is none yet. Where there is one it has to be the same ledger, and
-    /// gets the lines that it lacks.
+    /// Copies the ledger to another path. If a ledger exists there, it must be the same one, and gets its missing
+    /// lines.
     pub fn carry_to(&self, path: &Path) -> Result<(), LakeError> {
         let Some(there) = Ledger::read(path)? else {
             return publish(path, &self.bytes);
@@ -194,7 +194,7 @@ impl Ledger {
     }
 }
 
-/// By what a lake is known in ledgers and backups, which tells nothing of its owner key.
+/// The name of a lake in ledgers and backups. It reveals nothing about the owner key.
 pub(crate) fn lake_id(key: OwnerKey) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, &key.bytes());
     hexadecimal(&hmac::sign(&key, b"lake").as_ref()[..HASH_BYTES])
@@ -225,8 +225,8 @@ impl ErasedSince {
     }
 }
 
-/// Enters erasures that a lake has recorded, durably and each once. Nothing is entered where no ledger is kept: without
-/// a backup there is nothing that could bring anybody back.
+/// Enters erasures that a lake has recorded, durably and each once. Does nothing if there is no ledger: without a
+/// backup nothing can bring anybody back.
 pub(in crate::lake) fn enter(dir: &Path, key: OwnerKey, erasures: &[Arc<Erasure>], now: i64) -> Result<(), LakeError> {
     let path = place(dir);
     if !path.try_exists().map_err(LakeError::io("find", &path))? {
@@ -291,7 +291,7 @@ fn append(file: &mut File, length: u64, lines: &[u8]) -> std::io::Result<()> {
     file.seek(SeekFrom::Start(length))?;
     let written = file.write_all(lines).and_then(|()| file.sync_all());
     if written.is_err() {
-        // What did not fit is not to stand there half.
+        // Removes a line that was written in part.
         file.set_len(length)?;
     }
     written
@@ -327,7 +327,7 @@ fn head(line: &[u8]) -> Option<(Head, Vec<u8>)> {
 #[derive(Debug)]
 struct Keyer {
     key: hmac::Key,
-    /// By what the lake is known in the ledger.
+    /// The name of the lake in the ledger.
     lake: String,
 }
 

@@ -1,12 +1,11 @@
-//! Erasing a person's rows for good: out of the newest snapshot and out of every older one that can still be read.
+//! Erases a person's rows for good, from the newest snapshot and from every older one that can still be read.
 //!
 //! This room decides which rows an erasure means, hides them from the moment it is recorded, and rewrites the files
-//! that hold them. It does not decide who may ask for one, and it does not touch rows that are nobody's.
+//! that hold them. It does not decide who may request one, and it does not touch rows that belong to nobody.
 //!
-//! An erasure is recorded in the catalog before anything else is done, and from then on no scope shows the rows
-//! (`known`). Then the files are rewritten (`prepare`, `rewrite`) and change places with the old ones, in the last of
-//! these SQLite transactions the record goes, too (`run`). All that is recorded is carried out together, so that a file
-//! is rewritten once for all. The next writer finishes what a killed one began.
+//! The catalog records an erasure first; from then on no scope shows the rows (`known`). Then the files are rewritten
+//! (`prepare`, `rewrite`) and exchanged, and the last of these SQLite transactions removes the record (`run`). All
+//! recorded erasures run together, so each file is rewritten once. The next writer finishes what a killed one began.
 
 mod again;
 mod evidence;

@@ -68,7 +68,7 @@ pub(super) struct Found {
     pub(super) rows: u64,
     /// Resources of the newest one.
     pub(super) live: u64,
-    /// What becomes of the file; `None` where it held nothing but blank rows.
+    /// The replacement of the file. `None` if it held nothing but blank rows.
     pub(super) file: Option<ErasedFile>,
     /// Whether something else is left of the file.
     pub(super) rewritten: bool,
@@ -150,7 +150,8 @@ pub(super) fn collect_ids(
     Ok(())
 }
 
-/// Says of each erasure what becomes of a file: what it was, what takes its place, and what a search finds in that.
+/// Notes for each erasure what happens to a file: its old digest, its replacement, and the result of a search in the
+/// replacement.
 fn describe(
     folder: &Folder,
     table: &TablePicture,
@@ -221,7 +222,7 @@ fn sha256(path: &Path) -> Result<String, LakeError> {
     }
 }
 
-/// Whose earlier versions are looked for, and of which erasure they are evidence.
+/// The people whose earlier versions are looked for, and the erasure that this is evidence of.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Superseded<'a> {
     pub(super) scope: &'a Scope,
@@ -316,7 +317,7 @@ fn path(folder: &Folder, table: &TablePicture, file: &StoredFile) -> PathBuf {
     folder.table(table.mode, facts().get(table.ty).name).join(&file.name)
 }
 
-/// Writes what takes a file's place without these rows.
+/// Writes the replacement of a file without these rows.
 fn replace<'p>(
     folder: &Folder,
     table: &'p Arc<TablePicture>,
@@ -411,8 +412,8 @@ pub(in crate::lake) fn reasons(error: &dyn Error) -> String {
 /// A delete file to write: the snapshots it is for, and positions.
 type Period = (u64, Option<u64>, Vec<u64>);
 
-/// Which rows of a file are deleted in which snapshots once those at `erased` are in all of them. The file ends where
-/// nothing is left of it; no period is left where that is from its beginning. Snapshots before `oldest` cannot be read.
+/// The deleted rows of a file for each snapshot, once those at `erased` are deleted in all of them. A file without
+/// remaining rows ends, and has no period if that is true from its beginning. Snapshots before `oldest` cannot be read.
 fn periods(file: &StoredFile, erased: &[u64], deletes: Vec<Period>, oldest: u64, end: &mut Option<u64>) -> Vec<Period> {
     let mut periods = Vec::with_capacity(deletes.len() + 1);
     let first_delete = deletes.first().map_or(file.end, |(begin, _, _)| Some(*begin));

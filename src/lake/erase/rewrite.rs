@@ -1,9 +1,8 @@
-//! A data file without some of its rows, in which all others keep their places.
+//! Rewrites a data file without some of its rows. All other rows keep their positions.
 //!
-//! Row ids, delete files and the places in page links count rows from the file's start, in every snapshot that reaches
-//! the file. So an erased row leaves a blank one behind, which the file's delete files name in all snapshots and which
-//! the next compaction drops. A blank row has nothing but what a neighbour's system columns say, and an id that no
-//! resource can have.
+//! Row ids, delete files and page links count rows from the file's start, in every snapshot that has the file. So an
+//! erased row becomes a blank row. The file's delete files name it in all snapshots, and the next compaction drops it.
+//! A blank row has a neighbour's system columns and an id that no resource can have.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,8 +26,7 @@ use crate::lake::seal::Keys;
 const BATCH_ROWS: u64 = 1_024;
 /// Bytes of decoded rows held, about; a single row may be larger.
 const BATCH_BYTES: u64 = 8 << 20;
-/// Columns in which a blank row says what its neighbour says. They decide who sees a row and bound what a file may
-/// hold.
+/// The columns that a blank row copies from its neighbour. They decide who sees a row and what a file may hold.
 const NEIGHBOURS: [&str; 8] = [
     "owner",
     "patient",
@@ -40,7 +38,7 @@ const NEIGHBOURS: [&str; 8] = [
     "digest",
 ];
 
-/// Writes the file at `old` anew at `new`, of the kind that the lake makes now, with the rows at `erased` (ascending,
+/// Writes the file at `old` again at `new`, of the kind that the lake makes now, with the rows at `erased` (ascending,
 /// not all of its `rows`) blank.
 pub(in crate::lake) fn rewrite(
     old: &Path,
@@ -149,7 +147,7 @@ fn one_row(batch: &RecordBatch, at: usize) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_new(batch.schema(), columns.collect::<Result<_, _>>()?)
 }
 
-/// The batch with some rows blank; the first `leading` of these stand before the neighbour, all others behind theirs.
+/// The batch with some rows blank. The first `leading` of these come before the neighbour, all others after theirs.
 fn blanked(
     neighbour: &RecordBatch,
     batch: &RecordBatch,

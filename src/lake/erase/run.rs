@@ -19,8 +19,8 @@ use crate::lake::error::LakeError;
 use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 use crate::lake::picture::{Picture, TablePicture};
 
-/// New files are exchanged for the old ones once they have so many bytes: that much more room is taken for a while, and
-/// that much work a kill may cost.
+/// New files are exchanged for the old ones once they have this many bytes: that much more room is taken for a while,
+/// and that much work a kill may cost.
 pub(super) const AT_ONCE: u64 = 256 << 20;
 
 /// What an erasure took out of the lake.
@@ -32,12 +32,12 @@ pub struct Erased {
     pub rows: u64,
     /// Attachments of all snapshots, whose files were removed.
     pub attachments: u64,
-    /// Files that were written anew without them.
+    /// Files that were written again without them.
     pub files_rewritten: u64,
     /// Files that held nothing else.
     pub files_removed: u64,
-    /// Where bytes of them may still stand, though nobody is shown them, a clause each: a file that could not be read
-    /// or replaced, the catalog's log while somebody reads. Each writer tries again.
+    /// Places where erased bytes may remain although nobody can read them, one clause each: a file that could not be
+    /// read or replaced, or the catalog's log during a read. Each writer tries again.
     pub left: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ impl<'p> Work<'p> {
     }
 }
 
-/// What came of erasures so far, by their numbers.
+/// The results of erasures so far, by their numbers.
 #[derive(Default)]
 pub(super) struct Progress {
     done: BTreeMap<u64, Erased>,
@@ -85,10 +85,10 @@ pub(super) struct Progress {
 }
 
 impl LakeWriter {
-    /// Erases the rows that a patient's scope has as its own, from the newest snapshot and from all others that can be
-    /// read. Rows that are nobody's stay, and so does what is committed later, be it the same again.
+    /// Erases the rows that a patient's scope has as its own, from the newest snapshot and from all older ones that can
+    /// be read. Rows that belong to nobody stay. So do rows that are committed later, even the same ones.
     ///
-    /// No scope shows them once this has begun; what an error or a crash leaves undone, the next writer does.
+    /// No scope shows the rows once this has begun. The next writer finishes what an error or a crash leaves undone.
     pub fn erase(&mut self, mode: Mode, application: &str, patient: &PatientScope) -> Result<Erased, LakeError> {
         let intent = Intent {
             mode,
@@ -99,9 +99,9 @@ impl LakeWriter {
         Ok(done.pop().unwrap_or_default())
     }
 
-    /// Erases what several intents mean at once, which costs little more than the one that has most: a file is
-    /// rewritten once for all. Says of each what was erased. What could not be brought to its end is in
-    /// [`Erased::left`]; it is recorded, is shown to nobody, and need not be asked for again.
+    /// Erases the rows of several intents at once. This costs little more than the largest of them, because each file
+    /// is rewritten once. Returns the result for each. [`Erased::left`] lists what could not be finished. That is
+    /// recorded and hidden, and need not be requested again.
     pub fn erase_all(&mut self, intents: &[Intent]) -> Result<Vec<Erased>, LakeError> {
         let ids = self.record_erasures(intents)?;
         let done = self.finish_erasures();
@@ -118,7 +118,7 @@ impl LakeWriter {
     /// The first half of [`erase_all`](LakeWriter::erase_all): hides the rows from everybody, durably. Gives the
     /// erasures' numbers; none, and nothing recorded, where there is no row to erase.
     pub fn record_erasures(&mut self, intents: &[Intent]) -> Result<Vec<Option<u64>>, LakeError> {
-        // What a transaction that failed has left behind has rows, too.
+        // A failed transaction may also have left files with such rows.
         self.settle_orphans()?;
         let mut unique: Vec<&Intent> = Vec::new();
         let places: Vec<usize> = intents
@@ -149,19 +149,19 @@ impl LakeWriter {
         Ok(places.into_iter().map(|at| ids[at]).collect())
     }
 
-    /// Has erasures wait between hiding rows and taking their files away, so that other processes which read the lake
-    /// have heard of it: until then they show what they have open.
+    /// Sets the time that erasures wait between hiding rows and removing files. In this time other processes that read
+    /// the lake learn of the erasure; before that they still show what they have open.
     pub fn let_readers_notice(&mut self, within: Duration) {
         self.notice = within;
     }
 
-    /// What became of erasures that an earlier writer had begun.
+    /// The results of erasures that an earlier writer had begun.
     pub fn resumed(&self) -> &[(Intent, Erased)] {
         &self.resumed
     }
 
-    /// What the lake was asked to erase and has not, for a file that could not be read, replaced or removed. Nobody is
-    /// shown it, and each writer tries again.
+    /// Erasures that are not finished because a file could not be read, replaced or removed. Nobody sees their rows,
+    /// and each writer tries again.
     pub fn unfinished(&self) -> Vec<Intent> {
         let picture = self.lake().picture();
         let pending = picture.erasures.pending.iter();
@@ -221,8 +221,8 @@ impl LakeWriter {
         folder.join(&file.name)
     }
 
-    /// Finishes what an earlier writer has left, as far as that is possible: what is not stays hidden, and keeps nobody
-    /// from writing.
+    /// Finishes what an earlier writer left, as far as possible. The rest stays hidden and prevents nobody from
+    /// writing.
     pub(in crate::lake) fn go_on_erasing(&mut self) -> Result<(), LakeError> {
         let pending = self.lake().picture().erasures.pending.clone();
         if !pending.is_empty() {
@@ -238,9 +238,9 @@ impl LakeWriter {
         Ok(())
     }
 
-    /// Finishes the erasures that were recorded; says of each, by its number, what was erased.
+    /// Finishes the recorded erasures. Returns what was erased for each, by its number.
     ///
-    /// Whatever fails, they are recorded and hidden: so this says what is left, and is no error.
+    /// Failures are part of the result and not an error: the erasures are recorded and their rows hidden.
     fn finish_erasures(&mut self) -> BTreeMap<u64, Erased> {
         let pending = self.lake().picture().erasures.pending.clone();
         let mut progress = Progress::default();
@@ -254,7 +254,7 @@ impl LakeWriter {
             progress.left.push(format!("backups, because {error}"));
         }
         if let Err(error) = self.rewrite_all(&pending, AT_ONCE, &mut progress) {
-            // There may be no room to hold so much twice, which one file after the other needs less of.
+            // The disk may lack the room for all new files at once. One file after the other needs less.
             tracing::debug!(%error, "erasing goes on file by file");
             self.leaves_orphans = true;
             progress.hindered.clear();
@@ -286,7 +286,7 @@ impl LakeWriter {
         progress.done
     }
 
-    /// Tells the ledger of erasures what is recorded: once it is finished nobody else knows.
+    /// Enters the recorded erasures into the ledger. Once they are finished, nothing else knows them.
     fn enter_in_ledger(&self, pending: &[Arc<Erasure>]) -> Result<(), LakeError> {
         if self.erases_again {
             return Ok(());
@@ -356,8 +356,8 @@ impl LakeWriter {
         self.exchange(work, &finished, &attached, progress)
     }
 
-    /// The ids of all rows that erasures mean, and the number of each erasure's among them. What cannot be read is told
-    /// when it is to be rewritten.
+    /// The ids of all rows that erasures mean, and the number of ids of each erasure. A file that cannot be read is
+    /// reported later, when it is rewritten.
     fn collect_ids(
         &mut self,
         picture: &Picture,
@@ -382,7 +382,7 @@ impl LakeWriter {
                     .filter(|erasure| erasure.may_reach(file.id, &file.owners))
                     .filter_map(|erasure| Some((&**erasure, *numbers.get(&erasure.id)?)))
                     .collect();
-                // A file that hinders it is told of when it comes to rewriting it.
+                // A file that cannot be read is reported when it is rewritten.
                 let _ = collect_ids(&folder, table, &file, &erasures, identifiers);
             }
         }

@@ -24,8 +24,8 @@ use crate::lake::store::survey::files_below;
 /// Bytes of decoded rows held, about; a single row may be larger.
 const BATCH_BYTES: u64 = 8 << 20;
 
-/// Searches every text of a data file for ids. `asked` has the application whose rows count and the number of the ids;
-/// gives as many answers, in that order.
+/// Searches every text of a data file for ids. `asked` has the application whose rows count and the number of the ids.
+/// Returns as many answers, in that order.
 pub(super) fn search_file(
     (path, keys): (&Path, &Keys),
     ty: &str,
@@ -88,7 +88,7 @@ fn of_application(batch: &RecordBatch, application: &str) -> Result<RecordBatch,
     }
 }
 
-/// Every text of a column, however deep it lies.
+/// Every text of a column, however deep it is.
 fn each_text(column: &ArrayRef, found: &mut dyn FnMut(&str)) {
     match column.data_type() {
         DataType::Utf8 => column.as_string::<i32>().iter().flatten().for_each(found),

@@ -12,11 +12,12 @@ use crate::lake::error::LakeError;
 use crate::lake::owners::scope::Scope;
 
 impl LakeWriter {
-    /// Takes rows that these scopes have as their own out of all snapshots but the newest, which has them no more:
-    /// earlier versions may hold what was erased elsewhere since. Says for each where such rows still stand, and why.
+    /// Removes earlier versions of rows: rows that these scopes have as their own, in all snapshots but the newest,
+    /// where they were replaced. Earlier versions may hold what was erased elsewhere since. Returns for each scope
+    /// where such rows remain, and why.
     ///
-    /// Nothing is recorded: the newest snapshot shows nobody such rows, and who asked asks again if this does not come
-    /// to its end. The files count as evidence of the erasures `of`, one for each intent.
+    /// Nothing is recorded, because the newest snapshot shows no such row. A caller whose request does not finish
+    /// repeats it. The files count as evidence of the erasures `of`, one for each intent.
     pub fn erase_superseded(&mut self, intents: &[Intent], of: &[Intent]) -> Result<Vec<Vec<String>>, LakeError> {
         let picture = self.lake().picture();
         let key = self.lake().owner_key();

@@ -16,7 +16,7 @@ use super::guard::{Guard, Guarded};
 use crate::lake::error::LakeError;
 use crate::lake::seal::{FileKey, Keys, SEALED_MAGIC};
 
-/// What stands before the first page.
+/// The bytes before the first page.
 const MAGIC: &[u8; 4] = b"PAR1";
 /// Bytes of pages that are read in one go where all of them are.
 const READ_AT_ONCE: usize = 1 << 20;
@@ -34,7 +34,7 @@ struct Open {
 }
 
 impl CheckedFile {
-    /// Opens the file and compares what stands behind its pages.
+    /// Opens the file and verifies the bytes after its pages.
     pub fn open(path: &Path, keys: &Keys) -> Result<CheckedFile, LakeError> {
         let file = File::open(path).map_err(LakeError::io("read", path))?;
         let length = file.metadata().map_err(LakeError::io("read", path))?.len();
@@ -72,7 +72,7 @@ impl CheckedFile {
         self.0.guarded.guard.is_there()
     }
 
-    /// Compares every page; gives how many there are.
+    /// Compares every page. Returns how many there are.
     pub(in crate::lake) fn check_pages(&self) -> Result<u64, ParquetError> {
         let magic = match &self.0.guarded.guard {
             Guard::Sealed(_) => SEALED_MAGIC,
@@ -106,14 +106,14 @@ impl Open {
         Ok(buffer)
     }
 
-    /// What stands behind the pages, from a place on.
+    /// The bytes after the pages, from an offset on.
     fn tail_from(&self, start: u64) -> Option<Bytes> {
         let tail = self.guarded.tail.as_ref()?;
         let from = start.checked_sub(tail.start)?;
         Some(tail.bytes.slice((from as usize).min(tail.bytes.len())..))
     }
 
-    /// The page in which a byte lies, from that byte on.
+    /// The page in which a byte is, from that byte on.
     fn page_from(&self, start: u64) -> Result<Bytes, ParquetError> {
         let pages = &self.guarded.guard;
         let at = pages.page_of(start);

@@ -1,9 +1,9 @@
-//! Checksums of a Parquet file: where they stand, how they are written and how they are compared.
+//! Checksums of a Parquet file: their position, how they are written and how they are verified.
 //!
-//! Each page has one, its header counted, and so has all that stands behind the pages: bloom filters, page indexes,
-//! footer. Parquet's own place for a checksum is in the header of a page. The Parquet library reads that one and cannot
-//! write it, and it leaves headers, indexes and footers open. A file without checksums, as earlier programs wrote it,
-//! is read unchecked.
+//! Each page has a checksum that covers its header. So have all bytes after the pages: bloom filters, page indexes,
+//! footer. Parquet's own checksum is in the page header. The Parquet library can verify that one but not write it, and
+//! it does not cover headers, indexes and footers. A file without checksums, from an earlier program, is read
+//! unchecked.
 
 use std::fs::File;
 use std::io;
@@ -24,7 +24,7 @@ const PLACE_DIGITS: usize = 16;
 const SUM_DIGITS: usize = 8;
 /// How Thrift announces the value behind the key: field 2, a string of 24 bytes.
 const VALUE_FOLLOWS: [u8; 2] = [0x18, (PLACE_DIGITS + SUM_DIGITS) as u8];
-/// Where the first page begins: behind Parquet's magic number.
+/// The offset of the first page: after Parquet's magic number.
 const FIRST_PAGE: u64 = 4;
 /// The footer's length and the magic number.
 const END: u64 = 8;
@@ -36,8 +36,7 @@ const SEARCHED: u64 = 64 << 10;
 pub(super) struct PageSums(Arc<Mutex<Vec<(u32, u32)>>>);
 
 impl PageSums {
-    /// The section that stands behind the last page: how many pages there are, then of each its length and its
-    /// checksum.
+    /// The section after the last page: the number of pages, then the length and the checksum of each.
     pub(super) fn section(&self) -> Vec<u8> {
         let sums = self.lock();
         let mut section = Vec::with_capacity(4 + 8 * sums.len());
@@ -125,7 +124,7 @@ pub(in crate::lake) fn seal(file: &File, start: u64) -> io::Result<()> {
     file.write_all_at(sum.as_bytes(), start + (value + PLACE_DIGITS) as u64)
 }
 
-/// Where in these bytes the value of the key begins.
+/// The offset of the key's value in these bytes.
 fn value_in(bytes: &[u8]) -> Option<usize> {
     let mut announced = CHECKSUMS_KEY.as_bytes().to_vec();
     announced.extend(VALUE_FOLLOWS);
@@ -133,7 +132,7 @@ fn value_in(bytes: &[u8]) -> Option<usize> {
     (value + PLACE_DIGITS + SUM_DIGITS <= bytes.len()).then_some(value)
 }
 
-/// All that stands behind the pages of a file with checksums, compared with its own.
+/// The bytes after the pages of a file with checksums, verified.
 #[derive(Clone, Debug)]
 pub(in crate::lake) struct Tail {
     /// Where it begins.
@@ -142,7 +141,7 @@ pub(in crate::lake) struct Tail {
 }
 
 impl Tail {
-    /// Reads it; `None` if the file has no checksums.
+    /// Reads it. `None` if the file has no checksums.
     pub(in crate::lake) fn read(file: &File, length: u64) -> Result<Option<Tail>, ParquetError> {
         if length < FIRST_PAGE + END {
             return Ok(None);
@@ -231,18 +230,18 @@ impl Checksums {
         self.sums.len()
     }
 
-    /// Where a page lies.
+    /// The place of a page.
     pub(in crate::lake) fn page(&self, at: usize) -> (u64, usize) {
         (self.starts[at], (self.starts[at + 1] - self.starts[at]) as usize)
     }
 
-    /// The page in which a byte lies.
+    /// The page in which a byte is.
     pub(in crate::lake) fn page_of(&self, byte: u64) -> Option<usize> {
         let at = self.starts.partition_point(|start| *start <= byte).checked_sub(1)?;
         (at < self.len()).then_some(at)
     }
 
-    /// The bytes from `start` on. `read` is asked for the whole pages in which they lie, which are compared.
+    /// The bytes from `start` on. `read` is asked for the whole pages in which they are, which are compared.
     pub(in crate::lake) fn read(
         &self,
         start: u64,

@@ -24,7 +24,7 @@ fn of_parts(parts: &[&[u8]]) -> [u8; 16] {
     digest
 }
 
-/// The text before and behind what the commit added; `None` if it added nothing.
+/// The text before and after what the commit added. `None` if it added nothing.
 fn content<'t>(resource: &'t [u8], tape: &mut Tape) -> Option<[&'t [u8]; 2]> {
     let meta = tape.parse(resource).ok()?.get("meta")?.span();
     let inside = meta.start + 1;

@@ -1,4 +1,4 @@
-//! What the pages of a file are held against before anybody has them: checksums in a file in clear, the seal in a
+//! What the pages of a file are compared with before anybody has them: checksums in a file in clear, the seal in a
 //! sealed one.
 
 use std::fs::File;
@@ -13,7 +13,7 @@ use parquet::file::metadata::ParquetMetaData;
 use super::checksums::{Checksums, Tail};
 use crate::lake::seal::{self, FileKey, Keys, SealedPages};
 
-/// What the pages are held against.
+/// What the pages are compared with.
 #[derive(Debug)]
 pub(in crate::lake) enum Guard {
     /// Nothing: a file of an earlier program.
@@ -30,14 +30,14 @@ pub(in crate::lake) struct Guarded {
     pub(in crate::lake) guard: Guard,
     /// Where the file ends, as its readers count.
     pub(in crate::lake) end: u64,
-    /// What stands behind the pages of a file with checksums.
+    /// The bytes after the pages of a file with checksums.
     pub(in crate::lake) tail: Option<Tail>,
     /// A sealed file's key, and its footer as it would be in clear.
     pub(in crate::lake) sealed: Option<(FileKey, Arc<ParquetMetaData>)>,
 }
 
 impl Guarded {
-    /// Looks at a file of `length` bytes; compares what stands behind its pages.
+    /// Opens a file of `length` bytes and verifies the bytes after its pages.
     pub(in crate::lake) fn open(file: &File, length: u64, keys: &Keys) -> Result<Guarded, ParquetError> {
         Guarded::open_held(file, length, keys, false)
     }
@@ -104,7 +104,7 @@ impl Guard {
         }
     }
 
-    /// Where a page lies.
+    /// The place of a page.
     pub(in crate::lake) fn page(&self, at: usize) -> (u64, usize) {
         match self {
             Guard::None => (0, 0),
@@ -113,7 +113,7 @@ impl Guard {
         }
     }
 
-    /// The page in which a byte lies.
+    /// The page in which a byte is.
     pub(in crate::lake) fn page_of(&self, byte: u64) -> Option<usize> {
         match self {
             Guard::None => None,

@@ -1,8 +1,7 @@
-//! One Parquet file of a table: how rows lie in pages and row groups, what is compressed how, and which statistics it
-//! has.
+//! One Parquet file of a table: how pages and row groups are made, which compression and which statistics they have.
 //!
-//! It writes what it is given in the order it is given: sorting by (`owner`, `id`) is the caller's work, as is choosing
-//! the path, making the file durable and committing it. It reads rows only to check them.
+//! It writes rows in the order in which it gets them. The caller sorts them by (`owner`, `id`), chooses the path, makes
+//! the file durable and commits it. This module reads rows only to check them.
 
 mod adapt;
 mod checked;

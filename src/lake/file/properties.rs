@@ -1,4 +1,4 @@
-//! How a file is encoded. The figures behind the choices stand in the README of `lake`.
+//! How a file is encoded. The README of `lake` has the measurements after these choices.
 
 use crate::columns::layout::LAYOUT_VERSION;
 use crate::fhir::{TypeId, facts};
@@ -25,8 +25,8 @@ const RESOURCE_PAGE_BYTES: usize = 32 << 10;
 /// How often the bloom filter says of an absent id that it might be there.
 const BLOOM_FALSE_POSITIVES: f64 = 0.001;
 
-/// The properties of a file of `ty` with about `rows` rows; `id` and `owner` are where these columns stand in it. With
-/// a key it is sealed, and has no bloom filter, which the Parquet library would write in clear.
+/// The properties of a file of `ty` with about `rows` rows. `id` and `owner` are the indexes of these columns. With a
+/// key the file is sealed and has no bloom filter, because the Parquet library would write that unencrypted.
 pub(super) fn properties(
     ty: TypeId,
     rows: usize,

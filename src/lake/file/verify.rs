@@ -68,7 +68,7 @@ pub fn verify(path: &Path, keys: &Keys) -> Result<Verified, LakeError> {
     Ok(Verified { pages, rows })
 }
 
-/// Compares the text of each row with its digest; gives how many rows were compared.
+/// Compares the text of each row with its digest. Returns how many rows were compared.
 pub(in crate::lake) fn check_digests(batch: &RecordBatch) -> Result<u64, ParquetError> {
     let column = |name: &str| {
         let column = batch.column_by_name(name);

@@ -1,4 +1,4 @@
-//! How much memory rows take once they are read, by what a file's footer and page indexes say.
+//! Estimates how much memory rows take once they are read, from a file's footer and page indexes.
 
 use parquet::file::metadata::ParquetMetaData;
 

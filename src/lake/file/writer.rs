@@ -169,7 +169,7 @@ fn summed(mut writer: ArrowWriter<File>, sums: &PageSums, path: &Path) -> Result
     Ok(file)
 }
 
-/// Writes `batches`, one after the other, as the file at `path`; see [`FileWriter`].
+/// Writes `batches` one after the other as the file at `path`. See [`FileWriter`].
 pub fn write_file<'b>(
     path: &Path,
     ty: TypeId,
@@ -195,7 +195,7 @@ fn measure(file: &mut File) -> std::io::Result<(u64, u64)> {
     Ok((bytes, u64::from(u32::from_le_bytes(length))))
 }
 
-/// Where a top-level column without children stands among all leaves.
+/// The index of a top-level column without children among all leaves.
 fn leaf_index(schema: &SchemaRef, name: &str) -> Option<usize> {
     let at = schema.index_of(name).ok()?;
     Some(
@@ -215,19 +215,19 @@ fn leaves(ty: &arrow::datatypes::DataType) -> usize {
     }
 }
 
-/// Makes the range reach over the batch's values; `None` if there is no such column or no value in it.
+/// Makes the range reach over the batch's values. `None` if there is no such column or no value in it.
 fn widen<T: ArrowPrimitiveType<Native = i64>>(
     range: &mut Option<RangeInclusive<i64>>,
     batch: &RecordBatch,
     column: &str,
 ) -> Option<()> {
     let values = batch.column_by_name(column)?.as_primitive_opt::<T>()?;
-    let (mut least, mut greatest) = (min(values)?, max(values)?);
+    let (mut low, mut high) = (min(values)?, max(values)?);
     if let Some(range) = range {
-        least = least.min(*range.start());
-        greatest = greatest.max(*range.end());
+        low = low.min(*range.start());
+        high = high.max(*range.end());
     }
-    *range = Some(least..=greatest);
+    *range = Some(low..=high);
     Some(())
 }
 

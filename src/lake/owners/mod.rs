@@ -1,4 +1,4 @@
-//! Whose rows are whose, and who asks.
+//! Owners of rows, and scopes of callers.
 
 pub mod owner;
 pub mod scope;

@@ -1,7 +1,7 @@
-//! Whose rows are whose: the `owner` that the rows filed under a person carry, and the two owners that are nobody.
+//! Owners: the number on each row filed under a person, and the two numbers that mean no person.
 //!
-//! An owner is laid out like the first 64 bits of a UUIDv8 (RFC 9562), so that numeric and text order of ids and owners
-//! agree: top bit zero, 47 bits of hash, the version nibble 8, 12 bits of hash.
+//! An owner is laid out like the first 64 bits of a UUIDv8 (RFC 9562), so that ids and owners have the same numeric and
+//! text order: top bit zero, 47 bits of hash, the version nibble 8, 12 bits of hash.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -13,8 +13,8 @@ pub const SHARED: i64 = 0;
 /// Owner of rows that name people, but none in particular: visible to application tokens only.
 pub const APPLICATION_ONLY: i64 = 1;
 
-/// The secret under which a lake hashes owners. It is random per lake, so that nobody outside can choose patient ids
-/// that collide, and never changes, since rows lie sorted by owner.
+/// The secret with which a lake hashes owners. It is random per lake, so that nobody outside can choose patient ids
+/// that collide. It never changes, because rows are sorted by owner.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct OwnerKey([u8; 16]);
 
@@ -38,7 +38,7 @@ impl OwnerKey {
         format!("{:032x}", u128::from_be_bytes(self.0))
     }
 
-    /// The secret, for what is derived from it.
+    /// The secret, to derive other keys from it.
     pub(in crate::lake) fn bytes(self) -> [u8; 16] {
         self.0
     }
@@ -87,10 +87,11 @@ impl OwnerKey {
         assemble(owner, self.hash(endpoint, ty, id))
     }
 
-    /// A mark by which the lake knows again what it gave out: nobody who lacks the key can make it for another value.
+    /// A keyed hash by which the lake recognizes values that it issued. Without the key nobody can make it for another
+    /// value.
     pub fn seal(self, value: &impl Hash) -> u64 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
-        // Neither a byte of UTF-8 nor the separator, so that no seal is the hash of an id.
+        // Neither a byte of UTF-8 nor the separator, so no such hash is the hash of an id.
         hasher.write(&[0xfe]);
         value.hash(&mut hasher);
         hasher.finish()
@@ -112,7 +113,7 @@ pub fn owner_named_by(id: &str) -> Option<i64> {
     (owner > APPLICATION_ONLY).then_some(owner)
 }
 
-/// The UUIDv8 whose first half is an owner and whose second half is a hash.
+/// The UUIDv8 with an owner as its first half and a hash as its second half.
 pub fn assemble(owner: i64, hash: u64) -> String {
     // The variant of RFC 9562 in the two leading bits of the second half.
     let low = (hash >> 2) | (1 << 63);

@@ -1,7 +1,7 @@
-//! Who is asking. Every read of the lake takes a [`Scope`], and the scan itself applies it: no query, include, chain or
-//! view can reach past it.
+//! The caller's rights. Every read of the lake takes a [`Scope`], and the scan itself applies it: no query, include,
+//! chain or view can reach past it.
 //!
-//! Deciding which scope a token stands for is `consent`'s work; this file only says what a scope is.
+//! This file defines scopes. `consent` decides which scope a token has.
 
 use std::sync::Arc;
 
@@ -38,9 +38,9 @@ impl Mode {
 pub struct Scope {
     /// Live or test tables.
     pub mode: Mode,
-    /// The application whose rows are visible; other applications' rows look as if they did not exist.
+    /// The application whose rows are visible. Rows of other applications look as if they did not exist.
     pub application: Arc<str>,
-    /// The person, for a patient token; `None` for an application token.
+    /// The person, for a patient token. `None` for an application token.
     pub patient: Option<Arc<PatientScope>>,
 }
 
@@ -61,15 +61,15 @@ impl Scope {
 
 /// The person behind a patient token.
 ///
-/// Visible are the rows whose `owner` is one of `owners` and which are either of one of `authorizations` or, being
-/// imported (no authorization), filed under one of `patients`; and the shared rows (owner zero) that those refer to by
-/// a relative reference, transitively.
+/// A row is visible if its `owner` is one of `owners` and one of these holds: its authorization is one of
+/// `authorizations`, or it was imported (no authorization) and is filed under one of `patients`. Also visible are
+/// shared rows (owner 0) that visible rows refer to by a relative reference, transitively.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PatientScope {
     /// Ids of the Patient resources of the consent, the primary one first.
     pub patients: Vec<String>,
-    /// Owners under which the person's rows lie.
+    /// Owners under which the person's rows are.
     pub owners: Vec<i64>,
-    /// Authorizations whose rows are visible; empty for imported data.
+    /// Authorizations whose rows are visible. Empty for imported data.
     pub authorizations: Vec<String>,
 }

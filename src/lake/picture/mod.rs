@@ -1,8 +1,7 @@
-//! An immutable picture of one snapshot: which files make up each table, and what is known about them without opening
-//! them.
+//! An immutable picture of one snapshot: the files of each table, and what is known about them without opening them.
 //!
-//! Readers hold an `Arc<Picture>` and never ask the catalog again. Successive pictures share what did not change. How a
-//! picture is read from the catalog is `catalog`'s work.
+//! Readers hold an `Arc<Picture>` and never ask the catalog again. Successive pictures share what did not change.
+//! `catalog` reads a picture from the catalog.
 
 mod owners;
 
@@ -135,15 +134,15 @@ pub struct DataFile {
     pub bytes: u64,
     /// Size of the Parquet footer, without its length and magic.
     pub footer_size: u64,
-    /// Row id of the first row; the others follow.
+    /// The row id of the first row. The others follow.
     pub row_id_start: u64,
     /// The snapshot that added it.
     pub begin_snapshot: u64,
-    /// Least and greatest `owner`.
+    /// The lowest and greatest `owner`.
     pub owners: RangeInclusive<i64>,
-    /// Least and greatest `version`.
+    /// The lowest and greatest `version`.
     pub versions: RangeInclusive<i64>,
-    /// Least and greatest `last_updated`, in microseconds since 1970.
+    /// The lowest and greatest `last_updated`, in microseconds since 1970.
     pub last_updated: RangeInclusive<i64>,
     /// Which of its rows are gone.
     pub deletes: Option<Arc<DeleteFile>>,

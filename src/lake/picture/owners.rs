@@ -1,16 +1,17 @@
-//! Which files' owner ranges hold an owner, without looking at all of them: the table may have 100,000 files.
+//! Finds the files whose owner ranges contain an owner, without looking at all of them: a table may have 100,000 files.
 //!
-//! A segment tree over the files in order of their least owner; each inner node keeps the greatest owner below it.
+//! A segment tree over the files in order of their lowest owner. Each inner node keeps the highest owner below it.
 
 use std::ops::RangeInclusive;
 
 /// The owner ranges of a table's files.
 #[derive(Debug, Default)]
 pub(super) struct OwnerIndex {
-    /// Least owner of each file, ascending.
-    least: Vec<i64>,
-    /// A complete binary tree of greatest owners; leaves from `leaves` on, node `n` above `2n` and `2n + 1`.
-    greatest: Vec<i64>,
+    /// The lowest owner of each file, ascending.
+    starts: Vec<i64>,
+    /// A complete binary tree of highest owners. The leaves start at `leaves`; node `n` is the parent of `2n` and `2n +
+    /// 1`.
+    max_ends: Vec<i64>,
     leaves: usize,
 }
 
@@ -18,25 +19,25 @@ impl OwnerIndex {
     /// `ranges` must ascend by their start.
     pub(super) fn new<'a>(ranges: impl ExactSizeIterator<Item = &'a RangeInclusive<i64>>) -> OwnerIndex {
         let leaves = ranges.len().next_power_of_two();
-        let mut least = Vec::with_capacity(ranges.len());
-        let mut greatest = vec![i64::MIN; 2 * leaves];
+        let mut starts = Vec::with_capacity(ranges.len());
+        let mut max_ends = vec![i64::MIN; 2 * leaves];
         for (at, range) in ranges.enumerate() {
-            least.push(*range.start());
-            greatest[leaves + at] = *range.end();
+            starts.push(*range.start());
+            max_ends[leaves + at] = *range.end();
         }
         for node in (1..leaves).rev() {
-            greatest[node] = greatest[2 * node].max(greatest[2 * node + 1]);
+            max_ends[node] = max_ends[2 * node].max(max_ends[2 * node + 1]);
         }
         OwnerIndex {
-            least,
-            greatest,
+            starts,
+            max_ends,
             leaves,
         }
     }
 
     /// Places of the ranges that hold `owner`, ascending.
     pub(super) fn holding(&self, owner: i64) -> Vec<usize> {
-        let end = self.least.partition_point(|least| *least <= owner);
+        let end = self.starts.partition_point(|start| *start <= owner);
         let mut found = Vec::new();
         let mut open = if end == 0 {
             Vec::new()
@@ -44,7 +45,7 @@ impl OwnerIndex {
             vec![(1, 0, self.leaves)]
         };
         while let Some((node, from, width)) = open.pop() {
-            if from >= end || self.greatest[node] < owner {
+            if from >= end || self.max_ends[node] < owner {
                 continue;
             }
             if width == 1 {

@@ -1,5 +1,5 @@
-//! What can go wrong while reading the lake. Retrying helps only where the disk does: everything else is a file that
-//! does not hold what the catalog says, or a caller's mistake.
+//! Errors of reading the lake. A retry helps only against a failing disk. All other errors are files that differ from
+//! the catalog, or mistakes of the caller.
 
 use std::path::PathBuf;
 

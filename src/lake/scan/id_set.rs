@@ -47,7 +47,7 @@ impl IdSet {
         self.len() == 0
     }
 
-    /// Adds an id; `false` where it was there.
+    /// Adds an id. `false` if it was there.
     pub fn insert(&mut self, id: &str) -> bool {
         self.lookups = OnceLock::new();
         match canonical(id.as_bytes()) {
@@ -154,8 +154,8 @@ fn canonical(id: &[u8]) -> Option<u128> {
 }
 
 impl ScopedTable {
-    /// The rows of a row group that probably have one of these ids, by its bloom filter and index; `None` where it is
-    /// faster to look at all rows.
+    /// The rows of a row group that probably have one of these ids, by its bloom filter and index. `None` if scanning
+    /// all rows is faster.
     pub(super) fn rows_of_ids(
         &self,
         file: &Arc<OpenFile>,

@@ -1,5 +1,5 @@
-//! Text equality inside items: which rows have a `coding` with this system and this code. The scan decides it itself,
-//! on dictionary codes (`codes`) where it can; here is what it means, over columns.
+//! Text equality inside items, such as a `coding` with this system and this code. The scan decides it on dictionary
+//! codes (`codes`) where it can. This file defines the condition and decides it over columns.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::table::ScopedTable;
 use crate::fhir::case::{bytes_same_but_for_case, same_but_for_case};
 use crate::fhir::storage::LeafSet;
 
-/// An exact condition: some item has, in these leaves, one of these combinations of values.
+/// An exact condition: some item has one of these combinations of values in these leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemMatch {
     /// Dotted paths of text leaves of one and the same struct, or of the table's root.
@@ -27,7 +27,7 @@ pub struct ItemMatch {
     pub label: Arc<str>,
 }
 
-/// What a leaf of an item should hold.
+/// The value that one leaf of an item must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeafTest {
     /// Anything or nothing.
@@ -93,8 +93,8 @@ impl ItemMatch {
             return Ok(Ranges::default());
         }
         // A few rows are cheaper to decode than the codes of all.
-        let most = rows.count() * 4 >= file.groups()[group].rows as usize;
-        if most
+        let is_most = rows.count() * 4 >= file.groups()[group].rows as usize;
+        if is_most
             && self.any_of.len() <= MAX_ALTERNATIVES
             && let Some(found) = codes::matching(self, file, group, read).map_err(file.parquet())?
         {
@@ -105,7 +105,7 @@ impl ItemMatch {
         Ok(rows.filter(&self.evaluate(&batch)))
     }
 
-    /// The same over columns, for what is not encoded as expected and for few rows.
+    /// The same over columns, for unexpected encodings and for few rows.
     pub(super) fn evaluate(&self, batch: &RecordBatch) -> BooleanArray {
         let mut rows = vec![false; batch.num_rows()];
         let prefix = self
@@ -176,7 +176,7 @@ struct Items {
 }
 
 impl Items {
-    /// The items at a dotted path; `None` where a column on the way is missing.
+    /// The items at a dotted path. `None` if a column on the way is missing.
     fn at(batch: &RecordBatch, path: &str) -> Option<Items> {
         let mut names = path.split('.');
         let mut array = batch.column_by_name(names.next()?)?.clone();
@@ -184,7 +184,7 @@ impl Items {
         loop {
             while let Some(list) = array.as_list_opt::<i32>() {
                 let (offsets, mut inner) = (list.offsets(), vec![0; list.values().len()]);
-                // Items of null lists and those before and behind a slice's belong to no row.
+                // Items of null lists, and items outside of the slice, belong to no row.
                 let mut real = vec![false; inner.len()];
                 for at in (0..list.len()).filter(|at| list.is_valid(*at)) {
                     for item in offsets[at] as usize..offsets[at + 1] as usize {
@@ -211,7 +211,7 @@ impl Items {
                 });
             };
             let inner = items.column_by_name(name)?.clone();
-            // What lies in a null struct is not there.
+            // The children of a null struct are absent.
             array = match items.nulls() {
                 Some(nulls) if nulls.null_count() > 0 => {
                     let valid = BooleanArray::new(nulls.inner().clone(), None);

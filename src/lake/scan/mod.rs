@@ -1,9 +1,9 @@
-//! The only door to the data: decides which rows a [`Scope`](super::Scope) shows, which files, row groups, pages and
-//! Parquet leaves are read for a question, and what is kept in memory between questions.
+//! The only door to the data. It decides which rows a [`Scope`](super::Scope) shows, which files, row groups, pages and
+//! Parquet leaves a request reads, and what stays in memory between requests.
 //!
-//! It does not know searches or views: their plans name leaves and filters, and get columns and locators back. What a
-//! filter comes to is decided in one place (`lower`), from what it says must hold of a row (`predicate`). Nothing
-//! leaves the lake but through a [`ScopedTable`].
+//! It does not know searches or views. Their plans name leaves and filters, and get columns and locators. `predicate`
+//! says what a filter needs of a row, and `lower` alone decides what the scan does about it. Nothing leaves the lake
+//! without a [`ScopedTable`].
 
 mod cache;
 mod conditions;

@@ -1,9 +1,9 @@
-//! Conditions on rows as DataFusion expressions: what a search criterion or a view's `where` is to a planner and to
-//! the scan.
+//! Conditions on rows as DataFusion expressions: search criteria and views' `where` as the planner and the scan see
+//! them.
 //!
-//! A predicate names the leaves it reads, says what must hold of a row that meets it, and decides rows over columns.
-//! One scalar function carries all kinds of them, so that a `Filter` node of a plan holds them like any other
-//! expression. How the scan uses what they say is `lower`'s to decide.
+//! A predicate names the leaves that it reads, says what must hold of a matching row, and decides rows over columns.
+//! One scalar function carries all kinds of predicates, so a `Filter` node holds them like any other expression.
+//! `lower` decides how the scan uses them.
 
 use std::any::Any;
 use std::fmt;
@@ -51,7 +51,7 @@ pub trait Predicate: Any + fmt::Debug + Send + Sync {
 pub struct Necessary {
     /// What statistics can refute.
     pub prune: Prune,
-    /// What dictionary codes decide exactly; all of these must hold.
+    /// Conditions that dictionary codes decide exactly. All of them must hold.
     pub items: Vec<ItemMatch>,
     /// The same with a choice: of each of these lists one must hold.
     pub either: Vec<Vec<Alternative>>,
@@ -64,7 +64,7 @@ pub struct Necessary {
 pub struct Alternative {
     /// The condition.
     pub condition: ItemMatch,
-    /// The owners under whom all rows lie that meet it, where that is known: no other row is asked.
+    /// The owners under whom all rows are that meet it, where that is known: no other row is asked.
     pub owners: Option<Arc<[i64]>>,
 }
 
@@ -82,7 +82,7 @@ pub fn expression(predicate: Arc<dyn Predicate>, schema: &Schema) -> Expr {
     expression_over(predicate, arguments)
 }
 
-/// A predicate as an expression over these columns, of which there is one at least for each that the predicate reads.
+/// A predicate as an expression over these columns. Each leaf that the predicate reads is in at least one of them.
 pub fn expression_over(predicate: Arc<dyn Predicate>, arguments: Vec<Expr>) -> Expr {
     function(predicate).call(arguments)
 }

@@ -1,6 +1,5 @@
-//! What can be told about rows from statistics alone, as a caller states it. A condition here must be *necessary*: rows
-//! for which it cannot hold are skipped, all others are read and decided by the caller's own predicate. Negations keep
-//! everything.
+//! Conditions that statistics alone may refute. A condition here must be *necessary*: rows for which it cannot hold are
+//! skipped, and the caller's own predicate decides all others. Negations keep every row.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,14 +31,14 @@ pub enum Prune {
         /// The value.
         is: bool,
     },
-    /// Some value of a leaf of type int32, int64, timestamp or decimal lies in a closed range, counted in the leaf's
-    /// own units (microseconds; units of 10^-18 for `__number`).
+    /// Some value of a leaf of type int32, int64, timestamp or decimal is in a closed range, in the leaf's own units
+    /// (microseconds; units of 10^-18 for `__number`).
     Range {
         /// The leaf.
         leaf: Arc<str>,
-        /// Least value, if there is one.
+        /// The lowest value, if there is one.
         from: Option<i128>,
-        /// Greatest value, if there is one.
+        /// The maximum value, if there is one.
         to: Option<i128>,
     },
     /// The leaf has a value at all.

@@ -29,10 +29,10 @@ use crate::lake::owners::scope::Scope;
 use crate::lake::picture::{DataFile, Picture, TablePicture};
 use crate::lake::seal::Keys;
 
-/// Reads a lake's files and remembers what is worth remembering. One per lake and process.
+/// Reads a lake's files and caches what is useful. One per lake and process.
 pub struct Reader {
     pub(super) memory: Memory,
-    /// What is to be hidden.
+    /// The rows to hide.
     erasures: RwLock<Arc<Known>>,
 }
 
@@ -45,8 +45,8 @@ impl Reader {
         }
     }
 
-    /// Another reader of the same lake, with memory of its own. It hides what this one hides by now, so it is for as
-    /// long as nobody can begin an erasure.
+    /// Another reader of the same lake with its own caches. It hides only what this reader hides now, so use it only
+    /// while nobody can begin an erasure.
     pub(in crate::lake) fn apart(&self, limits: MemoryLimits) -> Reader {
         Reader {
             memory: Memory::new(limits, self.memory.keys().clone()),
@@ -54,8 +54,7 @@ impl Reader {
         }
     }
 
-    /// Hides what is being erased from now on. `oldest` is the least count of erasures that a picture knows which is
-    /// held.
+    /// Hides the rows of these erasures from now on. `oldest` is the lowest epoch of any picture that is held.
     pub(in crate::lake) fn learn(&self, erasures: &Erasures, oldest: u64) {
         let mut known = self.erasures.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(now) = known.learn(erasures, oldest) {
@@ -65,7 +64,7 @@ impl Reader {
         }
     }
 
-    /// Hides exactly what these intents mean, besides what the catalog has recorded.
+    /// Hides exactly the rows of these intents, in addition to what the catalog has recorded.
     pub(in crate::lake) fn hide(&self, intents: &[Intent]) {
         let mut known = self.erasures.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(now) = known.hiding(intents) {
@@ -75,12 +74,12 @@ impl Reader {
         }
     }
 
-    /// Lets go of what was kept of files and snapshots that none of these pictures has.
+    /// Drops cache entries of files and snapshots that none of these pictures has.
     pub(in crate::lake) fn release(&self, pictures: &[Arc<Picture>]) {
         self.memory.release(pictures);
     }
 
-    /// What is kept in memory.
+    /// The sizes of the caches.
     pub(in crate::lake) fn usage(&self) -> MemoryUse {
         self.memory.usage()
     }
@@ -132,7 +131,7 @@ pub struct ScopedTable {
     pub(super) table: Option<Arc<TablePicture>>,
     pub(super) ty: TypeId,
     pub(super) scope: Arc<Scope>,
-    /// What the picture's files may still have and nobody is shown.
+    /// Rows that the picture's files may still have and that must be hidden.
     pub(super) erasures: Box<[Arc<Erasure>]>,
     /// Keeps its files from going away.
     pub(super) held: Option<Arc<Held>>,
@@ -141,7 +140,7 @@ pub struct ScopedTable {
 }
 
 impl ScopedTable {
-    /// The same table, and those that it leads to, with what is read of them noted.
+    /// The same table, with all reads of it and of the tables it leads to recorded.
     pub fn watched(self, watch: &Arc<Watch>) -> ScopedTable {
         ScopedTable {
             watch: Arc::downgrade(watch),
@@ -149,7 +148,7 @@ impl ScopedTable {
         }
     }
 
-    /// Who notes what is read.
+    /// Who records the reads.
     pub(super) fn watch(&self) -> Option<Arc<Watch>> {
         self.watch.upgrade()
     }
@@ -183,12 +182,12 @@ impl ScopedTable {
         self.held.is_some()
     }
 
-    /// How many resources of the type are stored, whoever may see them.
+    /// How many resources of the type are stored, in any scope.
     pub fn stored(&self) -> u64 {
         self.table.as_ref().map_or(0, |table| table.rows)
     }
 
-    /// Whether anything of the type is stored, whoever may see it.
+    /// Whether any resource of the type is stored, in any scope.
     pub fn has_files(&self) -> bool {
         !self.files().is_empty()
     }
@@ -201,18 +200,18 @@ impl ScopedTable {
         }
     }
 
-    /// The columns that a scan for these leaves yields, less the locators: those of them that exist, and for a leaf
-    /// that does not, the deepest element above it that does.
+    /// The columns that a scan for these leaves yields, without the locators: the existing leaves, and for each missing
+    /// leaf the deepest existing element above it.
     pub fn schema(&self, leaves: &LeafSet) -> SchemaRef {
         self.clip(leaves).schema().clone()
     }
 
-    /// All columns that are stored of the type, with their files' field ids; `None` if nothing is.
+    /// All columns that are stored of the type, with their files' field ids. `None` if nothing is.
     pub fn stored_columns(&self) -> Option<&SchemaRef> {
         self.table.as_ref().map(|table| table.layout.schema())
     }
 
-    /// A table provider for DataFusion over these rows, with the locator columns behind the clipped ones.
+    /// A table provider for DataFusion over these rows. The locator columns follow the clipped ones.
     pub fn provider(&self, request: ScanRequest) -> Arc<LakeProvider> {
         Arc::new(LakeProvider::new(self.clone(), request))
     }
@@ -259,7 +258,7 @@ impl ScopedTable {
         Ok(shown)
     }
 
-    /// What nobody is shown. A table that is held goes by what is known now, as its rows may be on their way for long.
+    /// The rows that must be hidden. A held table checks this again on each use, because its answer may take long.
     fn hidden(&self) -> Cow<'_, [Arc<Erasure>]> {
         match &self.held {
             None => Cow::Borrowed(&self.erasures),

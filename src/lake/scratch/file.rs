@@ -8,7 +8,7 @@ use std::path::Path;
 use super::place::{PIECE, changed, named, unnamed};
 use crate::lake::seal::{AROUND, PieceCipher};
 
-/// The file. One piece of it is in memory; it is sealed anew whenever another one takes its place there.
+/// The file. One piece of it is in memory. It is sealed again whenever another piece takes its place.
 #[derive(Debug)]
 pub(crate) struct ScratchFile {
     file: File,
@@ -69,7 +69,7 @@ impl ScratchFile {
         Ok(())
     }
 
-    /// Writes at the place, which lies within the file or at its end.
+    /// Writes at a position within the file or at its end.
     fn put(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.load(self.place / PIECE as u64)?;
         let within = (self.place % PIECE as u64) as usize;
@@ -86,7 +86,7 @@ impl ScratchFile {
     }
 }
 
-/// Where a piece lies.
+/// The place of a piece.
 fn slot(number: u64) -> u64 {
     number * (PIECE + AROUND) as u64
 }
@@ -96,7 +96,7 @@ impl Write for ScratchFile {
         if bytes.is_empty() {
             return Ok(0);
         }
-        // Behind the end a file has zeros.
+        // After its end a file has zeros.
         let place = self.place;
         while self.length < place {
             self.place = self.length;

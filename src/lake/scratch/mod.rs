@@ -1,8 +1,7 @@
-//! Temporary files: encrypted under a key that is in this process's memory only, whatever kind of lake they lie beside.
-//! What a killed process leaves, and what the disk keeps of removed files, nobody reads. A byte that was changed
-//! meanwhile is noticed.
+//! Temporary files, encrypted under a key that exists only in this process's memory, in every kind of lake. Nobody can
+//! read what a killed process leaves, or what the disk keeps of removed files. A changed byte is noticed.
 //!
-//! This room decides how such files are written and read. What goes into them, others decide.
+//! This room decides how such files are written and read. Callers decide what goes into them.
 
 mod file;
 mod parts;

@@ -1,4 +1,4 @@
-//! Runs of bytes in a temporary file without a name, each of which is read alone, whole or in part.
+//! Runs of bytes in an unnamed temporary file. Each is read by itself, whole or in part.
 
 use std::fs::File;
 use std::io;
@@ -28,7 +28,7 @@ impl Parts {
         })
     }
 
-    /// Takes room for so many bytes, which [`write`](Parts::write) puts there; gives the place.
+    /// Reserves space for this many bytes and returns its place. [`write`](Parts::write) fills it.
     pub(crate) fn reserve(&self, length: usize) -> u64 {
         let pieces = length.div_ceil(PIECE);
         self.end.fetch_add((length + pieces * AROUND) as u64, Ordering::Relaxed)
@@ -44,7 +44,7 @@ impl Parts {
         self.file.write_all_at(&sealed, at)
     }
 
-    /// Adds bytes; gives their place.
+    /// Adds bytes. Returns their place.
     pub(crate) fn add(&self, bytes: &[u8]) -> io::Result<u64> {
         let at = self.reserve(bytes.len());
         self.write(at, bytes)?;

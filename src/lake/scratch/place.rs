@@ -1,4 +1,4 @@
-//! Where a temporary file is made, and what a piece of it is authenticated with.
+//! Creates temporary files, and defines what authenticates each of their pieces.
 
 use std::fs::File;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::lake::store::private;
 
-/// Bytes of a piece, in clear. Who asks for a few bytes waits for one piece.
+/// The plain bytes of a piece. A read of a few bytes decrypts one piece.
 pub(super) const PIECE: usize = 16 << 10;
 
 /// A file that goes with the process, however that ends, and that only its user may open.
@@ -25,7 +25,7 @@ pub(super) fn named(one: u64, other: u64) -> [u8; 16] {
     place
 }
 
-/// What is said where a piece does not open.
+/// The error for a piece that does not decrypt.
 pub(super) fn changed() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,

@@ -12,10 +12,10 @@ use super::place::{PIECE, changed, named};
 use crate::lake::seal::{AROUND, PieceCipher};
 use crate::lake::store::private;
 
-/// What such a file begins with: a random number, so that no piece can be another file's.
+/// The header of such a file: a random number, so that no piece fits into another file.
 const HEAD: usize = 8;
 
-/// What files of text are sealed with. It is in memory only, and goes with its last clone.
+/// The key of text files. It exists only in memory, until its last clone is dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct ScratchKey(Arc<PieceCipher>);
 
@@ -26,7 +26,7 @@ impl ScratchKey {
     }
 }
 
-/// A file of text: one of somebody's in clear, or a temporary one.
+/// A file of text: a clear one of the caller, or a temporary one.
 #[derive(Clone, Debug)]
 pub struct TextFile {
     path: PathBuf,
@@ -122,7 +122,7 @@ impl Sealed {
         self.is_over = self.piece.len() < PIECE + AROUND;
         let place = named(self.head, self.number);
         let length = self.key.0.open(&place, &mut self.piece).ok_or_else(changed)?.len();
-        // The bytes lie behind the nonce.
+        // The bytes follow the nonce.
         self.left = NONCE_LEN..NONCE_LEN + length;
         self.number += 1;
         Ok(())
@@ -141,7 +141,7 @@ pub(crate) struct TextWriter {
 }
 
 impl TextWriter {
-    /// Makes the file, or empties the one that is there.
+    /// Creates the file, or empties an existing one.
     pub(crate) fn create(path: &Path, key: &ScratchKey) -> io::Result<TextWriter> {
         let file = private::options().write(true).create(true).truncate(true).open(path)?;
         let (head, _) = uuid::Uuid::new_v4().as_u64_pair();
@@ -185,7 +185,7 @@ impl Write for TextWriter {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        // What does not fill a piece waits for the end.
+        // Bytes that do not fill a piece wait for the end.
         self.file.flush()
     }
 }

@@ -1,11 +1,11 @@
-//! What the footer of a sealed file says in clear (Parquet format, `FileCryptoMetaData`): which key sealed the file,
-//! and the file's own part of what authenticates its modules.
+//! The clear part of a sealed file's footer (Parquet format, `FileCryptoMetaData`): the id of the key, and the file's
+//! own part of the data that authenticates its modules.
 
 use parquet::errors::ParquetError;
 
 use super::pages::damaged;
 
-/// What stands in clear before a sealed footer.
+/// The clear bytes before a sealed footer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::lake) struct Announcement {
     /// The key's id.

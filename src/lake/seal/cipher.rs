@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use super::KEY_BYTES;
 
 const TAG: usize = 16;
-/// What a sealed piece has around its bytes: `nonce, 12 bytes | encrypted bytes | tag, 16 bytes`.
+/// The bytes around a sealed piece: `nonce, 12 bytes | encrypted bytes | tag, 16 bytes`.
 pub(in crate::lake) const AROUND: usize = NONCE_LEN + TAG;
 
 /// A key, ready to seal and open pieces. A piece opens only at the place that it was sealed for.
@@ -29,7 +29,7 @@ impl PieceCipher {
             .map_err(|_| io::Error::other("a key of AES-256 cannot be used"))
     }
 
-    /// One with a new key, which is nowhere but in here.
+    /// A cipher with a new key that exists only in this value.
     pub(in crate::lake) fn random() -> io::Result<PieceCipher> {
         let mut secret = Zeroizing::new([0; KEY_BYTES]);
         aws_lc_rs::rand::fill(&mut secret[..]).map_err(|_| no_random())?;
@@ -51,7 +51,7 @@ impl PieceCipher {
         Ok(())
     }
 
-    /// Opens a sealed piece where it lies, and gives its bytes; `None` if it is not what was sealed for this place.
+    /// Decrypts a sealed piece in place and returns its bytes. `None` if it was not sealed for this place.
     pub(in crate::lake) fn open<'s>(&self, place: &[u8], sealed: &'s mut [u8]) -> Option<&'s [u8]> {
         let (nonce, rest) = sealed.split_at_mut_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;

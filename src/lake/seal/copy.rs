@@ -12,7 +12,7 @@ use super::scrub;
 use super::store::{self, FILE, KeyStore, NEW_FILE};
 use crate::lake::store::private;
 
-/// How long SQLite waits before it tries again where somebody writes.
+/// The time that SQLite waits for another writer before it tries again.
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl KeyStore {
@@ -57,8 +57,8 @@ fn leave(path: &Path, ids: &[KeyId]) -> Result<(), SealError> {
     scrub::scrub(&connection, path)
 }
 
-/// Overwrites and removes the keys database in `folder`, with whatever an interrupted attempt to make one has left.
-/// Nobody opens a sealed file of this folder any more.
+/// Overwrites and removes the keys database in `folder`, and what an interrupted creation left. Nobody opens a sealed
+/// file of this folder any more.
 pub(in crate::lake) fn remove_database(folder: &Path) -> Result<(), SealError> {
     for name in [FILE, NEW_FILE] {
         let path = folder.join(name);

@@ -1,4 +1,4 @@
-//! What goes wrong with the keys of a sealed lake. No message shows a key.
+//! Errors of a sealed lake's keys. No message contains a key.
 
 use std::path::{Path, PathBuf};
 
@@ -7,21 +7,21 @@ use super::key::KeyId;
 /// Why a key could not be made, kept, found or destroyed.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
-    /// Nobody gave the key-encryption key.
+    /// The key-encryption key was not given.
     #[error("give its key-encryption key with --key-file, --key-command or TABULARIUM_LAKE_KEY")]
     NoKek,
     /// The key-encryption key could not be had.
     #[error("the key-encryption key {origin} {what}")]
     Kek {
-        /// Where it was to come from.
+        /// Its intended source.
         origin: String,
-        /// What is wrong with it.
+        /// Its fault.
         what: String,
     },
     /// Another key-encryption key wrapped the keys.
     #[error("the key-encryption key given is not the one of {}", .0.display())]
     WrongKek(PathBuf),
-    /// The keys were wrapped anew since this process opened the database.
+    /// The keys were wrapped again since this process opened the database.
     #[error("{} was given another key-encryption key meanwhile: start again with the new one", .0.display())]
     Rotated(PathBuf),
     /// A rotation to a third key-encryption key was asked for.
@@ -33,12 +33,12 @@ pub enum SealError {
     /// There is one already.
     #[error("{} is there already", .0.display())]
     Exists(PathBuf),
-    /// The keys database is cut off, or is none.
+    /// The keys database is cut off, or no keys database.
     #[error("the keys database {} is damaged: {what}; put it back from where you keep its copy", .path.display())]
     Damaged {
         /// The database.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Its fault.
         what: String,
     },
     /// The keys database was written by a newer program.
@@ -48,7 +48,7 @@ pub enum SealError {
         path: PathBuf,
         /// What it says.
         found: i64,
-        /// What this program reads.
+        /// The version that this program reads.
         known: i64,
     },
     /// No key has this id.
@@ -72,7 +72,7 @@ pub enum SealError {
         action: &'static str,
         /// On which file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// SQLite refused.
@@ -92,7 +92,7 @@ impl SealError {
         move |source| SealError::Io { action, path, source }
     }
 
-    /// For `map_err` on SQLite calls: what a damaged file leads to is told from the rest.
+    /// For `map_err` on SQLite calls: separates the errors of a damaged file from the others.
     pub(super) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> SealError {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         let path = path.to_owned();
@@ -115,8 +115,8 @@ impl SealError {
         }
     }
 
-    /// Whether what was given is at fault: a key that is missing or wrong, a database that is not the lake's. What the
-    /// system refuses is not.
+    /// Whether the caller's input is at fault: a missing or wrong key, or another lake's database. Errors of the system
+    /// are not.
     pub fn is_of_input(&self) -> bool {
         !matches!(
             self,

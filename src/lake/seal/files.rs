@@ -1,4 +1,4 @@
-//! The keys of a lake's files as those ask for them who commit files and erase.
+//! The keys of a lake's files, for commits and erasures.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,8 @@ impl Folder {
         }
     }
 
-    /// Destroys all keys but these: what they open was erased, or is in no snapshot. Says how many went.
+    /// Destroys all keys but these. The others belong to files that were erased or that no snapshot has. Returns their
+    /// number.
     pub(in crate::lake) fn destroy_keys_but(&self, kept: &BTreeSet<KeyId>) -> Result<usize, LakeError> {
         let gone = self.keys_but(kept)?;
         self.keys().destroy(&gone)?;

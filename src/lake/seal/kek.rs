@@ -65,18 +65,18 @@ impl fmt::Debug for Kek {
     }
 }
 
-/// Where a key-encryption key comes from.
+/// The source of a key-encryption key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KekSource {
     /// The environment variable [`KEK_VARIABLE`], if it is set.
     Environment,
     /// A file that only its owner may read.
     File(PathBuf),
-    /// What a command of the shell prints.
+    /// The output of a shell command.
     Command(String),
 }
 
-/// The source that the process was started with, if it was told one.
+/// The source that the process was started with, if any.
 static PREFERRED: OnceLock<KekSource> = OnceLock::new();
 
 impl Default for KekSource {
@@ -87,12 +87,12 @@ impl Default for KekSource {
 }
 
 impl KekSource {
-    /// Makes this what [`default`](KekSource::default) gives, for as long as the process runs. The first call counts.
+    /// Makes this the [`default`](KekSource::default) of the process. The first call counts.
     pub fn prefer(self) {
         let _ = PREFERRED.set(self);
     }
 
-    /// Reads the key. [`SealError::NoKek`] where nobody gave one.
+    /// Reads the key. [`SealError::NoKek`] if there is none.
     pub fn load(&self) -> Result<Kek, SealError> {
         let text = match self {
             KekSource::File(path) => self.of_file(path)?,
@@ -165,7 +165,7 @@ fn text_of(from: impl Read) -> std::io::Result<Zeroizing<String>> {
     let mut text = Zeroizing::new(String::with_capacity(MAX_TEXT as usize));
     let mut bounded = from.take(MAX_TEXT);
     bounded.read_to_string(&mut text)?;
-    // A command that prints more goes on to its end.
+    // A command that prints more still runs to its end.
     std::io::copy(&mut bounded.into_inner(), &mut std::io::sink())?;
     Ok(text)
 }

@@ -1,4 +1,4 @@
-//! The key of one file, and the id by which everything but the keys database speaks of it.
+//! The key of one file, and its id, which everything outside of the keys database uses.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,7 +22,7 @@ impl KeyId {
         &self.0
     }
 
-    /// The id of these bytes; `None` if it is none.
+    /// The id of these bytes. `None` if they are no id.
     pub fn from_bytes(bytes: &[u8]) -> Option<KeyId> {
         bytes.try_into().ok().map(KeyId)
     }
@@ -58,7 +58,7 @@ impl FromStr for KeyId {
 pub(super) fn from_digits(text: &str) -> Option<Zeroizing<Vec<u8>>> {
     let digit = |letter: &u8| char::from(*letter).to_digit(16).map(|digit| digit as u8);
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    // In one piece: a vector that grows leaves parts of the secret behind.
+    // Allocated at once: a vector that grows leaves copies of the secret behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(pairs.len()));
     for [high, low] in pairs {
         bytes.push(digit(high)? << 4 | digit(low)?);
@@ -76,7 +76,7 @@ struct Held {
     secret: Zeroizing<[u8; KEY_BYTES]>,
 }
 
-/// A key that is found for as long as somebody holds it.
+/// A key that can be found while somebody holds it.
 pub(super) struct LentKey(Weak<Held>);
 
 impl LentKey {

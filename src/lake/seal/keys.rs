@@ -1,4 +1,4 @@
-//! What the rest of the lake asks for keys: nothing in an open lake, the keys database in a sealed one.
+//! The interface to keys for the rest of the lake: nothing in an open lake, the keys database in a sealed one.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -10,17 +10,17 @@ use super::key::{FileKey, KeyId, LentKey};
 use super::kind::Kind;
 use super::store::KeyStore;
 
-/// The keys of a lake, and of what kind it is. Cheap to clone; clones share both, so all of them notice when the lake
-/// becomes one of another kind.
+/// The keys of a lake, and the kind of the lake. Cheap to clone. Clones share both, so all of them notice when the lake
+/// changes its kind.
 #[derive(Clone, Debug, Default)]
 pub struct Keys(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     state: RwLock<State>,
-    /// Keys that somebody holds: those that were made and are not kept yet, since whoever writes a file may read it
-    /// before the commit, and those of files that an answer on its way goes on to read. They are found here until they
-    /// are dropped, whatever becomes of the database.
+    /// Keys that are in use: new keys that are not stored yet, because a writer may read its file before the commit,
+    /// and keys of files that a running answer still reads. They are found here until they are dropped, even after they
+    /// leave the database.
     lent: Mutex<FxHashMap<KeyId, LentKey>>,
 }
 
@@ -31,7 +31,7 @@ struct State {
 }
 
 impl Keys {
-    /// Those of an open lake: there are none.
+    /// For an open lake, which has no keys.
     pub fn none() -> Keys {
         Keys::default()
     }
@@ -70,7 +70,7 @@ impl Keys {
         self.0.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Of what kind the lake is.
+    /// The kind of the lake.
     pub fn kind(&self) -> Kind {
         self.state().kind
     }
@@ -85,7 +85,7 @@ impl Keys {
         self.store().is_some()
     }
 
-    /// A key for a new file, in memory only; `None` where new files are in clear.
+    /// A key for a new file, in memory only. `None` if new files are in clear.
     pub fn make(&self) -> Result<Option<FileKey>, SealError> {
         let state = self.state();
         if !state.kind.seals() {
@@ -98,7 +98,7 @@ impl Keys {
         Ok(Some(key))
     }
 
-    /// The key of this id, which is found as long as it is held, though it be destroyed meanwhile.
+    /// The key of this id. It can be found while somebody holds it, even after its destruction.
     pub(in crate::lake) fn hold(&self, id: &KeyId) -> Result<FileKey, SealError> {
         let key = self.key(id)?;
         self.lend(&key);
@@ -148,7 +148,7 @@ impl Keys {
         self.store().map_or_else(|| Ok(Vec::new()), |store| store.ids())
     }
 
-    /// Forgets what another process has destroyed meanwhile.
+    /// Drops keys that another process has destroyed.
     pub fn refresh(&self) -> Result<(), SealError> {
         self.store().map_or(Ok(()), |store| store.refresh())
     }

@@ -1,6 +1,6 @@
-//! Of what kind the files of a lake are.
+//! The kind of a lake: open, sealed, or in between.
 
-/// What the files of a lake are, and what new ones become.
+/// The kind of a lake's files, and of its new files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// All in clear.
@@ -26,7 +26,7 @@ impl Kind {
         self != Kind::Open
     }
 
-    /// Whether files in clear belong to the lake. In a sealed one nobody knows who put them there.
+    /// Whether clear files may belong to the lake. In a sealed lake nobody knows who put them there.
     pub fn takes_clear(self) -> bool {
         self != Kind::Sealed
     }

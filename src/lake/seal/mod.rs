@@ -1,9 +1,9 @@
-//! The keys of a sealed lake: each sealed file has a key of its own, kept in `keys.sqlite` beside the catalog and
-//! wrapped there by the key-encryption key, which is not in the folder. Whoever has the folder without that key reads
-//! nothing. Nobody reads a file whose key was destroyed, whichever copies of the file there are.
+//! The keys of a sealed lake. Each sealed file has its own key in `keys.sqlite` beside the catalog. The key-encryption
+//! key wraps these keys and is not in the folder. Without it nobody can read the folder. Once a file's key is
+//! destroyed, nobody can read any copy of the file.
 //!
-//! This room makes, keeps, finds and destroys keys, and opens Parquet files that were sealed with them (`open.rs`,
-//! `pages.rs`). What is sealed, and when a key goes, others decide.
+//! This room makes, stores, finds and destroys keys, and opens sealed Parquet files (`open.rs`, `pages.rs`). Others
+//! decide what to seal and when to destroy a key.
 
 mod announcement;
 mod cipher;

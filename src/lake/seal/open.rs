@@ -1,5 +1,5 @@
-//! A sealed file as it is opened: its key is found by what the footer says in clear, the footer is decrypted, and the
-//! file is shown as it would be in clear.
+//! Opens a sealed file: finds its key by the clear part of the footer, decrypts the footer, and presents the file as if
+//! it were clear.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,7 +15,7 @@ use super::announcement::Announcement;
 use super::pages::{SealedPages, damaged};
 use super::{FileKey, KeyId, Keys};
 
-/// How a sealed file ends, behind the length of its footer.
+/// The end of a sealed file, after the length of its footer.
 pub(in crate::lake) const SEALED_MAGIC: &[u8; 4] = b"PARE";
 /// The length of the footer and the magic number.
 const END: u64 = 8;
@@ -32,12 +32,12 @@ pub(in crate::lake) fn encryption(key: &FileKey) -> Result<Arc<FileEncryptionPro
 pub(in crate::lake) struct OpenSealed {
     pub(in crate::lake) key: FileKey,
     pub(in crate::lake) pages: SealedPages,
-    /// Its footer, which speaks of the places that `pages` gives.
+    /// Its footer, whose offsets are those of `pages`.
     pub(in crate::lake) metadata: ParquetMetaData,
 }
 
-/// Opens a file if it is sealed; `None` for one in clear. A file that is not of the lake's kind is refused, unless
-/// somebody holds it who took it while it was (`is_held`).
+/// Opens a sealed file. `None` for a clear one. Refuses a file that is not of the lake's kind, unless a reader has held
+/// it since it was (`is_held`).
 pub(in crate::lake) fn open(
     file: &File,
     length: u64,
@@ -51,7 +51,7 @@ pub(in crate::lake) fn open(
         Some(footer) => footer,
     };
     let (id, unique) = announced(file, length, footer)?;
-    // An answer that holds the key goes on in a lake that is not sealed any more.
+    // An answer that holds the key continues after the lake is unsealed.
     if !keys.open_sealed() && !keys.is_lent(&id) {
         return Err(ParquetError::General("it is sealed, and the lake is not".to_owned()));
     }
@@ -65,7 +65,7 @@ pub(in crate::lake) fn open(
     Ok(Some(OpenSealed { key, pages, metadata }))
 }
 
-/// The key of a file, if it is sealed: as long as it is held the file can be opened.
+/// The key of a file, if it is sealed. The file can be opened while this is held.
 pub(in crate::lake) fn hold_key(file: &File, keys: &Keys) -> Result<Option<FileKey>, ParquetError> {
     if !keys.open_sealed() {
         return Ok(None);
@@ -91,7 +91,7 @@ pub(in crate::lake) fn is_sealed(path: &Path) -> bool {
     matches!(read(), Ok(Some(_)))
 }
 
-/// The length of a sealed file's footer; `None` if it does not end as such a file does.
+/// The length of a sealed file's footer. `None` if it does not end as such a file does.
 fn footer_length(file: &File, length: u64) -> Result<Option<u64>, ParquetError> {
     if length < END {
         return Ok(None);
@@ -102,7 +102,7 @@ fn footer_length(file: &File, length: u64) -> Result<Option<u64>, ParquetError> 
     Ok((magic == *SEALED_MAGIC).then(|| u64::from(u32::from_le_bytes([a, b, c, d]))))
 }
 
-/// The id of the key that sealed a file, and the file's own part of what authenticates its modules.
+/// The id of the key that sealed a file, and the file's own part of the data that authenticates its modules.
 fn announced(file: &File, length: u64, footer: u64) -> Result<(KeyId, Vec<u8>), ParquetError> {
     let start = (length - END)
         .checked_sub(footer)
@@ -116,5 +116,5 @@ fn announced(file: &File, length: u64, footer: u64) -> Result<(KeyId, Vec<u8>), 
     Ok((id, said.unique))
 }
 
-/// Bytes within which an announcement stands.
+/// The maximum length of an announcement.
 const ANNOUNCED: u64 = 512;

@@ -19,7 +19,7 @@ use super::{FileKey, Kek, KeyStore, Keys, OpenSealed, encryption, open};
 use crate::lake::error::LakeError;
 use crate::lake::file::CheckedFile;
 
-/// A folder with keys, one of which has sealed the file in it.
+/// A folder with keys. One of them has sealed the file in it.
 struct Sealed {
     dir: tempfile::TempDir,
     keys: Keys,
@@ -49,7 +49,7 @@ impl Sealed {
     }
 }
 
-/// A sealed file of so many rows: a column with nulls and a dictionary, one of numbers, one of texts without
+/// A sealed file of this many rows: a column with nulls and a dictionary, one of numbers, one of texts without
 /// statistics.
 fn sealed(rows: usize, rows_a_group: usize, rows_a_page: usize) -> Sealed {
     let dir = tempfile::tempdir().unwrap();
@@ -169,7 +169,7 @@ fn only_its_own_key_opens_it() {
     let open_lake = rows(&it.path(), &Keys::none(), None).unwrap_err().to_string();
     assert!(open_lake.ends_with("it is sealed, and the lake is not"), "{open_lake}");
     it.keys.destroy(&[it.key.id()]).unwrap();
-    // Found by who holds it, and by nobody afterwards.
+    // The holder finds it; afterwards nobody does.
     assert!(rows(&it.path(), &it.keys, None).is_ok());
     let path = it.path();
     drop(it.key);
@@ -208,7 +208,7 @@ fn every_changed_byte_shows() {
             file.check_pages().map_err(LakeError::parquet("read", &path))?;
             rows(&path, &it.keys, None)
         });
-        // The length before a page index stands in the footer as well, and nobody goes by it.
+        // The footer also has the length of a page index, and no reader uses the one before the index.
         let is_unread = at >= pages_end && checked.as_ref().is_ok_and(|rows| rows.columns() == it.rows.columns());
         assert!(checked.is_err() || is_unread, "byte {at} of {}", whole.len());
     }

@@ -1,10 +1,10 @@
-//! The pages of a sealed file, opened one by one: Parquet Modular Encryption (Parquet format, `Encryption.md`) as
-//! this program writes it, with one key for all of a file.
+//! Decrypts the pages of a sealed file one by one: Parquet Modular Encryption (Parquet format, `Encryption.md`) as this
+//! program writes it, with one key per file.
 //!
-//! A page is two modules, its header and its data, each with a length, a nonce and a tag around it. [`SealedPages`]
-//! knows where they lie and what they are authenticated with. It shows the file as it would be in clear: pages follow
-//! each other without these parts, and the footer that [`SealedPages::new`] gives speaks of those places. So whatever
-//! reads the pages of an open file reads a sealed one's.
+//! A page is two modules, its header and its data. Each has a length, a nonce and a tag. [`SealedPages`] knows their
+//! positions and what authenticates them. It presents the file as if it were clear: pages follow each other without
+//! these parts, and the footer from [`SealedPages::new`] names those positions. So the same readers work on clear and
+//! sealed files.
 
 use std::io;
 use std::ops::Range;
@@ -15,44 +15,44 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataBuilder, RowGroupMetaData};
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 
-/// Where the first page begins: behind Parquet's magic number.
+/// The offset of the first page: after Parquet's magic number.
 const FIRST_PAGE: u64 = 4;
 /// A module begins with its length.
 const LENGTH: usize = 4;
 const NONCE: usize = 12;
 const TAG: usize = 16;
-/// What a module has around its content.
+/// The bytes around a module's content.
 const AROUND: usize = LENGTH + NONCE + TAG;
-/// What a page has around its header and its data.
+/// The bytes around a page's header and data.
 const AROUND_PAGE: u64 = 2 * AROUND as u64;
 
 /// The pages of a file.
 #[derive(Debug)]
 pub(in crate::lake) struct SealedPages {
     key: LessSafeKey,
-    /// What the file adds to each module's place.
+    /// The file's part of each module's authenticated data.
     unique: Box<[u8]>,
     pages: Box<[SealedPage]>,
-    /// Where the last page ends in clear.
+    /// The end of the last page in the clear file.
     end: u64,
 }
 
-/// Where a page lies, and which one it is.
+/// The position of a page, and its number.
 #[derive(Clone, Copy, Debug)]
 struct SealedPage {
-    /// Where it begins in clear.
+    /// Its start in the clear file.
     clear: u64,
-    /// Where it begins in the file.
+    /// Its start in the sealed file.
     sealed: u64,
     /// How many bytes it has in the file.
     length: u32,
     group: i16,
     column: i16,
-    /// Which of its chunk's data pages it is; `None` for a dictionary.
+    /// Which of its chunk's data pages it is. `None` for a dictionary.
     ordinal: Option<i16>,
 }
 
-/// What a module is (Parquet format, `Encryption.md`, section 4.4.2).
+/// The kinds of modules (Parquet format, `Encryption.md`, section 4.4.2).
 #[derive(Clone, Copy)]
 enum Module {
     DataPage = 2,
@@ -62,8 +62,8 @@ enum Module {
 }
 
 impl SealedPages {
-    /// The pages that a decrypted footer with its page indexes speaks of, and the footer of the same file in clear.
-    /// `unique` is the file's own part of what authenticates each module.
+    /// The pages of a decrypted footer with its page indexes, and the footer of the same file in clear. `unique` is the
+    /// file's own part of the data that authenticates each module.
     pub(in crate::lake) fn new(
         key: &[u8; 32],
         unique: &[u8],
@@ -111,13 +111,13 @@ impl SealedPages {
         size_of_val(&*self.pages) + self.unique.len() + size_of::<LessSafeKey>()
     }
 
-    /// Where each page lies in the file.
+    /// The position of each page in the file.
     #[cfg(test)]
     pub(super) fn in_file(&self) -> impl Iterator<Item = (u64, usize)> + '_ {
         self.pages.iter().map(|page| (page.sealed, page.length as usize))
     }
 
-    /// Where the last page ends in clear.
+    /// The end of the last page in the clear file.
     pub(in crate::lake) fn end(&self) -> u64 {
         self.end
     }
@@ -127,19 +127,19 @@ impl SealedPages {
         self.pages.len()
     }
 
-    /// Where a page lies in clear.
+    /// The range of a page in the clear file.
     pub(in crate::lake) fn page(&self, at: usize) -> (u64, usize) {
         let page = &self.pages[at];
         (page.clear, page.length as usize - AROUND_PAGE as usize)
     }
 
-    /// The page in which a byte lies in clear.
+    /// The page with this byte of the clear file.
     pub(in crate::lake) fn page_of(&self, byte: u64) -> Option<usize> {
         let at = self.pages.partition_point(|page| page.clear <= byte).checked_sub(1)?;
         (byte < self.end).then_some(at)
     }
 
-    /// The bytes in clear from `start` on. `read` is asked for the pages in which they lie.
+    /// The clear bytes from `start` on. Calls `read` for the pages that hold them.
     pub(in crate::lake) fn read(
         &self,
         start: u64,
@@ -159,7 +159,8 @@ impl SealedPages {
             from.sealed,
             (until.sealed - from.sealed) as usize + until.length as usize,
         )?;
-        // Each page is opened where it lies. The first one's data stay there, what follows moves up to them.
+        // Each page is decrypted in place. The data of the first page stay where they are, and what follows moves up to
+        // them.
         let (mut begin, mut filled) = (0, None);
         for page in pages {
             let at = (page.sealed - from.sealed) as usize;
@@ -187,7 +188,7 @@ impl SealedPages {
         Ok(Bytes::from(bytes).slice(begin..begin + length))
     }
 
-    /// Opens a page where it lies; says where its header and its data are.
+    /// Decrypts a page in place. Returns the positions of its header and its data.
     fn open(&self, page: &SealedPage, sealed: &mut [u8]) -> Result<(Range<usize>, Range<usize>), ParquetError> {
         let (header, data) = match page.ordinal {
             Some(_) => (Module::DataPageHeader, Module::DataPage),
@@ -201,7 +202,7 @@ impl SealedPages {
         }
     }
 
-    /// Opens the module at a place of a page; says where its content is.
+    /// Opens the module at a place of a page. Returns where its content is.
     fn module(
         &self,
         page: &SealedPage,
@@ -222,7 +223,7 @@ impl SealedPages {
         Ok(begin..begin + opened.len())
     }
 
-    /// What authenticates a module: the file, and the module's place in it.
+    /// The authenticated data of a module: the file, and the module's place in it.
     fn place(&self, page: &SealedPage, module: Module) -> Vec<u8> {
         let mut place = Vec::with_capacity(self.unique.len() + 7);
         place.extend_from_slice(&self.unique);
@@ -246,7 +247,7 @@ impl SealedPages {
 /// Walks through a file's pages, which follow each other without gaps.
 struct Survey {
     pages: Vec<SealedPage>,
-    /// Where the next page begins in clear, and where in the file.
+    /// The start of the next page, in the clear file and in the sealed one.
     clear: u64,
     sealed: u64,
 }
@@ -286,7 +287,7 @@ impl Survey {
         let start = i64::try_from(chunk.byte_range().0)?;
         let first = index.page_locations.first();
         let first = first.ok_or_else(|| damaged("a column has no page"))?.offset;
-        // What lies between a chunk's start and its first data page is its dictionary.
+        // The bytes between a chunk's start and its first data page are its dictionary.
         let dictionary = match first.checked_sub(start) {
             Some(0) => None,
             length => Some(self.page(place, None, start, length.unwrap_or(-1))?.0),
@@ -308,7 +309,7 @@ impl Survey {
         Ok((chunk, index))
     }
 
-    /// Adds a page; gives its place and its length in clear.
+    /// Adds a page. Returns its place and its length in clear.
     fn page(
         &mut self,
         (group, column): (i16, i16),

@@ -1,8 +1,7 @@
-//! Another key-encryption key: every file's key is wrapped anew, some at a time. Until the last step both
-//! key-encryption keys open all keys; after it the earlier one opens none, and what it wrapped is overwritten.
+//! Replaces the key-encryption key: wraps the keys of all files again, a batch at a time. Until the last step both
+//! key-encryption keys open all keys. After it the earlier one opens none, and what it wrapped is overwritten.
 //!
-//! A rotation that was interrupted goes on when it is asked for again with the same new key. The files stay as they
-//! are.
+//! An interrupted rotation continues when it is requested again with the same new key. Data files do not change.
 
 use std::path::Path;
 
@@ -15,7 +14,7 @@ use super::scrub;
 use super::store::{self, KekRow, KeyStore};
 use super::wrap::Wrapping;
 
-/// Keys that are wrapped in one transaction: other processes wait no longer than for these.
+/// Keys per transaction. Other processes wait no longer than one transaction.
 const BATCH: usize = 1_000;
 
 /// How a rotation ended.
@@ -108,7 +107,7 @@ fn resumed(newest: &KekRow, before: &KekRow, wrapping: Wrapping) -> Option<Sides
     })
 }
 
-/// Wraps the next keys after row `last`; gives the last one's row, `None` after all.
+/// Wraps the next keys after row `last`. Returns the last one's row, `None` after all.
 fn wrap_some(connection: &mut Connection, path: &Path, sides: &Sides, last: i64) -> Result<Option<i64>, SealError> {
     let transaction = store::begin(connection, path)?;
     let at = wrap_in(&transaction, path, sides, last, BATCH)?;
@@ -151,10 +150,10 @@ fn wrap_in(
     Ok(rows.last().map(|(number, ..)| *number))
 }
 
-/// Gives the earlier key-encryption key up.
+/// Removes the earlier key-encryption key.
 fn finish(connection: &mut Connection, path: &Path, sides: &Sides) -> Result<(), SealError> {
     let transaction = store::begin(connection, path)?;
-    // Keys that processes with the earlier key-encryption key have kept meanwhile.
+    // Keys that processes with the earlier key-encryption key have kept in the meantime.
     let sql = "SELECT min(number) FROM file_key AS old WHERE kek = ?1
         AND NOT EXISTS (SELECT 1 FROM file_key AS new WHERE new.id = old.id AND new.kek = ?2)";
     let first: Option<i64> = transaction

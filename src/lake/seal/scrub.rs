@@ -1,8 +1,7 @@
-//! Overwriting what a destruction leaves behind. `secure_delete` overwrites the rows. Copies of rows that SQLite
-//! moved within its file go by making the file anew (VACUUM), and the pages as they were before by overwriting the
-//! journal.
+//! Overwrites what a destroyed key leaves behind. `secure_delete` overwrites the rows. VACUUM removes copies of rows
+//! that SQLite moved within its file. Overwriting the journal removes the earlier pages.
 //!
-//! What lies on a disk below the file system (snapshots, wear levelling) is out of this program's reach.
+//! This program cannot reach copies below the file system (snapshots, wear levelling).
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -12,7 +11,7 @@ use rusqlite::Connection;
 
 use super::error::SealError;
 
-/// A larger file is not made anew: rows are appended in order of their numbers, so few are ever moved.
+/// A larger file is not vacuumed: rows are appended in order of their numbers, so few are ever moved.
 const MAX_VACUUM: i64 = 64 << 20;
 
 /// The journal of a database.
@@ -29,7 +28,7 @@ pub(super) fn note(connection: &Connection) -> rusqlite::Result<()> {
         .map(drop)
 }
 
-/// Overwrites what is noted. Interrupted, it is done by the next.
+/// Overwrites the noted remains. If it is interrupted, the next call does it.
 pub(super) fn scrub(connection: &Connection, path: &Path) -> Result<(), SealError> {
     let asked = SealError::sqlite(path);
     let count = connection.query_row("SELECT count(*) FROM unscrubbed", [], |row| row.get::<_, i64>(0));
@@ -41,7 +40,7 @@ pub(super) fn scrub(connection: &Connection, path: &Path) -> Result<(), SealErro
     if bytes <= MAX_VACUUM {
         connection.execute_batch("VACUUM").map_err(&asked)?;
     }
-    // Under the exclusive lock there is no journal that anybody needs, and nobody begins one.
+    // Under the exclusive lock nobody needs a journal, and nobody begins one.
     connection.execute_batch("BEGIN EXCLUSIVE").map_err(&asked)?;
     let journal = journal(path);
     let overwritten = overwrite(&journal).map_err(SealError::io("overwrite", &journal));

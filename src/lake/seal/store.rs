@@ -20,15 +20,15 @@ use crate::lake::store::private;
 
 /// The database's name in the data folder.
 pub const FILE: &str = "keys.sqlite";
-/// Where a new one is made before it gets its name.
+/// The name of a new database until it is complete.
 pub(super) const NEW_FILE: &str = "keys.sqlite.new";
 /// The version of the tables.
 const LAYOUT: i64 = 1;
-/// A transaction takes milliseconds; whoever finds the database taken waits rather than fails.
+/// A transaction takes milliseconds, so a caller that finds the database locked waits instead of failing.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// `kek` has two rows while keys are wrapped anew: `earlier` is the key-encryption key before, wrapped by that of the
-/// row. `unscrubbed` has a row from a destruction until what it left behind is overwritten.
+/// `kek` has two rows during a rotation: `earlier` is the former key-encryption key, wrapped by that of the row.
+/// `unscrubbed` has a row from a destruction until its remains are overwritten.
 const TABLES: &str = "
     CREATE TABLE kek (number INTEGER PRIMARY KEY, proof BLOB NOT NULL, earlier BLOB) STRICT;
     CREATE TABLE file_key (
@@ -41,7 +41,7 @@ const TABLES: &str = "
 pub struct KeyStore {
     path: PathBuf,
     connection: Mutex<Connection>,
-    /// The key-encryption keys of this process, by their numbers: two if it was opened while keys were wrapped anew.
+    /// The key-encryption keys of this process, by their numbers: two if it was opened while keys were wrapped again.
     wrappings: Vec<(i64, Wrapping)>,
     known: RwLock<Known>,
 }
@@ -50,7 +50,7 @@ pub struct KeyStore {
 #[derive(Debug, Default)]
 struct Known {
     keys: FxHashMap<KeyId, FileKey>,
-    /// SQLite's number of what other connections have changed, when they were read.
+    /// SQLite's counter of changes by other connections, at the time of the last read.
     version: i64,
 }
 
@@ -62,7 +62,7 @@ impl KeyStore {
             return Err(SealError::Exists(path));
         }
         let journal = scrub::journal(&new);
-        // What a process has left that was killed here.
+        // The remains of a process that was killed here.
         for left in [&new, &journal] {
             remove(left)?;
         }
@@ -96,7 +96,7 @@ impl KeyStore {
         })
     }
 
-    /// Where the database is.
+    /// The path of the database.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -122,7 +122,7 @@ impl KeyStore {
         if in_use.peek().is_none() {
             return Err(SealError::Rotated(self.path.clone()));
         }
-        // While keys are wrapped anew, processes that have the earlier key-encryption key alone are to open these, too.
+        // During a rotation, processes that have only the earlier key-encryption key must be able to open these, too.
         for (number, wrapping) in in_use {
             for key in keys {
                 let wrapped = wrapping.wrap(key)?;
@@ -168,8 +168,8 @@ impl KeyStore {
         Ok(key)
     }
 
-    /// Destroys keys: their rows, what SQLite keeps of rows elsewhere in its file, and the journal are overwritten.
-    /// So is what an interrupted destruction has left. An id that has no key is no error.
+    /// Destroys keys: overwrites their rows, other copies in SQLite's file, and the journal. It also overwrites what an
+    /// interrupted destruction left. An id without a key is no error.
     pub fn destroy(&self, ids: &[KeyId]) -> Result<(), SealError> {
         let mut connection = self.connection();
         if !ids.is_empty() {
@@ -204,7 +204,7 @@ impl KeyStore {
             .ok_or_else(damaged)
     }
 
-    /// Forgets what was read if another process has changed the database: it may have destroyed keys.
+    /// Drops the cached rows if another process has changed the database: it may have destroyed keys.
     pub fn refresh(&self) -> Result<(), SealError> {
         let connection = self.connection();
         let version = self.asked(|| connection.pragma_query_value(None, "data_version", |row| row.get(0)))?;
@@ -250,7 +250,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection, SealError> {
         connection.busy_timeout(PATIENCE)?;
         connection.pragma_update(None, "page_size", 4096)?;
         connection.pragma_update(None, "secure_delete", "on")?;
-        // What VACUUM writes meanwhile has all keys in it: not into the system's folder of temporary files.
+        // VACUUM writes a file with all keys, so it must not use the system's folder of temporary files.
         connection.pragma_update(None, "temp_store", "memory")?;
         connection.pragma_update(None, "synchronous", "full")?;
         connection.pragma_update(None, "journal_mode", "persist")?;

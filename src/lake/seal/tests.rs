@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use super::store::FILE;
 use super::*;
 
-/// Tells a process of these tests that it is the other one, and where.
+/// Tells a test process that it is the second one, and its folder.
 const OTHER: &str = "TABULARIUM_TEST_KEYS";
 /// How many keys that process keeps.
 const OTHERS: usize = 10;
@@ -41,7 +41,7 @@ fn all_open(store: &KeyStore, keys: &[FileKey]) {
     }
 }
 
-/// The wrapped bytes of each row, as they stand in the file.
+/// The wrapped bytes of each row in the file.
 fn wrapped(folder: &Path, sql: &str) -> Vec<Vec<u8>> {
     let connection = Connection::open(folder.join(FILE)).unwrap();
     let mut rows = connection.prepare(sql).unwrap();
@@ -214,7 +214,7 @@ fn an_interrupted_destruction_is_finished_by_the_next() {
     let folder = tempfile::tempdir().unwrap();
     let (store, keys) = made(folder.path(), 200);
     let gone = wrapped(folder.path(), "SELECT wrapped FROM file_key WHERE number <= 100");
-    // The transaction of a destruction, by a process that was killed behind it.
+    // The transaction of a destruction, by a process that was killed after it.
     let other = super::store::connect(&folder.path().join(FILE)).unwrap();
     other
         .execute_batch("BEGIN; DELETE FROM file_key WHERE number <= 100; INSERT INTO unscrubbed VALUES (1); COMMIT;")
@@ -257,7 +257,7 @@ fn processes_share_one_database() {
         .spawn()
         .unwrap();
     let mut own = Vec::new();
-    // SQLite lets nobody wait in turn, so neither goes on for as long as the other does.
+    // SQLite grants locks in no order, so each process stops before the other is done.
     while own.len() < 24 {
         let key = store.make().unwrap();
         store.keep(std::slice::from_ref(&key)).unwrap();
@@ -277,7 +277,7 @@ fn processes_share_one_database() {
     all_open(&KeyStore::open(folder.path(), kek()).unwrap(), &own);
 }
 
-/// Run by [`processes_share_one_database`] in a process of its own; nothing by itself.
+/// [`processes_share_one_database`] runs this in a second process. Alone it does nothing.
 #[test]
 fn the_other_process() {
     let Some(folder) = std::env::var_os(OTHER) else {
@@ -306,7 +306,7 @@ fn both_key_encryption_keys_are_taken_until_a_rotation_ends() {
         }
     );
     let new = KeyStore::open(folder.path(), new_kek()).unwrap();
-    // What either keeps the other finds.
+    // Each process finds the keys that the other stores.
     for store in [&old, &new] {
         let key = store.make().unwrap();
         store.keep(std::slice::from_ref(&key)).unwrap();

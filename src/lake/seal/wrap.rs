@@ -1,5 +1,5 @@
-//! Wrapping: AES-256-GCM under the key-encryption key. What a wrapped text is for is authenticated with it, so that
-//! none can take the place of another.
+//! Wraps keys with AES-256-GCM under the key-encryption key. The purpose of a wrapped text is authenticated, so that no
+//! text can replace one for another purpose.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use zeroize::Zeroizing;
@@ -10,7 +10,7 @@ use super::key::{FileKey, KEY_BYTES, KeyId};
 
 /// The first byte of everything wrapped: how the rest is to be read.
 const VERSION: u8 = 1;
-/// What proves a key-encryption key is wrapped for, and what carries the one before it.
+/// The purpose of the text that proves a key-encryption key, and of the text that carries the former one.
 const PROOF: &[u8] = b"proof";
 const EARLIER: &[u8] = b"earlier";
 
@@ -29,12 +29,12 @@ impl Wrapping {
         self.seal(key.id().bytes(), key.secret())
     }
 
-    /// The key of an id that was wrapped; `None` if this is not the key that wrapped it, or the bytes were changed.
+    /// The key of an id that was wrapped. `None` if this is not the key that wrapped it, or the bytes were changed.
     pub(super) fn unwrap(&self, id: KeyId, wrapped: &[u8]) -> Option<FileKey> {
         Some(FileKey::new(id, secret(&self.open(id.bytes(), wrapped)?)?))
     }
 
-    /// By what this key is known again.
+    /// The id of this key.
     pub(super) fn proof(&self) -> Result<Vec<u8>, SealError> {
         self.seal(PROOF, &[])
     }

@@ -1,5 +1,5 @@
-//! Copying a lake into another folder, a sealed one with its keys: for whoever wants to change it and leave the
-//! original as it is.
+//! Copies a lake into another folder, a sealed one with its keys, so that the copy can be changed and the original
+//! stays.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use super::open::Lake;
 use super::private;
 
 impl Lake {
-    /// Copies the lake, as it is on disk, into a folder that is made if it is missing. Nobody writes the lake
-    /// meanwhile; [`LakeError::Busy`] names the process that does. The store of the service and orphans stay behind.
+    /// Copies the lake on disk into a folder, which is created if it is missing. Nobody may write the lake during the
+    /// copy: [`LakeError::Busy`] names the process that does. The store of the service and orphans are not copied.
     pub fn copy_to(&self, dir: &Path) -> Result<(), LakeError> {
         let _lock = WriteLock::take(self.folder())?;
         private::folder(dir).map_err(LakeError::io("make", dir))?;

@@ -24,7 +24,7 @@ const KEPT_CATALOG: &str = "catalog.sqlite.damaged-";
 /// The same for data files.
 const KEPT_FILES: &str = "data.damaged-";
 
-/// The folder of one lake, with what opens its files if they are sealed.
+/// The folder of one lake, with the keys to open its files if they are sealed.
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -40,7 +40,7 @@ impl Folder {
         })
     }
 
-    /// The same folder of a lake whose files these keys open.
+    /// The same folder with these keys to open its files.
     pub(in crate::lake) fn with_keys(self, keys: Keys) -> Folder {
         Folder { keys, ..self }
     }
@@ -63,7 +63,7 @@ impl Folder {
         store.map_err(|source| self.of_keys(source))
     }
 
-    /// A keys database for a lake that had none. What an interrupted attempt has left is taken up.
+    /// Creates a keys database for a lake without one. Continues an interrupted attempt.
     pub(in crate::lake) fn make_keys(&self, source: &KekSource) -> Result<KeyStore, LakeError> {
         let store = source.load().and_then(|kek| match self.has_keys() {
             true => KeyStore::open(&self.path, kek),
@@ -82,7 +82,7 @@ impl Folder {
         self.path.join(KEYS_FILE).exists()
     }
 
-    /// What seals the lake's files and opens them.
+    /// The keys that seal and open the lake's files.
     pub fn keys(&self) -> &Keys {
         &self.keys
     }
@@ -97,43 +97,43 @@ impl Folder {
         self.path.join("catalog.sqlite")
     }
 
-    /// Whether there is a catalog. An empty file is none: SQLite makes one when somebody only looks.
+    /// Whether there is a catalog. An empty file does not count: SQLite creates one for a mere look.
     pub(in crate::lake) fn has_catalog(&self) -> bool {
         std::fs::metadata(self.catalog()).is_ok_and(|file| file.is_file() && file.len() > 0)
     }
 
-    /// Where a new catalog is made before it gets its name.
+    /// The path of a new catalog until it is complete.
     pub(in crate::lake) fn new_catalog(&self) -> PathBuf {
         self.path.join("catalog.sqlite.new")
     }
 
-    /// What is known of the catalog beside it.
+    /// The path of the mark.
     pub(in crate::lake) fn mark(&self) -> PathBuf {
         self.path.join("catalog.mark")
     }
 
-    /// Where a new mark is written before it gets its name.
+    /// The path of a new mark until it is complete.
     pub(in crate::lake) fn new_mark(&self) -> PathBuf {
         self.path.join("catalog.mark.new")
     }
 
-    /// The file whose lock a writer holds.
+    /// The path of the writer's lock.
     pub fn lock(&self) -> PathBuf {
         self.path.join("lock")
     }
 
-    /// Where data files are, one folder per schema and table below it.
+    /// The folder of data files, with one subfolder per schema and table.
     pub fn data(&self) -> PathBuf {
         self.path.join(DATA_PATH.trim_end_matches('/'))
     }
 
-    /// Where files of interrupted writers are moved.
+    /// The folder for files of interrupted writers.
     pub(in crate::lake) fn orphans(&self) -> PathBuf {
         self.data().join(".orphans")
     }
 
-    /// Moves a catalog that is not to be trusted to another name, with its log; gives the name. `time` keeps the names
-    /// apart.
+    /// Moves a catalog that is not to be trusted to another name, with its log. Returns the name. `time` keeps the
+    /// names apart.
     pub(in crate::lake) fn keep_catalog(&self, time: &str) -> Result<Option<PathBuf>, LakeError> {
         let to = self.path.join(format!("{KEPT_CATALOG}{time}"));
         let mut kept = None;
@@ -154,7 +154,7 @@ impl Folder {
         Ok(kept)
     }
 
-    /// Where data files are kept that a new catalog could not take.
+    /// The folder for data files that a new catalog could not take.
     pub(in crate::lake) fn kept_files(&self, time: &str) -> PathBuf {
         self.path.join(format!("{KEPT_FILES}{time}"))
     }

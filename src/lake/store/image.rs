@@ -1,8 +1,8 @@
-//! A copy of the catalog beside a lake that goes on changing, with the files that belong to it, and the way back: a
-//! folder with such a catalog and its files becomes a lake.
+//! Copies the catalog of a lake that continues to change, with the list of files that belong to it. The way back makes
+//! a lake of a folder with such a catalog and its files.
 //!
-//! It copies no data files and decides nothing about where they go (`backup`). An image holds nothing back: a file that
-//! it names may be gone when somebody comes for it, because an erasure has replaced it. Then a newer image is due.
+//! It copies no data files and does not decide where they go (`backup`). An image does not protect its files: an
+//! erasure may replace a file before it is copied. Then a newer image is needed.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,13 +23,13 @@ use super::private;
 
 pub use super::super::commit::lost::{CopyKeys, Lost, drop_unattached, is_sealed_copy};
 
-/// How long SQLite waits before it tries again where somebody writes.
+/// The time that SQLite waits for another writer before it tries again.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A file that an image names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ImageFile {
-    /// Where it lies, below the lake's folder: `data/live/Patient/0123456789abcdef.parquet`.
+    /// The path below the lake's folder: `data/live/Patient/0123456789abcdef.parquet`.
     pub path: PathBuf,
     /// Its length, as the catalog records it.
     pub bytes: u64,
@@ -39,7 +39,7 @@ pub struct ImageFile {
 #[derive(Debug)]
 pub struct LakeImage {
     folder: Folder,
-    /// Where the key comes from that wraps a sealed lake's keys.
+    /// The source of the key-encryption key of a sealed lake.
     kek: KekSource,
     connection: Connection,
     owner_key: OwnerKey,
@@ -47,17 +47,17 @@ pub struct LakeImage {
     pub snapshot: u64,
     /// How often an erasure was recorded or finished.
     pub erasures: u64,
-    /// Of what kind the lake's files are.
+    /// The kind of the lake's files.
     pub kind: Kind,
-    /// Whether erasures are recorded and not finished: files hold rows that are shown to nobody.
+    /// Whether there are unfinished erasures: then files have rows that nobody may see.
     pub is_erasing: bool,
     /// Every data file, delete file and attachment of all snapshots, by path.
     pub files: Vec<ImageFile>,
 }
 
 impl LakeImage {
-    /// Copies the catalog of the lake in `dir` to `to`, where nothing is yet, durably. Nobody is kept from reading or
-    /// writing the lake.
+    /// Copies the catalog of the lake in `dir` to the new file `to`, durably. Readers and writers of the lake are not
+    /// blocked.
     pub fn take(dir: &Path, to: &Path) -> Result<LakeImage, LakeError> {
         let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
         let reader = catalog::open_reader(&folder)?;
@@ -76,7 +76,7 @@ impl LakeImage {
             return Err(LakeError::Damaged(what));
         }
         catalog::check_version(&connection, folder)?;
-        let standing = catalog::standing(&connection)?;
+        let state = catalog::state(&connection)?;
         let mut files = Vec::new();
         for (path, bytes) in catalog::named(&connection, &folder.data())? {
             let path = path.strip_prefix(folder.path()).unwrap_or(&path).to_owned();
@@ -85,8 +85,8 @@ impl LakeImage {
         files.sort_unstable();
         Ok(LakeImage {
             owner_key: catalog::owner_key(&connection)?,
-            snapshot: standing.newest,
-            erasures: standing.erasures,
+            snapshot: state.newest,
+            erasures: state.erasures,
             kind: catalog::kind(&connection)?,
             is_erasing: !catalog::unfinished(&connection)?.is_empty(),
             folder: folder.clone(),
@@ -115,7 +115,7 @@ impl LakeImage {
         check::inspect(&self.connection, &folder, &below)
     }
 
-    /// Whether the lake still names this file. One that is missing was replaced meanwhile if it does not.
+    /// Whether the lake still names this file. One that is missing was replaced in the meantime if it does not.
     pub fn is_still_named(&self, path: &Path) -> Result<bool, LakeError> {
         let reader = catalog::open_reader(&self.folder)?;
         let named = catalog::named(&reader, &self.folder.data())?;
@@ -146,7 +146,7 @@ pub(crate) fn copy_sqlite(reader: &Connection, to: &Path) -> Result<(), LakeErro
         .open(to)
         .map_err(LakeError::io("make", to))?;
     let mut copy = Connection::open(to)?;
-    // Nobody knows of the file before it is whole; it is synced once at its end.
+    // Nobody uses the file before it is whole, so it is synced once at its end.
     copy.pragma_update(None, "synchronous", "off")?;
     let pages = i32::MAX;
     let copied = backup::Backup::new(reader, &mut copy).and_then(|run| run.run_to_completion(pages, PAUSE, None));
@@ -158,7 +158,7 @@ pub(crate) fn copy_sqlite(reader: &Connection, to: &Path) -> Result<(), LakeErro
         .map_err(LakeError::io("sync", to))
 }
 
-/// What SQLite says of the copy is told of the copy: what it reads from is sound.
+/// SQLite's errors here concern the copy. Its source is sound.
 fn of_copy(error: rusqlite::Error, to: &Path) -> LakeError {
     use rusqlite::ffi::{SQLITE_FULL, SQLITE_IOERR_FSYNC, SQLITE_IOERR_TRUNCATE, SQLITE_IOERR_WRITE};
     let code = error.sqlite_error().map(|error| error.extended_code);
@@ -171,8 +171,8 @@ fn of_copy(error: rusqlite::Error, to: &Path) -> LakeError {
     }
 }
 
-/// Makes a lake of a folder that has a copied catalog and its files: gives the catalog its mark, and has it count its
-/// erasures on from those that were carried out again. Gives the secret under which owners are hashed.
+/// Makes a lake of a folder with a copied catalog and its files: writes the mark, and continues the count of erasures
+/// after those that were repeated. Returns the secret with which owners are hashed.
 pub fn settle_image(dir: &Path, carried_out: Option<&ErasedSince>) -> Result<OwnerKey, LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     let settle = || {
@@ -180,7 +180,7 @@ pub fn settle_image(dir: &Path, carried_out: Option<&ErasedSince>) -> Result<Own
         let known = catalog::epoch(&connection)?;
         let more = carried_out.map_or(0, |since| since.newest().saturating_sub(known));
         if more > 0 {
-            // Of the lake that goes on from here nothing is to be taken for erased before it began.
+            // Earlier erasures must not apply to what the restored lake imports from now on.
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             catalog::count_erasures_on(&transaction, more)?;
             transaction.commit()?;
@@ -194,14 +194,14 @@ pub fn settle_image(dir: &Path, carried_out: Option<&ErasedSince>) -> Result<Own
     settle().map_err(|error: LakeError| error.of_catalog(folder.path()))
 }
 
-/// The right to make a lake in a folder: whoever wants to write or make one there is told that it is busy.
+/// The right to make a lake in a folder. Other processes that want to write or make one there find it busy.
 #[derive(Debug)]
 pub struct Reserved {
     _lock: WriteLock,
 }
 
 impl Reserved {
-    /// Takes the lock of a folder that is there; [`LakeError::Busy`] where somebody has it.
+    /// Takes the lock of an existing folder. [`LakeError::Busy`] if another process has it.
     pub fn take(dir: &Path) -> Result<Reserved, LakeError> {
         let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
         WriteLock::take(&folder).map(|lock| Reserved { _lock: lock })

@@ -1,4 +1,4 @@
-//! What a lake holds, in numbers: for `tabularium info` and for operators' eyes. Reads the catalog only.
+//! The contents of a lake in numbers, for `tabularium info` and for operators. Reads only the catalog.
 
 use serde::Serialize;
 
@@ -51,12 +51,12 @@ pub struct TableInfo {
 }
 
 impl Lake {
-    /// What the snapshots held that can still be read, newest first; at most so many.
+    /// The contents of the readable snapshots, newest first, at most this many.
     pub fn growth(&self, limit: u32) -> Result<Vec<SnapshotSize>, LakeError> {
         self.with_reader(|reader| catalog::growth(reader, limit))
     }
 
-    /// Counts what the newest snapshot holds.
+    /// Counts the contents of the newest snapshot.
     pub fn info(&self) -> Result<LakeInfo, LakeError> {
         let picture = self.refresh()?;
         let mut tables: Vec<TableInfo> = picture

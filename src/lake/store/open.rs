@@ -24,26 +24,25 @@ use super::super::seal::{KekSource, Kind};
 use super::folder::Folder;
 use crate::fhir::TypeId;
 
-/// How often a process that answers from a lake looks what others have done to it.
+/// How often a serving process checks for changes by other processes.
 pub const REFRESH: Duration = Duration::from_secs(1);
 /// How long a snapshot stays readable after its successor was committed: page links name it that long.
 const RETENTION: Duration = Duration::from_secs(3600);
 /// Older pictures kept at hand, so that the pages of one search do not each read the catalog.
 const RECENT: usize = 8;
 
-/// What may differ from one opened lake to another.
+/// The options of an opened lake.
 #[derive(Clone, Debug)]
 pub struct LakeOptions {
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// How long a snapshot stays readable after its successor was committed.
     pub retention: Duration,
-    /// How much of what was read is kept in memory.
+    /// Bounds of the caches.
     pub memory: MemoryLimits,
-    /// Where a sealed lake's key-encryption key comes from: the environment unless the caller says something else.
+    /// The source of a sealed lake's key-encryption key. By default the environment.
     pub kek: KekSource,
-    /// Whether the lake has to be a sealed one, or a lake that is made here becomes one; `None` takes a lake as it is,
-    /// and makes an open one.
+    /// Whether the lake must be sealed. A new lake is then made sealed. `None` accepts both, and makes an open lake.
     pub sealed: Option<bool>,
 }
 
@@ -79,7 +78,7 @@ struct Shared {
     data: Arc<Reader>,
 }
 
-/// Pictures of older snapshots: some kept, and all that somebody still holds.
+/// Pictures of older snapshots: a few recent ones, and all that are held.
 #[derive(Debug, Default)]
 struct Older {
     recent: VecDeque<Arc<Picture>>,
@@ -87,7 +86,7 @@ struct Older {
 }
 
 impl Lake {
-    /// Opens the lake in `dir`; [`LakeError::Missing`] if there is none.
+    /// Opens the lake in `dir`. [`LakeError::Missing`] if there is none.
     pub fn open(dir: impl AsRef<Path>) -> Result<Lake, LakeError> {
         Lake::open_with(dir, LakeOptions::default())
     }
@@ -111,8 +110,8 @@ impl Lake {
         }
     }
 
-    /// Makes an empty lake in `dir` (the folder too), or opens the one that is there. One that is empty becomes of the
-    /// kind that is asked for.
+    /// Opens the lake in `dir`, or makes an empty one (and the folder). An empty lake becomes one of the requested
+    /// kind.
     pub fn create_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
         let folder = folder(dir.as_ref())?;
         let is_sealed = options.sealed.unwrap_or(false);
@@ -162,21 +161,21 @@ impl Lake {
         Arc::clone(&self.0.newest.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes in what another process committed; gives the newest picture. Costs one small query when nothing happened.
+    /// Loads what another process committed and returns the newest picture. Costs one small query if nothing happened.
     pub fn refresh(&self) -> Result<Arc<Picture>, LakeError> {
         self.refuse_replaced()?;
         let reader = lock(&self.0.reader);
         let picture = catalog::load(&reader, &self.0.folder, Some(&self.picture()))?;
         // After the picture: a file of a kind that the lake is no more is one that has been replaced since.
         let kind = catalog::kind(&reader)?;
-        // While nobody else refreshes: an older kind must not take the place of a newer one.
+        // Only one refresh at a time: an older kind must not replace a newer one.
         self.turn_to(kind)?;
         drop(reader);
         self.advance_to(picture);
         Ok(self.picture())
     }
 
-    /// Takes up what others have done to the lake's keys: of what kind it is, and which were destroyed.
+    /// Loads changes of the lake's keys by other processes: its kind, and destroyed keys.
     fn turn_to(&self, kind: Kind) -> Result<(), LakeError> {
         let keys = self.0.folder.keys();
         if keys.kind() != kind {
@@ -190,24 +189,24 @@ impl Lake {
         Ok(())
     }
 
-    /// Where the key comes from that wraps a sealed lake's keys.
+    /// The source of the key-encryption key.
     pub(in crate::lake) fn kek(&self) -> &KekSource {
         &self.0.options.kek
     }
 
-    /// Of what kind the lake's files are.
+    /// The kind of the lake's files.
     pub fn kind(&self) -> Kind {
         self.0.folder.keys().kind()
     }
 
-    /// Whether something was erased since a picture of this many erasures: files that it names may have been replaced
-    /// meanwhile, by another process, too. Whoever failed to read them takes a new picture.
+    /// Whether something was erased since a picture with this epoch. Then files that it names may have been replaced,
+    /// perhaps by another process. A caller that failed to read them takes a new picture.
     pub fn erased_since(&self, erasures: u64) -> bool {
         self.refresh().is_ok_and(|now| now.erasures() != erasures)
     }
 
-    /// The picture of a snapshot, as a page link names it; [`LakeError::SnapshotGone`] once it has expired. Holding it
-    /// keeps its files, as far as this process is the one that removes them.
+    /// The picture of a snapshot, as a page link names it. [`LakeError::SnapshotGone`] once it has expired. While the
+    /// picture is held, this process does not remove its files.
     pub fn picture_at(&self, snapshot: u64) -> Result<Arc<Picture>, LakeError> {
         let newest = self.picture();
         if newest.snapshot == snapshot {
@@ -250,7 +249,7 @@ impl Lake {
         self.0.owner_key.owner_of(application, patient)
     }
 
-    /// The owner of the rows that the syncs of a consent bring.
+    /// The owner of the rows that a consent's syncs bring.
     pub fn owner_of_consent(&self, consent: &str) -> i64 {
         self.owner_key().owner_of_consent(consent)
     }
@@ -260,7 +259,7 @@ impl Lake {
         self.0.owner_key.owners_of(application, patient)
     }
 
-    /// A mark by which the lake knows again what it gave out, in this process or another; see [`OwnerKey::seal`].
+    /// A keyed hash by which the lake recognizes values that it issued, in any process. See [`OwnerKey::seal`].
     pub fn seal(&self, value: &impl std::hash::Hash) -> u64 {
         self.0.owner_key.seal(value)
     }
@@ -271,37 +270,37 @@ impl Lake {
         self.0.data.table(picture, ty, scope)
     }
 
-    /// What reads the data.
+    /// The reader of the data.
     pub(crate) fn reader(&self) -> Arc<Reader> {
         self.0.data.clone()
     }
 
-    /// Something else that reads the data, and keeps no more than these limits allow. For a writer: while it lives
-    /// nothing may be erased.
+    /// Another reader of the data with these limits for its caches. For a writer: while it exists nothing may be
+    /// erased.
     pub(crate) fn reader_apart(&self, limits: MemoryLimits) -> Arc<Reader> {
         Arc::new(self.0.data.apart(limits))
     }
 
-    /// Hides what these intents mean from everybody who reads through this lake, from now on and until this is called
-    /// without them: what somebody has asked to erase, before a writer records it.
+    /// Hides the rows of these intents from everybody who reads through this lake, until the next call without them.
+    /// For erasures that were requested and not yet recorded.
     pub fn hide(&self, intents: &[Intent]) {
         self.0.data.hide(intents);
     }
 
-    /// Reads ahead what everybody who asks for the newest snapshot's rows needs first: footers and page indexes of its
-    /// files, then whose the rows of each row group are; up to half of the budget ([`MemoryLimits::bytes`]). Goes on
-    /// from one step of some milliseconds to the next as long as `go_on` says so.
+    /// Preloads what every request for the newest snapshot needs first: footers and page indexes of its files, then the
+    /// system columns of each row group. Uses up to half of the budget ([`MemoryLimits::bytes`]). A step takes some
+    /// milliseconds; continues while `go_on` returns `true`.
     pub fn warm(&self, go_on: impl FnMut() -> bool) -> Result<Warmed, ScanError> {
         self.0.data.warm(&self.picture(), go_on)
     }
 
-    /// Takes the lake's lock for writing; [`LakeError::Busy`] names the process that has it. Moves aside what an
-    /// interrupted writer left behind. [`LakeError::Mismatch`] where catalog and files do not go together.
+    /// Takes the lake's lock for writing. [`LakeError::Busy`] names the process that has it. Moves aside what an
+    /// interrupted writer left. [`LakeError::Mismatch`] if catalog and files do not match.
     pub fn writer(&self) -> Result<LakeWriter, LakeError> {
         LakeWriter::open(self.clone())
     }
 
-    /// Refuses to go on where another file has got the catalog's name: what this process knows is of the one before.
+    /// Stops if another file has taken the catalog's name: this process knows the former one.
     pub(in crate::lake) fn refuse_replaced(&self) -> Result<(), LakeError> {
         let now = FileTrace::of(&self.0.folder.catalog());
         match (&self.0.catalog, &now) {
@@ -327,7 +326,7 @@ impl Lake {
 
     /// Puts a newer picture in place; an older one is left alone.
     pub(in crate::lake) fn advance_to(&self, picture: Arc<Picture>) {
-        // First what is to be hidden, then the picture: nobody reads it without.
+        // First the rows to hide, then the picture: nobody may read the picture without them.
         self.learn(&picture);
         let mut newest = self.0.newest.write().unwrap_or_else(PoisonError::into_inner);
         if age(&newest) >= age(&picture) {
@@ -342,27 +341,27 @@ impl Lake {
         }
     }
 
-    /// Lets go of what is kept in memory of files and snapshots that a newer one has replaced, unless somebody in this
-    /// process still holds a picture of them or they are among the last few.
+    /// Drops caches of files and snapshots that newer ones have replaced, unless this process still holds a picture of
+    /// them or they are among the last few.
     pub fn release(&self) {
         let mut pictures = self.older().all();
         pictures.push(self.picture());
         self.0.data.release(&pictures);
     }
 
-    /// What is kept in memory of what was read.
+    /// The sizes of the caches.
     pub fn memory(&self) -> MemoryUse {
         self.0.data.usage()
     }
 
-    /// Takes up the erasures that a picture was made with.
+    /// Reads the erasures that a picture was made with.
     fn learn(&self, picture: &Picture) {
         let newest = self.picture().erasures.epoch;
         let oldest = self.older().oldest_epoch().map_or(newest, |oldest| oldest.min(newest));
         self.0.data.learn(&picture.erasures, oldest);
     }
 
-    /// The oldest snapshot that somebody in this process holds.
+    /// The oldest snapshot that this process holds.
     pub(in crate::lake) fn oldest_held(&self) -> u64 {
         let newest = self.picture().snapshot;
         self.older().oldest().map_or(newest, |oldest| oldest.min(newest))
@@ -405,13 +404,13 @@ impl Older {
         self.held.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// The least count of erasures that a picture knows which somebody holds.
+    /// The lowest epoch of any picture that is held.
     fn oldest_epoch(&mut self) -> Option<u64> {
         let held = self.held.iter().filter_map(Weak::upgrade);
         held.map(|picture| picture.erasures.epoch).min()
     }
 
-    /// Least snapshot held by somebody else than this cache.
+    /// The lowest snapshot held by somebody else than this cache.
     fn oldest(&mut self) -> Option<u64> {
         self.recent.clear();
         self.held.retain(|held| held.strong_count() > 0);
@@ -436,8 +435,8 @@ fn read_catalog(folder: &Folder) -> Result<(Connection, Arc<Picture>, OwnerKey),
     Ok((reader, newest, owner_key))
 }
 
-/// The folder with what opens its files. An error where the lake is not of the kind that is wanted, or its keys cannot
-/// be had.
+/// The folder with the keys to open its files. An error if the lake is not of the wanted kind, or its keys cannot be
+/// had.
 fn unlocked(folder: Folder, reader: &Connection, options: &LakeOptions) -> Result<Folder, LakeError> {
     let kind = catalog::kind(reader)?;
     let is_sealed = kind.seals();

@@ -1,4 +1,4 @@
-//! Files and folders that only their owner may look into: all that holds health records, or what leads to them.
+//! Files and folders that only their owner may read: everything with health records, or with access to them.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::path::Path;

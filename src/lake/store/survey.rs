@@ -1,4 +1,4 @@
-//! What lies in a lake's data folder, held against what the catalog names.
+//! Compares the files in a lake's data folder with those that the catalog names.
 
 use std::path::{Path, PathBuf};
 
@@ -40,14 +40,14 @@ pub(in crate::lake) fn survey(folder: &Folder, mut named: FxHashMap<PathBuf, u64
     Ok(survey)
 }
 
-/// Whether a file lies in the data folder that may be a lake's.
+/// Whether the data folder has a file that may belong to a lake.
 pub(in crate::lake) fn holds_files(folder: &Folder) -> Result<bool, LakeError> {
     let mut any = false;
     files(folder, &mut |_, _| any = true)?;
     Ok(any)
 }
 
-/// All files of the data folder with their sizes, but for those that were moved aside.
+/// All files of the data folder with their sizes, except those that were moved aside.
 fn files(folder: &Folder, found: &mut dyn FnMut(PathBuf, u64)) -> Result<(), LakeError> {
     walk(&folder.data(), &folder.orphans(), found)
 }
@@ -67,7 +67,7 @@ fn walk(dir: &Path, leave_out: &Path, found: &mut dyn FnMut(PathBuf, u64)) -> Re
         if path == leave_out {
             continue;
         }
-        // A link counts as what it leads to; one that leads nowhere is a file that nobody can read.
+        // A link counts as its target. A broken link counts as a file that nobody can read.
         let facts = std::fs::metadata(&path).or_else(|_| std::fs::symlink_metadata(&path));
         match facts {
             Ok(facts) if facts.is_dir() => walk(&path, leave_out, found)?,

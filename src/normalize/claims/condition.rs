@@ -10,7 +10,7 @@ use super::read::text::{Name, Object, When, reference};
 use super::visits::{Visit, Visits};
 use crate::normalize::report::Rule;
 
-/// What an Encounter says of its diagnoses: by visit, in order of their sequence.
+/// The diagnoses of an Encounter: by visit, in order of their sequence.
 #[derive(Debug, Default)]
 pub(super) struct Diagnosed(BTreeMap<usize, BTreeSet<(u32, String, Use)>>);
 
@@ -39,7 +39,7 @@ impl Diagnosed {
     }
 }
 
-/// What a diagnosis is to an Encounter.
+/// The role of a diagnosis in an Encounter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Use {
     Admission,
@@ -121,7 +121,7 @@ pub(super) fn make(claims: &[Claim], visits: &Visits, own: &Own, context: &Conte
     diagnosed
 }
 
-/// The visits whose lines point to a diagnosis. Where no line points anywhere, all visits of the claim have it.
+/// The visits whose lines point to a diagnosis. If no line points anywhere, all visits of the claim.
 fn visits_of(place: usize, claim: &Claim, diagnosis: &Diagnosis, visits: &Visits) -> Vec<usize> {
     let mut all = visits.of_claim(place, claim);
     if claim.lines.iter().all(|line| line.diagnoses.is_empty()) {

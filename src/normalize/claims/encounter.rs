@@ -60,7 +60,7 @@ fn types(visit: &Visit, claims: &[Claim], codes: &dyn Codes) -> Vec<String> {
     vec![format!("{{\"text\":{}}}", quoted(title.unwrap_or(PLACEHOLDER)))]
 }
 
-/// Practitioners of the care team, each once with its parts; of a professional's claim also who bills.
+/// Practitioners of the care team, each once with its roles. For a professional's claim also the billing provider.
 fn participants(visit: &Visit, claims: &[Claim], context: &Context<'_>) -> Vec<String> {
     let mut people: BTreeMap<String, (BTreeSet<Role>, String)> = BTreeMap::new();
     for (claim, line) in visit.lines(claims) {
@@ -136,11 +136,12 @@ fn locations(visit: &Visit, claims: &[Claim], context: &Context<'_>) -> Vec<Stri
     found.into_values().collect()
 }
 
-/// The facility if it is an organization, else who bills; of a stay, what the institution's own claims say.
+/// The facility if it is an organization, otherwise the billing provider. For a stay, those of the institution's own
+/// claims.
 fn organization(visit: &Visit, claims: &[Claim], context: &Context<'_>) -> Option<String> {
     let pick = |claim: &Claim| {
         let institutional = claim.kind == Kind::Institutional;
-        // Who bills for a professional may be a person without a type.
+        // The billing provider of a professional may be a person without a type.
         let fits = |party: &&Party| party.is("Organization") || (institutional && party.may_be(&["Organization"]));
         let facility = claim.facility.as_ref().filter(fits);
         let party = facility.or(claim.provider.as_ref().filter(fits))?;

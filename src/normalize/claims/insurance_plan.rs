@@ -75,7 +75,7 @@ pub(super) struct Coverage {
 }
 
 impl Coverage {
-    /// Reads a Coverage. One without a Part C contract, or whose source names its InsurancePlan, is none.
+    /// Reads a Coverage. `None` without a Part C contract, or if its source names an InsurancePlan.
     pub(super) fn read(record: &Record<'_>, mark: &str, names: &mut Names) -> Option<Coverage> {
         let root = record.json;
         let own = |extension: Value<'_>| {
@@ -150,7 +150,7 @@ impl Coverage {
     }
 }
 
-/// What the parts of a Coverage tell of its plan.
+/// The facts about a plan from the parts of a Coverage.
 #[derive(Default)]
 struct Told {
     /// Ids as texts, in order.
@@ -210,7 +210,7 @@ impl Told {
         }
     }
 
-    /// The id that says most; of CMS's months the last.
+    /// The most specific id. Of CMS's months the last.
     fn decide(&self) -> Option<PlanId> {
         if let Some((month, contract)) = self.contracts.last_key_value() {
             return Some(PlanId {
@@ -328,7 +328,7 @@ fn write(
     json.json()
 }
 
-/// Each text once, whatever its case; the first one counts.
+/// Each text once, without regard to case. The first spelling counts.
 fn distinct<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
     let mut distinct: Vec<&str> = Vec::new();
     for text in texts {

@@ -47,7 +47,7 @@ pub(super) fn make(claims: &[Claim], own: &Own, context: &Context<'_>, out: &mut
     }
 }
 
-/// What fills of one prescription have in common.
+/// The facts that fills of one prescription share.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     source: SourceId,
@@ -94,7 +94,7 @@ impl<'c> Fill<'c> {
         self.claim.with_role(self.line, &[Role::Prescribing, Role::Primary])
     }
 
-    /// The drug's codings: the product's, or those of a compound's ingredients.
+    /// The drug's codings: those of the product, or of a compound's ingredients.
     fn drug(&self) -> Vec<&'c Code> {
         let Some(line) = self.line else { return Vec::new() };
         let ingredients = line.ingredients.iter().flat_map(|concept| &concept.codes);
@@ -153,7 +153,7 @@ impl Prescription<'_> {
         }
         let source = self.key.source;
         let rule = Rule::MedicationRequest;
-        // A run of fills by drug is told from the next by its first day.
+        // A run of fills by drug is distinguished from the next by its first day.
         let seed = match &self.key.by {
             By::Number(number) => format!("{}|{}|number|{number}", rule.name(), self.key.patient),
             By::Drug(drug) => {

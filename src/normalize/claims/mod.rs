@@ -1,8 +1,7 @@
-//! Resources made from claims and Coverage.
+//! Generates resources from claims and Coverage.
 //!
-//! Decides which claims tell of one prescription, one Encounter, one diagnosis and one procedure, and when a source's
-//! own record stands in for a generated one. Each rule has a file. A claim is read once into typed facts; rules read no
-//! JSON.
+//! Decides which claims describe the same prescription, Encounter, diagnosis and procedure, and when a source's own
+//! record replaces a generated one. Each rule has a file. A claim is read once into typed facts; rules read no JSON.
 
 mod condition;
 mod encounter;

@@ -1,4 +1,4 @@
-//! What rules come to: resources, additions, and from which records each was made.
+//! The results of rules: resources, additions, and the records that each was made from.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ pub(super) struct Origin {
     pub(super) id: Name,
 }
 
-/// What every rule works with.
+/// The inputs of every rule.
 pub(super) struct Context<'c> {
     /// Sources, terminology, the day.
     pub(super) settings: &'c Settings<'c>,

@@ -9,11 +9,10 @@ use super::read::code::{coding, concept};
 use super::read::text::{Object, date_of, reference};
 use crate::normalize::report::Rule;
 
-/// One Provenance for each record that something was made from. `versions` tells versions of a record apart.
+/// One Provenance for each record that a rule used. `versions` distinguishes versions of a record.
 ///
-/// `recorded` is the start of the settings' day. The id depends on the record, its version and what was made, so
-/// whoever stores it keeps a Provenance that is already there under its id, and with it the day of the sync that first
-/// used the version.
+/// `recorded` is the start of the settings' day. The id depends on the record, its version and the results. The caller
+/// keeps an existing Provenance with the same id, so its day is that of the first sync with this version.
 pub(super) fn make(versions: &BTreeMap<Origin, u64>, context: &Context<'_>, out: &mut Output) {
     let made: Vec<(Origin, BTreeSet<(Rule, String)>)> = out
         .made()

@@ -1,4 +1,4 @@
-//! Which service lines of which claims tell of one visit or stay.
+//! Groups service lines of claims into visits and stays.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::normalize::record::{Day, SourceId};
 /// A line of a claim by their places, or a claim without lines.
 pub(super) type Part = (usize, Option<usize>);
 
-/// What the parts of a visit have in common, in the order in which visits are decided.
+/// The facts that the parts of a visit share, in the order in which visits are decided.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sort {
     /// The source's Encounter that the claim names.
@@ -38,7 +38,7 @@ pub(super) enum Sort {
 /// A visit or stay.
 #[derive(Debug)]
 pub(super) struct Visit {
-    /// Whose claims tell of it.
+    /// The source and patient of its claims.
     pub(super) source: SourceId,
     /// The reference to its patient.
     pub(super) patient: Name,
@@ -373,7 +373,7 @@ fn stay_span(claim: &Claim) -> Span {
 }
 
 impl Visit {
-    /// What tells it from other visits of the source.
+    /// The key that distinguishes it from other visits of the source.
     fn seed(&self) -> String {
         let patient = &self.patient;
         match &self.sort {
@@ -448,7 +448,7 @@ impl Visit {
         }
     }
 
-    /// Keys of those who took part: the facility, who bills, and the care team but for referring physicians.
+    /// Keys of the participants: the facility, the billing provider, and the care team except referring physicians.
     fn parties(&self, claims: &[Claim], context: &Context<'_>) -> Vec<String> {
         let mut keys = Vec::new();
         let mut add = |claim: &Claim, party: &Party| {

@@ -62,7 +62,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What is wrong with a resource: nothing, if it is valid by R4's cardinalities and types.
+/// The faults of a resource: nothing, if it is valid by R4's cardinalities and types.
 pub fn check(json: Value<'_>) -> Vec<Problem> {
     match resource_type(json) {
         Some(ty) => problems(json, ty),
@@ -102,7 +102,7 @@ fn required(ty: TypeId) -> u128 {
     REQUIRED.get_or_init(|| facts().types().map(of_type).collect())[ty.index()]
 }
 
-/// Where the check stands. Written out only where something is wrong.
+/// The state of the check. Written out only where something is wrong.
 #[derive(Clone, Copy)]
 struct Path<'p> {
     parent: Option<&'p Path<'p>>,
@@ -257,7 +257,7 @@ fn is_number(primitive: Primitive) -> bool {
     matches!(primitive, Decimal | Integer | PositiveInt | UnsignedInt)
 }
 
-/// What is wrong with a value that should be a boolean or a number, or that is no string.
+/// The faults of a value that should be a boolean or a number, or that is no string.
 fn scalar(primitive: Primitive, value: Value<'_>) -> Option<Fault> {
     let fits = match primitive {
         Primitive::Boolean => return value.as_bool().is_none().then_some(Fault::Type),

@@ -13,8 +13,8 @@ use super::systems::{
 };
 use crate::normalize::codes::Codes;
 
-/// A code in the form of its system, without white space around it; one that does not fit stays as it is. The system
-/// may be any of its spellings: those of ICD-9-CM tell where a dot belongs.
+/// A code in the form of its system, trimmed. A code that does not fit stays as it is. The system may have any of its
+/// spellings: those of ICD-9-CM decide the position of the dot.
 pub fn canonical_code<'c>(system: &str, code: &'c str, codes: &dyn Codes) -> Cow<'c, str> {
     let code = trim(code);
     match form(system, code, codes) {
@@ -46,7 +46,7 @@ pub(super) fn form(system: &str, code: &str, codes: &dyn Codes) -> Form {
     }
     match well_known(system) {
         None => Form::Right,
-        // What a terminology decides may be another thing tomorrow.
+        // A terminology may decide otherwise tomorrow, so its decisions are not cached.
         Some(NDC) => formed(system, code, codes),
         Some(_) => FORMS.with_borrow_mut(|forms| forms.get([system, code], || formed(system, code, codes))),
     }
@@ -82,7 +82,7 @@ fn alphanumeric(code: &str, length: std::ops::RangeInclusive<usize>) -> Option<S
     fits.then(|| code.to_ascii_uppercase())
 }
 
-/// The code without its dot. `None` where there are several, or the one is elsewhere than behind `before` characters.
+/// The code without its dot. `None` if it has several dots, or one at another position than after `before` characters.
 fn undotted(code: &str, before: usize) -> Option<String> {
     match code.split_once('.') {
         None => alphanumeric(code, 1..=8),
@@ -91,7 +91,7 @@ fn undotted(code: &str, before: usize) -> Option<String> {
     }
 }
 
-/// With a dot behind `before` characters, where something follows.
+/// With a dot after `before` characters, if the code is longer.
 fn dotted(code: &str, before: usize) -> String {
     let (head, tail) = code.split_at(before.min(code.len()));
     if tail.is_empty() {

@@ -1,7 +1,7 @@
-//! Displays that records of the consent give to codes, and which source gives them.
+//! Displays of codes from the consent's records, with the source of each.
 //!
-//! Memory is bounded: of more codes than [`CAPACITY`] those with the lowest hashes are kept, so that the order of
-//! records does not decide which.
+//! Memory is bounded: of more than [`CAPACITY`] codes, those with the lowest hashes stay, so the order of records does
+//! not matter.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -19,7 +19,7 @@ use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::{Record, SourceId};
 use crate::normalize::walk::{self, Visit};
 
-/// Most displays of a consent that are kept: of a code one for each source.
+/// The maximum number of a consent's displays in memory. A code has one display for each source.
 const CAPACITY: usize = 50_000;
 /// A longer display is a text.
 const MAX_LENGTH: usize = 300;
@@ -40,7 +40,7 @@ fn canonical_key(system: &str, code: &str, codes: &dyn Codes) -> u128 {
     }
     let look_up = || key(canonical_system(system), &canonical_code(system, code, codes));
     if canonical_system(system) == NDC {
-        // What a terminology decides may be another thing tomorrow.
+        // A terminology may decide otherwise tomorrow, so its decisions are not cached.
         look_up()
     } else {
         KEYS.with_borrow_mut(|keys| keys.get([system, code], look_up))
@@ -63,7 +63,7 @@ impl<'t> Shown<'t> {
         Shown { text, from: None }
     }
 
-    /// Of two the first, but one of the record's own source goes before another's.
+    /// The first of two, but one of the record's own source comes before another source's.
     pub(in crate::normalize) fn either(one: Option<Shown<'t>>, other: Option<Shown<'t>>) -> Option<Shown<'t>> {
         match (&one, &other) {
             (Some(Shown { from: Some(_), .. }), Some(Shown { from: None, .. })) | (None, _) => other,
@@ -95,7 +95,7 @@ impl Known {
         })
     }
 
-    /// Of several displays of a source the shortest stays, of those the first in order.
+    /// Of several displays of a source the shortest stays; of equally short ones the first in order.
     fn add(&mut self, key: u128, source: SourceId, display: &str) {
         match self.0.get_mut(&(key, source)) {
             Some(known) if (known.len(), known.as_ref()) <= (display.len(), display) => {}

@@ -66,7 +66,8 @@ impl<'e, 'm> Editor<'e, 'm> {
         Editor { marks: false, ..self }
     }
 
-    /// Edits a list of codings; gives the first display that an item has or gains, the source's own before another's.
+    /// Edits a list of codings. Returns the first display that an item has or gets; the source's own comes before
+    /// another source's.
     fn list(&mut self, list: Value<'e>) -> Option<Shown<'e>> {
         let mut text = None;
         for item in list.items().filter(Value::is_object) {
@@ -184,7 +185,7 @@ impl<'e, 'm> Editor<'e, 'm> {
         Some(self.base.beside(Rule::Displays, &Origin::Source(source)))
     }
 
-    /// Adds RxNorm to a list with an NDC, where it has none; gives its display.
+    /// Adds RxNorm to a list with an NDC, where it has none. Returns its display.
     fn map(&mut self, list: Value<'e>) -> Option<Shown<'e>> {
         let ndc = unmapped_ndc(list, self.codes)?;
         let Some(concept) = self.codes.rxnorm(&ndc) else {

@@ -25,7 +25,7 @@ impl<const N: usize, V> Default for Memo<N, V> {
 }
 
 impl<const N: usize, V: Clone> Memo<N, V> {
-    /// The answer, worked out if it is not known.
+    /// The answer, computed if it is not known.
     pub(super) fn get(&mut self, texts: [&str; N], answer: impl FnOnce() -> V) -> V {
         let mut hasher = FxHasher::default();
         texts.iter().for_each(|text| hasher.write(text.as_bytes()));

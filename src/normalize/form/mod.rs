@@ -1,8 +1,7 @@
 //! The form of a record: systems, codes, displays, required elements.
 //!
-//! Decides how codes are written and what stands for what is missing. A changed coding keeps the source's own beside
-//! it: in a list as the next item, elsewhere in an extension. It does not decide which resource a reference means
-//! (`links`).
+//! Decides how codes are written and which placeholders replace missing elements. A changed coding keeps the source's
+//! own: in a list as the next item, elsewhere in an extension. `links` decides which resource a reference means.
 
 mod additions;
 mod check;
@@ -32,7 +31,7 @@ use super::walk;
 use crate::columns::json::{Edits, Value, write_compact};
 use crate::fhir::TypeId;
 
-/// What records of the consent say of codes: displays by system and code.
+/// The displays of codes in the consent's records, by system and code.
 #[derive(Debug, Default)]
 pub struct Facts {
     displays: displays::Known,

@@ -1,4 +1,4 @@
-//! Placeholders for what R4 requires and a source left out.
+//! Placeholders for elements that R4 requires and a source left out.
 
 use super::changed;
 use super::check::{Fault, problems};
@@ -11,8 +11,8 @@ use crate::normalize::walk::{choice_name, required};
 /// Deeper than required elements of R4 lie in one another.
 const MAX_DEPTH: usize = 8;
 
-/// Fills what objects lack; of the rest, `trimmed` codes have lost white space. A resource that would not be valid
-/// stays as it came.
+/// Fills missing required elements. In the rest, `trimmed` codes have lost white space. A resource that would still be
+/// invalid stays as it came.
 pub(super) fn fill(
     root: Value<'_>,
     ty: TypeId,
@@ -34,7 +34,7 @@ pub(super) fn fill(
             elements.map(|(_, element)| (*object, *element))
         })
     };
-    // What is filled in here and the white space that was taken away must be all that is wrong.
+    // The missing elements filled here, and the white space that was removed, must be the only faults.
     let count = |fault| problems.iter().filter(|problem| problem.fault == fault).count();
     let (missing, spaces) = (count(Fault::Missing), count(Fault::Space));
     let is_broken = missing != places().count() || spaces != trimmed || missing + spaces != problems.len();
@@ -67,9 +67,9 @@ fn json_name(element: &Element, ty: TypeId) -> String {
     }
 }
 
-/// The property that stands for an element; `None` where nothing can.
+/// The placeholder property for an element. `None` if there can be none.
 fn placeholder(element: &Element, depth: usize) -> Option<(String, String)> {
-    // Of a choice, a type that can say so in words.
+    // For a choice, a type that can hold words.
     let preferred = ["CodeableConcept", "Reference", "string", "markdown", "Coding"];
     let named = |name: &&str| facts().lookup(name).filter(|ty| element.types.contains(ty));
     let ty = preferred.iter().find_map(named).or(element.types.first().copied())?;
@@ -82,7 +82,7 @@ fn placeholder(element: &Element, depth: usize) -> Option<(String, String)> {
     Some((name, if element.many { format!("[{json}]") } else { json }))
 }
 
-/// What stands for a primitive: a text, or only an extension; `None` where the type is none.
+/// The placeholder for a primitive: a text, or only an extension. `None` if the type is no primitive.
 fn primitive(element: &Element, ty: TypeId) -> Option<Option<String>> {
     let Kind::Primitive(primitive) = facts().get(ty).kind else {
         return None;
@@ -131,7 +131,7 @@ mod tests {
     use crate::columns::json::Tape;
     use crate::normalize::form::check;
 
-    /// Every resource type of R4 with nothing in it, but for those that hold a resource they cannot do without.
+    /// Every resource type of R4 as an empty resource, except types that require a contained resource.
     #[test]
     fn every_type_can_be_made_valid() {
         for ty in facts().resources() {

@@ -145,7 +145,7 @@ const ALIASES: &[(&str, &str)] = &[
 /// has its source.
 static HL7: &str = include_str!("../../../schemas/hl7-systems.tsv");
 
-/// The canonical URL of a well-known code system; any other system as it is.
+/// The canonical URL of a well-known code system. Any other system stays as it is.
 pub fn canonical_system(system: &str) -> &str {
     well_known(system).unwrap_or(system)
 }
@@ -219,7 +219,7 @@ impl Table {
 /// Longer texts are no name of a well-known system.
 const LONGEST: usize = 160;
 
-/// A system without what does not tell systems apart; `None` for a text that is none of a well-known system.
+/// A system without the parts that do not distinguish systems. `None` for a text that belongs to no well-known system.
 fn key<'b>(system: &str, buffer: &'b mut [u8; LONGEST]) -> Option<&'b str> {
     let text = system.split('|').next()?.trim();
     let text = without(text, "http://")

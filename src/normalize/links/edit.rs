@@ -4,7 +4,7 @@
 
 use super::Facts;
 use super::identifiers::{Identifier, fragment};
-use super::index::{Place, is_same_base, key};
+use super::index::{EntryIndex, is_same_base, key};
 use crate::columns::json::{Edits, Value};
 use crate::fhir::reference::Reference;
 use crate::fhir::{TypeId, facts as r4};
@@ -14,7 +14,7 @@ use crate::normalize::record::{Record, SourceId};
 use crate::normalize::report::{Report, Rule};
 use crate::normalize::walk::{self, Visit, resource_type};
 
-/// In so many syncs a reference leads nowhere until it is said to.
+/// A reference is marked as dangling after this many syncs.
 const PATIENCE: u32 = 3;
 
 /// Edits the references of a record.
@@ -29,12 +29,12 @@ pub(super) fn references(record: &Record<'_>, base: &Base<'_>, facts: &Facts, ed
     walk::resource(record.json, record.resource_type, &mut editor);
 }
 
-/// Links a Patient to those of other sources; links that the source has itself are not made twice.
+/// Links a Patient to those of other sources. Links that the source has itself are not repeated.
 pub(super) fn patient_links(
     record: &Record<'_>,
     base: &Base<'_>,
     facts: &Facts,
-    others: &[Place],
+    others: &[EntryIndex],
     edits: &mut Edits,
     report: &mut Report,
 ) {
@@ -145,17 +145,17 @@ impl<'e> Visit<'e> for Editor<'e, '_> {
 
 impl<'e> Editor<'e, '_> {
     /// Whether a resource is of the record's own source.
-    fn is_own(&self, place: Place) -> bool {
+    fn is_own(&self, place: EntryIndex) -> bool {
         self.facts.index.source(place) == self.record.source
     }
 
     /// Whether a reference may be led to a resource: to another source's only if that can be marked.
-    fn may_lead_to(&self, read: &Read<'e>, place: Place) -> bool {
+    fn may_lead_to(&self, read: &Read<'e>, place: EntryIndex) -> bool {
         self.is_own(place) || !read.has_beside
     }
 
     /// A reference that leads to a resource as it stands.
-    fn found(&mut self, value: Value<'e>, read: &Read<'e>, place: Place) {
+    fn found(&mut self, value: Value<'e>, read: &Read<'e>, place: EntryIndex) {
         let named = !read.has_display;
         if let Some((name, from)) = self.facts.index.name(place).filter(|_| named) {
             self.edits.append_str(value, "display", name);
@@ -168,7 +168,7 @@ impl<'e> Editor<'e, '_> {
     }
 
     /// The mark of a name: of another source's resource, or one that another source's record gives.
-    fn beside(&self, place: Place, from: Option<SourceId>) -> Option<String> {
+    fn beside(&self, place: EntryIndex, from: Option<SourceId>) -> Option<String> {
         if !self.is_own(place) {
             let reference = self.facts.index.reference(place);
             return Some(self.base.beside(Rule::References, &Origin::Resource(&reference)));
@@ -177,8 +177,8 @@ impl<'e> Editor<'e, '_> {
         Some(self.base.beside(Rule::References, &Origin::Source(source)))
     }
 
-    /// Writes a reference so that it leads to a resource. If that is another source's, the source's own text is kept.
-    fn leads_to(&mut self, text: Value<'e>, value: Value<'e>, read: &Read<'e>, own: &str, place: Place) {
+    /// Points a reference to a resource. If that belongs to another source, the source's own text is kept.
+    fn leads_to(&mut self, text: Value<'e>, value: Value<'e>, read: &Read<'e>, own: &str, place: EntryIndex) {
         let reference = self.facts.index.reference(place);
         self.edits.replace_str(text, &reference);
         if !self.is_own(place) {
@@ -190,9 +190,9 @@ impl<'e> Editor<'e, '_> {
         self.found(value, read, place);
     }
 
-    /// Adds the identifier that a conditional reference asks for. Led to another source, the reference keeps its own
-    /// text, so that the identifier goes with what was contributed.
-    fn identify(&mut self, value: Value<'e>, identifier: &Identifier, place: Place) {
+    /// Adds the identifier of a conditional reference. A reference to another source keeps its own text, so that the
+    /// identifier is removed with the contribution.
+    fn identify(&mut self, value: Value<'e>, identifier: &Identifier, place: EntryIndex) {
         let (system, text) = (quoted(&identifier.system), quoted(&identifier.value));
         let mark = match self.is_own(place) {
             true => String::new(),
@@ -228,7 +228,7 @@ impl<'e> Editor<'e, '_> {
         self.found(value, read, place);
     }
 
-    /// A reference to a contained resource: with an NPI, it may lead to the one that is there.
+    /// A reference to a contained resource. With an NPI it may point to the stored resource instead.
     fn contained(&mut self, text: Value<'e>, value: Value<'e>, read: &Read<'e>, reference: &str) {
         let Some(id) = fragment(reference) else { return };
         let list = self.record.json.get("contained");
@@ -256,7 +256,7 @@ impl<'e> Editor<'e, '_> {
         self.leads_to(text, value, read, reference, place);
     }
 
-    /// A reference whose resource the source does not have. Counted on is what it leads to, in syncs of the source.
+    /// A reference whose target the source does not have. Counts its target over the syncs of the source.
     fn dangles(&mut self, value: Value<'e>, read: &Read<'e>, reference: &str) {
         self.report.of(Rule::References).dangling += 1;
         if self.facts.synced != Some(self.record.source) {
@@ -278,7 +278,7 @@ impl<'e> Editor<'e, '_> {
         self.changed();
     }
 
-    /// Takes out what was said of a reference that led nowhere.
+    /// Removes the mark of a dangling reference.
     fn dangles_no_longer(&mut self, read: &Read<'e>) {
         let Some(list) = read.extension else { return };
         if !list.items().any(|each| self.base.has(each, DANGLING)) {
@@ -296,7 +296,7 @@ impl<'e> Editor<'e, '_> {
     }
 }
 
-/// Whether an extension is R4's for what is not there.
+/// Whether an extension is R4's data-absent-reason.
 fn is_absent(extension: Value<'_>) -> bool {
     extension.get_str("url").is_some_and(|url| url == DATA_ABSENT_REASON)
 }

@@ -1,4 +1,4 @@
-//! What an identifier identifies by: an NPI, a tax id, a member id, or its system and value.
+//! The key of an identifier: an NPI, a tax id, a member id, or its system and value.
 
 use crate::columns::json::Value;
 use crate::fhir::reference::Reference;
@@ -42,12 +42,12 @@ impl Identifier {
         })
     }
 
-    /// What an Identifier says; none where it cannot identify.
+    /// The facts of an Identifier. `None` if it identifies nothing.
     pub(super) fn read(identifier: Value<'_>) -> Option<Identifier> {
         let value = identifier.get_str("value")?;
         match identifier.get_str("system") {
             Some(system) => Identifier::new(system.trim(), &value),
-            // Without a system the type may tell what it is: CARIN and v2-0203 agree on these codes.
+            // Without a system the type may tell: CARIN and v2-0203 agree on these codes.
             None => {
                 let codings = identifier.get("type")?.get("coding")?;
                 codings

@@ -13,7 +13,7 @@ use crate::normalize::codes::Codes;
 use crate::normalize::form;
 use crate::normalize::record::{Record, SourceId};
 
-/// Types that are found by identifier: who and what is referred to so, not the many clinical records.
+/// Types that are found by identifier: people and organizations, not the many clinical records.
 const IDENTIFIED: &[&str] = &[
     "Patient",
     "Practitioner",
@@ -36,7 +36,7 @@ const OWN_SOURCE_ONLY: &[&str] = &["Patient", "RelatedPerson", "Coverage"];
 
 /// A resource's place in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Place(u32);
+pub(super) struct EntryIndex(u32);
 
 #[derive(Debug)]
 struct Entry {
@@ -71,10 +71,10 @@ impl Id {
     }
 }
 
-/// What answers to a key.
+/// The resources with a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
-    One(Place),
+    One(EntryIndex),
     Several,
 }
 
@@ -82,14 +82,14 @@ enum Answer {
 #[derive(Debug, Default)]
 pub(super) struct Index {
     entries: Vec<Entry>,
-    by_id: FxHashMap<u128, Place>,
+    by_id: FxHashMap<u128, EntryIndex>,
     by_address: FxHashMap<u128, Answer>,
     by_identifier: FxHashMap<u128, Answer>,
     names: Names,
 }
 
 impl Index {
-    pub(super) fn add(&mut self, record: &Record<'_>, base: &str, codes: &dyn Codes) -> Place {
+    pub(super) fn add(&mut self, record: &Record<'_>, base: &str, codes: &dyn Codes) -> EntryIndex {
         let ty = facts().get(record.resource_type).name;
         let entry = Entry {
             resource_type: record.resource_type,
@@ -97,9 +97,9 @@ impl Index {
             id: Id::new(record.id),
             name: self.names.see(record, codes),
         };
-        let fresh = Place(self.entries.len() as u32);
+        let fresh = EntryIndex(self.entries.len() as u32);
         let place = *self.by_id.entry(key(&["id", ty, record.id], None)).or_insert(fresh);
-        // Of one that was seen twice, the last counts.
+        // If a resource was read twice, the last reading counts.
         match self.entries.get_mut(place.0 as usize) {
             Some(known) => *known = entry,
             None => self.entries.push(entry),
@@ -132,19 +132,20 @@ impl Index {
     }
 
     /// The resource with an id.
-    pub(super) fn find(&self, ty: TypeId, id: &str) -> Option<Place> {
+    pub(super) fn find(&self, ty: TypeId, id: &str) -> Option<EntryIndex> {
         self.by_id.get(&key(&["id", facts().get(ty).name, id], None)).copied()
     }
 
     /// The one resource of a source that had this id there.
-    pub(super) fn at(&self, source: SourceId, ty: TypeId, id: &str) -> Option<Place> {
+    pub(super) fn at(&self, source: SourceId, ty: TypeId, id: &str) -> Option<EntryIndex> {
         one(self
             .by_address
             .get(&key(&["address", facts().get(ty).name, id], Some(source)))?)
     }
 
-    /// The one resource of these types that has an identifier: the source's own if it has any, else the consent's.
-    pub(super) fn identified(&self, source: SourceId, types: &[TypeId], identifier: &Identifier) -> Option<Place> {
+    /// The only resource of these types with an identifier: in the source's own records if they have any, otherwise in
+    /// the consent's.
+    pub(super) fn identified(&self, source: SourceId, types: &[TypeId], identifier: &Identifier) -> Option<EntryIndex> {
         let names = types
             .iter()
             .map(|ty| facts().get(*ty).name)
@@ -179,33 +180,33 @@ impl Index {
         }
     }
 
-    pub(super) fn source(&self, place: Place) -> SourceId {
+    pub(super) fn source(&self, place: EntryIndex) -> SourceId {
         self.entries[place.0 as usize].source
     }
 
-    pub(super) fn resource_type(&self, place: Place) -> TypeId {
+    pub(super) fn resource_type(&self, place: EntryIndex) -> TypeId {
         self.entries[place.0 as usize].resource_type
     }
 
-    pub(super) fn id(&self, place: Place) -> String {
+    pub(super) fn id(&self, place: EntryIndex) -> String {
         self.entries[place.0 as usize].id.text()
     }
 
     /// `Type/id`.
-    pub(super) fn reference(&self, place: Place) -> String {
+    pub(super) fn reference(&self, place: EntryIndex) -> String {
         format!("{}/{}", facts().get(self.resource_type(place)).name, self.id(place))
     }
 
-    /// What a resource is called, and the source that says so if that is another than its own.
-    pub(super) fn name(&self, place: Place) -> Option<(&str, Option<SourceId>)> {
+    /// The name of a resource, and its source if that is another than the resource's own.
+    pub(super) fn name(&self, place: EntryIndex) -> Option<(&str, Option<SourceId>)> {
         self.names.text(self.entries[place.0 as usize].name)
     }
 
-    pub(super) fn of_type(&self, ty: TypeId) -> impl Iterator<Item = Place> {
+    pub(super) fn of_type(&self, ty: TypeId) -> impl Iterator<Item = EntryIndex> {
         let entries = self.entries.iter().enumerate();
         entries
             .filter(move |(_, entry)| entry.resource_type == ty)
-            .map(|(at, _)| Place(at as u32))
+            .map(|(at, _)| EntryIndex(at as u32))
     }
 }
 
@@ -220,14 +221,14 @@ pub(super) fn key(parts: &[&str], source: Option<SourceId>) -> u128 {
     hasher.finish128().as_u128()
 }
 
-fn note(answers: &mut FxHashMap<u128, Answer>, key: u128, place: Place) {
+fn note(answers: &mut FxHashMap<u128, Answer>, key: u128, place: EntryIndex) {
     let answer = answers.entry(key).or_insert(Answer::One(place));
     if *answer != Answer::One(place) {
         *answer = Answer::Several;
     }
 }
 
-fn one(answer: &Answer) -> Option<Place> {
+fn one(answer: &Answer) -> Option<EntryIndex> {
     match answer {
         Answer::One(place) => Some(*place),
         Answer::Several => None,

@@ -1,16 +1,15 @@
-//! What the copies of one practitioner, organization or location in several sources tell each other. The same NPI makes
-//! them the same.
+//! Merges facts between the copies of one practitioner, organization or location in several sources. Copies with the
+//! same NPI are the same.
 //!
-//! A copy gains names, addresses, telecoms and taxonomy that only another source has, marked with where they come from.
-//! Where R4 has one name or address only, it is gained where there is none. What is gained is marked: each run makes it
-//! anew.
+//! A copy gains names, addresses, telecoms and taxonomy that only another source has. Where R4 allows only one name or
+//! address, a copy gains it only if it has none. Gains are marked with their source, and each run makes them again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
 use super::identifiers::Identifier;
-use super::index::{Index, Place};
+use super::index::{EntryIndex, Index};
 use crate::columns::json::{Edits, Tape, Value};
 use crate::fhir::{TypeId, facts};
 use crate::normalize::contributed::add_items;
@@ -24,7 +23,7 @@ use crate::normalize::survey::Settings;
 
 /// A larger value is not kept, which bounds memory.
 const MAX_LENGTH: usize = 2000;
-/// Most values of one copy that are kept.
+/// The maximum number of values of one copy that are kept.
 const MAX_VALUES: usize = 32;
 
 /// What an element holds.
@@ -44,7 +43,7 @@ enum Holds {
     Qualifications,
 }
 
-/// What copies tell each other, by type.
+/// The facts that copies share, by type.
 const ELEMENTS: &[(&str, &[(&str, Holds)])] = &[
     (
         "Practitioner",
@@ -93,7 +92,7 @@ pub(super) fn is_known(ty: TypeId) -> bool {
 struct Known {
     element: &'static str,
     holds: Holds,
-    /// What makes two values the same.
+    /// The key by which two values are the same.
     same: String,
     /// As the source wrote it, without id and extensions.
     json: Box<str>,
@@ -107,18 +106,18 @@ pub(super) struct Gain {
     /// The value, of a qualification its code.
     json: String,
     /// Whose it is.
-    from: Place,
+    from: EntryIndex,
 }
 
 /// A copy of a practitioner, an organization or a location, and its values.
-type Held = (Place, Vec<Known>);
+type Held = (EntryIndex, Vec<Known>);
 
 /// The copies, by type and NPI.
 #[derive(Debug, Default)]
 pub(super) struct Knowledge(BTreeMap<(TypeId, String), Vec<Held>>);
 
 impl Knowledge {
-    pub(super) fn see(&mut self, record: &Record<'_>, place: Place) {
+    pub(super) fn see(&mut self, record: &Record<'_>, place: EntryIndex) {
         let elements = elements(record.resource_type);
         if elements.is_empty() {
             return;
@@ -145,19 +144,19 @@ impl Knowledge {
             .push((place, known));
     }
 
-    /// What each copy gains, from the others in order of source and id.
+    /// The gains of each copy from the others, in order of source and id.
     pub(super) fn decide(
         self,
         index: &Index,
         settings: &Settings<'_>,
         form: &form::Facts,
-    ) -> FxHashMap<Place, Vec<Gain>> {
+    ) -> FxHashMap<EntryIndex, Vec<Gain>> {
         let mut gains = FxHashMap::default();
         for (_, mut copies) in self.0 {
             copies.sort_by_cached_key(|(place, _)| (index.source(*place), index.id(*place)));
             for (place, own) in &copies {
                 let mut has: BTreeSet<(&str, &str)> = own.iter().map(|one| (one.element, one.same.as_str())).collect();
-                // Where R4 has one value, any of the copy's own stands.
+                // Where R4 allows one value, the copy's own value stays.
                 has.extend(
                     own.iter()
                         .filter(|one| is_single(one.holds))
@@ -193,7 +192,13 @@ fn is_single(holds: Holds) -> bool {
     matches!(holds, Holds::Text | Holds::Address)
 }
 
-fn gain(value: &Known, from: Place, source: SourceId, settings: &Settings<'_>, form: &form::Facts) -> Option<Gain> {
+fn gain(
+    value: &Known,
+    from: EntryIndex,
+    source: SourceId,
+    settings: &Settings<'_>,
+    form: &form::Facts,
+) -> Option<Gain> {
     let json = match value.holds {
         Holds::Concepts | Holds::Qualifications => concept(&value.json, source, settings, form)?,
         _ => value.json.to_string(),
@@ -279,7 +284,7 @@ fn read(element: &'static str, holds: Holds, value: Value<'_>) -> Option<Known> 
     })
 }
 
-/// The taxonomy code of a concept; other types and qualifications are not told.
+/// The taxonomy code of a concept. Other types and qualifications are ignored.
 fn taxonomy(concept: Value<'_>) -> Option<String> {
     let codings = concept.get("coding")?;
     codings.items().find_map(|item| {

@@ -1,9 +1,8 @@
-//! References, and what other sources know.
+//! References, and facts from other sources.
 //!
-//! Decides to which resource of the consent a reference leads, and what the copies of one practitioner, organization or
-//! location tell each other. A reference keeps to its own source where that answers. A source's own text stays: a
-//! reference that led to a contained resource is kept in an extension, a conditional one as an identifier. It does not
-//! fetch what is missing.
+//! Decides which resource of the consent a reference means, and what the copies of one practitioner, organization or
+//! location gain from each other. A reference prefers a target in its own source. The source's own text stays: the
+//! reference to a contained resource in an extension, a conditional one as an identifier. This room fetches nothing.
 
 mod edit;
 mod identifiers;
@@ -16,7 +15,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use self::index::{Index, Place};
+use self::index::{EntryIndex, Index};
 use self::knowledge::{Gain, Knowledge};
 use super::form;
 use super::marks::Base;
@@ -26,18 +25,18 @@ use super::survey::Settings;
 use crate::columns::json::Edits;
 use crate::fhir::facts;
 
-/// What is kept of what can be referred to. Per resource: its type, id and source, the hashes of its id, its address
-/// and (for people, organizations and the like) its identifiers, and its name, each different name once. Of
-/// practitioners, organizations and locations with an NPI also names, addresses, telecoms and taxonomy, if there are
-/// several sources.
+/// The facts kept of possible targets. For each resource: its type, id and source, the hashes of its id, its address
+/// and (for people, organizations and the like) its identifiers, and its name; equal names are stored once. If there
+/// are several sources, also names, addresses, telecoms and taxonomy of practitioners, organizations and locations with
+/// an NPI.
 #[derive(Debug, Default)]
 pub struct Facts {
     index: Index,
     knowledge: Knowledge,
     sources: Arc<[Source]>,
-    gains: FxHashMap<Place, Vec<Gain>>,
+    gains: FxHashMap<EntryIndex, Vec<Gain>>,
     /// For the Patients of a consent with several sources, the others.
-    patients: FxHashMap<Place, Vec<Place>>,
+    patients: FxHashMap<EntryIndex, Vec<EntryIndex>>,
     /// The source that is synced, and how often its references led nowhere before.
     synced: Option<SourceId>,
     dangling: BTreeMap<u64, u32>,
@@ -77,11 +76,11 @@ impl Facts {
         let Some(patient) = facts().lookup("Patient") else {
             return;
         };
-        let mut by_source: BTreeMap<SourceId, Vec<Place>> = BTreeMap::new();
+        let mut by_source: BTreeMap<SourceId, Vec<EntryIndex>> = BTreeMap::new();
         for place in self.index.of_type(patient) {
             by_source.entry(self.index.source(place)).or_default().push(place);
         }
-        let alone: Vec<(SourceId, Place)> = by_source
+        let alone: Vec<(SourceId, EntryIndex)> = by_source
             .iter()
             .filter_map(|(source, places)| match places[..] {
                 [place] => Some((*source, place)),
@@ -90,7 +89,7 @@ impl Facts {
             .collect();
         for (source, place) in &alone {
             let others = alone.iter().filter(|(other, _)| other != source);
-            let others: Vec<Place> = others.map(|(_, other)| *other).collect();
+            let others: Vec<EntryIndex> = others.map(|(_, other)| *other).collect();
             if !others.is_empty() {
                 self.patients.insert(*place, others);
             }

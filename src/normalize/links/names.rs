@@ -61,8 +61,8 @@ const NONE: Name = Name(0);
 /// A name as far as its record tells.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Found {
-    /// Codes whose display, if another record of the source has one, goes before the text; one of another source goes
-    /// behind it.
+    /// Codes whose display comes before the text, if another record of the source has it. A display of another source
+    /// comes after the text.
     codes: Box<[u128]>,
     /// With codes, the source of the record.
     source: Option<SourceId>,
@@ -199,7 +199,7 @@ fn concept_name(concept: Value<'_>, codes: &dyn Codes) -> Option<Found> {
             break;
         }
     }
-    // RxNorm goes behind the others.
+    // RxNorm comes after the others.
     if found.text.is_none()
         && let Some(ndc) = concept.get("coding").and_then(|list| unmapped_ndc(list, codes))
         && let Some(mapped) = codes.rxnorm(&ndc)

@@ -17,7 +17,7 @@ const FHIR_VERSION: &str = "4.0.1";
 /// Records are repetitive: a moderate effort makes a twenty-fifth of them.
 const EFFORT: u32 = 5;
 
-/// What a card says besides records.
+/// The parts of a card besides records.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'r> {
     /// Who issues it: an address without a trailing slash.
@@ -30,12 +30,12 @@ pub struct Request<'r> {
     pub rid: &'r str,
 }
 
-/// The payload of a card with these records, each of which becomes an entry of its Bundle, in their order.
+/// The payload of a card with these records. Each becomes an entry of its Bundle, in this order.
 pub fn payload(request: &Request<'_>, resources: &[Resource<'_>]) -> Result<Vec<u8>, CardError> {
     let mut out = DeflateEncoder::new(Vec::new(), Compression::new(EFFORT));
     out.write_all(&head(request))?;
     let places = Places::new(request.fhir_base, resources);
-    // Entries of contained resources stand behind all records, whose numbers are known beforehand.
+    // Entries of contained resources come after all records, whose numbers are known beforehand.
     let (mut behind, mut next) = (Vec::new(), resources.len());
     let (mut tape, mut edits, mut entry) = (Tape::new(), Edits::new(), Vec::new());
     for (number, resource) in resources.iter().enumerate() {

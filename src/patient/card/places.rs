@@ -1,4 +1,4 @@
-//! Where each record stands in the card's Bundle: `resource:0` and so on.
+//! The position of each record in the card's Bundle: `resource:0` and so on.
 
 use rustc_hash::FxHashMap;
 

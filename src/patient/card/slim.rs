@@ -8,8 +8,8 @@ use crate::columns::json::{Edits, Value, push_quoted};
 use crate::fhir::reference::Reference;
 use crate::fhir::{Kind, TypeId, facts};
 
-/// Where a record and the resources that it contains stand in the card. Contained resources become entries of their
-/// own, since no entry has an id that a reference could name.
+/// The positions of a record and its contained resources in the card. Contained resources become entries of their own,
+/// because card entries have no ids to refer to.
 #[derive(Debug)]
 pub(super) struct Inside<'t> {
     pub(super) number: usize,
@@ -52,7 +52,7 @@ impl<'t> Inside<'t> {
     }
 }
 
-/// Notes what is left out of a resource, and what its references become.
+/// Defines which elements of a resource are left out, and how its references change.
 pub(super) fn slim(root: Value<'_>, ty: TypeId, places: &Places<'_>, inside: &Inside<'_>, edits: &mut Edits) {
     for (key, value) in root.entries() {
         match key.raw() {

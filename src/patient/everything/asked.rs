@@ -14,7 +14,7 @@ use crate::search::{Engine, Extent, Handling, Member, RecordPage, RecordRequest,
 /// The parameters that are the operation's own.
 pub const PARAMETERS: [&str; 4] = ["start", "end", "_since", "_type"];
 
-/// What is asked of a patient's records.
+/// The condition on a patient's records.
 #[derive(Clone, Debug)]
 pub struct Asked {
     members: Vec<Member>,
@@ -27,7 +27,7 @@ pub struct Asked {
     handling: Handling,
 }
 
-/// Whose records are given out, and to whom.
+/// The patients of the record, and its recipient.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// Who asks.
@@ -201,7 +201,7 @@ fn date(parameter: &'static str, value: &str) -> Result<String, PatientError> {
     }
 }
 
-/// A moment; a date stands for its first one. A blank where a zone's plus sign belongs is taken for the plus sign.
+/// A moment. A date means its first moment. A blank before a zone counts as a plus sign.
 fn instant(value: &str) -> Result<String, PatientError> {
     let text = value.replace(' ', "+");
     match Temporal::instant(&text).or_else(|_| Temporal::date(&text)) {

@@ -1,5 +1,4 @@
-//! What R4 calls the clinical date of a resource, type by type: the search parameter that `start` and `end` are asked
-//! of.
+//! The clinical date of a resource by type: the search parameter that `start` and `end` apply to.
 
 /// A type's clinical date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,10 +15,10 @@ const fn date(resource: &'static str, code: &'static str, source: &'static str) 
     ClinicalDate { resource, code, source }
 }
 
-/// By type. For 17 types R4 has one search parameter, `clinical-date`, and says which element it means: when it
-/// happened, or for requests when it was authored. Where R4 leaves a type out, the row names the type's own parameter
-/// over the like element. Types that are not here have no such date, but for AuditEvent and Provenance, whose dates are
-/// those of records: the operation asks for dates of care.
+/// By type. For 17 types R4's search parameter `clinical-date` names the element: when it happened, or for requests
+/// when it was authored. For types that R4 leaves out, the row names the type's own parameter over the similar element.
+/// Types that are missing here have no such date. AuditEvent and Provenance are left out, because they have dates of
+/// records, and the operation asks for dates of care.
 pub const CLINICAL_DATES: &[ClinicalDate] = &[
     date("Account", "period", "Account-period"),
     date("AdverseEvent", "date", "AdverseEvent-date"),
@@ -121,7 +120,7 @@ mod tests {
         assert_eq!(of_all.count(), 17);
     }
 
-    /// A type that has dates and is not in the table is one of which somebody has thought.
+    /// A type that has dates and is not in the table must be in this list of deliberate exceptions.
     #[test]
     fn types_without_a_clinical_date_are_known() {
         let parameters = SearchParameters::builtin();

@@ -1,6 +1,6 @@
 //! `Patient/[id]/$everything`: a patient's records as they are, page by page or as a whole.
 //!
-//! Decides what the operation's parameters mean. R4 defines it at `OperationDefinition/Patient-everything`.
+//! Decides the meaning of the operation's parameters. R4 defines it at `OperationDefinition/Patient-everything`.
 
 mod asked;
 mod dates;

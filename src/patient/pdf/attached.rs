@@ -52,7 +52,7 @@ impl FetchError {
     }
 }
 
-/// Where the bytes behind the addresses of records come from. It gives what the very caller may see who gets the pages.
+/// Provides the bytes of addresses in records. It must return only what the recipient of the pages may see.
 pub trait Documents {
     /// The document at an address, if it has no more bytes than there is room for.
     fn get(&self, url: &str, room: u64) -> Result<Attached, FetchError>;
@@ -71,7 +71,7 @@ fn decoded(data: &str) -> Option<Vec<u8>> {
     LENIENT.decode(packed).ok()
 }
 
-/// How many bytes a base64 text stands for, at least.
+/// The minimum number of bytes of a base64 text.
 fn decoded_length(data: &str) -> u64 {
     let blank = data
         .bytes()
@@ -103,17 +103,17 @@ pub fn addresses(record: &Record) -> Vec<String> {
 /// A document that a record names.
 #[derive(Debug)]
 pub(super) struct Named<'t> {
-    /// What it is called.
+    /// Its name.
     pub(super) title: String,
     content_type: Option<String>,
     url: Option<String>,
     data: Option<Value<'t>>,
 }
 
-/// What became of getting a document.
+/// The result of getting a document.
 pub(super) enum Got {
     Here(Attachment),
-    /// Not had, and why; an attachment without bytes stands for it.
+    /// Could not be obtained, with the reason. An attachment without bytes takes its place.
     Missing(Attachment, FetchError),
 }
 
@@ -153,7 +153,7 @@ impl<'t> Named<'t> {
         self.data?.as_str().filter(|data| !data.trim().is_empty())
     }
 
-    /// Gets the bytes: those inside of the record first, else those at its address.
+    /// Gets the bytes: from the record itself if it has them, otherwise from its address.
     pub(super) fn get(&self, documents: &dyn Documents, room: u64) -> Got {
         let attachment = |content_type: Option<String>, bytes: Vec<u8>| Attachment {
             title: self.title.clone(),

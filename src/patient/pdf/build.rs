@@ -41,7 +41,7 @@ pub struct Source {
 pub struct Part<'a> {
     /// The source.
     pub source: &'a Source,
-    /// Its records; `None` if they could not be had.
+    /// Its records. `None` if they could not be obtained.
     pub record: Option<&'a Record>,
     /// Where the documents that its records name are.
     pub documents: &'a dyn Documents,
@@ -60,13 +60,13 @@ pub struct Export {
     pub resources: usize,
     /// Bytes of documents that there is room for yet.
     room: u64,
-    /// What could not be shown and should be there, a line for each.
+    /// Records and documents that could not be shown, a line for each.
     lost: Vec<String>,
     stop: Stop,
 }
 
 /// Bytes of documents in one export. They are in memory while it is made, as they came and as pages.
-const MOST_ATTACHED: u64 = 256 << 20;
+const MAX_ATTACHED: u64 = 256 << 20;
 
 impl Export {
     /// An export that nothing stands in yet.
@@ -76,7 +76,7 @@ impl Export {
             author: author.into(),
             failed: Vec::new(),
             resources: 0,
-            room: MOST_ATTACHED,
+            room: MAX_ATTACHED,
             lost: Vec::new(),
             stop: Stop::default(),
         }

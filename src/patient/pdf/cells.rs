@@ -44,7 +44,7 @@ pub(super) fn day(resource: &Resource<'_>, names: &[&str]) -> String {
     cell(texts)
 }
 
-/// What a Reference, or each of a list, names: its display, else its identifier, else what it refers to.
+/// The targets of a Reference or of a list: their display, otherwise their identifier, otherwise the reference itself.
 pub(super) fn references(value: Option<Value<'_>>) -> String {
     let Some(value) = value else { return String::new() };
     let one = value.is_object().then_some(value);
@@ -115,7 +115,7 @@ pub(super) fn contact(value: Value<'_>) -> Option<String> {
     })
 }
 
-/// An Identifier: its value, and what it is where that is said.
+/// An Identifier: its value, and its type if stated.
 pub(super) fn identifier(value: Value<'_>) -> Option<String> {
     let own = words::text(value.get("value"))?;
     match value.get("type").and_then(words::concept) {

@@ -10,9 +10,10 @@ use crate::lake::{AttachmentContent, Lake, Scope};
 /// The Binaries of the lake that a scope shows, by the addresses that records have of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Held<'h> {
-    /// Where they lie.
+    /// Where they are.
     pub lake: &'h Lake,
-    /// What is shown. Of an operation on one Patient it must be that Patient's, even where the caller may see others.
+    /// The rows to show. In an operation on one Patient they must belong to that Patient, even if the caller may see
+    /// others.
     pub scope: &'h Arc<Scope>,
     /// The address under which the service has its resources, with a slash at its end.
     pub base: &'h str,
@@ -47,7 +48,7 @@ pub fn binary_id<'u>(url: &'u str, base: &str) -> Option<&'u str> {
     path.strip_prefix("Binary/").filter(|id| is_id(id))
 }
 
-/// All bytes; each piece is held against its checksum.
+/// All bytes; each piece is compared with its checksum.
 fn whole(content: &AttachmentContent) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(content.bytes() as usize);
     while (bytes.len() as u64) < content.bytes() {

@@ -1,9 +1,8 @@
-//! `$pdf`: a patient's records as pages to print and carry, one part for each source, or one file for each in a ZIP
-//! archive.
+//! `$pdf`: a patient's records as pages, one part for each source, or one file for each in a ZIP archive.
 //!
-//! Decides which section a resource stands in, which columns a section has, and where attached documents go. How pages
-//! look is the room `pdf`'s to decide. Every resource stands somewhere: what has no section of its own is among the
-//! other records, element by element.
+//! Decides the section of a resource, the columns of a section, and the place of attached documents. The room `pdf`
+//! decides the layout. Every resource is shown: one without a section of its own is among the other records, element by
+//! element.
 
 mod attached;
 mod build;

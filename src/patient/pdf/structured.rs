@@ -50,7 +50,7 @@ fn rows(document: &mut Document, table: &Table, mut resources: Vec<&Resource<'_>
             if row.iter().any(|cell| !cell.is_empty()) {
                 written.row(&row);
             } else {
-                // Nothing that the columns ask for: whatever the resource says is in the widest of them.
+                // No column has a value: then the widest column has the resource's whole content.
                 written.row(&[elements(resource)]);
             }
         }

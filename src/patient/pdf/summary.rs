@@ -1,5 +1,4 @@
-//! The International Patient Summary as pages: what the sections' narratives say, for who has no program that reads
-//! FHIR.
+//! The International Patient Summary as pages: the narratives of its sections, for readers without a FHIR program.
 
 use chrono::DateTime;
 

@@ -5,7 +5,7 @@ use crate::patient::PatientError;
 use crate::search::raw::RawParameter;
 use crate::search::{Handling, shown};
 
-/// The profile of documents that are made, and the versions of the guide whose documents these are.
+/// The profile of the documents, and the accepted versions of the guide.
 const PROFILE: &str = "http://hl7.org/fhir/uv/ips/StructureDefinition/Composition-uv-ips";
 const VERSIONS: [&str; 2] = ["2.0.0", "2.0.1"];
 

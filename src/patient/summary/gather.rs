@@ -1,4 +1,5 @@
-//! What a summary is made from, out of the lake: the types that sections know, and whom these records name.
+//! Reads the records for a summary from the lake: the types of its sections, and the people and organizations that
+//! these name.
 
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ const OWN: &[&str] = &[
     "Specimen",
 ];
 
-/// The types of what these refer to.
+/// The types of referenced resources.
 const REFERRED: &[&str] = &[
     "Device",
     "Medication",
@@ -50,7 +51,7 @@ const REFERRED: &[&str] = &[
 /// Devices that are read at a time.
 const PAGE: usize = 1_000;
 
-/// Whose summary is made, and for whom.
+/// The patients of the summary, and its recipient.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'s> {
     /// Who asks.

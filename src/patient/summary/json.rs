@@ -2,7 +2,7 @@
 
 use crate::columns::json::push_quoted;
 
-/// The extension for what is not there, as JSON.
+/// The data-absent-reason extension as JSON.
 pub(super) const UNKNOWN: &str =
     r#"{"url":"http://hl7.org/fhir/StructureDefinition/data-absent-reason","valueCode":"unknown"}"#;
 

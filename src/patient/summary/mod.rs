@@ -1,9 +1,8 @@
-//! `$summary`: a person's records as an International Patient Summary (IPS 2.0.1), a document for whoever treats the
-//! person.
+//! `$summary`: a person's records as an International Patient Summary (IPS 2.0.1), a document for clinicians.
 //!
-//! Decides which records are relevant to which of 14 sections, how a person reads them, and what the document's Bundle
-//! holds. But for `gather`, which reads the lake, it is pure: it reads records and gives the text of a Bundle. It draws
-//! no PDF: who can gives one to [`Summary::bundle`].
+//! Decides which records are relevant to which of 14 sections, how people read them, and the content of the document's
+//! Bundle. Except `gather`, which reads the lake, it is pure: it takes records and returns the text of a Bundle. It
+//! does not draw a PDF: the caller passes one to [`Summary::bundle`].
 
 mod asked;
 mod bundle;

@@ -35,7 +35,7 @@ pub(super) struct Entry<'t> {
     pub(super) id: &'t str,
     pub(super) json: Value<'t>,
     is_own: bool,
-    /// What most sections ask of every record of a type.
+    /// Facts that most sections need of every record of a type.
     asked_often: AskedOften<'t>,
     /// When an Observation or a report is of.
     observed: Option<When<'t>>,

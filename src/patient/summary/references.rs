@@ -1,8 +1,7 @@
-//! Which references of a record lead to a resource of the document, and what becomes of the others.
+//! Decides which references of a record point to a resource of the document, and what happens to the others.
 //!
-//! A document is complete in itself: what its entries refer to is in it, or the reference becomes a display. Of what a
-//! record refers to, the patient, who wrote it and who did it, the medicine, the specimen, results and members, and
-//! devices come along.
+//! A document is self-contained: a reference's target is in it, or the reference becomes a display. Included targets
+//! are the patient, authors and performers, the medicine, the specimen, results and members, and devices.
 
 use rustc_hash::FxHashSet;
 
@@ -133,7 +132,7 @@ pub(super) fn settle(chart: &Chart<'_>, entry: &Entry<'_>, patient: usize, kept:
     });
 }
 
-/// What is said of a resource that is not known: its type.
+/// The text for an unknown resource: its type.
 fn kind(address: &str) -> String {
     let name = match Reference::parse(address) {
         Reference::Relative(target) | Reference::Absolute { target, .. } => target.type_name(),

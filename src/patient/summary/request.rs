@@ -39,7 +39,7 @@ impl Sections {
         Ok(if asked.0 == 0 { Sections::ALL } else { asked })
     }
 
-    /// The aliases and codes of all sections, for those who describe them.
+    /// The aliases and codes of all sections, for descriptions.
     pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
         SECTIONS.iter().map(|section| (section.alias, section.code))
     }

@@ -63,7 +63,7 @@ impl Blocks {
         self.0.push(Block::Note(text.to_owned()));
     }
 
-    /// Adds all blocks of another document behind these.
+    /// Appends all blocks of another document.
     pub(super) fn append(&mut self, other: Self) {
         self.0.extend(other.0);
     }

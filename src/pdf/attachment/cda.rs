@@ -22,7 +22,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What an XML attachment turned out to be.
+/// The kind of an XML attachment.
 #[derive(Debug)]
 pub(super) enum Document {
     /// A C-CDA with sections.
@@ -37,7 +37,7 @@ pub(super) enum Document {
     Other(Vec<Block>),
 }
 
-/// Reads an XML document; an error says what is wrong with it, without its contents.
+/// Reads an XML document. An error describes the fault without contents.
 pub(super) fn read(text: &str) -> Result<Document, &'static str> {
     let mut reader = Reader::from_str(text);
     reader.config_mut().check_end_names = true;
@@ -94,7 +94,7 @@ struct Cda {
     head: Head,
     /// Sections inside of one another.
     sections: usize,
-    /// The text that is being collected, and for what.
+    /// The text that is being collected, and its use.
     text: String,
     narrative: Option<Narrative>,
     /// Whether the section has said its title.
@@ -152,7 +152,7 @@ impl Cda {
                 text: String::new(),
             });
         } else if self.ends_with(&["section", "code"]) && self.titled.last() == Some(&false) {
-            // A section without a title is known by its code; a title behind the code comes first all the same.
+            // A section without a title is named by its code. A title that follows the code still comes first.
             self.text = attribute(start, "displayName").unwrap_or_default();
         }
         self.fact(start);
@@ -192,7 +192,7 @@ impl Cda {
         self.path.pop();
     }
 
-    /// What the text of the element that ends is for.
+    /// The use of the ended element's text.
     fn collected(&mut self) {
         if !self.wants_text() {
             return;
@@ -300,7 +300,7 @@ impl Cda {
     }
 }
 
-/// A moment of HL7 version 3 (`20240131`, `202401311530-0500`) in ISO 8601; as it stands where it is none.
+/// A moment of HL7 version 3 (`20240131`, `202401311530-0500`) in ISO 8601. Any other text stays as it is.
 fn moment(value: &str) -> String {
     let digits = value.bytes().take_while(u8::is_ascii_digit).count();
     let (date, _) = value.split_at(digits);

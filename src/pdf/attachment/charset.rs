@@ -1,4 +1,5 @@
-//! Bytes to text: by a byte order mark, then by what is declared, then UTF-8 if it is that, else Windows-1252.
+//! Decodes bytes to text: by a byte order mark, otherwise by the declared charset, otherwise as UTF-8 if valid,
+//! otherwise as Windows-1252.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! HTML to blocks: blocks are lines of their own, items have bullets, cells of a table's row have tabs between them.
+//! HTML to blocks: blocks become lines, items get bullets, cells of a table row are separated by tabs.
 //!
 //! The tokens of html5ever are read one after the other, without a tree, so that depth costs nothing.
 

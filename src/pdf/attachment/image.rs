@@ -8,11 +8,10 @@ use krilla::{Document as Writer, geom::Size};
 
 use super::kind::Kind;
 
-/// The most pixels of a picture. Decoded, one takes up to four bytes.
+/// The maximum number of pixels of a picture. Decoded, one takes up to four bytes.
 const MAX_PIXELS: u64 = 12_000_000;
 
-/// A picture that is known to be writable, and how many pixels of it will be in memory; or why it is not. There is
-/// room for so many.
+/// A picture that can be written, with its pixels in memory, or the reason why it cannot. The pixel budget is limited.
 pub(super) fn read(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'static str> {
     catch_unwind(AssertUnwindSafe(|| decoded(kind, bytes, room))).unwrap_or(Err(DAMAGED))
 }
@@ -29,7 +28,7 @@ fn decoded(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'stat
     };
     let image = image.map_err(|_| DAMAGED)?;
     let (width, height) = image.size();
-    // A JPEG goes into the file as it is, so that its size does not matter.
+    // A JPEG goes into the file unchanged, so its size does not matter.
     let pixels = match kind {
         Kind::Jpeg => 0,
         _ => u64::from(width) * u64::from(height),

@@ -1,4 +1,4 @@
-//! What an attachment is: by its first bytes where these are clear, else by the type it came with.
+//! The kind of an attachment: by its first bytes if these are clear, otherwise by its declared type.
 
 use super::charset;
 

@@ -1,9 +1,10 @@
-//! Attached documents: what kind each is, and how it becomes part of the document that is being written.
+//! Attached documents: the kind of each, and how it becomes part of the written document.
 //!
-//! Nothing is dropped. What cannot be shown gets a page that says so and why, with the original inside of the file.
+//! Nothing is dropped. An attachment that cannot be shown gets a page with the reason, and the original is embedded in
+//! the file.
 //!
-//! Invariant: whatever the bytes, adding them ends, in memory in proportion to them, and leaves a document that can be
-//! finished.
+//! Invariant: whatever the bytes are, adding them ends, needs memory in proportion to them, and leaves a document that
+//! can be finished.
 
 mod block;
 mod cda;

@@ -7,7 +7,7 @@ use super::cda::attribute;
 
 /// A narrative that is being read.
 pub(super) struct Narrative {
-    /// How deep its `text` element lies.
+    /// How deep its `text` element is.
     depth: usize,
     open: Vec<String>,
     text: String,
@@ -27,7 +27,7 @@ struct Table {
 }
 
 impl Narrative {
-    /// Begins the narrative of a `text` element that lies at a depth.
+    /// Begins the narrative of a `text` element that is at a depth.
     pub(super) fn new(depth: usize) -> Self {
         Self {
             depth,
@@ -68,7 +68,7 @@ impl Narrative {
         self.open.push(name);
     }
 
-    /// Ends the innermost element, which lies at a depth; says whether that was the narrative.
+    /// Ends the innermost element, which is at this depth. Returns whether it was the narrative.
     pub(super) fn end(&mut self, depth: usize) -> bool {
         if depth == self.depth {
             return true;

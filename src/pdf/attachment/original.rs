@@ -41,7 +41,7 @@ fn as_it_is(bytes: &[u8]) -> Result<Document, &'static str> {
     Ok(document)
 }
 
-/// The pages that a more forgiving reader finds, written anew.
+/// The pages that a more forgiving reader finds, written again.
 fn mended(bytes: &[u8]) -> Result<Document, &'static str> {
     let pdf = Pdf::new(bytes.to_vec()).map_err(|_| DAMAGED)?;
     let count = pdf.pages().len();

@@ -1,7 +1,7 @@
-//! RTF to plain text: paragraphs are lines, cells of a table's row have tabs between them.
+//! RTF to plain text: paragraphs are lines, cells of a table row are separated by tabs.
 //!
-//! Control words are those of Microsoft's RTF specification, version 1.9.1. What formats, and what is no text of the
-//! document (fonts, styles, pictures, properties), is left out.
+//! Control words are those of Microsoft's RTF specification, version 1.9.1. Formatting, and destinations that are not
+//! text of the document (fonts, styles, pictures, properties), are left out.
 
 use std::collections::HashMap;
 
@@ -65,7 +65,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Vec<Block>> {
     Some(reader.blocks.into_vec())
 }
 
-/// What a group inherits and gives back at its end.
+/// What a group inherits and returns back at its end.
 #[derive(Debug, Clone, Default)]
 struct State {
     hidden: bool,
@@ -211,7 +211,7 @@ impl Reader<'_> {
         self.state.optional = false;
     }
 
-    /// Words that change how text is read; says whether it was one.
+    /// Words that change how text is read. Returns whether it was one.
     fn format(&mut self, word: &str, number: Option<i32>) -> bool {
         match word {
             "ansicpg" => self.page = number.and_then(|page| u16::try_from(page).ok()).unwrap_or(1252),
@@ -252,7 +252,7 @@ impl Reader<'_> {
         true
     }
 
-    /// Words that separate or stand for characters; says whether it was one.
+    /// Control words that separate or stand for characters. Returns whether it was one.
     fn separator(&mut self, word: &str) -> bool {
         match word {
             "par" | "sect" | "page" | "row" | "nestrow" => self.paragraph(),

@@ -6,7 +6,7 @@ use super::{cda, charset, html, image, original, rtf};
 use crate::pdf::Document;
 use crate::pdf::table::Column;
 
-/// Headings of attachments stand below those of the document, and not in its outline.
+/// Headings of attachments are one level below those of the document, and not in its outline.
 const BELOW: u8 = 4;
 
 /// A document that was attached to a record.
@@ -16,16 +16,16 @@ pub struct Attachment {
     pub title: String,
     /// The media type that it came with.
     pub content_type: Option<String>,
-    /// Where it was, if it had an address.
+    /// Its address, if it had one.
     pub url: Option<String>,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What became of an attachment.
+/// The result of an attachment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Its contents stand in the document.
+    /// Its contents are in the document.
     Shown,
     /// Its pages are appended.
     Appended {

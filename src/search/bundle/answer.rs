@@ -1,4 +1,4 @@
-//! A page that is about to be rendered: its links, and what its Bundle says besides resources.
+//! A page to be rendered: its links, and the parts of its Bundle besides resources.
 
 use bytes::Bytes;
 
@@ -13,11 +13,11 @@ use crate::fhir::TypeId;
 use crate::fhir::outcome::{Issue, IssueType};
 use crate::lake::Lake;
 
-/// The longest link to another page, shorter than the longest URL that is taken: what a POST said at more length could
-/// not be asked for by GET. A thousand references fit.
+/// The maximum length of a link to another page. It is less than the maximum URL, so that a link made from a long POST
+/// can be requested by GET. A thousand references fit.
 const MAX_LINK_BYTES: usize = 60_000;
 
-/// What an answer is given to: the search's address and time, and the lake that seals its tags.
+/// The context of an answer: the search's address and time, and the lake that encrypts its tokens.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::search) struct Occasion<'a> {
     /// `{base}/fhir/`.
@@ -26,7 +26,7 @@ pub(in crate::search) struct Occasion<'a> {
     pub(in crate::search) address: &'a str,
     /// The time, in microseconds since 1970.
     pub(in crate::search) now: i64,
-    /// Gives the seal of tags.
+    /// The encryption of tokens.
     pub(in crate::search) lake: &'a Lake,
 }
 
@@ -34,7 +34,7 @@ pub(in crate::search) struct Occasion<'a> {
 #[derive(Debug)]
 pub(in crate::search) struct Answer<'a> {
     occasion: Occasion<'a>,
-    /// Where in the search's pages this is.
+    /// The position in the search's pages.
     pub(in crate::search) course: &'a Position,
     /// The types searched, in their order.
     types: &'a [TypeId],
@@ -76,7 +76,7 @@ impl<'a> Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// The Bundle with these matches and what they bring along.
+    /// The Bundle with these matches and their included resources.
     pub(in crate::search) fn render(self, matches: &[Entry], included: Included) -> Result<Bytes, SearchError> {
         let query = self.query;
         let place = |entry: &Entry| {
@@ -93,7 +93,7 @@ impl Answer<'_> {
             matches: matches.len(),
             more: self.more,
             included: query.included,
-            // The rest of what the matches bring along comes before further matches.
+            // The remaining includes of these matches come before further matches.
             more_included: included.is_full().then(|| query.included + included.len()),
             ends: end(matches.first()).zip(end(matches.last())).map(Into::into),
             first: PageToken {
@@ -111,7 +111,7 @@ impl Answer<'_> {
         if let Some(length) = longest.filter(|length| *length > MAX_LINK_BYTES) {
             return Err(SearchError::LongLinks(length));
         }
-        // An answer that is no more than a number has no entries.
+        // An answer with only a number has no entries.
         let mut remarks = match query.counts_only() {
             true => Vec::new(),
             false => query.remarks.clone(),

@@ -1,16 +1,15 @@
-//! Addresses of attachments on their way out. A stored text has them relative to the service (`Binary/{id}`), so that
-//! it stays right when the service gets another address; who reads it is given the address as a whole, as R4's type
-//! `url` has it.
+//! Addresses of attachments in answers. A stored text has relative addresses (`Binary/{id}`), so it stays correct when
+//! the service's address changes. Clients get absolute addresses, as R4's type `url` requires.
 
 use bytes::Bytes;
 use memchr::memmem;
 
-/// How an address of ours stands in a stored text, in which nothing is between tokens.
+/// One of our addresses in a stored text, which has no white space between tokens.
 const RELATIVE: &[u8] = br#""url":"Binary/"#;
-/// The length of its id, behind which the text ends.
+/// The length of its id, after which the text ends.
 const ID: usize = uuid::fmt::Hyphenated::LENGTH;
 
-/// A text with the addresses of attachments under a base, which ends with a slash; `None` where it has none.
+/// A text with the addresses of attachments under a base, which ends with a slash. `None` if it has none.
 pub fn with_base(text: &[u8], base: &str) -> Option<Bytes> {
     let mut found = memmem::find_iter(text, RELATIVE)
         .filter(|at| is_ours(&text[at + RELATIVE.len()..]))
@@ -19,7 +18,7 @@ pub fn with_base(text: &[u8], base: &str) -> Option<Bytes> {
     let mut out = Vec::with_capacity(text.len() + 4 * base.len());
     let mut done = 0;
     for at in found {
-        // Behind the quotation mark that the address begins with.
+        // After the quotation mark before the address.
         let begin = at + RELATIVE.len() - b"Binary/".len();
         out.extend_from_slice(&text[done..begin]);
         out.extend_from_slice(base.as_bytes());
@@ -44,7 +43,7 @@ pub(in crate::search) fn stored_form(address: String, base: &str) -> String {
     }
 }
 
-/// Whether an id of the form that a sync gives stands here, and nothing behind it.
+/// Whether the text is exactly an id in the form that syncs make.
 fn is_ours(rest: &[u8]) -> bool {
     let id = rest.get(..ID).and_then(|id| std::str::from_utf8(id).ok());
     let id = id.and_then(|id| uuid::Uuid::try_parse(id).ok());

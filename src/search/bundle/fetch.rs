@@ -47,44 +47,44 @@ impl Engine {
     }
 }
 
-/// The rows at the first of these places, at most `count`, and at how many: fewer than asked where they have more bytes
-/// than `most`, one at least.
+/// The rows at the first of these places, at most `count`, and the number of places used. Fewer if they have more bytes
+/// than `max_bytes`, but at least one.
 pub(in crate::search) async fn some(
     table: &ScopedTable,
     places: &[Locator],
     count: usize,
-    most: usize,
+    max_bytes: usize,
 ) -> Result<(usize, Vec<Row>), SearchError> {
     let mut count = count.clamp(1, places.len().max(1)).min(places.len());
     loop {
-        let most = if count <= 1 { usize::MAX } else { most };
-        match at_most(table, &places[..count], most).await? {
+        let max_bytes = if count <= 1 { usize::MAX } else { max_bytes };
+        match at_most(table, &places[..count], max_bytes).await? {
             Some(rows) => return Ok((count, rows)),
             None => count = (count / 16).max(1),
         }
     }
 }
 
-/// The rows at these places in the order given; `None` where they have more bytes than `most`.
-async fn at_most(table: &ScopedTable, places: &[Locator], most: usize) -> Result<Option<Vec<Row>>, SearchError> {
+/// The rows at these places in the order given. `None` if they have more bytes than `max_bytes`.
+async fn at_most(table: &ScopedTable, places: &[Locator], max_bytes: usize) -> Result<Option<Vec<Row>>, SearchError> {
     let parts = (places.len() / WORTH_A_THREAD).clamp(1, processors());
     if parts == 1 {
-        return Ok(table.resources_at_most(places, most)?);
+        return Ok(table.resources_at_most(places, max_bytes)?);
     }
-    // Neighbours in a file lie in the same pages: each thread takes a stretch.
+    // Neighbours in a file are in the same pages, so each thread takes a contiguous share.
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_unstable_by_key(|at| places[*at]);
-    let stretches = order.chunks(order.len().div_ceil(parts));
-    let read = |stretch: &[usize]| {
-        let here: Vec<Locator> = stretch.iter().map(|at| places[*at]).collect();
+    let shares = order.chunks(order.len().div_ceil(parts));
+    let read = |share: &[usize]| {
+        let here: Vec<Locator> = share.iter().map(|at| places[*at]).collect();
         let table = table.clone();
-        async move { table.resources_at_most(&here, most) }
+        async move { table.resources_at_most(&here, max_bytes) }
     };
-    let found = at_once(stretches.clone().map(read)).await;
+    let found = at_once(shares.clone().map(read)).await;
     let mut rows: Vec<Option<Row>> = vec![None; places.len()];
-    for (stretch, here) in stretches.zip(found.map_err(SearchError::of_thread)?) {
+    for (share, here) in shares.zip(found.map_err(SearchError::of_thread)?) {
         let Some(here) = here? else { return Ok(None) };
-        stretch.iter().zip(here).for_each(|(at, row)| rows[*at] = Some(row));
+        share.iter().zip(here).for_each(|(at, row)| rows[*at] = Some(row));
     }
     Ok(Some(rows.into_iter().flatten().collect()))
 }

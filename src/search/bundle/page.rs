@@ -15,9 +15,9 @@ use crate::lake::scan::{Locator, Row};
 pub(in crate::search) struct Entry {
     pub(in crate::search) ty: TypeId,
     pub(in crate::search) row: Row,
-    /// Where it lies, if that is known.
+    /// The locator of its row, if known.
     pub(in crate::search) place: Option<Locator>,
-    /// Of a contained resource that is shown alone, the type of what contains it.
+    /// For a contained resource shown alone: the type of its container.
     pub(in crate::search) container: Option<TypeId>,
 }
 
@@ -32,7 +32,7 @@ impl Entry {
         }
     }
 
-    /// The same where it is known where it lies.
+    /// The same with its locator.
     pub(in crate::search) fn at(self, place: Locator) -> Entry {
         Entry {
             place: Some(place),
@@ -51,7 +51,7 @@ pub(in crate::search) struct Page<'a> {
     pub(in crate::search) links: Vec<(&'static str, String)>,
     pub(in crate::search) matches: &'a [Entry],
     pub(in crate::search) included: &'a [Entry],
-    /// What is to be said about how the page came about.
+    /// Remarks on how the page was made.
     pub(in crate::search) remarks: Vec<Issue>,
     pub(in crate::search) subset: &'a Subset,
 }
@@ -119,7 +119,7 @@ pub(in crate::search) fn begin(out: &mut Vec<u8>, now: i64, total: Option<usize>
     }
 }
 
-/// The links, behind a member.
+/// The links, after a member.
 pub(in crate::search) fn push_links(out: &mut Vec<u8>, links: &[(&'static str, String)]) {
     out.extend_from_slice(br#","link":["#);
     for (at, (relation, url)) in links.iter().enumerate() {
@@ -133,7 +133,7 @@ pub(in crate::search) fn push_links(out: &mut Vec<u8>, links: &[(&'static str, S
     out.push(b']');
 }
 
-/// An entry: the stored text, or what is left of it.
+/// An entry: the stored text or a part of it.
 pub(in crate::search) fn push_entry(out: &mut Vec<u8>, base: &str, entry: &Entry, cut: Option<&[u8]>, mode: &str) {
     out.extend_from_slice(br#"{"fullUrl":"#);
     let place = facts().get(entry.container.unwrap_or(entry.ty)).name;

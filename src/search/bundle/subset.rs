@@ -26,7 +26,7 @@ pub struct Subset {
 }
 
 impl Subset {
-    /// What the parameters of a read of `ty` ask for; others than these two do not matter (R4 HTTP, general
+    /// The subset that the parameters of a read of `ty` request. Other parameters do not matter (R4 HTTP, general
     /// parameters).
     pub fn of_read(ty: TypeId, parameters: &[RawParameter]) -> Result<Subset, SearchError> {
         let mut subset = Subset::default();
@@ -50,8 +50,8 @@ impl Subset {
         Ok(subset)
     }
 
-    /// Takes up a value of `_elements`. Where several types are searched, `known_elsewhere` says, a name may be
-    /// another's.
+    /// Reads a value of `_elements`. In a search over several types, `known_elsewhere` says whether a name is an
+    /// element of another type.
     pub(in crate::search) fn take_elements(
         &mut self,
         ty: TypeId,
@@ -74,7 +74,7 @@ impl Subset {
         self.elements.is_empty() && matches!(self.summary, Summary::False | Summary::Count)
     }
 
-    /// The part of `resource`, of type `ty`; `None` where the text is no JSON object.
+    /// The part of `resource`, of type `ty`. `None` if the text is no JSON object.
     pub fn cut(&self, ty: TypeId, resource: &[u8]) -> Option<Vec<u8>> {
         let mut tape = Tape::new();
         let root = tape.parse(resource).ok().filter(Value::is_object)?;
@@ -113,7 +113,7 @@ impl Subset {
     }
 }
 
-/// Whether `_elements` may name this of resources of a type. Clients name what every resource is told by, too.
+/// Whether `_elements` may have this name for resources of a type. Clients also name `id` and `resourceType`.
 pub(in crate::search) fn is_element(ty: TypeId, name: &str) -> bool {
     name == "resourceType" || facts().element(ty, name).is_some()
 }
@@ -127,7 +127,7 @@ fn is_required(element: &Element) -> bool {
     element.min > 0 || element.modifier
 }
 
-/// Leaves out of `value`, the property `name` of a `parent`, what is not in the summary form.
+/// Removes from `value`, the property `name` of a `parent`, everything outside of the summary form.
 fn omit_beyond_summary(parent: TypeId, name: &str, value: Value<'_>, edits: &mut Edits) {
     let Some(child) = facts().child(parent, name) else {
         return;

@@ -21,7 +21,7 @@ pub(in crate::search) fn criterion(
     of_any(resolver, ty, &[patient])
 }
 
-/// The same for all of these Patients together, whose ids have R4's form.
+/// The same for all of these Patients together. Their ids have R4's form.
 pub(in crate::search) fn of_any(
     resolver: &Resolver<'_>,
     ty: TypeId,

@@ -1,8 +1,7 @@
-//! Conditions on rows, as a tree: what a query asks of each resource.
+//! Criteria: conditions on rows, as a tree.
 //!
-//! A condition that speaks of other resources (a chain, `_has`, `_list`) is a [`Join`] until `join` has answered it
-//! with the resources found there, or has left that to the plan that reads the rows; only conditions without joins are
-//! decided over rows.
+//! A condition on other resources (a chain, `_has`, `_list`) is a [`Join`]. `join` either answers it with the resources
+//! found there, or leaves it to the plan that reads the rows. Only conditions without joins are decided over rows.
 
 use std::sync::Arc;
 
@@ -35,26 +34,26 @@ pub(in crate::search) struct Criterion {
     pub(in crate::search) origin: Option<Arc<Origin>>,
 }
 
-/// What a criterion asks.
+/// The condition of a criterion.
 #[derive(Clone, Debug)]
 pub(in crate::search) enum Condition {
     /// Something of the values of a parameter.
     Values {
         /// The parameter, compiled for the type.
         compiled: Arc<Compiled>,
-        /// What is asked of its values.
+        /// The test of its values.
         test: Test,
     },
     /// Something of the tuples of a composite parameter.
     Tuples {
         /// The composite, compiled for the type.
         compiled: Arc<Compiled>,
-        /// What is asked of its tuples.
+        /// The test of its tuples.
         test: TupleTest,
     },
     /// Words in the narrative or in the whole resource.
     Words {
-        /// Where they are looked for.
+        /// The places that are searched.
         within: Within,
         /// The words.
         words: Arc<Words>,
@@ -69,7 +68,7 @@ pub(in crate::search) enum Condition {
     Item {
         /// Yields the items.
         items: Arc<Compiled>,
-        /// What is asked of each; its programs are evaluated on the items.
+        /// The conditions on each item. Their programs are evaluated on the items.
         holds: Box<Criterion>,
     },
     /// The row contains a resource of this type, as far as its text tells at a glance.
@@ -78,7 +77,7 @@ pub(in crate::search) enum Condition {
     Inside {
         /// Yields the references, with their text.
         references: Arc<Compiled>,
-        /// For each type that is followed, what is asked there.
+        /// For each target type the condition there.
         targets: Vec<(TypeId, Criterion)>,
     },
     /// Something of other resources.
@@ -87,7 +86,7 @@ pub(in crate::search) enum Condition {
     Late(Arc<Late>),
 }
 
-/// What is asked of a parameter's values.
+/// A test of a parameter's values.
 #[derive(Clone, Debug)]
 pub(in crate::search) enum Test {
     /// `:missing`.
@@ -103,7 +102,7 @@ pub(in crate::search) enum Test {
     Differs(Matcher),
 }
 
-/// What is asked of a composite's tuples.
+/// A test of a composite's tuples.
 #[derive(Clone, Debug)]
 pub(in crate::search) enum TupleTest {
     /// `:missing`: whether there is no tuple with a value for each component.
@@ -114,7 +113,7 @@ pub(in crate::search) enum TupleTest {
     OneOf(Arc<TupleSet>),
 }
 
-/// Where words are looked for.
+/// The places that are searched for words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::search) enum Within {
     /// `_text`: the narrative.
@@ -130,7 +129,7 @@ pub(in crate::search) enum Join {
     Chain {
         /// The reference parameter, compiled to tell targets.
         compiled: Arc<Compiled>,
-        /// For each type that is followed, what is asked there.
+        /// For each target type the condition there.
         targets: Vec<(TypeId, Criterion)>,
     },
     /// `_has`: a resource that meets the criterion refers to the row.
@@ -139,7 +138,7 @@ pub(in crate::search) enum Join {
         source: TypeId,
         /// Their reference parameter, compiled to tell targets.
         through: Arc<Compiled>,
-        /// What is asked of them.
+        /// The condition on them.
         criterion: Box<Criterion>,
         /// `_id` of the rows' type.
         ids: Arc<Compiled>,
@@ -155,7 +154,7 @@ pub(in crate::search) enum Join {
     Hierarchy {
         /// The reference parameter, compiled to tell targets.
         compiled: Arc<Compiled>,
-        /// Where the hierarchy begins.
+        /// The start of the hierarchy.
         from: Vec<(TypeId, String)>,
         /// For each type among these, the parameter that leads to a resource's parent.
         parents: Vec<(TypeId, Arc<Compiled>)>,
@@ -194,7 +193,7 @@ impl Test {
             _ => {}
         }
         if let Test::AnyOf { matchers, .. } = self {
-            matcher::gather_tokens(matchers, pushdown::MOST_ALTERNATIVES);
+            matcher::gather_tokens(matchers, pushdown::MAX_ALTERNATIVES);
             matcher::gather_values(matchers);
         }
         Ok(())
@@ -237,7 +236,7 @@ impl Criterion {
         }
     }
 
-    /// The parameter and what is asked of its values, where that is all there is to the criterion.
+    /// The parameter and the test of its values, if the criterion is nothing else.
     pub(in crate::search) fn values(&self) -> Option<(&Arc<Compiled>, &Test)> {
         match &self.condition {
             Condition::Values { compiled, test } => Some((compiled, test)),

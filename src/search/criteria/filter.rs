@@ -39,7 +39,7 @@ pub(in crate::search) fn matches_by_programs(
     all(criteria, batch, false)
 }
 
-/// `plain` says whether values in plain columns are compared where they lie.
+/// `plain` says whether values in plain columns are compared without the program.
 fn all(criteria: &[Criterion], batch: &RecordBatch, plain: bool) -> Result<BooleanArray, SearchError> {
     let mut all = vec![true; batch.num_rows()];
     for criterion in criteria {
@@ -56,7 +56,7 @@ fn all(criteria: &[Criterion], batch: &RecordBatch, plain: bool) -> Result<Boole
     Ok(BooleanArray::new(all, None))
 }
 
-/// Marks the rows for which the criterion holds; none is marked before.
+/// Marks the rows for which the criterion holds. No row is marked before.
 fn mark(criterion: &Criterion, batch: &RecordBatch, plain: bool, rows: &mut [bool]) -> Result<(), SearchError> {
     match &criterion.condition {
         Condition::Values { compiled, test } => {
@@ -133,7 +133,7 @@ fn inner_references(values: &Collection, rows: usize) -> Vec<Vec<String>> {
     found
 }
 
-/// For each item whether a criterion holds whose programs are evaluated on items.
+/// For each item whether a criterion holds whose programs run on items.
 fn of_items(criterion: &Criterion, focus: &Focus) -> Result<Vec<bool>, SearchError> {
     let mut items = vec![false; focus.len()];
     match &criterion.condition {
@@ -172,7 +172,7 @@ fn of_items(criterion: &Criterion, focus: &Focus) -> Result<Vec<bool>, SearchErr
     Ok(items)
 }
 
-/// Marks the rows of which one value is not what the matcher asks for.
+/// Marks the rows that have a value which differs from the matcher's.
 fn mark_differing(matcher: &Matcher, part: &Typed, rows: &mut [bool]) {
     let each = Typed {
         offsets: Offsets::Each(part.items.len()),
@@ -210,8 +210,8 @@ fn mark_values(values: &Collection, test: &Test, rows: &mut [bool]) {
     }
 }
 
-/// Marks the rows of which one tuple passes: the components are decided on what the composite's expression yields, each
-/// item of it a context of its own.
+/// Marks the rows with a matching tuple. Each item of the composite's expression is a context of its own, on which the
+/// components are decided.
 fn mark_tuples(
     compiled: &Compiled,
     test: &TupleTest,
@@ -321,7 +321,7 @@ fn without_markup(html: &str) -> String {
     out
 }
 
-/// The words of all texts in a JSON value, in order; of narratives, what people read.
+/// The words of all texts in a JSON value, in order. Of narratives only the visible text counts.
 fn texts(value: Value<'_>, words: &mut Vec<String>) {
     if value.is_object() {
         value.entries().for_each(|(_, value)| texts(value, words));

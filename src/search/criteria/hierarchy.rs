@@ -1,4 +1,4 @@
-//! `:below` and `:above` of references: a resource and what stands under or over it, where resources of a type refer to
+//! `:below` and `:above` of references: a resource and its descendants or ancestors, for types whose resources refer to
 //! their parent (R4 search, 3.1.1.4.5: "Location", "Organization" and the like).
 
 use super::super::SearchError;

@@ -20,11 +20,12 @@ use crate::fhir::search_parameter::SearchType;
 use crate::fhir::storage::{END, START};
 use crate::lake::scan::{Order, Reach};
 
-/// The expression that yields the key; `schema` is what the scan yields.
+/// The expression that yields the key. `schema` has the columns of the scan.
 pub(in crate::search) fn expression(key: &SortKey, schema: &Schema) -> Expr {
     let fields = schema.fields().iter().map(|field| field.name().as_str());
     let mut columns: Vec<&str> = fields.filter(|column| key.reads(column)).collect();
-    // A function of no columns is not called for each row; the id stands in where no column was ever stored.
+    // DataFusion does not call a function without columns for each row. So `id` is passed where the key's columns do
+    // not exist.
     if columns.is_empty() {
         columns.push("id");
     }
@@ -46,7 +47,7 @@ pub(in crate::search) fn key_of(function: &ScalarUDF) -> Option<&SortKey> {
     Some(&function.key)
 }
 
-/// What statistics can tell of the order by a key: of dates, where they begin or end.
+/// The bounds of a key for statistics: for dates their start or end.
 pub(in crate::search) fn order(key: &SortKey) -> Option<Order> {
     if key.compiled.parameter.ty != SearchType::Date {
         return None;
@@ -83,8 +84,8 @@ pub(in crate::search) fn order(key: &SortKey) -> Option<Order> {
     })
 }
 
-/// The bound of the first key in a filter of DataFusion's sort: `key > bound`, and behind `OR` what decides between
-/// equals.
+/// The bound of the first key in the filter of DataFusion's sort: `key > bound`, followed by `OR` and the comparison
+/// that decides between equal keys.
 pub(in crate::search) fn threshold(filter: &Arc<dyn PhysicalExpr>) -> Option<i64> {
     let mut expression = filter.downcast_ref::<BinaryExpr>()?;
     while *expression.op() == Operator::Or {

@@ -1,4 +1,4 @@
-//! Conditions on rows: what they match, over which columns, and what a scan may take over.
+//! Conditions on rows: what they match, over which columns, and what a scan can decide of them.
 
 pub(super) mod compartment;
 pub(super) mod criterion;

@@ -1,5 +1,5 @@
-//! The text that a criterion was resolved from, and what resolving it took besides: from it another process resolves
-//! the same criterion.
+//! The text that a criterion was resolved from, with the other inputs of resolving it, so that another process can
+//! resolve the same criterion.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::super::parameters::resolve::{Resolver, resource_type};
 use super::criterion::{Condition, Criterion, Join};
 use crate::fhir::{TypeId, facts};
 
-/// Where a criterion comes from.
+/// The origin of a criterion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::search) struct Origin {
     /// The type of the rows.
@@ -45,7 +45,7 @@ impl Origin {
         }
     }
 
-    /// The criterion, resolved again; `None` where this text resolves to no such criterion here.
+    /// The criterion, resolved again. `None` if this text resolves to no such criterion here.
     pub(in crate::search) fn resolve(&self, engine: &Engine) -> Result<Option<Criterion>, SearchError> {
         let Some(ty) = resource_type(&self.resource) else {
             return Ok(None);

@@ -1,6 +1,5 @@
-//! Parameters whose values lie in plain columns: dates and numbers that are elements of the resource itself and occur
-//! at most once. What is asked of them is decided on the columns, without running the parameter's program, which gives
-//! the same.
+//! Parameters over plain columns: dates and numbers that are elements of the resource itself and occur at most once.
+//! They are decided on the columns without the parameter's program, with the same result.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::buffer::NullBuffer;
@@ -13,15 +12,15 @@ use crate::fhir::storage::{END, NUMBER, START};
 use crate::fhir::{TypeId, facts};
 use crate::fhirpath::{Program, Selection};
 
-/// Where a parameter's values lie.
+/// The columns of a parameter's values.
 #[derive(Debug)]
 pub(in crate::search) struct Plain {
-    places: Vec<Place>,
+    places: Vec<RootElement>,
 }
 
-/// A root element and what is known of its columns.
+/// A root element and its columns.
 #[derive(Debug)]
-struct Place {
+struct RootElement {
     column: String,
     kind: Kind,
 }
@@ -33,12 +32,12 @@ enum Kind {
     Period,
     /// A Quantity or Money.
     Quantity,
-    /// What is not decided here, but for its absence.
+    /// Not decided here, except whether it is absent.
     Other,
 }
 
 impl Plain {
-    /// The places of a program's values, if it yields all that lies there and nothing else.
+    /// The places of a program's values, if it yields exactly everything in them.
     pub(in crate::search) fn of(ty: TypeId, program: &Program) -> Option<Plain> {
         if program.selection() != Selection::All {
             return None;
@@ -53,14 +52,15 @@ impl Plain {
                 _ => Kind::Other,
             };
             let column = column.to_owned();
-            Some(Place { column, kind })
+            Some(RootElement { column, kind })
         });
         let places = places.collect::<Option<Vec<_>>>()?;
         let any = places.iter().any(|place| place.kind != Kind::Other);
         any.then_some(Plain { places })
     }
 
-    /// Marks the rows that pass; `false`, and nothing is marked, if this test or these columns are not for here.
+    /// Marks the rows that pass. Returns `false` and marks nothing if this file cannot decide the test or these
+    /// columns.
     pub(in crate::search) fn mark(&self, test: &Test, batch: &RecordBatch, rows: &mut [bool]) -> bool {
         let Test::AnyOf { matchers, not } = test else {
             return false;
@@ -98,7 +98,7 @@ impl Plain {
     fn columns<T>(
         &self,
         batch: &RecordBatch,
-        of: impl Fn(&Place, &RecordBatch) -> Result<Option<T>, Undecided>,
+        of: impl Fn(&RootElement, &RecordBatch) -> Result<Option<T>, Undecided>,
     ) -> Option<Vec<T>> {
         let columns = self.places.iter().map(|place| of(place, batch));
         columns.filter_map(Result::transpose).collect::<Result<_, _>>().ok()
@@ -132,12 +132,12 @@ struct Undecided;
 struct Times {
     starts: ArrayRef,
     ends: ArrayRef,
-    /// Whether a bound that is missing is open; else both or none are there.
+    /// Whether a missing bound is open. Otherwise both bounds exist or none.
     open: bool,
 }
 
 impl Times {
-    fn of(place: &Place, batch: &RecordBatch) -> Result<Option<Times>, Undecided> {
+    fn of(place: &RootElement, batch: &RecordBatch) -> Result<Option<Times>, Undecided> {
         let (starts, ends, open) = match place.kind {
             Kind::Moment => {
                 let bound = |suffix| batch.column_by_name(&format!("{}{suffix}", place.column)).cloned();
@@ -189,7 +189,7 @@ struct Amounts {
 }
 
 impl Amounts {
-    fn of(place: &Place, batch: &RecordBatch) -> Result<Option<Amounts>, Undecided> {
+    fn of(place: &RootElement, batch: &RecordBatch) -> Result<Option<Amounts>, Undecided> {
         if place.kind != Kind::Quantity {
             return absent(place, batch);
         }
@@ -224,7 +224,7 @@ impl Amounts {
     }
 }
 
-/// A child of a root struct, null where the struct is; `None` where either is no column.
+/// A child of a root struct, null where the struct is. `None` if either is no column.
 fn child(batch: &RecordBatch, column: &str, name: &str) -> Result<Option<ArrayRef>, Undecided> {
     let Some(parent) = batch.column_by_name(column) else {
         return Ok(None);
@@ -243,9 +243,8 @@ fn child(batch: &RecordBatch, column: &str, name: &str) -> Result<Option<ArrayRe
     }
 }
 
-/// Nothing lies in a place without columns, or with nothing but nulls in them; elsewhere its values have to be looked
-/// at.
-fn absent<T>(place: &Place, batch: &RecordBatch) -> Result<Option<T>, Undecided> {
+/// A place without columns, or with only nulls, has no value. In any other place the values must be read.
+fn absent<T>(place: &RootElement, batch: &RecordBatch) -> Result<Option<T>, Undecided> {
     let companion = format!("{}__", place.column);
     let schema = batch.schema();
     let mut columns = schema.fields().iter().zip(batch.columns());

@@ -19,13 +19,13 @@ pub(in crate::search) struct Asked {
     label: Arc<str>,
     leaves: LeafSet,
     necessary: Necessary,
-    /// Whether values in plain columns are compared where they lie.
+    /// Whether values in plain columns are compared without the program.
     pub(in crate::search) plain: bool,
-    /// Whose compartments the query asks for, and under whom their rows lie.
+    /// The Patients whose compartments the query names, and the owners of their rows.
     pub(in crate::search) filed: Option<Filed>,
 }
 
-/// A query's criteria; all must hold. Without `pushdown` each is evaluated on every row, by its program.
+/// A query's criteria, all of which must hold. Without `pushdown` the program of each is evaluated on every row.
 pub(in crate::search) fn of(query: &Query, pushdown: bool) -> Vec<Arc<dyn Predicate>> {
     let criteria = query.criteria.iter();
     criteria.map(|criterion| one(query, criterion, pushdown)).collect()

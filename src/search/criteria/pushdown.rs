@@ -1,8 +1,8 @@
-//! What a criterion tells a scan ([`Necessary`]): exact conditions on the texts of items, which are answered from
-//! dictionary codes, and conditions that statistics can refute.
+//! Pushes a criterion down to the scan ([`Necessary`]): exact conditions on the texts of items, which dictionary codes
+//! decide, and conditions that statistics can refute.
 //!
-//! Both speak of the columns that a parameter's values lie in, so they are open to parameters whose programs yield
-//! all that lies there. The rest is evaluated row by row.
+//! Both name the columns of a parameter's values. So they work only for parameters whose programs yield everything in
+//! those columns. All other parameters are evaluated row by row.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ use crate::fhirpath::{Origin, Selection};
 use crate::lake::scan::{Alternative, IdSet, ItemMatch, LeafTest, Necessary, Prune};
 
 /// Alternatives beyond this many are evaluated row by row, where ids are looked up in a set.
-pub(in crate::search) const MOST_ALTERNATIVES: usize = 64;
+pub(in crate::search) const MAX_ALTERNATIVES: usize = 64;
 
-/// What must hold of a row for it to match the criterion.
+/// Necessary conditions on a row that matches the criterion.
 pub(in crate::search) fn necessary(query: &Query, criterion: &Criterion) -> Necessary {
     let mut necessary = Necessary {
         prune: refutable(criterion),
@@ -36,8 +36,8 @@ pub(in crate::search) fn necessary(query: &Query, criterion: &Criterion) -> Nece
     necessary
 }
 
-/// The criterion as exact conditions, one of which must hold, each with the owners that its rows lie under; `None`
-/// where it is not of that kind.
+/// The criterion as exact conditions of which one must hold, each with the owners of its rows. `None` if it is of
+/// another kind.
 fn alternatives(query: &Query, criterion: &Criterion) -> Option<Vec<Alternative>> {
     let parts = match &criterion.condition {
         Condition::Any(parts) => parts.as_slice(),
@@ -55,7 +55,7 @@ fn alternatives(query: &Query, criterion: &Criterion) -> Option<Vec<Alternative>
     (!found.is_empty()).then_some(found)
 }
 
-/// The criterion as conditions that the scan decides exactly, one of which must hold; `None` where it is not of that
+/// The criterion as conditions that the scan decides exactly and of which one must hold. `None` if it is of another
 /// kind.
 fn exact(ty: TypeId, criterion: &Criterion) -> Option<Vec<ItemMatch>> {
     match &criterion.condition {
@@ -98,7 +98,7 @@ fn item_match(
     });
     let tests = matchers.iter().map(|matcher| leaf_tests(compiled, origin, matcher));
     let any_of: Vec<Vec<LeafTest>> = tests.collect::<Option<_>>()?;
-    (any_of.len() <= MOST_ALTERNATIVES).then(|| ItemMatch {
+    (any_of.len() <= MAX_ALTERNATIVES).then(|| ItemMatch {
         leaves: leaves.collect(),
         any_of,
         label: criterion.label.as_str().into(),
@@ -116,7 +116,7 @@ fn leaf_names(origin: Origin<'_>, matcher: &Matcher) -> Option<&'static [&'stati
             Matcher::Reference(ReferenceValue::Relative { .. }) | Matcher::RefersTo(_) | Matcher::PointsTo(_),
             "Reference",
         ) => Some(&[REFERENCE_TYPE, REFERENCE_ID]),
-        // Of primitives only those of the root that do not repeat: a list of texts is no struct's leaf.
+        // Only primitives of the root that do not repeat: a list of texts is not the leaf of a struct.
         (Matcher::Token(_) | Matcher::Id(_) | Matcher::OneOf(_) | Matcher::Uri(_) | Matcher::Exact(_), _)
             if is_text(ty.kind) =>
         {
@@ -135,7 +135,7 @@ fn is_text(kind: Kind) -> bool {
     )
 }
 
-/// What a matcher asks of each of the leaves.
+/// The test of each leaf for a matcher.
 fn leaf_tests(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Option<Vec<LeafTest>> {
     let selection = compiled.program.selection();
     let reference = |ty: Option<TypeId>, id: LeafTest| {
@@ -165,7 +165,7 @@ fn leaf_tests(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Opt
     }
 }
 
-/// The type that references to be matched point to; `None` where that is not all that decides.
+/// The type that references to be matched point to. `None` if that is not all that decides.
 fn pointed(selection: Selection, asked: Option<TypeId>) -> Option<Option<TypeId>> {
     match (selection, asked) {
         (Selection::All, asked) => Some(asked),
@@ -188,7 +188,7 @@ fn pair(token: &TokenValue) -> Option<Vec<LeafTest>> {
     says_something.then(|| vec![system, code])
 }
 
-/// Codes compare whatever their case; where there are no letters, that is plain equality.
+/// Codes compare without regard to case. Without letters that is plain equality.
 fn code(code: &str) -> LeafTest {
     if code.bytes().any(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii()) {
         LeafTest::Like(code.into())
@@ -261,7 +261,7 @@ fn present(path: &str, leaves: &[&str]) -> Vec<Prune> {
         .collect()
 }
 
-/// What the bounds of the dates at `path` must be like.
+/// The condition on the bounds of the dates at `path`.
 fn within(path: &str, date: &DateValue) -> Option<Prune> {
     let leaf = |suffix: &str| -> Arc<str> { format!("{path}{suffix}").into() };
     let start = |from: Option<i64>, to: Option<i64>| range(leaf(START), from, to);

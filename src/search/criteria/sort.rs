@@ -1,7 +1,7 @@
-//! Sort keys: for each row of a batch the one value of a parameter that decides its place (R4 search, 3.1.1.5.2).
+//! Sort keys: the one value of a parameter that decides a row's position (R4 search, 3.1.1.5.2).
 //!
-//! Of several values the least decides ascending and the greatest descending; dates sort by where they begin,
-//! descending by where they end. Rows without a value come last either way; equal rows stand in the order of their ids.
+//! Of several values the minimum counts ascending and the maximum descending. Dates sort by their start, descending by
+//! their end. Rows without a value come last in both orders. Rows with equal keys are ordered by their ids.
 
 use std::sync::Arc;
 
@@ -157,7 +157,7 @@ fn in_order(part: &Typed, names: &[&str], keys: &mut [Option<String>], descendin
     });
 }
 
-/// Takes each item's key into its row's: the least of them, or the greatest.
+/// Merges each item's key into its row's: the minimum or the maximum.
 fn each<K: Ord>(part: &Typed, keys: &mut [Option<K>], descending: bool, of: impl Fn(usize) -> Option<K>) {
     for (row, best) in keys.iter_mut().enumerate() {
         for item in part.offsets.range(row) {

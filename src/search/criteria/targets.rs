@@ -1,4 +1,4 @@
-//! Where references point to: the relative references that a parameter yields over a batch of rows, and its canonicals.
+//! Targets of references: the relative references that a parameter yields over a batch of rows, and its canonicals.
 
 use arrow::array::RecordBatch;
 

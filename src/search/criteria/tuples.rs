@@ -1,7 +1,8 @@
-//! Many alternatives of a composite parameter: each tuple is asked only for those whose token it has.
+//! Many alternatives of a composite parameter: only the alternatives with a tuple's own token are compared with the
+//! tuple.
 //!
-//! Alternatives of one token are a group. A tuple's own tokens tell its groups, and what the group asks of the other
-//! components is decided for all of its tuples at once.
+//! Alternatives with the same token form a group. A tuple's tokens select its groups, and the conditions of a group on
+//! the other components are decided for all of its tuples at once.
 
 use super::super::parameters::parameter::Compiled;
 use super::matcher::{self, Matcher, TokenIndex};
@@ -20,12 +21,12 @@ pub(in crate::search) struct TupleSet {
     groups: Vec<Group>,
 }
 
-/// What alternatives of one token ask of the other components.
+/// The conditions of alternatives with the same token on the other components.
 #[derive(Debug)]
 enum Group {
     /// There is one other: it is to match one of these.
     One(usize, Vec<Matcher>),
-    /// There are several others: all of them are to match one alternative's, of which the token's place is passed over.
+    /// With several other components, all of them must match the same alternative. The token's component is skipped.
     Several(Vec<Vec<Matcher>>),
 }
 

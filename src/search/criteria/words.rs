@@ -1,9 +1,9 @@
-//! `_text` and `_content`: which words a text must hold.
+//! `_text` and `_content`: the words that a text must have.
 //!
-//! R4 leaves the language to the server (search, 3.1.1.4.1): here words stand one after the other and must all occur,
-//! `and`, `or`, `not` and parentheses combine them, and quotation marks make a phrase. A comma that is not escaped
-//! means `or`, as between the values of every parameter. Words compare as strings do, without regard to case and marks;
-//! a word is found where a word of the text begins with it.
+//! R4 leaves the language to the server (search, 3.1.1.4.1). Here words in sequence must all occur; `and`, `or`, `not`
+//! and parentheses combine them, and quotation marks make a phrase. An unescaped comma means `or`, as between the
+//! values of every parameter. Words compare like strings, without regard to case and marks. A word matches if a word of
+//! the text begins with it.
 
 use std::iter::Peekable;
 
@@ -12,10 +12,10 @@ use super::super::parameters::values::{fold, is_silent};
 /// The deepest nesting of parentheses and `not`.
 const MAX_DEPTH: usize = 32;
 
-/// What a text must hold.
+/// The words that a text must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::search) enum Words {
-    /// Words that follow each other, folded; the last may go on in the text.
+    /// Consecutive words, folded. The last may be the beginning of a longer word.
     Phrase(Vec<String>),
     /// All of these.
     All(Vec<Words>),
@@ -34,7 +34,7 @@ enum Token {
 }
 
 impl Words {
-    /// Reads a parameter's value, escapes and all; `None` where it is malformed or holds no word.
+    /// Reads a parameter's value, escapes and all. `None` if it is malformed or holds no word.
     pub(in crate::search) fn parse(text: &str) -> Option<Words> {
         let mut tokens = tokens(text)?.into_iter().peekable();
         let words = any(&mut tokens, 0)?;
@@ -101,7 +101,7 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
-/// Where a word ends. An escaped character belongs to it; the backslash is no part of any word.
+/// The end of a word. An escaped character belongs to the word; the backslash does not.
 fn end_of_word(text: &str) -> usize {
     let mut escaped = false;
     let ends = |c: char| {

@@ -23,7 +23,7 @@ pub(in crate::search) struct Include {
     pub(in crate::search) target: Option<TypeId>,
     /// Whether the sources are included (`_revinclude`) or the targets.
     pub(in crate::search) reverse: bool,
-    /// Whether resources that are brought along are followed too (`:iterate`).
+    /// Whether resources that are included are followed too (`:iterate`).
     pub(in crate::search) iterate: bool,
 }
 
@@ -59,7 +59,7 @@ impl Include {
         };
         let parts: Vec<&str> = raw.value.split(':').collect();
         match parts.as_slice() {
-            // What is brought along may be of any type.
+            // Included resources may have any type.
             ["*"] if asked.reverse || iterate => {
                 let all = facts().resources().map(|source| asked.all_of(source));
                 Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
@@ -85,7 +85,7 @@ impl Include {
         }
     }
 
-    /// How `explain` shows what it brought along from so many resources of a type, in which round.
+    /// The line of `explain` for an include: how many resources it followed, of which type, in which round.
     pub(in crate::search) fn stage(&self, round: usize, ty: TypeId, of: usize, found: usize) -> String {
         let name = |ty: TypeId| facts().get(ty).name;
         let way = if self.reverse { "Revinclude" } else { "Include" };
@@ -102,7 +102,7 @@ impl Include {
     }
 }
 
-/// The includes without those that stand there before.
+/// The includes without duplicates of earlier ones.
 pub(in crate::search) fn each_once(mut includes: Vec<Include>) -> Vec<Include> {
     let mut met = FxHashSet::default();
     includes.retain(|include| {

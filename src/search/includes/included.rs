@@ -1,7 +1,7 @@
-//! The resources that a page's matches bring along: targets of their references, and resources that refer to them.
+//! The included resources of a page: targets of its matches' references, and resources that refer to its matches.
 //!
-//! They come in an order that depends on the snapshot alone, so that a page that would bring more than one answer holds
-//! can be gone on with where it stopped.
+//! Their order depends only on the snapshot. So a page with more includes than one answer holds can continue where it
+//! stopped.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::fhir::storage::LeafSet;
 use crate::fhir::{TypeId, facts};
 use crate::lake::scan::{Locator, Row, ScopedTable, Sought};
 
-/// How much one answer brings along; a page that would bring more is gone on with by its `next` link.
+/// The maximum number of includes in one answer. A page with more continues by its `next` link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IncludeLimits {
     /// Resources.
@@ -41,15 +41,15 @@ impl Default for IncludeLimits {
     }
 }
 
-/// The most resources that refer to a page's matches by one parameter.
+/// The maximum number of resources that refer to a page's matches by one parameter.
 const MAX_REFERRING: usize = 1_000_000;
 
-/// Resources brought along so far, each once and none of the matches.
+/// The resources included so far, each once and none of the matches.
 #[derive(Debug)]
 pub(in crate::search) struct Included {
     limits: IncludeLimits,
     seen: FxHashSet<(TypeId, String)>,
-    /// How many have been given out by answers before this one.
+    /// The number of includes in earlier answers.
     skip: usize,
     met: usize,
     entries: Vec<Entry>,
@@ -58,7 +58,7 @@ pub(in crate::search) struct Included {
 }
 
 impl Included {
-    /// For a page with these matches, of which so many have been given out before.
+    /// For a page with these matches. Earlier answers had this many of its includes.
     pub(in crate::search) fn of_page(limits: IncludeLimits, matches: &[Entry], skip: usize) -> Included {
         Included {
             limits,
@@ -86,7 +86,7 @@ impl Included {
         self.limits.bytes.max(1 << 20)
     }
 
-    /// How many this answer brings along.
+    /// The number of includes in this answer.
     pub(in crate::search) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -96,12 +96,12 @@ impl Included {
         self.entries
     }
 
-    /// Whether a resource has been brought along or is a match.
+    /// Whether a resource has been included or is a match.
     pub(in crate::search) fn has(&self, ty: TypeId, id: &str) -> bool {
         self.seen.contains(&(ty, id.to_owned()))
     }
 
-    /// Brings a resource along; `false` where it is there already or there is no room for it.
+    /// Includes a resource. Returns `false` if it is included already or there is no room.
     pub(in crate::search) fn add(&mut self, ty: TypeId, row: &Row) -> bool {
         if self.full || self.has(ty, &row.id) {
             return false;
@@ -125,7 +125,7 @@ impl Included {
 #[derive(Debug)]
 pub(in crate::search) struct Source {
     pub(in crate::search) row: Row,
-    /// Where it lies, if that is known.
+    /// The locator of its row, if known.
     pub(in crate::search) place: Option<Locator>,
 }
 
@@ -133,13 +133,13 @@ pub(in crate::search) struct Source {
 pub(in crate::search) struct Sources<'a> {
     pub(in crate::search) ty: TypeId,
     pub(in crate::search) rows: &'a [Source],
-    /// What the includes that follow them read.
+    /// The leaves that the next includes read.
     leaves: LeafSet,
     /// Their columns and owners, found out when first asked for.
     columns: Option<Columns>,
 }
 
-/// Columns of resources, and under whom each of them lies.
+/// Columns of resources, and the owner of each.
 type Columns = (RecordBatch, Vec<Option<i64>>);
 
 impl<'a> Sources<'a> {
@@ -159,8 +159,8 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// The relative references that an include's parameter yields for the rows, in order, as far as it follows them.
-    /// What a person's resource refers to lies under the person, if it is anybody's.
+    /// The relative references that an include's parameter yields for the rows, in order, as far as the include follows
+    /// them. If the target of a person's reference belongs to anybody, it belongs to that person.
     pub(in crate::search) fn targets(
         &mut self,
         include: &Include,
@@ -185,7 +185,7 @@ impl<'a> Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// What an include's canonicals ask for.
+    /// The canonicals of an include.
     pub(in crate::search) fn canonicals(
         &mut self,
         include: &Include,
@@ -207,7 +207,7 @@ impl Sources<'_> {
     }
 }
 
-/// Under whom resources lie, as far as their places are known.
+/// The owners of resources whose places are known.
 fn owners(table: &ScopedTable, rows: &[Source]) -> Result<Vec<Option<i64>>, SearchError> {
     let places: Vec<Locator> = rows.iter().filter_map(|source| source.place).collect();
     let mut owners = table.owners(&places)?.into_iter();
@@ -217,7 +217,7 @@ fn owners(table: &ScopedTable, rows: &[Source]) -> Result<Vec<Option<i64>>, Sear
         .collect())
 }
 
-/// The columns that these leaves stand for, of the resources' JSON.
+/// The columns of these leaves, shredded from the resources' JSON.
 fn columns(ty: TypeId, rows: &[Source], leaves: &LeafSet) -> Result<RecordBatch, SearchError> {
     let name = facts().get(ty).name;
     let clip = Clip::new(ty, leaves);

@@ -1,4 +1,4 @@
-//! What the matches of a page bring along.
+//! Included resources: `_include` and `_revinclude`.
 
 pub(super) mod include;
 pub(super) mod included;

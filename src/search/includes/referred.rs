@@ -1,8 +1,7 @@
-//! What resources refer to, by whatever element: the relative references in all columns of some rows, and in the
-//! resources that they contain.
+//! The references of resources in any element: relative references in all columns of some rows, and in their contained
+//! resources.
 //!
-//! Search parameters do not lead to every reference (the assigner of an identifier has none), so these are read off the
-//! columns.
+//! Search parameters do not cover every reference (the assigner of an identifier has none), so this reads the columns.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::filter_record_batch;
@@ -31,7 +30,7 @@ pub(in crate::search) struct Ids {
 }
 
 impl Ids {
-    /// None yet of these types; ids of others are not taken.
+    /// An empty set for these types. Ids of other types are ignored.
     pub(in crate::search) fn none_of(types: &[TypeId]) -> Ids {
         Ids {
             of: types.iter().map(|ty| (*ty, FxHashSet::default())).collect(),
@@ -44,13 +43,13 @@ impl Ids {
         of.into_iter().flat_map(|(_, ids)| ids.iter().map(String::as_str))
     }
 
-    /// The types of which there are some.
+    /// The types with at least one reference.
     pub(in crate::search) fn types(&self) -> impl Iterator<Item = TypeId> {
         let some = self.of.iter().filter(|(_, ids)| !ids.is_empty());
         some.map(|(ty, _)| *ty)
     }
 
-    /// Takes up these, and gives those that are new.
+    /// Adds these and returns the new ones.
     pub(in crate::search) fn merge(&mut self, other: Ids) -> Ids {
         let mut new = other;
         for (ty, ids) in &mut new.of {
@@ -72,7 +71,7 @@ impl Ids {
 }
 
 impl Engine {
-    /// What the matches of a query in one table refer to, of the types that `none` is made for.
+    /// The targets of a query's matches in one table, of the types that `none` was made for.
     pub(in crate::search) async fn all_referred(
         &self,
         table: &ScopedTable,
@@ -137,7 +136,7 @@ fn add_leaves(fields: &Fields, path: &mut String, leaves: &mut LeafSet) {
     }
 }
 
-/// Takes up the references of all rows of a batch.
+/// Reads the references of all rows of a batch.
 fn collect(rows: &RecordBatch, found: &mut Ids) -> Result<(), SearchError> {
     for (field, column) in rows.schema_ref().fields().iter().zip(rows.columns()) {
         match field.name() == CONTAINED {

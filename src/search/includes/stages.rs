@@ -1,8 +1,8 @@
-//! Bringing along what a page's matches refer to and what refers to them, include by include.
+//! Runs the includes of a page, one after the other.
 //!
-//! A driver of stages: each follows one include from the resources of one type that the stage before brought along.
-//! What refers to them is found by the plan of a search; what they refer to is read by id. A stage depends on what
-//! those before it have brought, of which nothing comes twice, and the walk ends where an answer is full.
+//! A driver of stages: each stage follows one include from the resources of one type that the stage before included. A
+//! search plan finds resources that refer to them; their own references are read by id. A stage depends on earlier
+//! stages, because no resource is included twice. The walk ends when the answer is full.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -18,7 +18,7 @@ use crate::fhir::TypeId;
 use crate::lake::scan::{Locator, PlacedRow, ScopedTable, Sought};
 use crate::plan::at_once;
 
-/// Resources are fetched so many at a time, and fewer where they are large.
+/// The number of resources that are fetched at a time. Fewer if they are large.
 const STEP: usize = 2_000;
 /// Targets that are worth a thread of their own.
 const WORTH_A_THREAD: usize = 256;
@@ -27,8 +27,7 @@ const WORTH_A_THREAD: usize = 256;
 type Followed = Vec<(TypeId, Vec<Source>)>;
 
 impl Engine {
-    /// What the matches bring along. Resources that are brought along are followed in turn by the includes that
-    /// iterate.
+    /// The includes of the matches. Includes with `:iterate` also follow included resources.
     pub(in crate::search) async fn include(
         &self,
         table: &ScopedTable,
@@ -73,7 +72,7 @@ impl Engine {
         Ok(included)
     }
 
-    /// Brings along what one include finds for rows of one type, and gives what is new.
+    /// Includes what one include finds for rows of one type. Returns the new resources.
     async fn follow(
         &self,
         table: &ScopedTable,
@@ -98,9 +97,10 @@ impl Engine {
             let mut step = STEP;
             while !left.is_empty() && !included.is_full() {
                 let (now, later) = left.split_at(step.min(left.len()));
-                // What has more bytes than an answer brings along is read in smaller parts, a single one whole.
-                let most = if step == 1 { usize::MAX } else { included.room() };
-                let Some(rows) = targets_of(table, now, most).await? else {
+                // If the targets exceed the room of an answer, they are read in smaller parts. A single target is read
+                // whole.
+                let max_bytes = if step == 1 { usize::MAX } else { included.room() };
+                let Some(rows) = targets_of(table, now, max_bytes).await? else {
                     step = (step / 16).max(1);
                     continue;
                 };
@@ -152,7 +152,7 @@ impl Engine {
         Ok(named)
     }
 
-    /// Where the rows of an include's source type lie that refer to these rows.
+    /// The locators of an include's source type whose rows refer to these rows.
     async fn referring(
         &self,
         table: &ScopedTable,
@@ -170,12 +170,12 @@ impl Engine {
     }
 }
 
-/// The targets of references, as far as the scope shows them, each where its reference stands; `None` where they have
-/// more bytes than `most`.
+/// The targets of references that the scope shows, in the order of the references. `None` if they have more bytes than
+/// `max_bytes`.
 async fn targets_of(
     table: &ScopedTable,
     targets: &[(TypeId, Sought)],
-    most: usize,
+    max_bytes: usize,
 ) -> Result<Option<Vec<PlacedRow>>, SearchError> {
     let mut by_type: FxHashMap<TypeId, Vec<usize>> = FxHashMap::default();
     for (at, (ty, _)) in targets.iter().enumerate() {
@@ -183,7 +183,7 @@ async fn targets_of(
     }
     let mut parts = Vec::new();
     for (ty, mut places) in by_type {
-        // Targets of neighbours lie near each other.
+        // Neighbours often have neighbouring targets.
         places.sort_by_key(|at| targets[*at].1.owner);
         let size = places.len().div_ceil(processors()).max(WORTH_A_THREAD);
         parts.extend(places.chunks(size).map(|part| (ty, part.to_vec())));
@@ -191,7 +191,7 @@ async fn targets_of(
     let read = |ty: TypeId, part: &[usize]| {
         let sought: Vec<Sought> = part.iter().map(|at| targets[*at].1.clone()).collect();
         let table = table.other(ty);
-        async move { table.read_all(&sought, most) }
+        async move { table.read_all(&sought, max_bytes) }
     };
     let mut rows: Vec<PlacedRow> = vec![None; targets.len()];
     let found = at_once(parts.iter().map(|(ty, part)| read(*ty, part))).await;

@@ -1,7 +1,7 @@
 //! Which people's rows a query can match at all, told from the scope and from the patients that it names.
 //!
 //! A patient token's query is bound to the token's person. An application's query is bound to the patients it names by
-//! a parameter over the very element that rows are filed under: a row with `subject` = `Patient/1` lies under that
+//! a parameter over the very element that rows are filed under: a row with `subject` = `Patient/1` is under that
 //! patient's owner and nowhere else, and so does the Patient itself.
 
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::fhir::{Element, TypeId, facts};
 use crate::lake::Lake;
 use crate::lake::scan::{IdSet, Person, ScopedTable};
 
-/// More people than this are not told apart by their rows' owners: most row groups would have rows of one of them.
-const MOST_PEOPLE: usize = 65_536;
-/// Rows that a person has at least, on average, where it is worthwhile to tell people apart by them.
+/// With more people than this, the owners of rows are no filter: most row groups would have rows of one of them.
+const MAX_PEOPLE: usize = 65_536;
+/// The average number of rows per person from which restricting a scan to people pays off.
 const ROWS_PER_PERSON: u64 = 8;
 
-/// What a query is bound to.
+/// The people that bound a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::search) struct Bound {
     /// One person: the query runs over that person's columns.
@@ -29,7 +29,7 @@ pub(in crate::search) struct Bound {
     pub(in crate::search) owners: Option<Vec<i64>>,
 }
 
-/// Whose rows `query` can match in `table`.
+/// The people whose rows `query` can match in `table`.
 pub(in crate::search) fn of(query: &Query, table: &ScopedTable, lake: &Lake) -> Bound {
     let scope = table.scope();
     if scope.patient.is_some() {
@@ -41,7 +41,7 @@ pub(in crate::search) fn of(query: &Query, table: &ScopedTable, lake: &Lake) -> 
     let named = query.criteria.iter().filter_map(|criterion| named(query.ty, criterion));
     let Some(patients) = named.min_by_key(Named::len).filter(|patients| {
         let few = patients.len() as u64 * ROWS_PER_PERSON <= table.stored();
-        patients.len() <= 1 || few && patients.len() <= MOST_PEOPLE
+        patients.len() <= 1 || few && patients.len() <= MAX_PEOPLE
     }) else {
         return Bound::default();
     };
@@ -65,7 +65,7 @@ pub(in crate::search) fn is_of_people(ty: TypeId, criterion: &Criterion) -> bool
     named(ty, criterion).is_some()
 }
 
-/// Patients whose compartments are asked for, and under whom their own rows lie.
+/// Patients whose compartments are searched, and the owners of their own rows.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct Filed {
     pub(in crate::search) patients: Arc<[String]>,
@@ -81,7 +81,7 @@ impl Filed {
         }
     }
 
-    /// The owners under whom all rows lie that meet a criterion; `None` where it may be met by others' rows.
+    /// The owners of all rows that can meet a criterion. `None` if others' rows can meet it.
     pub(in crate::search) fn owners(&self, ty: TypeId, criterion: &Criterion) -> Option<Arc<[i64]>> {
         let mut is_theirs = true;
         named(ty, criterion)?.each(|id| is_theirs &= self.patients.iter().any(|patient| patient == id));
@@ -106,7 +106,7 @@ impl<'q> Named<'q> {
         self.sets.iter().flat_map(|ids| ids.iter()).for_each(|id| take(&id));
     }
 
-    /// The patients of one alternative; `None` where it may match others' rows.
+    /// The patients of one alternative. `None` if it may match others' rows.
     fn add(mut self, matcher: &'q Matcher, patient: TypeId) -> Option<Named<'q>> {
         match matcher {
             Matcher::Id(id) => self.single.push(id),
@@ -119,7 +119,7 @@ impl<'q> Named<'q> {
     }
 }
 
-/// The patients under whom all rows that meet a criterion are filed; `None` where that cannot be told.
+/// The patients under whom all rows that meet a criterion are filed. `None` if that cannot be told.
 fn named(ty: TypeId, criterion: &Criterion) -> Option<Named<'_>> {
     let (compiled, matchers) = match &criterion.condition {
         Condition::Values {
@@ -150,8 +150,7 @@ fn named(ty: TypeId, criterion: &Criterion) -> Option<Named<'_>> {
     Some(named)
 }
 
-/// The root element whose Patient reference a row of this type is filed under, where there is only one such and it does
-/// not repeat.
+/// The only root element whose Patient reference decides the filing of a row of this type, if it does not repeat.
 fn filing_element(ty: TypeId, patient: TypeId) -> Option<&'static str> {
     let mut found = None;
     for name in ["subject", "patient", "beneficiary"] {

@@ -1,8 +1,8 @@
-//! Canonicals as references: from a URL, and the version behind it, to the stored resources that bear them.
+//! Resolves canonicals: from a URL with an optional version to the stored resources with that URL.
 //!
-//! A canonical without a version leads to all stored resources of its URL, one with a version to those of that very
-//! version. One with a fragment means a part of a resource and leads to none. Tables are read through the caller's
-//! scope, as for any reference.
+//! A canonical without a version means all stored resources of its URL. One with a version means the resources of
+//! exactly that version. One with a fragment means a part of a resource and resolves to none. Tables are read through
+//! the caller's scope, as for any reference.
 
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -24,7 +24,7 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::scan::ScopedTable;
 
 /// The most different canonicals that one condition or include may lead through.
-const MOST: usize = 1_000_000;
+const MAX_CANONICALS: usize = 1_000_000;
 
 /// Whether resources of a type are known by a URL of their own, with a version or without.
 pub(in crate::search) fn have_urls(ty: TypeId) -> bool {
@@ -36,7 +36,7 @@ pub(in crate::search) fn have_urls(ty: TypeId) -> bool {
     is("url", "uri") && is("version", "string") && SearchParameters::builtin().get(ty, "url").is_some()
 }
 
-/// URLs, each with the versions of it; either those that resources bear or those that canonicals ask for.
+/// URLs with their versions, either of stored resources or of canonicals.
 #[derive(Debug, Default)]
 pub(in crate::search) struct Canonicals {
     urls: FxHashMap<Box<str>, FxHashSet<Option<Box<str>>>>,
@@ -44,7 +44,7 @@ pub(in crate::search) struct Canonicals {
 }
 
 impl Canonicals {
-    /// Takes up what a resource bears.
+    /// Reads what a resource bears.
     pub(in crate::search) fn insert(&mut self, url: &str, version: Option<&str>) {
         let versions = match self.urls.get_mut(url) {
             Some(versions) => versions,
@@ -53,7 +53,7 @@ impl Canonicals {
         self.count += usize::from(versions.insert(version.map(Box::from)));
     }
 
-    /// Takes up what a canonical asks for.
+    /// Reads what a canonical asks for.
     pub(in crate::search) fn insert_asked(&mut self, canonical: &str) {
         let canonical = Canonical::parse(canonical);
         if canonical.fragment.is_none() && !canonical.url.is_empty() {
@@ -93,14 +93,14 @@ impl Canonicals {
     }
 
     fn bounded(&self) -> Result<(), SearchError> {
-        if self.count > MOST {
-            return Err(SearchError::TooManyJoined(MOST));
+        if self.count > MAX_CANONICALS {
+            return Err(SearchError::TooManyJoined(MAX_CANONICALS));
         }
         Ok(())
     }
 }
 
-/// What resources bear, told by their JSON.
+/// The URLs and versions of resources, from their JSON.
 pub(in crate::search) fn borne(rows: &[Source]) -> Result<Canonicals, SearchError> {
     let mut borne = Canonicals::default();
     let mut tape = Tape::new();
@@ -116,7 +116,7 @@ pub(in crate::search) fn borne(rows: &[Source]) -> Result<Canonicals, SearchErro
 }
 
 impl Engine {
-    /// What the rows of a table bear that meet criteria, of which none speaks of other resources any more.
+    /// The URLs of a table's rows that meet these criteria. No criterion has an open join.
     pub(in crate::search) async fn borne_by(
         &self,
         table: &ScopedTable,
@@ -133,7 +133,7 @@ impl Engine {
         Ok(borne)
     }
 
-    /// What the rows of a table that meet criteria ask for by the canonicals of a parameter.
+    /// The canonicals of a parameter in the rows of a table that meet criteria.
     pub(in crate::search) async fn asked_by(
         &self,
         table: &ScopedTable,

@@ -12,11 +12,10 @@ use super::super::parameters::result::invalid;
 use crate::fhir::search_parameter::SearchType;
 use crate::fhir::{TypeId, facts};
 
-/// What the rest of a chain asks of resources of a type.
+/// The condition of the rest of a chain on resources of a type.
 pub(in crate::search) type Ask<'a> = &'a dyn Fn(TypeId, &str) -> Result<Option<Criterion>, SearchError>;
 
-/// `reference[:Type].rest`: what follows the point is asked of what the reference leads to. `None` where a name is
-/// unknown.
+/// `reference[:Type].rest`: the part after the dot is a condition on the target. `None` if a name is unknown.
 pub(in crate::search) fn chain(
     resolver: &Resolver<'_>,
     ty: TypeId,
@@ -98,8 +97,8 @@ pub(in crate::search) fn follow(
     }
 }
 
-/// The types that a reference parameter may lead to: those that are named, or all resource types; of canonicals those
-/// that are known by URLs.
+/// The types that a reference parameter may point to: the named type or all resource types. For canonicals, the types
+/// with a `url`.
 fn targets(compiled: &Compiled) -> Vec<TypeId> {
     let named = &compiled.parameter.targets;
     let all: Vec<TypeId> = if named.is_empty() {

@@ -1,12 +1,12 @@
-//! Conditions on other resources, as semi-joins: each becomes a set of ids that a reference of the row, or the row's
-//! own id, must be in.
+//! Answers conditions on other resources by semi-joins: each becomes a set of ids, and a reference of the row, or its
+//! own id, must be in the set.
 //!
-//! The plans that find ids run stage by stage. How many one finds decides which side of the next goes first, whose rows
-//! a search can match at all, and whether it is planned or runs over one person's columns. Where none of this depends
-//! on the ids they are left to the plan that reads the rows, as the filter of its scan.
+//! The plans that find ids run stage by stage. The number of ids that one finds decides which side of the next goes
+//! first, whose rows the search can match at all, and whether it is planned or runs over one person's columns. If none
+//! of this depends on the ids, the plan that reads the rows finds them itself and filters its scan.
 //!
-//! Other tables are read through the same scope and snapshot as the rows, so a chain finds nothing that its caller
-//! could not read, and all pages of a search see the same.
+//! Other tables are read through the same scope and snapshot. So a chain finds nothing that its caller could not read,
+//! and all pages of a search see the same data.
 
 use std::sync::Arc;
 
@@ -18,15 +18,15 @@ use super::super::criteria::matcher::Matcher;
 use super::super::engine::Engine;
 use super::super::parameters::parameter::Compiled;
 use super::super::run::contained;
-use super::join_side::{Near, criterion, reach, refers_to};
+use super::join_side::{ThisSide, criterion, reach, refers_to};
 use super::other::{Other, bounded};
 use crate::fhir::TypeId;
 use crate::lake::scan::{IdSet, Predicate, ScopedTable};
 use crate::plan::{IdsExec, On};
 
-/// What the conditions of one criterion are answered by.
+/// The answers to the conditions of one criterion.
 struct Asked<'a> {
-    near: Option<&'a Near<'a>>,
+    this_side: Option<&'a ThisSide<'a>>,
     /// Whether they speak of items of the rows rather than of the rows.
     of_items: bool,
 }
@@ -35,9 +35,9 @@ struct Asked<'a> {
 pub(in crate::search) type Ran = Vec<Arc<IdsExec>>;
 
 impl Engine {
-    /// Answers every condition on other resources among the criteria of a search of `table`, those that lead to few
-    /// resources first: what is found there narrows the search of others. Gives the semi-joins by which they are
-    /// answered, which the search's plans show.
+    /// Answers every condition on other resources among the criteria of a search of `table`. Conditions that lead to
+    /// few resources come first, because their result narrows the others. Returns the semi-joins for the plans of the
+    /// search.
     pub(in crate::search) fn settle<'a>(
         &'a self,
         table: &'a ScopedTable,
@@ -67,13 +67,13 @@ impl Engine {
                 .filter_map(|(at, criterion)| Some((reach(table, criterion)?, at)))
                 .collect();
             joins.sort_unstable();
-            // What one finds narrows the next.
+            // The result of one condition narrows the next.
             let alone = in_plan && joins.len() == 1;
             let mut answered = Vec::with_capacity(joins.len());
             for (_, at) in joins {
-                let near = Near::of(self, table, criteria);
+                let this_side = ThisSide::of(self, table, criteria);
                 let left_to_plan = match alone {
-                    true => self.late(table, near.as_ref(), criteria, at).await?,
+                    true => self.late(table, this_side.as_ref(), criteria, at).await?,
                     false => None,
                 };
                 if let Some((late, ids)) = left_to_plan {
@@ -86,7 +86,7 @@ impl Engine {
                     continue;
                 }
                 let asked = Asked {
-                    near: near.as_ref(),
+                    this_side: this_side.as_ref(),
                     of_items: false,
                 };
                 let mut ids = Ran::new();
@@ -121,7 +121,7 @@ impl Engine {
                     Condition::Item { holds, .. } => {
                         let holds = std::slice::from_mut(holds.as_mut());
                         let of_items = Asked {
-                            near: None,
+                            this_side: None,
                             of_items: true,
                         };
                         self.settle_parts(table, &of_items, holds, ran).await?;
@@ -150,7 +150,7 @@ impl Engine {
             Join::Chain { compiled, targets } => {
                 let mut matchers = Vec::with_capacity(targets.len());
                 for (ty, criterion) in targets {
-                    let mut other = self.chained(table, asked.near, compiled, (*ty, criterion)).await?;
+                    let mut other = self.chained(table, asked.this_side, compiled, (*ty, criterion)).await?;
                     let plan = self.meeting(&mut other).await?;
                     matchers.push(refers_to(*ty, self.ids(&plan).await?));
                     ran.push(plan);
@@ -172,7 +172,7 @@ impl Engine {
                 ids,
             } => {
                 let mut other = self
-                    .referring_side(table, asked.near, through, (*source, criterion))
+                    .referring_side(table, asked.this_side, through, (*source, criterion))
                     .await?;
                 let plan = self.referred(&mut other, through, table.ty()).await?;
                 let mut found = self.ids(&plan).await?;
@@ -215,38 +215,38 @@ impl Engine {
         }
     }
 
-    /// The search of what a chain leads to.
+    /// The search of a chain's targets.
     pub(in crate::search) async fn chained(
         &self,
         table: &ScopedTable,
-        near: Option<&Near<'_>>,
+        this_side: Option<&ThisSide<'_>>,
         compiled: &Arc<Compiled>,
         (ty, criterion): (TypeId, &Criterion),
     ) -> Result<Other, SearchError> {
         let mut other = Other::of(table.other(ty), vec![criterion.clone()]);
-        if let Some(near) = near {
-            near.referred(self, compiled, &mut other).await?;
+        if let Some(this_side) = this_side {
+            this_side.referred(self, compiled, &mut other).await?;
         }
         Ok(other)
     }
 
-    /// The search of what refers to the rows.
+    /// The search of the resources that refer to the rows.
     pub(in crate::search) async fn referring_side(
         &self,
         table: &ScopedTable,
-        near: Option<&Near<'_>>,
+        this_side: Option<&ThisSide<'_>>,
         through: &Arc<Compiled>,
         (source, criterion): (TypeId, &Criterion),
     ) -> Result<Other, SearchError> {
         let mut other = Other::of(table.other(source), vec![criterion.clone()]);
-        if let Some(near) = near {
-            near.referring(self, through, &mut other).await?;
+        if let Some(this_side) = this_side {
+            this_side.referring(self, through, &mut other).await?;
         }
         Ok(other)
     }
 
-    /// What a chain asks of resources that the row itself contains, where rows of the table contain any: a chain is
-    /// evaluated inside of contained resources, too (R4 search, 3.1.1.5.5).
+    /// The condition of a chain on contained resources, if rows of the table contain any: a chain also applies to
+    /// contained resources (R4 search, 3.1.1.5.5).
     async fn inside(
         &self,
         table: &ScopedTable,
@@ -271,7 +271,7 @@ impl Engine {
         Ok((!targets.is_empty()).then_some(Condition::Inside { references, targets }))
     }
 
-    /// The resources among which `start` stand, and those under or over them.
+    /// The resources of `start` and those below or above them.
     async fn hierarchy(
         &self,
         table: &ScopedTable,
@@ -304,7 +304,7 @@ impl Engine {
     }
 }
 
-/// That a parameter leads to what one of these matches.
+/// That a parameter refers to a match of one of these plans.
 pub(in crate::search) fn values(compiled: &Arc<Compiled>, matchers: Vec<Matcher>) -> Condition {
     Condition::Values {
         compiled: compiled.clone(),

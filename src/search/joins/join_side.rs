@@ -1,6 +1,6 @@
-//! From which of two tables a condition on other resources is answered. What the search itself leaves of its rows may
-//! be so little that it is found first: then only resources that these rows refer to, or that refer to them, are asked
-//! for the rest.
+//! Decides from which side a condition on other resources is answered. If the search's own criteria leave few rows,
+//! these are found first. Then the condition is tested only on resources that these rows refer to, or that refer to
+//! them.
 
 use std::sync::Arc;
 
@@ -17,24 +17,28 @@ use crate::plan::{IdsExec, On};
 
 /// How many rows one person is taken to have, where that is not known.
 const ROWS_OF_A_PERSON: u64 = 1_000;
-/// So many times the rows of the search must be in the other table for the search's to be found first.
+/// The search's rows are found first if the other table has at least this many times as many rows.
 const TIMES: u64 = 4;
-/// More ids than this do not narrow the other search enough to be worth looking for.
-const MOST: usize = 65_536;
+/// A larger set of ids does not narrow the other search enough.
+const MAX_IDS: usize = 65_536;
 
-/// What is known of the rows of a search before its conditions on other resources are answered.
-pub(in crate::search) struct Near<'a> {
+/// The rows of the search, as far as they are known before its conditions on other resources are answered.
+pub(in crate::search) struct ThisSide<'a> {
     table: &'a ScopedTable,
-    /// What is asked of the rows themselves.
+    /// The criteria on the rows themselves.
     known: Vec<Criterion>,
-    /// About how many rows have to be looked at for it.
+    /// About how many rows these criteria leave.
     rows: u64,
 }
 
-impl<'a> Near<'a> {
-    /// What the criteria of a search of `table` say of its rows; `None` where they say nothing, or where everything is
-    /// one person's anyway.
-    pub(in crate::search) fn of(engine: &Engine, table: &'a ScopedTable, criteria: &[Criterion]) -> Option<Near<'a>> {
+impl<'a> ThisSide<'a> {
+    /// The rows that the criteria of a search of `table` describe. `None` if they describe none, or if the scope has
+    /// one person only.
+    pub(in crate::search) fn of(
+        engine: &Engine,
+        table: &'a ScopedTable,
+        criteria: &[Criterion],
+    ) -> Option<ThisSide<'a>> {
         if table.scope().patient.is_some() || !engine.sessions().pushes_down() {
             return None;
         }
@@ -50,14 +54,14 @@ impl<'a> Near<'a> {
             (None, None) => u64::MAX,
         };
         let of_ids = query.criteria.iter().filter_map(ids).min().unwrap_or(usize::MAX) as u64;
-        Some(Near {
+        Some(ThisSide {
             table,
             rows: table.stored().min(of_people).min(of_ids),
             known: query.criteria,
         })
     }
 
-    fn is_nearer_than(&self, other: &ScopedTable) -> bool {
+    fn is_smaller_than(&self, other: &ScopedTable) -> bool {
         self.rows.saturating_mul(TIMES) < other.stored()
     }
 
@@ -70,7 +74,7 @@ impl<'a> Near<'a> {
     ) -> Result<(), SearchError> {
         let ty = other.table.ty();
         // Whom canonicals lead to, ids do not tell.
-        let narrows = self.is_nearer_than(&other.table) && !through.follows_urls(ty);
+        let narrows = self.is_smaller_than(&other.table) && !through.follows_urls(ty);
         let Some(ids) = engine.ids_of(ty)?.filter(|_| narrows) else {
             return Ok(());
         };
@@ -88,7 +92,7 @@ impl<'a> Near<'a> {
         through: &Arc<Compiled>,
         other: &mut Other,
     ) -> Result<(), SearchError> {
-        if !self.is_nearer_than(&other.table) || through.follows_urls(self.table.ty()) {
+        if !self.is_smaller_than(&other.table) || through.follows_urls(self.table.ty()) {
             return Ok(());
         }
         let plan = engine.meeting(&mut self.first()).await?;
@@ -102,13 +106,13 @@ impl<'a> Near<'a> {
         .await
     }
 
-    /// The search of the rows by what is known of them.
+    /// The search of these rows by the known criteria.
     fn first(&self) -> Other {
         Other::of(self.table.clone(), self.known.clone())
     }
 }
 
-/// Runs one side's plan first, and asks of the other's rows what it comes to, unless it is too much.
+/// Runs one side's plan first and filters the other side by its ids, unless there are too many.
 async fn narrow(
     engine: &Engine,
     plan: Arc<IdsExec>,
@@ -116,7 +120,7 @@ async fn narrow(
     asked: impl FnOnce(Arc<IdSet>) -> Criterion,
 ) -> Result<(), SearchError> {
     let found = engine.ids(&plan).await?;
-    if found.len() <= MOST {
+    if found.len() <= MAX_IDS {
         let asked = asked(found);
         other.joins.push(On {
             label: asked.label.as_str().into(),
@@ -128,7 +132,7 @@ async fn narrow(
     Ok(())
 }
 
-/// To one of these resources of a type.
+/// Refers to one of these resources of a type.
 pub(in crate::search) fn refers_to(ty: TypeId, ids: Arc<IdSet>) -> Matcher {
     Matcher::RefersTo(Arc::new(Targets { ty, ids }))
 }
@@ -142,7 +146,7 @@ pub(in crate::search) fn criterion(compiled: &Arc<Compiled>, matcher: Matcher, l
     Criterion::of_values(compiled.clone(), test, label.to_owned())
 }
 
-/// How many resources are looked at to answer a criterion's conditions on others; `None` where it has none.
+/// How many resources are looked at to answer a criterion's conditions on others. `None` if it has none.
 pub(in crate::search) fn reach(table: &ScopedTable, criterion: &Criterion) -> Option<u64> {
     match &criterion.condition {
         Condition::All(parts) | Condition::Any(parts) => parts.iter().filter_map(|part| reach(table, part)).max(),

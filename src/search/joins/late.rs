@@ -1,5 +1,5 @@
-//! Conditions on other resources that are left to the plan of the search: the filter that it is told the ids by, and
-//! what ids mean for a row.
+//! Conditions on other resources that the plan of the search itself answers: the filter that receives the ids, and the
+//! meaning of the ids for a row.
 
 use std::sync::Arc;
 
@@ -16,19 +16,19 @@ use super::super::parameters::query::Query;
 use super::super::run::contained;
 use super::binding::is_of_people;
 use super::join::{Ran, values};
-use super::join_side::{Near, refers_to};
+use super::join_side::{ThisSide, refers_to};
 use crate::fhir::TypeId;
 use crate::lake::scan::{IdSet, Predicate, ScopedTable};
 use crate::plan::{Late, Link};
 
 impl Engine {
     /// The criterion at a place as a filter that the search's own plan tells the ids, with the plans that find them.
-    /// `None` where it is more than ids, or where the search depends on which they are: by people it is narrowed to
-    /// their rows, and one person's are read without a plan.
+    /// `None` if it is more than ids, or where the search depends on which they are: by people it is narrowed to their
+    /// rows, and one person's are read without a plan.
     pub(in crate::search) async fn late(
         &self,
         table: &ScopedTable,
-        near: Option<&Near<'_>>,
+        this_side: Option<&ThisSide<'_>>,
         criteria: &[Criterion],
         at: usize,
     ) -> Result<Option<(Arc<Late>, Ran)>, SearchError> {
@@ -54,7 +54,7 @@ impl Engine {
         match join.as_ref() {
             Join::Chain { compiled, targets } => {
                 for (ty, criterion) in targets {
-                    let mut other = self.chained(table, near, compiled, (*ty, criterion)).await?;
+                    let mut other = self.chained(table, this_side, compiled, (*ty, criterion)).await?;
                     ids.push(self.meeting(&mut other).await?);
                 }
             }
@@ -64,7 +64,9 @@ impl Engine {
                 criterion,
                 ..
             } => {
-                let mut other = self.referring_side(table, near, through, (*source, criterion)).await?;
+                let mut other = self
+                    .referring_side(table, this_side, through, (*source, criterion))
+                    .await?;
                 ids.push(self.referred(&mut other, through, table.ty()).await?);
             }
             Join::List { .. } | Join::Hierarchy { .. } => return Ok(None),
@@ -82,7 +84,7 @@ impl Engine {
 pub(in crate::search) struct Reference {
     ty: TypeId,
     compiled: Arc<Compiled>,
-    /// The types of what is referred to, one for each plan; `None` for the rows' own ids.
+    /// The target types, one for each plan. `None` for the rows' own ids.
     to: Option<Vec<TypeId>>,
     label: String,
     /// The text of the condition.
@@ -90,7 +92,7 @@ pub(in crate::search) struct Reference {
 }
 
 impl Reference {
-    /// `None` where ids are not all that decides.
+    /// `None` if ids are not all that decides.
     pub(in crate::search) fn of(ty: TypeId, join: &Join, label: &str) -> Option<Reference> {
         let (compiled, to) = match join {
             Join::Chain { compiled, targets } => {
@@ -123,13 +125,13 @@ impl Reference {
         }
     }
 
-    /// The filter that will be told the ids.
+    /// The filter that will receive the ids.
     pub(in crate::search) fn late(self) -> Late {
         let leaves = filter::leaves(std::slice::from_ref(&self.criterion(&[])));
         Late::new(self.label.as_str().into(), leaves, Box::new(self))
     }
 
-    /// What these ids ask of a row. Where there are none for a type, no resource of it was found.
+    /// The condition of these ids on a row. A type without ids had no resource found.
     fn criterion(&self, ids: &[Arc<IdSet>]) -> Criterion {
         let found = |at: usize| ids.get(at).cloned().unwrap_or_default();
         let matchers = match &self.to {

@@ -1,7 +1,7 @@
-//! The other side of a semi-join: the plan that finds the ids of what a condition leads to.
+//! The other side of a semi-join: the plan that finds the ids for a condition.
 //!
-//! It is built without a planner. There is nothing to choose in it (a scan with its filters, or one person's columns,
-//! and the ids that are taken from their rows), and to plan it takes longer than to read a table of some thousand rows.
+//! It is built without a planner. It offers no choice: a scan with its filters, or one person's columns, and the ids
+//! from their rows. Planning it would take longer than reading a table of some thousand rows.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::scan::{IdSet, Person, ScopedTable};
 use crate::plan::{IdsExec, Lookup, LookupExec, On, Take};
 
-/// The most resources that a condition on other resources may be met by.
+/// The maximum number of resources that a condition on other resources may be met by.
 const MAX_JOINED: usize = 5_000_000;
 
 /// The search of another table that a condition leads to.
@@ -78,7 +78,7 @@ impl Engine {
         IdsExec::new(Arc::new(LookupExec::new(Arc::new(entries))), Arc::new(Own { label }))
     }
 
-    /// What a plan has found, or finds now.
+    /// The result of a plan, which is run now if necessary.
     pub(in crate::search) async fn ids(&self, plan: &IdsExec) -> Result<Arc<IdSet>, SearchError> {
         Ok(plan.ids(&self.sessions().parallel().context()).await?)
     }
@@ -103,7 +103,7 @@ impl Engine {
         Ok(Arc::new(IdsExec::new(rows, take)))
     }
 
-    /// Gives the rows of a table that meet a query's criteria, with these columns, batch by batch.
+    /// The rows of a table that meet a query's criteria, with these columns, batch by batch.
     pub(in crate::search) async fn rows(
         &self,
         table: &ScopedTable,
@@ -163,7 +163,7 @@ impl Take for Referred {
     }
 
     fn take(&self, rows: &RecordBatch, ids: &mut IdSet) -> Result<()> {
-        // A person's rows lie together, and most of them refer to that person.
+        // A person's rows are adjacent, and most of them refer to that person.
         let mut last = String::new();
         let each = targets::each(&self.through, rows, |ty, id| {
             if ty == self.wanted && id != last {
@@ -224,7 +224,7 @@ impl Lookup for OfPerson {
     fn rows(&self) -> Result<RecordBatch> {
         let rows = self.table.person_batch(self.person, &self.wanted)?.batch;
         let matches = filter::matches(&self.criteria, &rows).map_err(of_plan)?;
-        // What every person's batch has stands behind what is asked for.
+        // The columns that every person's batch has come after the requested ones.
         let asked: Vec<usize> = (0..self.schema.fields().len()).collect();
         Ok(filter_record_batch(&rows.project(&asked)?, &matches)?)
     }
@@ -289,7 +289,7 @@ impl Lookup for Entries {
     }
 }
 
-/// Whether a condition may lead to so many resources.
+/// Whether a condition may lead to this many resources.
 pub(in crate::search) fn bounded(ids: &IdSet) -> Result<(), SearchError> {
     match ids.len() > MAX_JOINED {
         true => Err(SearchError::TooManyJoined(MAX_JOINED)),

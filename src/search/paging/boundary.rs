@@ -1,8 +1,7 @@
-//! The rows of a sorted search that lie behind one of its matches, or before it: what a page link knows is a match, and
-//! its sort keys are read again from its columns.
+//! The rows of a sorted search after one of its matches, or before it. A page link names only the match; its sort keys
+//! are read again from its columns.
 //!
-//! Each row has one value of each key, whatever the parameter's expression yields, and the id decides between equal
-//! rows, so that there is exactly one place for each.
+//! Each row has one value for each key, and the id decides between equal rows, so each row has exactly one position.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -28,11 +27,11 @@ pub(in crate::search) struct Beyond {
     /// The match's keys and id.
     bound: Vec<ArrayRef>,
     pub(in crate::search) side: Side,
-    /// Where the match lies.
+    /// The place of the match.
     pub(in crate::search) matched: Locator,
 }
 
-/// Keeps the rows on this side of a match; `leaves` are what the keys read, and the id.
+/// Keeps the rows on this side of a match. `leaves` are those of the keys and the id.
 pub(in crate::search) fn predicate(
     table: &ScopedTable,
     keys: &[SortKey],
@@ -71,7 +70,7 @@ impl Predicate for Beyond {
     }
 }
 
-/// For each row whether it lies on the side of the match with these keys.
+/// For each row whether it is on the requested side of the match with these keys.
 fn beyond(keys: &[SortKey], batch: &RecordBatch, bound: &[ArrayRef], side: Side) -> Result<BooleanArray, SearchError> {
     let rows = columns(keys, batch)?;
     let descending = keys.iter().map(|key| key.descending).chain([false]);

@@ -1,15 +1,15 @@
-//! The links of a page: ready-to-call GET addresses that say what was understood, in a canonical order.
+//! The links of a page: GET addresses with the understood parameters in a canonical order.
 
 use super::super::parameters::query::INCLUDED;
-use super::page_token::{PageToken, Place, Side};
+use super::page_token::{PagePosition, PageToken, Side};
 use crate::lake::scan::Locator;
 
-/// What the links of one page are made of.
+/// The parts of one page's links.
 #[derive(Debug)]
 pub(in crate::search) struct Links<'a> {
     /// `{base}/fhir/{type}`.
     pub address: &'a str,
-    /// The understood parameters but for `_count`, `_offset` and the tag.
+    /// The understood parameters without `_count`, `_offset` and the token.
     pub parameters: &'a [(String, String)],
     /// Page size.
     pub count: usize,
@@ -19,13 +19,13 @@ pub(in crate::search) struct Links<'a> {
     pub left_out: usize,
     /// Matches on this page.
     pub matches: usize,
-    /// Where the page's first match and its last lie, where that is known: which type they are of, and the row.
+    /// The type and locator of the page's first and last match, if known.
     pub ends: Option<[(usize, Locator); 2]>,
     /// Whether there are matches after it.
     pub more: bool,
-    /// Resources brought along that were given out before.
+    /// Included resources that earlier answers had.
     pub included: usize,
-    /// Where bringing along goes on, if this answer does not hold all of them.
+    /// Where the includes continue, if this answer does not hold all of them.
     pub more_included: Option<usize>,
     /// The tag of the search's first page.
     pub first: PageToken,
@@ -34,8 +34,8 @@ pub(in crate::search) struct Links<'a> {
 }
 
 impl Links<'_> {
-    /// Relation and address of each link: `self` and `first` always, `next` and `previous` where there is such a page.
-    /// `write` gives the text of a tag.
+    /// Relation and address of each link: always `self` and `first`, and `next` and `previous` if there is such a page.
+    /// `write` returns the text of a token.
     pub(in crate::search) fn list(&self, write: impl Fn(&PageToken) -> String) -> Vec<(&'static str, String)> {
         let tag = |offset, place| {
             write(&PageToken {
@@ -58,8 +58,8 @@ impl Links<'_> {
             links.push(("next", self.page(next, 0, Some(&tag))));
         }
         if offset > 0 && self.count > 0 {
-            // It ends before this page, be there less than a page before it: what it has no room for, it leaves out at
-            // its beginning, so that walking back meets every match.
+            // The previous page ends before this page, even if fewer matches than a page come before. If it has no room
+            // for all, it leaves out the first ones, so that walking back meets every match.
             let previous = offset.saturating_sub(self.count);
             let tag = tag(previous, self.place(0, Side::Before));
             links.push(("previous", self.page(previous, 0, Some(&tag))));
@@ -67,9 +67,9 @@ impl Links<'_> {
         links
     }
 
-    fn place(&self, end: usize, side: Side) -> Option<Place> {
+    fn place(&self, end: usize, side: Side) -> Option<PagePosition> {
         let (part, locator) = self.ends?[end];
-        Some(Place { part, locator, side })
+        Some(PagePosition { part, locator, side })
     }
 
     fn page(&self, offset: usize, included: usize, tag: Option<&str>) -> String {

@@ -1,4 +1,4 @@
-//! Where in a walk over pages a request stands, and the links and tokens that say so.
+//! Paging: the position of a request in a walk over pages, and the links and tokens that carry it.
 
 pub(super) mod boundary;
 pub(super) mod links;

@@ -1,10 +1,9 @@
-//! The opaque `_tag` of a page's links: which snapshot the pages come from, where the next one begins, and how many
-//! matches there are if that was asked.
+//! Page tokens: the opaque `_tag` of a page's links. A token names the snapshot of the pages, the position of the next
+//! page and, if requested, the number of matches.
 //!
-//! It holds no values of records, only places in files. Those tell how many rows lie before, whosever they are, so a
-//! tag is enclosed with the lake's key, together with the search that it was made for: nobody reads it, and one of
-//! another search, a damaged or an invented one is told from one that was given out. What a place leads to is still
-//! read through the reader's own scope.
+//! It holds no values of records, only positions in files. These would reveal how many rows of anybody come before, so
+//! a token is encrypted with the lake's key, bound to its search. A token of another search, or a damaged or invented
+//! one, is refused. The row at the position is still read through the reader's own scope.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,7 +13,7 @@ use super::super::{SearchError, SnapshotToken};
 use crate::lake::scan::Locator;
 use crate::lake::{Lake, Scope};
 
-/// What the first byte of a tag says, so that tags of other versions are not misread.
+/// The version in the first byte of a token.
 const VERSION: u8 = 3;
 /// Says in a tag that the matches were not counted.
 const NOT_COUNTED: u64 = u64::MAX;
@@ -29,10 +28,10 @@ const SHAPING: [&str; 7] = [
     "_pretty",
 ];
 
-/// On which side of a match a page lies.
+/// The side of a match on which a page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::search) enum Side {
-    /// It begins behind the match.
+    /// It begins after the match.
     After,
     /// It begins with the match.
     At,
@@ -56,9 +55,9 @@ impl Side {
     }
 }
 
-/// Where a page lies.
+/// The place of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::search) struct Place {
+pub(in crate::search) struct PagePosition {
     /// Which of the types searched the match is of, in their order.
     pub(in crate::search) part: usize,
     /// A match.
@@ -67,20 +66,19 @@ pub(in crate::search) struct Place {
     pub(in crate::search) side: Side,
 }
 
-/// What a tag says.
+/// The content of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::search) struct PageToken {
     /// The snapshot that all pages of the search come from.
     pub(in crate::search) snapshot: u64,
-    /// How many times erasures had changed what snapshots hold.
+    /// The epoch: how many erasures had changed snapshots.
     pub(in crate::search) erasures: u64,
-    /// The seal of the scope that it was made in: in another, other matches lie before a place, and there are not as
-    /// many.
+    /// The keyed hash of its scope. In another scope the number and the order of matches differ.
     pub(in crate::search) scope: u64,
-    /// How many matches lie before the page.
+    /// The number of matches before the page.
     pub(in crate::search) offset: usize,
-    /// Where the page lies; without, it is found by counting.
-    pub(in crate::search) place: Option<Place>,
+    /// The position of the page. Without it the page is found by counting.
+    pub(in crate::search) place: Option<PagePosition>,
     /// How many matches there are, if that was counted.
     pub(in crate::search) total: Option<usize>,
 }
@@ -94,7 +92,7 @@ pub(in crate::search) struct Identity {
 }
 
 impl Identity {
-    /// Of a search at an address below the server's base.
+    /// For a search at an address below the server's base.
     pub(in crate::search) fn of(address: &str, understood: &[(String, String)]) -> Identity {
         let mut parameters: Vec<_> = understood
             .iter()
@@ -108,7 +106,7 @@ impl Identity {
         }
     }
 
-    /// What tags of the search are enclosed for.
+    /// The purpose for which tokens of the search are encrypted.
     fn used(&self) -> Vec<u8> {
         let texts = self.parameters.iter().flat_map(|(name, value)| [name, value]);
         let mut used = b"tag of a page link".to_vec();
@@ -134,7 +132,7 @@ impl PageToken {
         }
     }
 
-    /// The text that stands in links of this search.
+    /// The token's text in links of this search.
     pub(in crate::search) fn text(&self, lake: &Lake, search: &Identity) -> String {
         format!(
             "~~{}",
@@ -142,7 +140,7 @@ impl PageToken {
         )
     }
 
-    /// Reads a tag that was given out for this search; anything else is an error.
+    /// Reads a token that was issued for this search. Anything else is an error.
     pub(in crate::search) fn parse(text: &str, lake: &Lake, search: &Identity) -> Result<PageToken, SearchError> {
         let opened = || {
             let enclosed = URL_SAFE_NO_PAD.decode(text.strip_prefix("~~")?).ok()?;
@@ -161,7 +159,7 @@ impl PageToken {
     fn bytes(&self) -> Vec<u8> {
         let (side, part, locator) = match self.place {
             None => (0, 0, Locator { file: 0, row: 0 }),
-            Some(Place { part, locator, side }) => (side.byte(), part as u64, locator),
+            Some(PagePosition { part, locator, side }) => (side.byte(), part as u64, locator),
         };
         let total = self.total.map_or(NOT_COUNTED, |total| total as u64);
         let mut bytes = vec![VERSION, side];
@@ -190,7 +188,7 @@ impl PageToken {
         let row = u32::from_le_bytes(row.try_into().ok()?);
         let place = match side {
             0 => None,
-            side => Some(Place {
+            side => Some(PagePosition {
                 part: usize::try_from(part).ok()?,
                 locator: Locator { file, row },
                 side: Side::of_byte(side)?,
@@ -208,7 +206,7 @@ impl PageToken {
     }
 }
 
-/// What tags know a scope by.
+/// The keyed hash of a scope in tokens.
 pub(in crate::search) fn scope_seal(lake: &Lake, scope: &Scope) -> u64 {
     lake.seal(&("scope of a page link", scope))
 }
@@ -225,7 +223,7 @@ mod tests {
 
     fn tags() -> impl Strategy<Value = PageToken> {
         let side = prop_oneof![Just(Side::After), Just(Side::At), Just(Side::Before)];
-        let place = (any::<u16>(), any::<u64>(), any::<u32>(), side).prop_map(|(part, file, row, side)| Place {
+        let place = (any::<u16>(), any::<u64>(), any::<u32>(), side).prop_map(|(part, file, row, side)| PagePosition {
             part: part.into(),
             locator: Locator { file, row },
             side,

@@ -1,5 +1,5 @@
-//! The snapshot that a link to further rows of a view pins, as it stands in the link's opaque `_tag`. How many
-//! snapshots and erasures there were tells of everybody's records, so it is enclosed with the lake's key.
+//! The snapshot that a link to further rows of a view pins, as in the link's opaque `_tag`. How many snapshots and
+//! erasures there were tells of everybody's records, so it is enclosed with the lake's key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,13 +10,12 @@ const USED: &[u8] = b"snapshot of a view's rows";
 
 /// A snapshot as links name it.
 ///
-/// FHIR has a search parameter of the same name; a pin is told from its values by a form that no token has: it begins
-/// with two tildes.
+/// FHIR has a search parameter of the same name. A pin begins with two tildes, which no token does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotToken {
     /// The snapshot.
     pub snapshot: u64,
-    /// How many times erasures had changed what snapshots hold.
+    /// The epoch: how many erasures had changed snapshots.
     pub erasures: u64,
 }
 
@@ -29,7 +28,7 @@ impl SnapshotToken {
         }
     }
 
-    /// The text that stands in links.
+    /// The text in links.
     pub fn text(self, lake: &Lake) -> String {
         let numbers = [self.snapshot, self.erasures].map(u64::to_le_bytes).concat();
         format!("~~{}", URL_SAFE_NO_PAD.encode(lake.enclose(&numbers, USED)))
@@ -40,7 +39,7 @@ impl SnapshotToken {
         value.starts_with("~~")
     }
 
-    /// Reads the `_tag` of a link that the lake gave out; anything else is none.
+    /// Reads the `_tag` of a link that the lake issued. `None` for anything else.
     pub fn parse(value: &str, lake: &Lake) -> Option<SnapshotToken> {
         let enclosed = URL_SAFE_NO_PAD.decode(value.strip_prefix("~~")?).ok()?;
         let numbers = lake.disclose(&enclosed, USED)?;

@@ -1,4 +1,4 @@
-//! Where in a walk over a search's pages a request stands.
+//! The position of a request in a walk over a search's pages.
 
 use super::super::SearchError;
 use super::super::engine::Engine;
@@ -12,11 +12,11 @@ use crate::lake::scan::ScopedTable;
 #[derive(Debug)]
 pub(in crate::search) struct Position {
     pub(in crate::search) search: Identity,
-    /// What tags know the caller's scope by.
+    /// The keyed hash of the caller's scope.
     pub(in crate::search) scope: u64,
     /// The request's tag, checked.
     pub(in crate::search) tag: Option<PageToken>,
-    /// How many times erasures have changed what snapshots hold.
+    /// The epoch: how many erasures have changed snapshots.
     pub(in crate::search) erasures: u64,
 }
 
@@ -26,8 +26,8 @@ impl Position {
         self.own().filter(|_| !self.is_erased_since())?.total
     }
 
-    /// Takes up where the page lies. Counting is what remains where the link was changed to lead elsewhere, or where it
-    /// was given to somebody who sees other matches, and what is contained in others has no place of its own.
+    /// Uses the page's position if it has one. Pages are counted instead if the link was changed, if another caller
+    /// with other matches uses it, or for contained resources, which have no position of their own.
     pub(in crate::search) fn place(&self, query: &mut Query) -> Result<(), SearchError> {
         if query.contained.which == Which::Outer {
             query.place = self
@@ -38,7 +38,7 @@ impl Position {
         self.counted(query)
     }
 
-    /// Refuses a page that is found by counting what earlier pages had, where some of that may have been erased since.
+    /// Refuses a page found by counting the matches of earlier pages if some of them may have been erased.
     pub(in crate::search) fn counted(&self, query: &mut Query) -> Result<(), SearchError> {
         query.erased_since = self.is_erased_since();
         match query.erased_since && (query.offset > 0 && query.place.is_none() || query.included > 0) {
@@ -67,8 +67,8 @@ impl Position {
 }
 
 impl Engine {
-    /// The course of a request: `address` is that of the search below the server's, `parameters` what was understood of
-    /// them.
+    /// The position of a request. `address` is that of the search below the server's, `parameters` are those that were
+    /// understood.
     pub(in crate::search) fn course(
         &self,
         query: &Query,
@@ -83,7 +83,7 @@ impl Engine {
             search,
             scope: scope_seal(self.lake(), scope),
             tag,
-            // Asked before the picture is taken: what is erased in between is taken for erased since.
+            // Read before the picture is taken: an erasure in between then counts as later.
             erasures: self.lake().picture().erasures(),
         })
     }

@@ -1,5 +1,5 @@
-//! What searches accept beside the parameters of a type, and which modifiers and prefixes each parameter takes: for a
-//! statement of what a server can do. What is accepted is decided where requests are read; a test holds this to it.
+//! The declared capabilities of searches: the common parameters, and the modifiers and prefixes of each parameter. The
+//! code that reads requests decides what is accepted; a test compares both.
 
 use super::super::engine::Engine;
 use super::modifier;
@@ -13,7 +13,7 @@ pub struct Common {
     pub name: &'static str,
     /// Its type, by R4's code.
     pub ty: &'static str,
-    /// What its value may be.
+    /// Its possible values.
     pub documentation: &'static str,
 }
 
@@ -65,7 +65,7 @@ pub const COMMON: [Common; 16] = [
 pub const PREFIXES: [&str; 9] = ["eq", "ne", "gt", "lt", "ge", "le", "sa", "eb", "ap"];
 
 impl Engine {
-    /// The modifiers that a parameter of a type takes; `[type]` stands for the name of any resource type.
+    /// The modifiers of a parameter of a type. `[type]` stands for the name of any resource type.
     pub fn modifiers(&self, ty: TypeId, parameter: &SearchParameter) -> Vec<&'static str> {
         let of_type = self.modifiers_by_type(parameter);
         if !matches!(parameter.ty, SearchType::Token | SearchType::Reference) {
@@ -75,7 +75,7 @@ impl Engine {
         let misfits = |modifier: &str| modifier::misfit(compiled.as_ref()?, modifier);
         let fitting = of_type.iter().filter(|modifier| misfits(modifier).is_none());
         let mut fitting: Vec<&'static str> = fitting.copied().collect();
-        // Of canonicals, that of a version.
+        // For canonicals, the `below` of a version.
         let has_canonicals = compiled.as_ref().is_some_and(|compiled| compiled.yields_canonicals());
         if parameter.ty == SearchType::Reference && has_canonicals && !fitting.contains(&"below") {
             fitting.push("below");
@@ -101,8 +101,7 @@ impl Engine {
         }
     }
 
-    /// The resource types that the values of a reference parameter may lead to: what can be included by it, and what it
-    /// can be followed to.
+    /// The resource types that the values of a reference parameter may point to, for includes and chains.
     pub fn led_to(&self, ty: TypeId, parameter: &SearchParameter) -> Vec<TypeId> {
         if parameter.ty != SearchType::Reference {
             return Vec::new();

@@ -1,9 +1,9 @@
-//! `_filter`: tests of parameters combined with `and`, `or`, `not` and parentheses
-//! (R4, <http://hl7.org/fhir/R4/search_filter.html>).
+//! `_filter`: tests of parameters combined with `and`, `or`, `not` and parentheses (R4,
+//! <http://hl7.org/fhir/R4/search_filter.html>).
 //!
-//! Says what the text means: which parameter each test speaks of, of the type searched, of what a chain leads to, or of
-//! one item of an element (`characteristic[code eq gender].value eq mixed`). What an operator asks of values,
-//! `filter_operator` says.
+//! Decides which parameter each test means: one of the searched type, one of a chain's target, or one of an item of an
+//! element (`characteristic[code eq gender].value eq mixed`). `filter_operator` decides what an operator means for
+//! values.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::result::invalid;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhir::{TypeId, facts};
 
-/// The most tests of one filter.
+/// The maximum number of tests of one filter.
 const MAX_TESTS: usize = 200;
 
 /// The deepest nesting of parentheses and brackets: the grammar descends once for each.
@@ -49,14 +49,14 @@ pub(in crate::search) fn condition(
         return Err(SearchError::Many {
             parameter: "_filter".to_owned(),
             what: "tests",
-            most: MAX_TESTS,
+            max: MAX_TESTS,
         });
     }
-    Filter { resolver, raw }.combined(&Place::Type(ty), root)
+    Filter { resolver, raw }.combined(&TestedNames::Type(ty), root)
 }
 
-/// The same filter with one of several values wherever the placeholder stands: a test that names it becomes as many
-/// tests. `None` where the text is no filter.
+/// The filter with the placeholder replaced by several values: a test that names it becomes as many tests. `None` if
+/// the text is no filter.
 pub fn with_alternatives(filter: &str, placeholder: &str, values: &[String]) -> Option<String> {
     let tests: Vec<Pair<'_, Rule>> = parse(filter)?
         .into_inner()
@@ -133,21 +133,21 @@ struct Filter<'a> {
     raw: &'a RawParameter,
 }
 
-/// What the names of a test speak of.
-enum Place {
+/// The parameters that the names of a test may mean.
+enum TestedNames {
     /// The parameters of a type.
     Type(TypeId),
     /// The parameters over one item of an element of a type.
     Item(TypeId, Element),
 }
 
-/// An element whose items composite parameters take apart, each with its components.
+/// An element with items that composite parameters describe, each with its components.
 struct Element {
     name: String,
     composites: Vec<Arc<Compiled>>,
 }
 
-/// One name of a path, and the filter in brackets behind it.
+/// One name of a path, and the filter in brackets after it.
 struct Step<'t> {
     name: &'t str,
     inside: Option<Pair<'t, Rule>>,
@@ -156,20 +156,20 @@ struct Step<'t> {
 /// A parameter that a name may mean.
 struct Meant {
     parameter: Arc<SearchParameter>,
-    /// The composite of which it is a component, with the component's number; `None` for a parameter of the type.
+    /// The composite parameter and the component's index. `None` for a parameter of the type.
     within: Option<(Arc<Compiled>, usize)>,
 }
 
-impl Place {
+impl TestedNames {
     fn ty(&self) -> TypeId {
         match self {
-            Place::Type(ty) | Place::Item(ty, _) => *ty,
+            TestedNames::Type(ty) | TestedNames::Item(ty, _) => *ty,
         }
     }
 }
 
 impl Filter<'_> {
-    fn combined(&self, place: &Place, pair: Pair<'_, Rule>) -> Result<Condition, SearchError> {
+    fn combined(&self, place: &TestedNames, pair: Pair<'_, Rule>) -> Result<Condition, SearchError> {
         match pair.as_rule() {
             Rule::test => self.test(place, pair),
             Rule::negated => {
@@ -183,7 +183,7 @@ impl Filter<'_> {
     }
 
     /// Parts joined by `and` and `or`, from left to right.
-    fn sequence(&self, place: &Place, pair: Pair<'_, Rule>) -> Result<Condition, SearchError> {
+    fn sequence(&self, place: &TestedNames, pair: Pair<'_, Rule>) -> Result<Condition, SearchError> {
         let mut all: Option<(Condition, String)> = None;
         let mut is_or = false;
         for part in pair.into_inner() {
@@ -209,7 +209,7 @@ impl Filter<'_> {
         invalid("_filter", &self.raw.value, "a test: parameter operator value")
     }
 
-    fn test(&self, place: &Place, pair: Pair<'_, Rule>) -> Result<Condition, SearchError> {
+    fn test(&self, place: &TestedNames, pair: Pair<'_, Rule>) -> Result<Condition, SearchError> {
         let mut parts = pair.into_inner();
         let (Some(path), Some(operator), Some(written)) = (parts.next(), parts.next(), parts.next()) else {
             return Err(self.malformed());
@@ -236,10 +236,10 @@ impl Filter<'_> {
         Ok(criterion.condition)
     }
 
-    /// The test of what a path leads to; `None` where a name is unknown.
+    /// The test of a path's target. `None` if a name is unknown.
     fn at(
         &self,
-        place: &Place,
+        place: &TestedNames,
         steps: &[Step<'_>],
         comparison: &Comparison<'_>,
     ) -> Result<Option<Criterion>, SearchError> {
@@ -252,7 +252,7 @@ impl Filter<'_> {
 
     fn at_step(
         &self,
-        place: &Place,
+        place: &TestedNames,
         (first, rest): (&Step<'_>, &[Step<'_>]),
         comparison: &Comparison<'_>,
     ) -> Result<Option<Criterion>, SearchError> {
@@ -272,10 +272,10 @@ impl Filter<'_> {
         Ok(condition.map(|condition| made(condition, label())))
     }
 
-    /// A path through a reference: what is asked in brackets and behind them is asked of one and the same resource.
+    /// A path through a reference: the conditions in brackets and after them apply to the same resource.
     fn chained(
         &self,
-        place: &Place,
+        place: &TestedNames,
         first: &Step<'_>,
         rest: &[Step<'_>],
         comparison: &Comparison<'_>,
@@ -301,7 +301,7 @@ impl Filter<'_> {
             return Ok(None);
         };
         chain::follow(self.resolver, compiled, only, first.name, &|target| {
-            let there = Place::Type(target);
+            let there = TestedNames::Type(target);
             let Some(criterion) = self.at(&there, rest, comparison)? else {
                 return Ok(None);
             };
@@ -319,22 +319,22 @@ impl Filter<'_> {
         })
     }
 
-    /// A path through an element: what is asked in brackets and behind them is asked of one and the same item.
+    /// A path through an element: the conditions in brackets and after them apply to the same item.
     fn item(
         &self,
-        place: &Place,
+        place: &TestedNames,
         first: &Step<'_>,
         rest: &[Step<'_>],
         comparison: &Comparison<'_>,
     ) -> Result<Option<Condition>, SearchError> {
-        let (Place::Type(ty), Some(inside)) = (place, &first.inside) else {
+        let (TestedNames::Type(ty), Some(inside)) = (place, &first.inside) else {
             return Ok(None);
         };
         let Some(element) = self.element(*ty, first.name)? else {
             return Ok(None);
         };
         let items = element.composites[0].clone();
-        let there = Place::Item(*ty, element);
+        let there = TestedNames::Item(*ty, element);
         let narrowed = self.bracketed(&there, inside)?;
         let Some(criterion) = self.at(&there, rest, comparison)? else {
             return Ok(None);
@@ -347,7 +347,7 @@ impl Filter<'_> {
         }))
     }
 
-    fn bracketed(&self, place: &Place, inside: &Pair<'_, Rule>) -> Result<Criterion, SearchError> {
+    fn bracketed(&self, place: &TestedNames, inside: &Pair<'_, Rule>) -> Result<Criterion, SearchError> {
         let condition = self.combined(place, inside.clone())?;
         Ok(made(condition, inside.as_str().trim().to_owned()))
     }
@@ -375,9 +375,9 @@ impl Filter<'_> {
     }
 
     /// The parameters that a name may mean at a place.
-    fn meant(&self, place: &Place, name: &str) -> Result<Vec<Meant>, SearchError> {
+    fn meant(&self, place: &TestedNames, name: &str) -> Result<Vec<Meant>, SearchError> {
         let element = match place {
-            Place::Type(ty) => {
+            TestedNames::Type(ty) => {
                 let parameter = self.resolver.programs.parameter(*ty, name);
                 let of_type = |parameter: &Arc<SearchParameter>| Meant {
                     parameter: parameter.clone(),
@@ -385,7 +385,7 @@ impl Filter<'_> {
                 };
                 return Ok(parameter.map(of_type).into_iter().collect());
             }
-            Place::Item(_, element) => element,
+            TestedNames::Item(_, element) => element,
         };
         let mut meant: Vec<Meant> = Vec::new();
         for composite in &element.composites {
@@ -409,15 +409,25 @@ impl Filter<'_> {
         Ok(meant)
     }
 
-    fn compiled(&self, place: &Place, meant: &Meant, reading: Reading) -> Result<Option<Arc<Compiled>>, SearchError> {
+    fn compiled(
+        &self,
+        place: &TestedNames,
+        meant: &Meant,
+        reading: Reading,
+    ) -> Result<Option<Arc<Compiled>>, SearchError> {
         match &meant.within {
             None => self.resolver.programs.get(place.ty(), &meant.parameter.code, reading),
             Some((composite, at)) => self.resolver.programs.component(composite, *at, reading).map(Some),
         }
     }
 
-    /// The test of a parameter itself. Where a name means several, those that the value and operator go with.
-    fn plain(&self, place: &Place, name: &str, comparison: &Comparison<'_>) -> Result<Option<Condition>, SearchError> {
+    /// The test of a parameter itself. If a name means several parameters, those that fit the value and operator.
+    fn plain(
+        &self,
+        place: &TestedNames,
+        name: &str,
+        comparison: &Comparison<'_>,
+    ) -> Result<Option<Condition>, SearchError> {
         let (mut found, mut failed) = (Vec::new(), None);
         for meant in self.meant(place, name)? {
             let compile = |reading| self.compiled(place, &meant, reading);

@@ -1,8 +1,8 @@
-//! What an operator of `_filter` asks of a parameter's values (R4, <http://hl7.org/fhir/R4/search_filter.html#ops>).
+//! The meaning of `_filter`'s operators for a parameter's values (R4, <http://hl7.org/fhir/R4/search_filter.html#ops>).
 //!
-//! Numbers, dates and quantities compare as the prefixes of the same names; `ne` asks for one value that differs. Texts
-//! are ordered by their code points, case and marks aside. `loinc`, `snomed`, `rxnorm` and `ucum` stand for the systems
-//! of these names.
+//! Numbers, dates and quantities compare like the prefixes of the same names. `ne` requires one value that differs.
+//! Texts are ordered by code points, without regard to case and marks. `loinc`, `snomed`, `rxnorm` and `ucum` are short
+//! names of these systems.
 
 use std::sync::Arc;
 
@@ -26,18 +26,18 @@ const SYSTEMS: [(&str, &str); 4] = [
     ("ucum", "http://unitsofmeasure.org"),
 ];
 
-/// An operator and what it compares with.
+/// An operator and its operand.
 pub(in crate::search) struct Comparison<'t> {
     pub(in crate::search) operator: &'t str,
     pub(in crate::search) value: String,
-    /// As it stands in the filter.
+    /// As written in the filter.
     pub(in crate::search) text: &'t str,
 }
 
 /// Compiles the parameter that is compared, to read these columns.
 pub(in crate::search) type Compile<'a> = &'a dyn Fn(Reading) -> Result<Option<Arc<Compiled>>, SearchError>;
 
-/// The condition that a comparison puts on the values of a parameter; `None` where the parameter cannot be compiled for
+/// The condition that a comparison puts on the values of a parameter. `None` if the parameter cannot be compiled for
 /// the type.
 pub(in crate::search) fn condition_of(
     resolver: &Resolver<'_>,
@@ -100,7 +100,7 @@ fn test(
             modifier: modifier.map(str::to_owned),
             value: value.to_owned(),
         };
-        // What was sent is named, not what is made of it.
+        // The error names the text as sent, not its normalized form.
         Matcher::parse(parameter, &raw, value, resolver.around).map_err(|error| match error {
             SearchError::Value { expected, .. } => invalid("_filter", comparison.text, expected),
             error => error,
@@ -163,7 +163,7 @@ fn test(
     })
 }
 
-/// The value with the system that a short name stands for: `loinc|1234-5`, `5.4|ucum|mg`.
+/// The value with the system of a short name: `loinc|1234-5`, `5.4|ucum|mg`.
 fn with_system(value: &str) -> String {
     let mut parts: Vec<&str> = value.split('|').collect();
     let at = match parts.len() {

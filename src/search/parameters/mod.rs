@@ -1,4 +1,4 @@
-//! What was asked: raw parameters, checked against the search parameters of their type, values by kind.
+//! Parameters: read, checked against the search parameters of their type, and parsed by kind.
 
 pub(super) mod declared;
 pub(super) mod filter_expression;

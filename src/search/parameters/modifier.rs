@@ -3,14 +3,14 @@
 use super::parameter::Compiled;
 use crate::fhir::search_parameter::SearchType;
 
-/// Types whose values people read a label of.
+/// Types whose values have a human-readable label.
 const LABELLED: [&str; 3] = ["CodeableConcept", "Coding", "Identifier"];
 
-/// Types whose tokens are of no code system.
+/// Types whose tokens have no code system.
 const UNCODED: [&str; 4] = ["Identifier", "ContactPoint", "boolean", "id"];
 
-/// What is wrong with a modifier that parameters of the search type take, where no value that the parameter yields can
-/// be asked so.
+/// The faults of a modifier that parameters of the search type take, where no value that the parameter yields can be
+/// asked so.
 pub(in crate::search) fn misfit(compiled: &Compiled, modifier: &str) -> Option<&'static str> {
     let mut types = compiled.program.origins().map(|origin| origin.ty.name()).peekable();
     types.peek()?;

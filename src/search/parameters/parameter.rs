@@ -25,16 +25,16 @@ pub(in crate::search) struct Compiled {
     pub(in crate::search) reading: Reading,
     /// Yields a row's values.
     pub(in crate::search) program: Program,
-    /// Where the values are `code` elements: the one code system that R4 binds them to, if it binds them to one.
+    /// If the values are `code` elements: the one code system that R4 binds them to, if any.
     pub(in crate::search) code_system: Option<&'static str>,
-    /// Where the values lie, if that is in plain columns.
+    /// The plain columns of the values, if they are in such.
     pub(in crate::search) plain: Option<Plain>,
-    /// Of a composite, its components, evaluated on the items that `program` yields.
+    /// For a composite: its components, evaluated on the items of `program`.
     pub(in crate::search) components: Vec<Compiled>,
 }
 
 impl Compiled {
-    /// Of a reference, the one type that it may point to, where R4 allows one only.
+    /// For a reference: the one type that it may point to, if R4 allows only one.
     pub(in crate::search) fn sole_target(&self) -> Option<TypeId> {
         if self.parameter.ty != SearchType::Reference {
             return None;
@@ -70,7 +70,7 @@ impl Compiled {
         self.program.origins().any(|origin| origin.ty.name() == "Reference")
     }
 
-    /// Whether resources of `ty` may be what a canonical of it names by URL, should it be followed to them.
+    /// Whether a canonical of the parameter may name resources of `ty` by URL.
     pub(in crate::search) fn follows_urls(&self, ty: TypeId) -> bool {
         self.yields_canonicals() && canonical::have_urls(ty)
     }
@@ -101,7 +101,7 @@ impl Compiled {
         origins.peek().is_some() && origins.all(|origin| names.contains(&origin.ty.name()))
     }
 
-    /// What evaluating it may fail with.
+    /// The possible errors of its evaluation.
     pub(in crate::search) fn failed(&self, source: FhirPathError) -> SearchError {
         SearchError::Expression {
             parameter: self.parameter.code.to_string(),
@@ -115,15 +115,15 @@ impl Compiled {
 pub(in crate::search) enum Reading {
     /// All that comparing or sorting by them may need.
     Values,
-    /// Of references, where relative ones point to.
+    /// For references: the targets of relative ones.
     Targets,
-    /// Of references, the identifier.
+    /// For references: the identifier.
     Identifier,
-    /// Of quantities, the numbers without their units.
+    /// For quantities: the numbers without their units.
     Numbers,
-    /// Of codes and identifiers, the texts that people read.
+    /// For codes and identifiers: the human-readable texts.
     Labels,
-    /// Of identifiers, the type and the value.
+    /// For identifiers: the type and the value.
     TypedIdentifier,
 }
 
@@ -140,7 +140,7 @@ pub(in crate::search) struct Programs {
 }
 
 impl Programs {
-    /// Programs for these parameters; each is compiled when first asked for.
+    /// Programs for these parameters. Each is compiled on first use.
     pub(in crate::search) fn new(parameters: Arc<SearchParameters>) -> Programs {
         Programs {
             parameters,
@@ -161,14 +161,14 @@ impl Programs {
             .is_some_and(|parameter| is_of_words(parameter))
     }
 
-    /// The parameter `code` of `ty`; `None` where the type has no such parameter or none that is supported.
+    /// The parameter `code` of `ty`. `None` if the type has no such parameter or none that is supported.
     pub(in crate::search) fn parameter(&self, ty: TypeId, code: &str) -> Option<&Arc<SearchParameter>> {
         self.parameters
             .get(ty, code)
             .filter(|parameter| is_supported(parameter))
     }
 
-    /// The parameter `code` of `ty`, compiled to read these columns; `None` as for [`Programs::parameter`].
+    /// The parameter `code` of `ty`, compiled for this use of its columns. `None` as for [`Programs::parameter`].
     pub(in crate::search) fn get(
         &self,
         ty: TypeId,
@@ -194,15 +194,14 @@ impl Programs {
         Ok(Some(compiled))
     }
 
-    /// The parameter `code` of `ty`, compiled for one look at it: who goes through all parameters needs none of them
-    /// again.
+    /// The parameter `code` of `ty`, compiled without caching it: for callers that go through all parameters once.
     pub(in crate::search) fn unkept(&self, ty: TypeId, code: &str) -> Option<Compiled> {
         let parameter = self.parameter(ty, code)?;
         self.compile(ty, parameter, Reading::Values).ok()
     }
 
-    /// The references of a parameter with their texts, for those that lead into the row itself, and the only type they
-    /// may lead to if there is one: what `resolve()` is, FHIRPath tells of relative references alone.
+    /// The references of a parameter with their texts, for references within the row itself, and the only target type
+    /// if there is one. For relative references alone FHIRPath knows the target of `resolve()`.
     pub(in crate::search) fn inner_references(
         &self,
         compiled: &Compiled,
@@ -238,7 +237,7 @@ impl Programs {
         let expression = parameter.expression.as_deref().unwrap_or("{}");
         let mut compiled = compile_for(ty, parameter, expression, reading, None)?;
         for component in &parameter.components {
-            // The registry holds no composite whose components it does not know.
+            // The registry has no composite with unknown components.
             let Some(definition) = self.parameters.by_url(&component.definition) else {
                 continue;
             };
@@ -254,12 +253,12 @@ fn is_supported(parameter: &SearchParameter) -> bool {
     parameter.expression.is_some() && (parameter.ty != SearchType::Special || parameter.usage == Usage::Nearby)
 }
 
-/// No expression says what these compare; `words` does.
+/// These have no expression. `words` compares them.
 fn is_of_words(parameter: &SearchParameter) -> bool {
     matches!(&*parameter.code, "_text" | "_content") && parameter.expression.is_none()
 }
 
-/// Compiles an expression of a parameter for rows of `ty`, or for what the program `on` yields.
+/// Compiles a parameter's expression for rows of `ty`, or for the items of the program `on`.
 fn compile_for(
     ty: TypeId,
     parameter: &Arc<SearchParameter>,
@@ -272,7 +271,7 @@ fn compile_for(
     let options = CompileOptions {
         lenient: true,
         search: true,
-        // Where relative references point to, the contained resources do not tell.
+        // Contained resources do not tell the targets of relative references.
         references_alone: reading == Reading::Targets,
         extra: Some(&extra),
         context: on,
@@ -294,7 +293,7 @@ fn compile_for(
     })
 }
 
-/// The code system of the elements that a program's values lie in, if they have one and the same.
+/// The code system of a program's values, if all have the same one.
 fn code_system(ty: TypeId, program: &Program) -> Option<&'static str> {
     let mut systems = program.origins().map(|origin| {
         let mut within = ty;
@@ -309,7 +308,7 @@ fn code_system(ty: TypeId, program: &Program) -> Option<&'static str> {
     systems.all(|system| system == Some(first)).then_some(first)
 }
 
-/// What tells the bounds of sampled data.
+/// The leaves with the bounds of sampled data.
 const SAMPLES: [&str; 9] = [
     "data",
     "origin.value",

@@ -1,7 +1,8 @@
-//! From raw parameters to a checked query: every name resolved against the search parameters of the type, every value
-//! parsed.
+//! Turns raw parameters into a checked query: every name is resolved against the search parameters of the type, every
+//! value is parsed.
 //!
-//! Nothing below scans parameter text again. What was understood is kept in a canonical order for the `self` link.
+//! No later code scans parameter text again. The understood parameters are kept in a canonical order for the `self`
+//! link.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use super::super::criteria::criterion::Criterion;
 use super::super::includes::include::Include;
 use super::super::joins::binding::Filed;
 use super::super::paging::page_token;
-use super::super::paging::page_token::{Place, Side};
+use super::super::paging::page_token::{PagePosition, Side};
 use super::super::run::contained::{Contained, Which};
 use super::super::run::trace::Trace;
 use super::super::{Handling, SearchError};
@@ -24,7 +25,7 @@ use crate::fhir::storage::EVERYTHING;
 use crate::fhir::{TypeId, facts};
 use crate::plan::On;
 
-/// The parameter by which a link says how many resources of a page have been brought along before.
+/// The parameter in which a link says how many of a page's includes earlier answers had.
 pub(in crate::search) const INCLUDED: &str = "_included";
 
 /// Parameters that shape an answer and have no modifiers.
@@ -74,30 +75,31 @@ pub(in crate::search) struct Query {
     pub(in crate::search) total: Total,
     pub(in crate::search) subset: Subset,
     pub(in crate::search) includes: Vec<Include>,
-    /// How many resources that the page's first match brings along have been given out before.
+    /// How many includes of the page's first match earlier answers had.
     pub(in crate::search) included: usize,
     /// Whether contained resources are searched.
     pub(in crate::search) contained: Contained,
     /// The tag of a page link, as it was sent.
     pub(in crate::search) tag: Option<String>,
-    /// Where the page lies, if the tag says it: what `offset` counts need not be counted again.
-    pub(in crate::search) place: Option<Place>,
-    /// Whether records may have been erased since the tag was given out, so that `offset` counts too many.
+    /// The position of the page, if the token has it. Then the matches of `offset` need not be counted again.
+    pub(in crate::search) place: Option<PagePosition>,
+    /// Whether records may have been erased since the token was issued. Then `offset` may count too many.
     pub(in crate::search) erased_since: bool,
-    /// What the answer says about how the query was taken.
+    /// Remarks of the answer on how the query was understood.
     pub(in crate::search) remarks: Vec<Issue>,
-    /// Whose compartments are asked for.
+    /// The Patients whose compartments are searched.
     pub(in crate::search) filed: Option<Filed>,
-    /// How conditions on other resources are answered: the plans of the search show them, and run what has not run.
+    /// The semi-joins for conditions on other resources. The plans of the search show them, and run those that have not
+    /// run.
     pub(in crate::search) joins: Vec<On>,
     /// Notes how the search goes, where that is asked.
     pub(in crate::search) trace: Trace,
-    /// Understood parameters but for `_count`, `_offset`, `_included` and the tag.
+    /// The understood parameters without `_count`, `_offset`, `_included` and the token.
     pub(in crate::search) understood: Vec<(String, String)>,
 }
 
 impl Query {
-    /// A search of `ty` for what meets these criteria.
+    /// A search of `ty` for rows that meet these criteria.
     pub(in crate::search) fn of_criteria(ty: TypeId, criteria: Vec<Criterion>) -> Query {
         Query {
             ty,
@@ -129,7 +131,7 @@ impl Query {
         handling: Handling,
     ) -> Result<Query, SearchError> {
         let mut query = Query::of_criteria(ty, Vec::new());
-        // What is included depends on it, wherever it stands.
+        // Read first, because the includes depend on it.
         let raw = raw.iter().filter(|parameter| parameter.counts(handling));
         for parameter in raw.clone().filter(|parameter| parameter.name == "_contained") {
             query.result_parameter(resolver, parameter)?;
@@ -178,8 +180,7 @@ impl Query {
         self.subset.summary == Summary::Count
     }
 
-    /// Takes up a parameter that shapes the result. `None` where it is not one; `Some(false)` where it is, but is left
-    /// out.
+    /// Reads a parameter that shapes the result. `None` if it is not one; `Some(false)` where it is, but is left out.
     fn result_parameter(&mut self, resolver: &Resolver<'_>, raw: &RawParameter) -> Result<Option<bool>, SearchError> {
         let (programs, value) = (resolver.programs, raw.value.as_str());
         if SHAPING.contains(&raw.name.as_str()) {
@@ -224,14 +225,13 @@ impl Query {
                 let of_any = self.contained.which != Which::Outer;
                 let includes = Include::parse(programs, self.ty, raw, of_any)?;
                 if includes.is_empty() {
-                    // A type without references brings nothing by all of them, or from whatever is brought along. That
-                    // is no mistake.
+                    // For a type without references, all references include nothing. That is no mistake.
                     let all = value == "*" || value.strip_suffix(":*") == Some(facts().get(self.ty).name);
                     return Ok(Some(all || raw.modifier.is_some()));
                 }
                 self.includes.extend(includes);
             }
-            // Only links say it: where a page goes on that brings more along than one answer holds.
+            // Only links have it: for a page whose includes exceed one answer.
             INCLUDED => self.included = result::offset(value)?,
             // The representation is negotiated before the search begins.
             "_format" | "_pretty" => {}
@@ -241,7 +241,7 @@ impl Query {
         Ok(Some(true))
     }
 
-    /// Takes up the keys of `_sort`; `false` where it names none.
+    /// Reads the keys of `_sort`. `false` if it names none.
     fn sort_keys(&mut self, programs: &Programs, value: &str) -> Result<bool, SearchError> {
         for key in value.split(',').filter(|key| !key.is_empty()) {
             let (descending, code) = match key.strip_prefix('-') {
@@ -249,7 +249,7 @@ impl Query {
                 None => (false, key),
             };
             match programs.get(self.ty, code, Reading::Values)? {
-                // A key that stands before decides, so that again it decides nothing.
+                // A repeated key changes nothing, because its first occurrence decides.
                 Some(compiled) if self.sort.iter().any(|key| Arc::ptr_eq(&key.compiled, &compiled)) => {}
                 Some(compiled) if !is_unordered(compiled.parameter.ty) => {
                     self.sort.push(SortKey { compiled, descending })
@@ -266,7 +266,7 @@ impl Query {
                 return Err(SearchError::Many {
                     parameter: "_sort".to_owned(),
                     what: "different keys",
-                    most: MAX_SORT_KEYS,
+                    max: MAX_SORT_KEYS,
                 });
             }
         }
@@ -289,7 +289,7 @@ fn is_unordered(ty: SearchType) -> bool {
     matches!(ty, SearchType::Composite | SearchType::Special)
 }
 
-/// What a client is told of a parameter that is not understood: the value with it, where the name alone tells nothing.
+/// The message for an unknown parameter: with its value, if the name alone says nothing.
 fn unknown(raw: &RawParameter) -> String {
     match raw.name.as_str() {
         "" | "_sort" => format!("{}={}", written(raw), result::shown(&raw.value)),

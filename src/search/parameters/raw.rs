@@ -1,7 +1,6 @@
-//! The parameters of a search as they stood in the URL or form body: percent-decoded names, modifiers and values, in
-//! order.
+//! The parameters of a search as sent in the URL or form body: percent-decoded names, modifiers and values, in order.
 //!
-//! Nothing is interpreted here; `query` resolves these into a checked query and the text is never scanned again.
+//! Nothing is interpreted here. `query` resolves them into a checked query, and the text is never scanned again.
 
 use super::super::SearchError;
 use super::super::engine::Handling;
@@ -12,15 +11,15 @@ use super::result::invalid;
 pub struct RawParameter {
     /// The name before any `:`; empty where a value came without one.
     pub name: String,
-    /// What follows the first `:`.
+    /// The text after the first `:`.
     pub modifier: Option<String>,
     /// The value.
     pub value: String,
 }
 
 impl RawParameter {
-    /// Whether it has a value, or must be refused for having none: R4 has empty parameters ignored, but by who asks to
-    /// be told of everything that is (R4 search, 3.1.1.3).
+    /// Whether the parameter has a value. Without one R4 ignores it, and a client with strict handling gets an error
+    /// (R4 search, 3.1.1.3).
     pub(in crate::search) fn counts(&self, handling: Handling) -> bool {
         !self.value.is_empty() || handling == Handling::Strict
     }
@@ -39,7 +38,7 @@ impl RawParameter {
     }
 }
 
-/// The value of a parameter, the last when it comes several times; an empty one is none.
+/// The value of a parameter; the last one if it is repeated. An empty one counts as absent.
 pub fn last<'a>(parameters: &'a [RawParameter], name: &str) -> Option<&'a str> {
     let named = parameters.iter().rev().filter(|parameter| parameter.name == name);
     named
@@ -55,7 +54,7 @@ pub fn parse(query: &str) -> Vec<RawParameter> {
         .collect()
 }
 
-/// The same of what came over the network: bytes behind percent signs that are no UTF-8 are an error and not replaced.
+/// The same for text from the network: percent-encoded bytes that are not UTF-8 are an error and are not replaced.
 pub fn parse_checked(query: &str) -> Result<Vec<RawParameter>, SearchError> {
     let is_text = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8().is_ok();
     match query.split('&').find(|pair| !is_text(pair)) {

@@ -27,18 +27,17 @@ use crate::terminology::Terminology;
 /// The most other types' tables that the conditions of one search may lead to.
 const MAX_JOINS: usize = 500;
 
-/// The most resources that chains and `_has` may lead through, one behind the other: each is a table searched within a
-/// search.
+/// The maximum number of resources in a chain or `_has`: each is a table searched within a search.
 const MAX_DEPTH: usize = 16;
 
-/// The most alternatives that are compared one by one; ids, references and tokens are looked up, so there may be more
-/// of them.
+/// The maximum number of alternatives that are compared one by one. Ids, references and tokens are looked up in sets,
+/// so there may be more of them.
 const MAX_ALTERNATIVES: usize = 1_000;
 
-/// The most words of `_text` and `_content`.
+/// The maximum number of words of `_text` and `_content`.
 const MAX_WORDS: usize = 100;
 
-/// What parsing a value needs to know besides its text.
+/// The context for parsing a value.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::search) struct Surroundings<'a> {
     /// The time of the search, in microseconds.
@@ -53,7 +52,7 @@ pub(in crate::search) struct Surroundings<'a> {
 pub(in crate::search) struct Resolver<'a> {
     pub(in crate::search) programs: &'a Programs,
     pub(in crate::search) around: Surroundings<'a>,
-    /// Whether several types are searched together: what concerns others of them may be out of the question for one.
+    /// Whether several types are searched together: then a value may be impossible for one of the types.
     pub(in crate::search) among_others: bool,
     joins: Cell<usize>,
     depth: Cell<usize>,
@@ -81,7 +80,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The condition that a parameter puts on rows of `ty`; `None` where the type has none of this name.
+    /// The condition that a parameter puts on rows of `ty`. `None` if the type has none of this name.
     pub(in crate::search) fn criterion(
         &self,
         ty: TypeId,
@@ -101,7 +100,7 @@ impl<'a> Resolver<'a> {
         if depth > MAX_DEPTH {
             return Err(SearchError::Deep {
                 parameter: shown(parameter),
-                most: MAX_DEPTH,
+                max: MAX_DEPTH,
             });
         }
         self.depth.set(depth + 1);
@@ -138,7 +137,7 @@ impl<'a> Resolver<'a> {
         match self.joins.get() > MAX_JOINS {
             true => Err(SearchError::Joins {
                 parameter: parameter.to_owned(),
-                most: MAX_JOINS,
+                max: MAX_JOINS,
             }),
             false => Ok(()),
         }
@@ -221,8 +220,7 @@ impl<'a> Resolver<'a> {
         Ok(compiled.map(|compiled| Condition::Values { compiled, test }))
     }
 
-    /// `url=canonical|version` of a type whose resources have versions: both must be so. `None` where no version is
-    /// named.
+    /// `url=canonical|version` of a type whose resources have versions: both must be so. `None` if no version is named.
     fn versioned(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
         let version = self.programs.parameter(ty, "version");
         if version.is_none_or(|version| version.ty != SearchType::Token)
@@ -381,12 +379,12 @@ pub(in crate::search) fn refuse_modifier(raw: &RawParameter, ty: &'static str) -
 }
 
 /// Refuses a parameter with more of something than there may be.
-fn at_most(raw: &RawParameter, what: &'static str, count: usize, most: usize) -> Result<(), SearchError> {
-    match count > most {
+fn at_most(raw: &RawParameter, what: &'static str, count: usize, max: usize) -> Result<(), SearchError> {
+    match count > max {
         true => Err(SearchError::Many {
             parameter: shown(&written(raw)),
             what,
-            most,
+            max,
         }),
         false => Ok(()),
     }

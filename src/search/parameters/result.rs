@@ -62,7 +62,7 @@ impl Summary {
     }
 }
 
-/// Parses `_count`: 0 and above; what is over [`MAX_COUNT`] is served as that, and the answer says so.
+/// Parses `_count`: 0 or more. More than [`MAX_COUNT`] is served as that, and the answer says so.
 pub(in crate::search) fn count(value: &str) -> Result<(usize, Option<Issue>), SearchError> {
     if value.is_empty() || !value.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(invalid("_count", value, "a whole number"));

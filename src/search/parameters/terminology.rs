@@ -1,5 +1,4 @@
-//! What `:in`, `:not-in`, `:below` and `:above` of a token speak of, among the code systems and value sets that were
-//! given.
+//! Resolves `:in`, `:not-in`, `:below` and `:above` of a token among the given code systems and value sets.
 
 use super::super::SearchError;
 use super::super::criteria::matcher::CodesTest;

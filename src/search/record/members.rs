@@ -1,9 +1,9 @@
-//! A patient's record: all that is in the compartments of some Patients, type after type, and behind it what all of
-//! that refers to, of some types.
+//! A patient's record: all resources in the compartments of some Patients, type by type, then the resources of some
+//! types that these refer to.
 //!
-//! Decides which resources these are, in which order they stand and where a page begins; `record_page` gives them out.
-//! It is a search over several types whose last parts are found by references, so its pages are found as those of every
-//! search. What a member refers to is worked out only for pages that reach so far.
+//! Decides which resources these are, their order, and where a page begins. `record_page` writes them. It is a search
+//! over several types whose last parts are found by references, so its pages work like those of every search.
+//! References of members are resolved only for pages that need them.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use super::super::criteria::matcher::Matcher;
 use super::super::engine::{Engine, Handling};
 use super::super::includes::referred::Ids;
 use super::super::joins::binding::Filed;
-use super::super::paging::page_token::Place as PageStart;
+use super::super::paging::page_token::PagePosition;
 use super::super::paging::position::Position;
 use super::super::parameters::query::{Query, is_of_page};
 use super::super::parameters::raw::RawParameter;
 use super::super::parameters::result::{MAX_COUNT, Total};
-use super::super::run::parts::{Part, Place};
+use super::super::run::parts::{MatchPosition, Part};
 use super::page::{RecordPage, Shown};
 use crate::fhir::{TypeId, facts};
 use crate::lake::{Picture, Scope};
@@ -29,7 +29,7 @@ use crate::lake::{Picture, Scope};
 pub struct Member {
     /// The type.
     pub ty: TypeId,
-    /// What its resources must meet.
+    /// The condition on its resources.
     pub parameters: Vec<RawParameter>,
 }
 
@@ -38,18 +38,18 @@ pub struct Member {
 pub struct RecordRequest<'a> {
     /// Who asks.
     pub scope: &'a Arc<Scope>,
-    /// The ids of the Patients, of R4's form: one at least.
+    /// The ids of the Patients in R4's form, at least one.
     pub patients: &'a [String],
     /// The types of the compartments, in their order.
     pub members: &'a [Member],
-    /// The types of what the members refer to, and of what these refer to in turn, in their order. None is a member's.
+    /// The types of referenced resources, and of those that these refer to, in their order. No member has one of these
+    /// types.
     pub referred: &'a [TypeId],
-    /// Only resources of these types are shown; the others still tell what is referred to.
+    /// Only resources of these types are shown. References of the others still count.
     pub only: Option<&'a [TypeId]>,
-    /// A further condition on what is shown. Of what is referred to, it is met by what a shown member refers to as
-    /// well.
+    /// A further condition on shown resources. A resource that a shown member refers to meets it as well.
     pub since: Option<&'a RawParameter>,
-    /// What is given out of it.
+    /// The parts to return.
     pub extent: Extent<'a>,
     /// The time, in microseconds since 1970.
     pub now: i64,
@@ -57,7 +57,7 @@ pub struct RecordRequest<'a> {
     pub base: &'a str,
 }
 
-/// How much of a record is given out.
+/// The extent of a record.
 #[derive(Clone, Copy, Debug)]
 pub enum Extent<'a> {
     /// All, without links.
@@ -70,12 +70,12 @@ pub enum Extent<'a> {
         parameters: &'a [RawParameter],
         /// The parameters that links repeat besides those.
         repeated: &'a [(String, String)],
-        /// What becomes of parameters without a value.
+        /// How parameters without a value are handled.
         handling: Handling,
     },
 }
 
-/// What a record's parts are made from.
+/// The source of a record's parts.
 struct Sources<'a> {
     request: &'a RecordRequest<'a>,
     picture: Arc<Picture>,
@@ -90,12 +90,12 @@ struct Parts {
     places: Vec<usize>,
     /// How many are members.
     members: usize,
-    /// Whether what they refer to is among them.
+    /// Whether targets of references are included.
     complete: bool,
 }
 
 impl Engine {
-    /// Finds a record and reads its beginning. `None` where the scope shows none of the Patients.
+    /// Finds a record and reads its beginning. `None` if the scope shows none of the Patients.
     pub async fn record(&self, request: &RecordRequest<'_>) -> Result<Option<RecordPage>, SearchError> {
         let erasures = self.lake().picture().erasures();
         match self.begin_record(request).await {
@@ -142,7 +142,7 @@ impl Engine {
         }
         let shown = match lead.is_backwards() {
             true => Shown::Entries(self.shown(&parts.parts, &places, true)?.into()),
-            false => Shown::Places(places.iter().filter_map(Place::outer).collect()),
+            false => Shown::Places(places.iter().filter_map(MatchPosition::outer).collect()),
         };
         let mut page = RecordPage::new(self.lake(), request, (lead, course), (places.len(), more), total);
         page.snapshot = sources.picture.snapshot;
@@ -151,7 +151,7 @@ impl Engine {
         Ok(Some(page))
     }
 
-    /// What is asked of the page, and where in a walk it stands.
+    /// The parameters of the page, and its position in a walk.
     fn lead(&self, request: &RecordRequest<'_>) -> Result<(Query, Position), SearchError> {
         let Some(patient) = facts().lookup("Patient") else {
             return Err(SearchError::Unanswered);
@@ -219,7 +219,7 @@ impl Engine {
         })
     }
 
-    /// The resources of one type that are in the compartments; `None` where nobody has any of the type.
+    /// The resources of one type in the compartments. `None` if nobody has any of the type.
     fn member(&self, sources: &Sources<'_>, member: &Member, since: bool) -> Result<Option<Part>, SearchError> {
         let request = sources.request;
         let table = self.lake().table(&sources.picture, member.ty, request.scope);
@@ -254,7 +254,7 @@ impl Engine {
         Ok(Some(total))
     }
 
-    /// Looks up what the members refer to, whether they are shown or not.
+    /// Finds the targets of the members' references, shown or not.
     async fn add_referred(&self, sources: &Sources<'_>, parts: &mut Parts) -> Result<(), SearchError> {
         parts.complete = true;
         let request = sources.request;
@@ -280,7 +280,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What all members refer to, or those that meet the further condition, and what that refers to in turn.
+    /// The targets of all members, or of those that meet the further condition, and the targets of these.
     async fn referred_by_members(&self, sources: &Sources<'_>, since: bool) -> Result<Ids, SearchError> {
         let request = sources.request;
         let none = Ids::none_of(request.referred);
@@ -307,7 +307,7 @@ impl Engine {
         Ok(all)
     }
 
-    /// The condition on what is referred to, of one type; `None` where nothing is.
+    /// The condition on targets of one type. `None` if there are none.
     fn is_referred(
         &self,
         sources: &Sources<'_>,
@@ -334,7 +334,7 @@ impl Engine {
         Ok(Some(either(Condition::Any(either_of), "referred to")))
     }
 
-    /// That a resource has one of the ids of its type; `None` where there are none.
+    /// That a resource has one of the ids of its type. `None` if there are none.
     fn one_of(&self, ty: TypeId, ids: &Ids) -> Result<Option<Criterion>, SearchError> {
         let mut of_type = ids.of(ty).peekable();
         let Some(compiled) = self.ids_of(ty)?.filter(|_| of_type.peek().is_some()) else {
@@ -349,7 +349,7 @@ impl Engine {
 }
 
 impl Sources<'_> {
-    /// A search of a part: where the row is gone that a page begins behind, it says so.
+    /// Runs a search of a part. If the row at the page's position is gone, it returns that error.
     fn query(&self, ty: TypeId, criteria: Vec<Criterion>) -> Query {
         Query {
             erased_since: self.erased_since,
@@ -363,17 +363,17 @@ impl Sources<'_> {
 }
 
 impl Parts {
-    /// Where a page begins, by its place among all types.
-    fn start(&self, start: PageStart) -> Result<PageStart, SearchError> {
+    /// The start of a page, by its index among all types.
+    fn start(&self, start: PagePosition) -> Result<PagePosition, SearchError> {
         let part = self.places.iter().position(|place| *place == start.part);
         // Its rows were there when the link was made.
         let part = part.ok_or(SearchError::Expired)?;
-        Ok(PageStart { part, ..start })
+        Ok(PagePosition { part, ..start })
     }
 }
 
 impl RecordRequest<'_> {
-    /// Whether a parameter says which page of a record is asked for, or how it is given out.
+    /// Whether a parameter selects the page of a record, or its form.
     pub fn is_of_page(parameter: &RawParameter) -> bool {
         is_of_page(parameter) && parameter.name != "_included"
             || matches!(parameter.name.as_str(), "_total" | "_format" | "_pretty")

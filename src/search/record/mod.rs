@@ -1,4 +1,4 @@
-//! A patient's whole record: what belongs to it, and how it is given out.
+//! A patient's whole record: its resources, and its pages.
 
 pub(super) mod members;
 pub(super) mod page;

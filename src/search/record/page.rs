@@ -1,7 +1,6 @@
-//! A record as it is given out: entries read some at a time, in the order of their places, and the Bundle around them
-//! in pieces.
+//! Writes a record: reads some entries at a time, in the order of their places, and streams the Bundle around them.
 //!
-//! The links stand behind the entries, for only the last entry says where the page ends.
+//! The links come after the entries, because only the last entry tells where the page ends.
 
 use std::collections::VecDeque;
 
@@ -25,12 +24,12 @@ use crate::lake::scan::{Locator, Row, ScopedTable};
 const STEP: usize = 100;
 /// Bytes of resources that are worth reading at a time.
 const STEP_BYTES: usize = 1 << 20;
-/// Bytes of a piece, at least.
+/// The minimum bytes of a piece.
 const PIECE: usize = 64 << 10;
 
 /// The resources of a page.
 pub(in crate::search) enum Shown {
-    /// To be read: which part each is of, and where it lies.
+    /// The resources to read: the part and locator of each.
     Places(VecDeque<(usize, Locator)>),
     /// Read.
     Entries(VecDeque<Entry>),
@@ -46,7 +45,7 @@ struct Source {
     is_referred: bool,
 }
 
-/// A record, or a page of one, that is being given out.
+/// A record, or a page of one, while it is written.
 #[derive(Debug)]
 pub struct RecordPage {
     lake: Lake,
@@ -107,7 +106,7 @@ pub struct Gathered {
 }
 
 impl RecordPage {
-    /// A page without resources yet: of so many places, and whether there are more behind them.
+    /// A page without resources yet: the number of its places, and whether more follow.
     pub(in crate::search) fn new(
         lake: &Lake,
         request: &RecordRequest<'_>,
@@ -141,7 +140,7 @@ impl RecordPage {
         }
     }
 
-    /// Says what the page shows: parts with their places among all types, the first ones members.
+    /// Sets the shown parts with their indices among all types, members first.
     pub(in crate::search) fn show(&mut self, shown: Shown, parts: Vec<Part>, places: Vec<usize>, members: usize) {
         let sources = parts.into_iter().zip(places).enumerate();
         let source = |(at, (part, place)): (usize, (Part, usize))| Source {
@@ -252,8 +251,8 @@ impl RecordPage {
         let mut count = places.len();
         let rows = loop {
             // A single resource is read whatever its size.
-            let most = if count == 1 { usize::MAX } else { STEP_BYTES };
-            match table.resources_in_passing(&places[..count], most)? {
+            let max_bytes = if count == 1 { usize::MAX } else { STEP_BYTES };
+            match table.resources_in_passing(&places[..count], max_bytes)? {
                 Some(rows) => break rows,
                 None => count = (count / 16).max(1),
             }
@@ -281,7 +280,7 @@ impl RecordPage {
         }
     }
 
-    /// What stands before an entry.
+    /// What precedes an entry.
     fn open_entry(&self, out: &mut Vec<u8>) {
         match self.given {
             0 => out.extend_from_slice(br#","entry":["#),
@@ -289,7 +288,7 @@ impl RecordPage {
         }
     }
 
-    /// The Bundle's end: what is to be said, and the links.
+    /// The end of the Bundle: remarks and links.
     fn finish(&mut self, out: &mut Vec<u8>) {
         let said = page::said(&self.lead.remarks).filter(|_| !self.lead.counts_only());
         if let Some(outcome) = &said {

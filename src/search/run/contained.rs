@@ -1,9 +1,8 @@
-//! Resources contained in others as matches (`_contained`, `_containedType`; R4 search, 3.1.1.5.5), and as what chains
-//! lead to.
+//! Contained resources as matches (`_contained`, `_containedType`; R4 search, 3.1.1.5.5), and as targets of chains.
 //!
-//! Contained resources are JSON text in the column `contained` of whatever contains them. Those of the type searched
-//! are made into columns batch by batch, and the same criteria decide. No reference from elsewhere leads to one, so
-//! conditions that ask for what refers to a resource, or for a list that names it, hold of none.
+//! Contained resources are JSON text in the column `contained` of their containers. Those of the searched type are
+//! shredded batch by batch, and the same criteria decide. No other resource can refer to them, so conditions on
+//! references to them, or on lists that name them, never hold.
 
 use std::sync::Arc;
 
@@ -28,7 +27,7 @@ use crate::lake::scan::{IdSet, Locator, Row, ScopedTable};
 /// The column that holds contained resources.
 pub(in crate::search) const COLUMN: &str = "contained";
 /// The most contained resources that one search may match: all of them are put in order for each page.
-const MOST: usize = 1_000_000;
+const MAX_CONTAINED: usize = 1_000_000;
 /// Contained resources that are made into columns together.
 const STEP: usize = 4096;
 
@@ -37,7 +36,7 @@ const STEP: usize = 4096;
 pub(in crate::search) struct Contained {
     /// `_contained`.
     pub(in crate::search) which: Which,
-    /// `_containedType=contained`: the contained resource is shown rather than what contains it.
+    /// `_containedType=contained`: shows the contained resource instead of its container.
     pub(in crate::search) alone: bool,
 }
 
@@ -58,16 +57,16 @@ pub(in crate::search) enum Which {
 pub(in crate::search) struct Inner {
     /// Its place in the order, where there is one.
     pub(in crate::search) key: Option<OwnedRow>,
-    /// The type of what contains it.
+    /// The type of the container.
     container: TypeId,
-    /// Where that lies.
+    /// The place of that.
     at: Locator,
     /// Which of the objects in `contained` it is.
     place: u32,
 }
 
 impl Inner {
-    /// Where what contains it lies.
+    /// The locator of the container.
     pub(in crate::search) fn container(&self) -> (TypeId, Locator) {
         (self.container, self.at)
     }
@@ -95,8 +94,8 @@ fn of_inner(condition: &Condition) -> Condition {
 }
 
 impl Engine {
-    /// The contained resources that meet a query's criteria, in order: by the sort keys or else as they lie. Where
-    /// containers are shown, each is there once, and none that is a match itself.
+    /// The contained resources that meet a query's criteria, in order: by the sort keys or in the table's order. If
+    /// containers are shown, each appears once, and not if it is a match itself.
     pub(in crate::search) async fn inner(
         &self,
         table: &ScopedTable,
@@ -178,7 +177,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The contained resources, or what contains them, as they are shown.
+    /// The contained resources, or their containers, as shown.
     pub(in crate::search) fn show(
         &self,
         table: &ScopedTable,
@@ -187,7 +186,7 @@ impl Engine {
     ) -> Result<Vec<Entry>, SearchError> {
         let mut shown = Vec::with_capacity(inner.len());
         let mut tape = Tape::new();
-        // Neighbours often lie in one resource, and so they are fetched run by run.
+        // Neighbouring matches often have the same container, so they are fetched run by run.
         for run in inner.chunk_by(|one, other| one.container() == other.container()) {
             let ty = run[0].container;
             let row = table.other(ty).resources(&[run[0].at])?.pop();
@@ -234,7 +233,7 @@ pub(in crate::search) fn mark_holding(ty: TypeId, batch: &RecordBatch, rows: &mu
     }
 }
 
-/// Marks the rows of which a reference leads to a contained resource that meets the criterion of its type.
+/// Marks the rows with a reference to a contained resource that meets the criterion of its type.
 pub(in crate::search) fn mark_led_to(
     references: &[Vec<String>],
     targets: &[(TypeId, Criterion)],
@@ -286,7 +285,7 @@ pub(in crate::search) fn mark_led_to(
     Ok(())
 }
 
-/// What became of a resource that was to be made into columns.
+/// The result of shredding a contained resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pushed {
     There,
@@ -329,7 +328,7 @@ struct Finder<'f> {
     order: &'f Order,
     container: TypeId,
     shredder: Shredder,
-    /// What is in the shredder: where it lies, and the id that orders it.
+    /// A resource in the shredder: its place, and the id that orders it.
     pending: Vec<(Locator, u32, String)>,
     found: &'f mut Vec<Inner>,
 }
@@ -411,8 +410,8 @@ impl Finder<'_> {
                 });
             }
         }
-        match self.found.len() > MOST {
-            true => Err(SearchError::TooManyContained(MOST)),
+        match self.found.len() > MAX_CONTAINED {
+            true => Err(SearchError::TooManyContained(MAX_CONTAINED)),
             false => Ok(()),
         }
     }

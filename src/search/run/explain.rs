@@ -1,6 +1,5 @@
-//! How an answer came about: the conditions and what deciding them reads, the way taken, and for each step what the
-//! scan kept and skipped and why, the bytes it read, what was in memory, and where the time went. As text for people,
-//! as JSON for programs.
+//! Explains an answer: the conditions with the leaves that they read, the way the search ran, and for each step what
+//! the scan kept and skipped and why, the bytes it read, cache hits and time. Text for people, JSON for programs.
 
 use std::fmt;
 use std::time::Duration;
@@ -21,7 +20,7 @@ use crate::lake::scan::{Person, ScanReport, ScopedTable, Seen, SeenPerson, SeenR
 /// How an answer came about.
 #[derive(Debug, Default)]
 pub struct Explanation {
-    /// What was searched: one table, or several.
+    /// The searched tables: one or several.
     pub(in crate::search) parts: Vec<Part>,
     pub(in crate::search) steps: Vec<Step>,
 }
@@ -52,7 +51,7 @@ pub(in crate::search) struct Part {
 pub(in crate::search) struct Step {
     pub(in crate::search) name: &'static str,
     pub(in crate::search) time: Duration,
-    /// What it gave, where that can be counted.
+    /// The size of its result, if it can be counted.
     pub(in crate::search) rows: Option<usize>,
     /// The plans that ran.
     pub(in crate::search) plans: Vec<String>,
@@ -192,7 +191,7 @@ fn scan_json(scan: &SeenScan) -> Value {
     })
 }
 
-/// Files that the catalog says hold nothing of what is looked for: they are of others, or not of the page.
+/// Files without wanted rows according to the catalog: other people's, or outside of the page.
 fn skipped_files(scan: &SeenScan) -> usize {
     scan.report.files.saturating_sub(scan.files_met)
 }
@@ -247,7 +246,7 @@ impl fmt::Display for Explanation {
     }
 }
 
-/// What a step read.
+/// The reads of a step.
 fn read(seen: &Seen, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for scan in &seen.scans {
         let leaves = match scan.leaves.is_empty() {

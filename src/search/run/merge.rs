@@ -1,7 +1,6 @@
-//! The matches of several tables in one order: each table gives its first matches with their sort keys, and these are
-//! merged.
+//! Merges the matches of several tables into one order: each table yields its first matches with their sort keys.
 //!
-//! Equal keys stand in the order of ids, equal ids in the order of the tables.
+//! Equal keys are ordered by ids, equal ids by the order of the tables.
 
 use arrow::array::ArrayRef;
 use arrow::compute::SortOptions;
@@ -14,7 +13,7 @@ use super::super::parameters::query::{Query, SortKey};
 use super::super::parameters::result::invalid;
 use crate::lake::scan::Locator;
 
-/// What a place in the order is decided by: the sort keys, and the id behind them.
+/// The values that decide a position: the sort keys, then the id.
 #[derive(Debug)]
 pub(in crate::search) struct Order {
     converter: RowConverter,
@@ -28,7 +27,7 @@ pub(in crate::search) struct Keyed {
 }
 
 impl Order {
-    /// The order that the queries of several tables ask for; an error where what they sort by does not compare.
+    /// The common order of the queries of several tables. An error if their sort keys do not compare.
     pub(in crate::search) fn of(queries: &[&Query]) -> Result<Order, SearchError> {
         let keys: &[SortKey] = queries.first().map_or(&[], |query| &query.sort);
         for query in queries {

@@ -1,8 +1,8 @@
-//! Several searches that make one page: of several types (`_type`), and of resources contained in others beside those
-//! of their own.
+//! Several searches that make one page: of several types (`_type`), and of contained resources in addition to other
+//! resources.
 //!
-//! Without `_sort` the parts follow each other, and in each what is contained follows what is not. With it all are
-//! merged, for which everything before the page is found again.
+//! Without `_sort` the parts follow each other, and within a part contained resources come last. With `_sort` all are
+//! merged; then everything before the page must be found again.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ use super::merge::{Keyed, Order};
 use super::{explain, person, population};
 use crate::lake::scan::{Locator, ScopedTable};
 
-/// How far into matches that are merged a page may lie.
+/// The maximum position of a page in merged matches.
 const MAX_SORTED: usize = 200_000;
 /// Resources that are fetched at a time.
 const STEP: usize = 100;
@@ -32,25 +32,25 @@ const STEP: usize = 100;
 pub(in crate::search) struct Part {
     pub(in crate::search) query: Query,
     pub(in crate::search) table: ScopedTable,
-    /// What contained resources must meet.
+    /// The criteria of contained resources.
     criteria: Vec<Criterion>,
     /// Those that do.
     inner: Vec<Inner>,
 }
 
-/// Where a match is: the part, and the row or which of the contained resources.
+/// A match: its part, and its row or the index of the contained resource.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::search) enum Place {
+pub(in crate::search) enum MatchPosition {
     Outer(usize, Locator),
     Inner(usize, usize),
 }
 
-impl Place {
-    /// The part and the row, of what is not contained in others.
+impl MatchPosition {
+    /// The part and the row. `None` for a contained resource.
     pub(in crate::search) fn outer(&self) -> Option<(usize, Locator)> {
         match self {
-            Place::Outer(part, row) => Some((*part, *row)),
-            Place::Inner(..) => None,
+            MatchPosition::Outer(part, row) => Some((*part, *row)),
+            MatchPosition::Inner(..) => None,
         }
     }
 }
@@ -75,7 +75,7 @@ impl Part {
 }
 
 impl Engine {
-    /// Renders the page of several searches; what is asked of the page itself is the answer's query.
+    /// Renders the page of several searches. The answer's query has the parameters of the page itself.
     pub(in crate::search) async fn answer_parts(
         &self,
         mut parts: Vec<Part>,
@@ -126,8 +126,7 @@ impl Engine {
         self.complete(&parts[0].table, answer, matches, &lead.includes).await
     }
 
-    /// Finds the contained resources of each part. A container is a match once, whatever it contains and whatever it
-    /// is.
+    /// Finds the contained resources of each part. A container is one match, whatever it contains.
     async fn look_inside(&self, parts: &mut [Part], order: &Order) -> Result<(), SearchError> {
         let mut seen = FxHashSet::default();
         for at in 0..parts.len() {
@@ -154,7 +153,7 @@ impl Engine {
         &self,
         parts: &[Part],
         lead: &Query,
-    ) -> Result<(Vec<Place>, bool), SearchError> {
+    ) -> Result<(Vec<MatchPosition>, bool), SearchError> {
         let Some(place) = lead.place else {
             return self.forward(parts, 0, lead.offset, lead).await;
         };
@@ -183,19 +182,19 @@ impl Engine {
             };
             places = self.forward(before, 0, all - query.count, &query).await?.0;
         }
-        places.extend(found.into_iter().map(|row| Place::Outer(place.part, row)));
-        // The match that the page was found from follows at least.
+        places.extend(found.into_iter().map(|row| MatchPosition::Outer(place.part, row)));
+        // At least the match at the page's position follows.
         Ok((places, true))
     }
 
-    /// The matches from a part on, behind so many of them; of that part those where the page lies, if that is known.
+    /// The matches from a part on, after skipping this many. In that part it starts at the page's position, if known.
     pub(in crate::search) async fn forward(
         &self,
         parts: &[Part],
         from: usize,
         mut skip: usize,
         lead: &Query,
-    ) -> Result<(Vec<Place>, bool), SearchError> {
+    ) -> Result<(Vec<MatchPosition>, bool), SearchError> {
         // One more than there is room for says whether there are more.
         let wanted = lead.count + 1;
         let mut place = lead.place;
@@ -215,12 +214,12 @@ impl Engine {
                     ..part.query.clone()
                 };
                 let found = self.matches(&part.table, &query).await?.locators;
-                places.extend(found.into_iter().map(|row| Place::Outer(at, row)));
+                places.extend(found.into_iter().map(|row| MatchPosition::Outer(at, row)));
             }
             let from = skip.min(part.inner.len());
             skip -= from;
             let inner = (from..part.inner.len()).take(wanted - places.len());
-            places.extend(inner.map(|which| Place::Inner(at, which)));
+            places.extend(inner.map(|which| MatchPosition::Inner(at, which)));
             if places.len() >= wanted {
                 break;
             }
@@ -230,7 +229,12 @@ impl Engine {
         Ok((places, more))
     }
 
-    async fn merged(&self, parts: &[Part], lead: &Query, order: &Order) -> Result<(Vec<Place>, bool), SearchError> {
+    async fn merged(
+        &self,
+        parts: &[Part],
+        lead: &Query,
+        order: &Order,
+    ) -> Result<(Vec<MatchPosition>, bool), SearchError> {
         let end = lead.offset.saturating_add(lead.count);
         if end > MAX_SORTED {
             let expected = "within the first 200000 matches of a search that is merged in order";
@@ -240,10 +244,14 @@ impl Engine {
         for (at, part) in parts.iter().enumerate() {
             if part.has_outer() {
                 let found = self.keyed(&part.table, &part.query, order, end + 1).await?;
-                all.extend(found.into_iter().map(|found| (found.key, Place::Outer(at, found.at))));
+                all.extend(
+                    found
+                        .into_iter()
+                        .map(|found| (found.key, MatchPosition::Outer(at, found.at))),
+                );
             }
             let inner = part.inner.iter().enumerate();
-            all.extend(inner.filter_map(|(which, inner)| Some((inner.key.clone()?, Place::Inner(at, which)))));
+            all.extend(inner.filter_map(|(which, inner)| Some((inner.key.clone()?, MatchPosition::Inner(at, which)))));
             // Equal keys stay in the order of the parts.
             all.sort_by(|one, other| one.0.cmp(&other.0));
             all.truncate(end + 1);
@@ -272,11 +280,11 @@ impl Engine {
     pub(in crate::search) fn shown(
         &self,
         parts: &[Part],
-        places: &[Place],
+        places: &[MatchPosition],
         backwards: bool,
     ) -> Result<Vec<Entry>, SearchError> {
         let (mut entries, mut bytes) = (Vec::with_capacity(places.len()), 0);
-        let mut steps: Vec<&[Place]> = match backwards {
+        let mut steps: Vec<&[MatchPosition]> = match backwards {
             false => places.chunks(STEP).collect(),
             true => places.rchunks(STEP).collect(),
         };
@@ -289,7 +297,7 @@ impl Engine {
             let mut here: Vec<Entry> = places
                 .iter()
                 .filter_map(|place| {
-                    let (Place::Outer(at, _) | Place::Inner(at, _)) = place;
+                    let (MatchPosition::Outer(at, _) | MatchPosition::Inner(at, _)) = place;
                     of_parts[*at].pop_front()
                 })
                 .collect();
@@ -311,20 +319,22 @@ impl Engine {
     }
 
     /// The matches of one part among these places, in their order.
-    fn shown_of(&self, at: usize, part: &Part, places: &[Place]) -> Result<VecDeque<Entry>, SearchError> {
+    fn shown_of(&self, at: usize, part: &Part, places: &[MatchPosition]) -> Result<VecDeque<Entry>, SearchError> {
         let (mut outer, mut inner) = (Vec::new(), Vec::new());
         for place in places {
             match place {
-                Place::Outer(of, row) if *of == at => outer.push(*row),
-                Place::Inner(of, which) if *of == at => inner.push(&part.inner[*which]),
+                MatchPosition::Outer(of, row) if *of == at => outer.push(*row),
+                MatchPosition::Inner(of, which) if *of == at => inner.push(&part.inner[*which]),
                 _ => {}
             }
         }
         let mut outer = part.table.resources(&outer)?.into_iter();
         let mut inner = self.show(&part.table, &part.query, &inner)?.into_iter();
         let in_order = places.iter().filter_map(|place| match place {
-            Place::Outer(of, row) if *of == at => outer.next().map(|found| Entry::of(part.table.ty(), found).at(*row)),
-            Place::Inner(of, _) if *of == at => inner.next(),
+            MatchPosition::Outer(of, row) if *of == at => {
+                outer.next().map(|found| Entry::of(part.table.ty(), found).at(*row))
+            }
+            MatchPosition::Inner(of, _) if *of == at => inner.next(),
             _ => None,
         });
         Ok(in_order.collect())

@@ -8,7 +8,7 @@ use arrow::compute::{SortColumn, SortOptions, filter_record_batch, lexsort_to_in
 
 use super::super::SearchError;
 use super::super::criteria::{filter, sort};
-use super::super::paging::page_token::{Place, Side};
+use super::super::paging::page_token::{PagePosition, Side};
 use super::super::parameters::query::Query;
 use super::matches::Found;
 use super::merge::{Keyed, Order};
@@ -90,7 +90,7 @@ pub(in crate::search) fn keyed(
     Ok(keyed)
 }
 
-/// The columns that decide the order of matches and say where they lie.
+/// The columns that order the matches, and their locators.
 fn placing(rows: &RecordBatch, query: &Query) -> Result<RecordBatch, SearchError> {
     let is_wanted =
         |column: &str| ["id", FILE, ROW].contains(&column) || query.sort.iter().any(|key| key.reads(column));
@@ -100,8 +100,8 @@ fn placing(rows: &RecordBatch, query: &Query) -> Result<RecordBatch, SearchError
     Ok(rows.project(&wanted)?)
 }
 
-/// Which of a person's matches a page at a place has; it may end behind the last.
-fn page(matches: &[Locator], place: Place, count: usize) -> Option<Range<usize>> {
+/// The range of a person's matches on a page. It may end after the last match.
+fn page(matches: &[Locator], place: PagePosition, count: usize) -> Option<Range<usize>> {
     let at = matches.iter().position(|matched| *matched == place.locator)?;
     Some(match place.side {
         Side::After => at + 1..(at + 1).saturating_add(count),

@@ -1,4 +1,4 @@
-//! The plans of a search, for those who carry them out elsewhere.
+//! The plans of a search, for callers that run them elsewhere.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use super::contained::Which;
 use super::population;
 
 impl Engine {
-    /// The plan of a search's page, which gives the places of its matches and of the one that follows, and the plan
-    /// that counts all matches. None where it takes no plan: over one person's columns, and inside of resources that
-    /// others contain.
+    /// The plan of a search's page and the plan that counts all matches. The first yields the locators of the page's
+    /// matches and of the next one. None for searches that run without a plan: over one person's columns, and over
+    /// contained resources.
     ///
-    /// Conditions on other resources are answered now, as far as the plans do not answer them.
+    /// Conditions on other resources are answered now, unless the plans answer them.
     pub async fn plans(&self, request: &Request<'_>) -> Result<Vec<Arc<dyn ExecutionPlan>>, SearchError> {
         let Opened { mut query, table, .. } = self.open(request)?;
         if query.contained.which != Which::Outer {

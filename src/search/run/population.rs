@@ -19,7 +19,7 @@ use super::super::SearchError;
 use super::super::criteria::criterion::Criterion;
 use super::super::criteria::{key_function, predicate};
 use super::super::paging::boundary;
-use super::super::paging::page_token::{Place, Side};
+use super::super::paging::page_token::{PagePosition, Side};
 use super::super::parameters::query::Query;
 use super::matches::Found;
 use super::merge::{Keyed, Order};
@@ -45,7 +45,7 @@ pub(in crate::search) async fn page(
     if backwards {
         locators.reverse();
     }
-    // What lies before a match is followed by it at least.
+    // At least one match follows everything before it.
     let more = locators.len() > query.count || backwards && !locators.is_empty();
     locators.truncate(query.count);
     Ok(Found {
@@ -147,7 +147,7 @@ pub(in crate::search) async fn count_plan(
     Ok(sessions.parallel().plan(&counted.build()?).await?)
 }
 
-/// Gives the rows that meet a query's criteria, with these columns, batch by batch in no order.
+/// The rows that meet a query's criteria, with these columns, in batches without order.
 pub(in crate::search) async fn rows(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -189,11 +189,11 @@ fn sort_leaves(query: &Query) -> LeafSet {
     keys.chain(["id".to_owned()]).collect()
 }
 
-/// A scan of a table, and the filters that leave what meets a query's criteria.
+/// A scan of a table with the filters for a query's criteria.
 pub(in crate::search) struct Scan {
     provider: Arc<LakeProvider>,
     filters: Vec<Expr>,
-    /// What the filters are told by.
+    /// The semi-joins that give the filters their ids.
     joins: Vec<On>,
 }
 
@@ -209,7 +209,7 @@ impl Scan {
         )
     }
 
-    /// A scan for what orders a page, of the rows that lie where the page does.
+    /// A scan of a sorted page's rows with the leaves of the sort keys.
     fn of_page(
         sessions: &Sessions,
         table: &ScopedTable,
@@ -223,14 +223,14 @@ impl Scan {
         let mut predicates = predicate::of(query, sessions.pushes_down());
         let mut request = request(sessions, query, owners, leaves.clone());
         match query.place {
-            Some(Place { locator, side, .. }) if query.sort.is_empty() => {
-                request.stretch = match side {
+            Some(PagePosition { locator, side, .. }) if query.sort.is_empty() => {
+                request.span = match side {
                     Side::After => Span::after(locator),
                     Side::At => Span::from(locator),
                     Side::Before => Span::before(locator),
                 };
             }
-            Some(Place { locator, side, .. }) => {
+            Some(PagePosition { locator, side, .. }) => {
                 predicates.push(boundary::predicate(table, &query.sort, leaves, locator, side)?);
             }
             None => {}
@@ -272,8 +272,8 @@ impl Scan {
         Ok(Arc::new(OrderedLimitExec::new(rows, page)))
     }
 
-    /// The rows that pass with these columns, at most so many of a partition, planned directly: the table takes every
-    /// filter over.
+    /// The rows that pass, with these columns and at most this many per partition. Planned directly, because the table
+    /// takes over every filter.
     pub(in crate::search) async fn columns_planned(
         &self,
         planner: &Planner,
@@ -333,7 +333,7 @@ impl Scan {
     }
 }
 
-/// What is asked of a scan beside its filters.
+/// The options of a scan besides its filters.
 fn request(sessions: &Sessions, query: &Query, owners: Option<Vec<i64>>, leaves: LeafSet) -> ScanRequest {
     ScanRequest {
         owners,

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use crate::plan::{Operator, Planner, SemiJoinPlanner};
 
-/// The most parts of a table that is walked through.
-const MOST_PARTS: usize = 4096;
+/// The maximum number of parts of a table that is walked through.
+const MAX_PARTS: usize = 4096;
 
-/// Planners: one for whole scans, one whose scans come in as many parts as there can be.
+/// Planners: one for whole scans, and one whose scans have the maximum number of parts.
 #[derive(Debug)]
 pub(in crate::search) struct Sessions {
     parallel: Planner,
     in_parts: Planner,
-    /// Whether the scan is told what it can decide without evaluating criteria.
+    /// Whether the scan gets conditions that it can decide without evaluating criteria.
     pushdown: bool,
 }
 
@@ -21,7 +21,7 @@ impl Sessions {
         let operators = || -> Vec<Operator> { vec![Arc::new(SemiJoinPlanner)] };
         Sessions {
             parallel: Planner::new(None, operators()),
-            in_parts: Planner::new(Some(MOST_PARTS), operators()),
+            in_parts: Planner::new(Some(MAX_PARTS), operators()),
             pushdown: true,
         }
     }
@@ -39,7 +39,7 @@ impl Sessions {
         &self.parallel
     }
 
-    /// For scans whose parts are walked through one by one.
+    /// For scans whose parts are read one by one.
     pub(in crate::search) fn in_parts(&self) -> &Planner {
         &self.in_parts
     }

@@ -1,8 +1,8 @@
-//! A page in an order: the scan, a sort that keeps no more than the page, and what stands before it left out.
+//! A sorted page: the scan, a sort that keeps no more than the page, and a skip of earlier rows.
 //!
-//! The operators are put together here. Which they are is known, and to have DataFusion's rules find it out again costs
-//! a search over some thousand rows as much as reading them. The two rules that are applied hand the scan what the
-//! sort takes and, later, what it has by then.
+//! The operators are built here. They are known, and DataFusion's rules would take as long to find them as a search
+//! over some thousand rows takes to read. Two rules are applied: they tell the scan how many rows the sort takes and,
+//! later, its present bound.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use super::super::SearchError;
 use crate::plan::{Planner, PushDownTopK};
 
-/// The rows in this order, less the first `skip`, at most `take` of them.
+/// The rows in this order, without the first `skip`, at most `take` of them.
 pub(in crate::search) fn page(
     planner: &Planner,
     rows: Arc<dyn ExecutionPlan>,
@@ -27,7 +27,7 @@ pub(in crate::search) fn page(
     skip: usize,
     take: usize,
 ) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
-    let most = skip.saturating_add(take);
+    let max_rows = skip.saturating_add(take);
     let schema = DFSchema::try_from(rows.schema())?;
     let key = |key: SortExpr| -> Result<PhysicalSortExpr, SearchError> {
         let expr = planner.state().create_physical_expr(key.expr, &schema)?;
@@ -43,11 +43,11 @@ pub(in crate::search) fn page(
     };
     let several = rows.output_partitioning().partition_count() > 1;
     let sorted = SortExec::new(order.clone(), rows)
-        .with_fetch(Some(most))
+        .with_fetch(Some(max_rows))
         .with_preserve_partitioning(several);
     let mut plan: Arc<dyn ExecutionPlan> = Arc::new(sorted);
     if several {
-        plan = Arc::new(SortPreservingMergeExec::new(order, plan).with_fetch(Some(most)));
+        plan = Arc::new(SortPreservingMergeExec::new(order, plan).with_fetch(Some(max_rows)));
     }
     if skip > 0 {
         plan = Arc::new(GlobalLimitExec::new(plan, skip, Some(take)));

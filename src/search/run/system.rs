@@ -1,8 +1,8 @@
-//! Searches over several types at once: `GET /fhir?_type=A,B` (R4 search, 3.1.1.2), or a Patient's
-//! whole compartment: `GET /fhir/Patient/ID/*`.
+//! Searches over several types at once: `GET /fhir?_type=A,B` (R4 search, 3.1.1.2), or a Patient's whole compartment:
+//! `GET /fhir/Patient/ID/*`.
 //!
-//! Decides which types are searched and by which parameters: those that are known to all of them. How the types'
-//! matches become one page, `parts` says.
+//! Decides which types are searched and by which parameters: those that all of them know. `parts` merges the types'
+//! matches into one page.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub struct SystemRequest<'a> {
     pub compartment: Option<&'a str>,
     /// The parameters as they were sent, `_type` among them.
     pub parameters: &'a [RawParameter],
-    /// What becomes of unknown ones.
+    /// How unknown parameters are handled.
     pub handling: Handling,
     /// The time, in microseconds since 1970.
     pub now: i64,
@@ -79,7 +79,7 @@ impl Engine {
         let repeated: Vec<_> = repeated.iter().map(|raw| (written(raw), raw.value.clone())).collect();
         let mut course = None;
         let mut parts: Vec<Part> = Vec::with_capacity(types.len());
-        // What is contained in others needs no table of its type.
+        // Contained resources need no table of their type.
         let looks_inside = parameters
             .iter()
             .any(|parameter| parameter.name == "_contained" && parameter.value != "false");
@@ -87,8 +87,8 @@ impl Engine {
         let resolver = resolver().among_others();
         let (mut understood, mut includes) = (Vec::new(), Vec::new());
         for ty in types {
-            // Also of a type that nobody has anything of: what is understood or refused, and in which order things are
-            // brought along, does not tell what others have.
+            // Includes types without rows, so that neither errors nor the order of includes reveal what other people
+            // have.
             let mut query = Query::resolve(&resolver, ty, &parameters, Handling::Lenient)?;
             if let Some(patient) = request.compartment {
                 query.criteria.push(compartment::criterion(&resolver, ty, patient)?);
@@ -121,7 +121,7 @@ impl Engine {
         } else {
             course.counted(&mut lead)?;
         }
-        // Where the row is gone that a page begins behind, the part's search says so.
+        // If the row at the page's position is gone, the part's search reports it.
         for part in &mut parts {
             part.query.erased_since = lead.erased_since;
         }
@@ -142,7 +142,7 @@ impl Engine {
     }
 }
 
-/// The parameters that links repeat: `_type`, and what one of the types has understood.
+/// The parameters to repeat in links: `_type`, and those that one of the types has understood.
 fn repeated_in_links(parameters: &[RawParameter], understood: &[(String, String)]) -> Vec<(String, String)> {
     let pairs = parameters
         .iter()
@@ -152,7 +152,7 @@ fn repeated_in_links(parameters: &[RawParameter], understood: &[(String, String)
         .collect()
 }
 
-/// The types that `_type` names, those named by all if it is given several times, and the other parameters.
+/// The types in `_type` and the other parameters. If `_type` is repeated, the types that all of them name.
 fn types(parameters: &[RawParameter]) -> Result<(Vec<TypeId>, Vec<RawParameter>), SearchError> {
     let mut types: Option<Vec<TypeId>> = None;
     for parameter in parameters.iter().filter(|parameter| parameter.name == "_type") {

@@ -1,5 +1,4 @@
-//! A search that is watched: which steps it takes, how long each, and what each reads. One that nobody watches notes
-//! nothing.
+//! Traces a search: its steps, their times, and what each reads. Without a trace nothing is recorded.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -33,7 +32,7 @@ struct Noted {
 }
 
 impl Trace {
-    /// A trace that notes what happens from now on.
+    /// A trace that starts now.
     pub(in crate::search) fn on(form: Form) -> Trace {
         Trace(Some(Arc::new(Tracing {
             form,
@@ -51,7 +50,7 @@ impl Trace {
         self.0.is_some()
     }
 
-    /// The table, with what is read of it noted.
+    /// The table, with its reads recorded.
     pub(in crate::search) fn watched(&self, table: ScopedTable) -> ScopedTable {
         match &self.0 {
             Some(tracing) => table.watched(&tracing.watch),
@@ -59,7 +58,7 @@ impl Trace {
         }
     }
 
-    /// What is searched for and how, told only if it is wanted.
+    /// Records the search's kind. Computed only if somebody wants it.
     pub(in crate::search) fn part(&self, part: impl FnOnce() -> Part) {
         if let Some(mut noted) = self.noted() {
             noted.explanation.parts.push(part());
@@ -80,7 +79,7 @@ impl Trace {
         }
     }
 
-    /// A trace for what a stage runs; `stage` takes what it notes.
+    /// A trace for the plans of a stage. `stage` gets its records.
     pub(in crate::search) fn of_stage(&self) -> Trace {
         let form = self.0.as_deref().map(|tracing| tracing.form);
         form.map_or_else(Trace::default, Trace::on)
@@ -99,7 +98,7 @@ impl Trace {
         noted.plans.push(text);
     }
 
-    /// A step has ended, and given so many rows.
+    /// A step has ended with this many rows.
     pub(in crate::search) fn lap(&self, name: &'static str, rows: Option<usize>) {
         let (Some(tracing), Some(mut noted)) = (&self.0, self.noted()) else {
             return;

@@ -1,5 +1,5 @@
-//! By what the conditions of a criterion on other resources were answered. The criterion as its text resolves has these
-//! conditions open; going through both side by side finds each answer, and going through the first alone puts it back.
+//! The answers to a criterion's conditions on other resources. A criterion resolved from its text has these conditions
+//! open. Walking both criteria side by side collects the answers; walking the first alone puts them back.
 
 use std::sync::Arc;
 use std::vec::IntoIter;
@@ -25,9 +25,9 @@ const CONDITION: &str = "a condition on other resources";
 pub(super) enum Answer {
     /// Ids that a value of the row is among.
     Known(Vec<Known>),
-    /// The same, or what the row itself contains: for each type the answers to what is asked there.
+    /// The same, or an answer from the row's contained resources: for each type the answers to its conditions.
     OrInside(Vec<Known>, Vec<(String, Vec<Answer>)>),
-    /// What the plan's semi-join of this number finds.
+    /// The result of the plan's semi-join with this number.
     Late(usize),
 }
 
@@ -85,7 +85,7 @@ fn answer_of(join: &Join, answer: &Condition, lates: &Lates) -> Result<Answer, W
     })
 }
 
-/// What is asked of contained resources of a type.
+/// The conditions on contained resources of a type.
 fn of_inner(asked: &[(TypeId, Criterion)], ty: TypeId) -> Option<Criterion> {
     let (_, criterion) = asked.iter().find(|(asked, _)| *asked == ty)?;
     contained::criteria(std::slice::from_ref(criterion)).pop()
@@ -158,7 +158,7 @@ impl Reader<'_> {
     }
 }
 
-/// The parameter whose values the ids are compared with.
+/// The parameter whose values are compared with the ids.
 fn compared(join: &Join) -> &Arc<Compiled> {
     match join {
         Join::Chain { compiled, .. } | Join::Hierarchy { compiled, .. } => compiled,

@@ -1,5 +1,5 @@
-//! A criterion as another process reads it: the text that it was resolved from, with the answers to its conditions on
-//! other resources, or, where a search has made it up, what it is made of.
+//! A criterion as another process reads it: the text that it was resolved from with the answers to its conditions on
+//! other resources or, if a search made it up, its parts.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -2,13 +2,13 @@
 
 use super::super::SearchError;
 
-/// A part of a search plan that cannot travel. It says what the part is and never what it asks for.
+/// A part of a search plan that cannot be written. It names the kind of part and never its values.
 #[derive(Debug, thiserror::Error)]
 pub enum WrittenError {
     /// It was made of something that no text says.
     #[error("{0} has no text that another process could resolve")]
     NoText(&'static str),
-    /// What was read is not what is written here.
+    /// The bytes are not in the form that this module writes.
     #[error("the text of {0} is of another form")]
     Form(&'static str),
     /// The text resolves to something else here: other search parameters are known.

@@ -1,4 +1,4 @@
-//! Sort keys, by the names of their parameters, and the order that a scan is told.
+//! Sort keys by the names of their parameters, and the order for a scan.
 
 use datafusion::logical_expr::ScalarUDF;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ impl Key {
 }
 
 impl Engine {
-    /// A function that yields a sort key, as text; `None` for other functions.
+    /// A function that yields a sort key, as text. `None` for other functions.
     pub fn write_function(&self, function: &ScalarUDF) -> Result<Option<Value>, WrittenError> {
         let Some(key) = key_function::key_of(function) else {
             return Ok(None);
@@ -52,7 +52,7 @@ impl Engine {
     }
 }
 
-/// An order by numbers that lie in these places, for sorts by a key of a search.
+/// An order by the numbers in these places, for sorts by a search's key.
 pub fn order(descending: bool, reaches: Vec<Reach>) -> Order {
     Order {
         descending,

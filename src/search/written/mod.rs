@@ -1,9 +1,8 @@
-//! Parts of search plans as another process reads them: criteria by the text of their parameters, which is resolved
-//! again there, with the ids by which conditions on other resources were answered; sort keys by name; pages by the
-//! match that they lie behind.
+//! Parts of search plans in written form: criteria as the text of their parameters, which the reader resolves again,
+//! with the ids that answered their conditions on other resources; sort keys by name; pages by the match before them.
 //!
-//! It says what the parts are, and nothing of plans. Who reads them back needs an engine with the same search
-//! parameters and the same terminology.
+//! It writes the parts, not the plans. The reader needs an engine with the same search parameters and the same
+//! terminology.
 
 mod answers;
 mod criterion;

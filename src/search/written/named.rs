@@ -22,7 +22,7 @@ pub(super) struct Named {
     resource: String,
     code: String,
     reading: Reading,
-    /// Its expression, so that another parameter of this name is told from it.
+    /// Its expression, to notice another parameter of the same name.
     expression: String,
 }
 
@@ -102,7 +102,7 @@ impl Known {
         })
     }
 
-    /// What a condition compares values with, where that is ids alone.
+    /// The ids with which a condition compares values, if it does nothing else.
     pub(super) fn of(condition: &Condition) -> Result<(&Arc<Compiled>, Vec<Known>), WrittenError> {
         let Condition::Values {
             compiled,
@@ -114,7 +114,7 @@ impl Known {
         Ok((compiled, matchers.iter().map(Known::write).collect::<Result<_, _>>()?))
     }
 
-    /// That a value of the parameter is among these.
+    /// That a value of the parameter is one of these.
     pub(super) fn condition(compiled: &Arc<Compiled>, known: &[Known]) -> Result<Condition, WrittenError> {
         let matchers = known.iter().map(Known::read).collect::<Result<_, _>>()?;
         Ok(Condition::Values {

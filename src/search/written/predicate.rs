@@ -25,7 +25,7 @@ enum Written {
     Criterion {
         criterion: WrittenCriterion,
         plain: bool,
-        /// Patients whose compartments are asked for, and the owners of their rows.
+        /// Patients whose compartments are searched, and the owners of their rows.
         filed: Option<(Vec<String>, Vec<i64>)>,
     },
     Boundary {
@@ -38,7 +38,7 @@ enum Written {
 }
 
 impl Engine {
-    /// A predicate of a search as text; `None` for those of others.
+    /// A search predicate as text. `None` for other predicates.
     pub fn write_predicate(
         &self,
         predicate: &Arc<dyn Predicate>,

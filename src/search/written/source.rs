@@ -1,4 +1,4 @@
-//! What gives the ids of other sides: how they are taken from rows, and rows that are looked up rather than scanned.
+//! The sources of ids for semi-joins: takers of ids from rows, and lookups of rows.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ enum WrittenPerson {
 }
 
 impl Engine {
-    /// What takes ids, as text; `None` for what others take.
+    /// A taker of ids as text. `None` for other takers.
     pub fn write_take(&self, take: &dyn Take) -> Result<Option<Value>, WrittenError> {
         let any = take as &dyn Any;
         let written = if let Some(own) = any.downcast_ref::<Own>() {
@@ -69,7 +69,7 @@ impl Engine {
         to_json(&written, TAKE).map(Some)
     }
 
-    /// What was written so.
+    /// The value that was written so.
     pub fn read_take(&self, written: &Value) -> Result<Arc<dyn Take>, WrittenError> {
         Ok(match of_json(written, TAKE)? {
             WrittenTake::Own { label } => Arc::new(Own { label }),
@@ -81,7 +81,7 @@ impl Engine {
         })
     }
 
-    /// A lookup as text, with the table that it reads; `None` for those of others.
+    /// A lookup as text, with its table. `None` for other lookups.
     pub fn write_lookup<'l>(
         &self,
         lookup: &'l dyn Lookup,

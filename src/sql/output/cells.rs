@@ -110,7 +110,7 @@ impl<'a> Cells<'a> {
                 }
                 out.push(b']');
             }
-            // As FHIR has it: what is absent is not there.
+            // As in FHIR, absent values are left out.
             Form::Struct(columns) => {
                 out.push(b'{');
                 let there = columns.iter().filter(|(_, cells)| !cells.is_null(row));

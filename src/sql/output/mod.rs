@@ -37,7 +37,7 @@ enum Form {
 }
 
 impl Writer {
-    /// A writer of rows of this schema, and what stands before all rows.
+    /// A writer of rows of this schema, and the text before all rows.
     pub fn new(format: Format, schema: &SchemaRef) -> Result<(Writer, Vec<u8>), SqlError> {
         let schema = named(schema);
         let mut head = Vec::new();
@@ -101,7 +101,7 @@ impl Writer {
         Ok(out)
     }
 
-    /// What stands behind all rows.
+    /// The text after all rows.
     pub fn finish(self) -> Result<Vec<u8>, SqlError> {
         match self.form {
             Form::Csv | Form::Ndjson => Ok(Vec::new()),
@@ -158,7 +158,7 @@ fn csv_record<'a>(fields: impl Iterator<Item = &'a [u8]>, out: &mut Vec<u8>) -> 
     writer.flush().map_err(failed)
 }
 
-/// Writes rows as objects with `between` between them; `begin` writes what stands before the first.
+/// Writes rows as objects separated by `between`. `begin` writes the text before the first.
 fn objects(
     batch: &RecordBatch,
     between: &[u8],

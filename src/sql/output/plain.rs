@@ -1,4 +1,4 @@
-//! Columns in the few types that text is written from: what a type has in several encodings is brought to one.
+//! Casts columns to the few types that text is written from: the encodings of a type become one.
 
 use std::sync::Arc;
 

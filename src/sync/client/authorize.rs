@@ -1,4 +1,5 @@
-//! The address to which a patient's browser is sent for access, and what has to be kept until they come back.
+//! Builds the address that starts a patient's authorization at a source, and the values to keep until the patient comes
+//! back.
 
 use oauth2::basic::BasicClient;
 use oauth2::{AuthUrl, ClientId, CsrfToken, PkceCodeChallenge, RedirectUrl, Scope};
@@ -16,11 +17,11 @@ pub struct Redirect {
     pub url: String,
     /// The `state` in it: by its digest the way back is known.
     pub state: String,
-    /// What the exchange of the code will ask for.
+    /// The redirect URI and verifier for the exchange of the code.
     pub verifier: Verifier,
 }
 
-/// What is kept, sealed, until the patient comes back.
+/// Stored encrypted until the patient comes back.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verifier {
     /// PKCE's verifier.
@@ -42,8 +43,8 @@ impl std::fmt::Debug for Verifier {
 }
 
 impl Client {
-    /// An authorization request of a source (`aud` is its FHIR base) or of an identity provider (no `aud`). The
-    /// redirect URI is one that no other source shares, so that an answer cannot be taken for another's.
+    /// An authorization request of a source (`aud` is its FHIR base) or of an identity provider (no `aud`). Each source
+    /// has its own redirect URI, so that an answer cannot be taken for another source's.
     pub fn redirect(
         &self,
         configuration: &Configuration,

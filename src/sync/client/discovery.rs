@@ -1,4 +1,4 @@
-//! What a source says of itself: its SMART configuration, or for want of one the addresses in its CapabilityStatement.
+//! Discovery: reads a source's SMART configuration or, without one, the addresses in its CapabilityStatement.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,19 +8,19 @@ use super::http::JSON;
 use super::statement::Statement;
 use super::{Client, Guard};
 
-/// Bytes that are kept of what a source says of itself.
+/// The maximum bytes stored of a source's configuration.
 const LARGEST: usize = 64 << 10;
 
-/// Where and how a source grants access.
+/// The endpoints of a source's authorization server, and what it supports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Configuration {
-    /// Where the patient is sent. A source that only serves located facilities has none.
+    /// The authorization endpoint. A source that only serves located facilities has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authorization_endpoint: Option<String>,
-    /// Where codes and refresh tokens are exchanged.
+    /// The token endpoint.
     pub token_endpoint: String,
-    /// Who it says it is.
+    /// Its issuer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
     /// Its keys.
@@ -84,7 +84,7 @@ fn configuration(json: &Value, guard: Guard, base: &str) -> Result<Configuration
     if !methods.is_empty() && !methods.iter().any(|method| method == "S256") {
         return Err(malformed("a SMART configuration without S256"));
     }
-    // It is kept with the endpoint, and with each patient who is on the way there.
+    // It is stored with the endpoint, and with each session that waits for an answer of it.
     if serde_json::to_string(&found).map_or(0, |text| text.len()) > LARGEST {
         return Err(malformed("a SMART configuration that is too large"));
     }
@@ -116,7 +116,7 @@ mod tests {
         let found = read(good.clone()).unwrap();
         assert_eq!(found.authorization_endpoint.as_deref(), Some("https://payer.example/a"));
         assert_eq!(found.token_endpoint, "https://payer.example/t");
-        // What is stored of it is read again as it was.
+        // The stored form reads back to the same value.
         let stored = serde_json::to_string(&found).unwrap();
         assert_eq!(serde_json::from_str::<Configuration>(&stored).unwrap(), found);
         for (name, value) in [

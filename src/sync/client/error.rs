@@ -1,12 +1,12 @@
-//! What can go wrong with a call to a source.
+//! Errors of calls to a source.
 
-/// Why a call to a source came to nothing. The texts name hosts at most.
+/// Why a call to a source failed. The texts contain at most host names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The address is none that may be called.
     #[error("the address may not be called: {0}")]
     Forbidden(&'static str),
-    /// Nobody could be reached at the address, or the connection broke.
+    /// No connection to the address, or the connection broke.
     #[error("{host} cannot be reached")]
     Unreachable {
         /// The host.

@@ -1,6 +1,6 @@
-//! Which addresses may be called. Addresses come from the directory, from what sources say and from redirects, so each
-//! is checked: its form before it is called, and what its name resolves to when it is connected to, so that no name can
-//! lead into the network that the service runs in.
+//! Checks which addresses may be called. Addresses come from the directory, from sources and from redirects. The form
+//! of each is checked before the call, and its resolved IP address at the connection. So no name can lead into the
+//! service's own network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -9,10 +9,10 @@ use url::{Host, Url};
 
 use super::error::Error;
 
-/// Letters of an address. What sources page by is some thousand long.
+/// The maximum length of an address. Page links of sources have some thousand characters.
 const LONGEST: usize = 32 << 10;
 
-/// What may be called.
+/// The addresses that may be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
     /// Public addresses, over TLS.
@@ -51,7 +51,7 @@ impl Guard {
         let admitted = match url.host() {
             None => false,
             Some(Host::Domain(name)) => !name.is_empty(),
-            // What is written as an address is connected to without being resolved.
+            // An IP address in a URL is connected to without name resolution.
             Some(Host::Ipv4(ip)) => self.admits(IpAddr::V4(ip)),
             Some(Host::Ipv6(ip)) => self.admits(IpAddr::V6(ip)),
         };
@@ -111,7 +111,7 @@ fn class_v6(ip: Ipv6Addr) -> Class {
         [0x2002, high, low, ..] => inner(high, low),
         // Teredo and other protocol assignments, documentation.
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Class::Never,
-        // Of the rest only global unicast.
+        // Of the remaining addresses only global unicast.
         [0x2000..=0x3fff, ..] => Class::Public,
         _ => Class::Never,
     }

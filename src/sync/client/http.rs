@@ -1,4 +1,4 @@
-//! Outgoing HTTP: guarded, bounded in time, size and redirects, and silent about what it carries.
+//! Outgoing HTTP: guarded, with limits of time, size and redirects. It logs nothing of its contents.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const REDIRECTS: usize = 5;
 /// Bounds on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpLimits {
-    /// Until a connection stands.
+    /// Timeout for the connection.
     pub connect: Duration,
     /// Until the next bytes come.
     pub idle: Duration,
@@ -42,7 +42,7 @@ impl Default for HttpLimits {
 /// Bytes of a document that is no page of records.
 pub(super) const DOCUMENT: usize = 2 << 20;
 
-/// What a source answered.
+/// A source's answer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Answer {
     /// HTTP's status.
@@ -53,7 +53,7 @@ pub struct Answer {
     pub content_type: Option<String>,
     /// The body, decompressed.
     pub body: Vec<u8>,
-    /// Where it came from in the end.
+    /// Its final address after redirects.
     pub url: Url,
 }
 
@@ -78,8 +78,8 @@ impl Http {
     pub(super) fn new(guard: Guard, limits: HttpLimits) -> Result<Http, Error> {
         let client = reqwest::Client::builder()
             .user_agent(concat!("tabularium/", env!("CARGO_PKG_VERSION")))
-            // A proxy would resolve names itself, past the guard; and redirects are followed here, one checked after
-            // the other.
+            // No proxy, because it would resolve names itself and bypass the guard. No automatic redirects, because
+            // each one is checked here.
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
@@ -100,17 +100,17 @@ impl Http {
         self.guard
     }
 
-    /// Gets a document of at most `most` bytes, following redirects. A bearer token goes to addresses of its realm
+    /// Gets a document of at most `max_bytes` bytes, following redirects. A bearer token goes to addresses of its realm
     /// only.
     pub(super) async fn get(
         &self,
         address: &str,
         accept: &str,
         bearer: Option<(&str, &Realm)>,
-        most: usize,
+        max_bytes: usize,
     ) -> Result<Answer, Error> {
         let (response, url) = self.open(address, accept, bearer).await?;
-        read(response, url, most).await
+        read(response, url, max_bytes).await
     }
 
     /// Begins to get a document, and says where it is in the end.
@@ -147,7 +147,7 @@ impl Http {
         answer.json()
     }
 
-    /// Posts a form. A redirect of it is an answer like another: what is posted goes where it was meant to go.
+    /// Posts a form. A redirect is an answer like any other: the form is not sent elsewhere.
     pub(super) async fn post_form(
         &self,
         address: &str,
@@ -189,7 +189,7 @@ impl Answer {
             .map_err(|_| malformed(&self.url, "something else than the JSON that was expected"))
     }
 
-    /// What the status says, where another was expected.
+    /// The error for an unexpected status.
     pub(super) fn refusal(&self) -> Error {
         Error::Status {
             host: host(&self.url),
@@ -212,7 +212,7 @@ pub(super) fn malformed(url: &Url, what: &'static str) -> Error {
     Error::Malformed { host: host(url), what }
 }
 
-/// What the status of a response says, whose body nobody reads.
+/// The result of a response whose body is not read, by its status.
 pub(super) fn refusal(response: &Response, url: &Url) -> Error {
     Error::Status {
         host: host(url),
@@ -221,7 +221,7 @@ pub(super) fn refusal(response: &Response, url: &Url) -> Error {
     }
 }
 
-/// What an error of the HTTP client means. Its own text has the whole address, so it goes nowhere.
+/// The meaning of an error of the HTTP client. Its own text contains the whole address, so it is not used.
 pub(super) fn failure(error: &reqwest::Error, url: &Url) -> Error {
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
@@ -239,9 +239,12 @@ pub(super) fn failure(error: &reqwest::Error, url: &Url) -> Error {
     }
 }
 
-async fn read(mut response: Response, url: Url, most: usize) -> Result<Answer, Error> {
+async fn read(mut response: Response, url: Url, max_bytes: usize) -> Result<Answer, Error> {
     let too_large = || Error::TooLarge { host: host(&url) };
-    if response.content_length().is_some_and(|length| length > most as u64) {
+    if response
+        .content_length()
+        .is_some_and(|length| length > max_bytes as u64)
+    {
         return Err(too_large());
     }
     let status = response.status().as_u16();
@@ -249,7 +252,7 @@ async fn read(mut response: Response, url: Url, most: usize) -> Result<Answer, E
     let content_type = content_type(response.headers());
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| failure(&error, &url))? {
-        if body.len() + chunk.len() > most {
+        if body.len() + chunk.len() > max_bytes {
             return Err(too_large());
         }
         body.extend_from_slice(&chunk);
@@ -302,7 +305,7 @@ fn content_type(headers: &HeaderMap) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Seconds, or a date, of which what is over counts as none.
+/// Seconds, or a date. A date in the past counts as none.
 fn retry_after(headers: &HeaderMap) -> Option<u64> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {

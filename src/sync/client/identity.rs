@@ -1,4 +1,4 @@
-//! Who a patient is, by the word of an OpenID provider: its ID token verified against its keys, and only then believed.
+//! A patient's identity from an OpenID provider: the ID token, verified with the provider's keys.
 
 use jsonwebtoken::jwk::{Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
@@ -11,9 +11,9 @@ use super::error::Error;
 use super::http::JSON;
 use super::locator::Demographics;
 
-/// What clocks may differ by, in seconds.
+/// The permitted difference of clocks, in seconds.
 const LEEWAY: i64 = 60;
-/// Signatures that only the provider can make; those by a shared secret are not among them.
+/// Signatures that only the provider can make. Those with a shared secret are excluded.
 const SIGNED: [Algorithm; 8] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -30,7 +30,7 @@ const SIGNED: [Algorithm; 8] = [
 pub struct Provider {
     /// Its name, which its tokens repeat.
     pub issuer: String,
-    /// Where it is asked.
+    /// Its endpoints.
     pub configuration: Configuration,
 }
 

@@ -9,11 +9,11 @@ use super::http::malformed;
 use super::token::patient_id;
 
 /// Facilities that are taken of one answer.
-const MOST: usize = 200;
+const MAX_FACILITIES: usize = 200;
 /// Letters of a facility's name that are shown.
 const LONGEST_NAME: usize = 200;
 
-/// Who is looked for: verified, or as the person says.
+/// The person to look for: verified details, or those the person entered.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Demographics {
@@ -26,7 +26,7 @@ pub struct Demographics {
     /// One of FHIR's codes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gender: Option<String>,
-    /// Where the person lives.
+    /// The person's address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub postal_code: Option<String>,
 }
@@ -41,7 +41,7 @@ impl std::fmt::Debug for Demographics {
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Facility {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its FHIR base, by which the directory knows it.
     pub fhir_base: String,
@@ -75,10 +75,10 @@ impl Client {
             .as_array()
             .ok_or_else(|| malformed(&answer.url, "no list of facilities"))?;
         let mut facilities = Vec::new();
-        for one in list.iter().take(MOST) {
+        for one in list.iter().take(MAX_FACILITIES) {
             let facility =
                 Facility::deserialize(one).map_err(|_| malformed(&answer.url, "a facility that cannot be read"))?;
-            // Where nobody is named, nobody's records can be asked for.
+            // Without a named patient there are no records to request.
             if let Some(patient) = patient_id(&facility.patient).map(str::to_owned) {
                 let name = facility.name.chars().filter(|letter| !letter.is_control());
                 facilities.push(Facility {

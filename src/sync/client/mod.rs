@@ -1,8 +1,8 @@
 //! A SMART on FHIR client: discovery, authorization, tokens, identities, and FHIR over guarded HTTP.
 //!
-//! It decides what a source's answers mean and which of its failures may pass. What a consent becomes by them is
-//! `consent`'s, what is fetched when is the runner's. Errors and logs name hosts and statuses; never a path, a query, a
-//! token or contents.
+//! It decides what a source's answers mean and which failures are temporary. `consent` decides the effect on a consent,
+//! and the jobs decide what is fetched when. Errors and logs name hosts and statuses, never a path, a query, a token or
+//! contents.
 
 mod authorize;
 mod discovery;
@@ -37,7 +37,7 @@ use http::Http;
 #[derive(Clone, Debug)]
 pub struct Client {
     http: Http,
-    /// Where sources keep documents that are open to who knows the address.
+    /// The address prefixes of documents that need no access token.
     signed: Realm,
 }
 

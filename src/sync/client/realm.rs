@@ -1,5 +1,5 @@
-//! Where access to a source may be shown: under its FHIR base, and under what else the operator has said to be the
-//! source's.
+//! The realm: the addresses to which a source's access token may be sent. These are its FHIR base, and others that the
+//! operator has declared.
 
 use url::Url;
 
@@ -8,7 +8,7 @@ use url::Url;
 pub struct Realm(Vec<Url>);
 
 impl Realm {
-    /// What lies under these addresses, each with or without a trailing slash. What is no URL holds nothing.
+    /// Everything below these addresses, each with or without a trailing slash. An invalid URL contains nothing.
     pub fn under<'a>(bases: impl IntoIterator<Item = &'a str>) -> Realm {
         Realm(bases.into_iter().filter_map(|base| Url::parse(base).ok()).collect())
     }
@@ -30,8 +30,8 @@ impl Realm {
 }
 
 impl Realm {
-    /// The address of one of the source's, if this is one. What a source behind TLS writes as `http` of the same host
-    /// is taken as `https`: such a source does not know what stands in front of it.
+    /// The address, if it is one of the source's. A source behind TLS that writes `http` for its own host means
+    /// `https`: it does not know the proxy in front of it.
     pub fn own(&self, url: &Url) -> Option<Url> {
         if self.holds(url) {
             return Some(url.clone());

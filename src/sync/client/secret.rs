@@ -8,7 +8,7 @@ use super::error::Error;
 use super::token::Registration;
 use crate::consent::ClientAuth;
 
-/// What a source makes of the service's secret.
+/// How a source reacts to the service's secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretTried {
     /// It takes it in this way.
@@ -20,9 +20,10 @@ pub enum SecretTried {
 }
 
 impl Client {
-    /// Finds out how a source takes the service's secret, by asking for access with a refresh token that is none: who
-    /// refuses the token and not the client has taken the secret. Only the errors of RFC 6749 say so: a gateway's page
-    /// is no answer of the token endpoint. `None` where there is no secret; an error if it may not be sent there.
+    /// Finds out how a source accepts the service's secret: requests access with an invalid refresh token. A source
+    /// that rejects the token and not the client has accepted the secret. Only errors of RFC 6749 count, because a
+    /// gateway's page is no answer of the token endpoint. `None` without a secret. An error if the secret may not be
+    /// sent there.
     pub async fn try_secret(
         &self,
         configuration: &Configuration,
@@ -70,7 +71,7 @@ impl Client {
     }
 }
 
-/// In which ways a source may take the secret, the one to try first in front: what is known, else what its
+/// The ways in which a source may accept the secret, the most likely first: the known one, otherwise those that its
 /// configuration admits.
 pub(super) fn ways(configuration: &Configuration, registration: &Registration, secret: &str) -> Vec<ClientAuth> {
     let methods = &configuration.token_endpoint_auth_methods_supported;

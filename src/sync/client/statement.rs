@@ -1,5 +1,4 @@
-//! What a source says of itself in its CapabilityStatement, read as a stream: some are 16 MiB long, and what is kept of
-//! one is small.
+//! Reads a source's CapabilityStatement as a stream. Some are 16 MiB long, and only a small part is kept.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -24,22 +23,22 @@ const LETTERS: usize = 512;
 const OAUTH_URIS: &str = "http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris";
 const COMBINATION: &str = "http://hl7.org/fhir/StructureDefinition/capabilitystatement-search-parameter-combination";
 
-/// What a source can be asked for.
+/// The capabilities of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Derive)]
 #[serde(default)]
 pub struct Statement {
-    /// The version of FHIR; empty where it is not said.
+    /// The version of FHIR. Empty if it is not stated.
     pub fhir_version: String,
     /// It answers in XML whatever is asked for.
     #[serde(skip_serializing_if = "is_false")]
     pub xml_only: bool,
-    /// What it says its FHIR base is.
+    /// Its own statement of its FHIR base.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Where patients are sent, for sources without a SMART configuration.
+    /// The authorization endpoint, for sources without a SMART configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authorize: Option<String>,
-    /// Where tokens are asked for.
+    /// The token endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
     /// By type.
@@ -54,7 +53,7 @@ pub struct Served {
     pub read: bool,
     /// It can be searched.
     pub search: bool,
-    /// Its search parameters; none where they are not said.
+    /// Its search parameters. Empty if they are not stated.
     pub parameters: Vec<String>,
     /// A search of it brings Provenance along, if it is asked to.
     #[serde(skip_serializing_if = "is_false")]
@@ -76,7 +75,7 @@ impl Statement {
         }
         let version = self.fhir_version.as_str();
         let name = match version.split('.').next() {
-            // Who does not say it is not refused for it.
+            // A statement without this entry is still accepted.
             _ if matches!(version, "" | "4.0" | "R4") || version.starts_with("4.0.") => return None,
             Some("0" | "1") => " (DSTU2)",
             Some("3") => " (STU3)",
@@ -87,7 +86,7 @@ impl Statement {
         Some(format!("it speaks FHIR {version:?}{name}, and only R4 is read"))
     }
 
-    /// Whether some types can be asked for what is new.
+    /// Whether some types can be searched by their last update.
     pub fn tells_news(&self) -> bool {
         let mut types = self.types.values();
         types.any(|served| served.tells_news())
@@ -193,7 +192,7 @@ impl<B: AsRef<[u8]>> Read for Pieces<B> {
     }
 }
 
-/// Reads a statement; `None` for what is none.
+/// Reads a statement. `None` for another resource.
 fn read(source: impl Read) -> Option<Statement> {
     let document: Document = serde_json::from_reader(std::io::BufReader::new(source)).ok()?;
     // A Conformance is what DSTU2 has.
@@ -219,7 +218,7 @@ fn read(source: impl Read) -> Option<Statement> {
         }
         for resource in rest.resource.0 {
             let served = statement.types.entry(resource.ty.0).or_default();
-            // Who does not say what a type can be asked is asked all.
+            // A type without listed interactions is assumed to support all.
             let is_silent = resource.interaction.0.is_empty();
             (served.read, served.search) = (served.read || is_silent, served.search || is_silent);
             for interaction in resource.interaction.0 {
@@ -344,20 +343,20 @@ impl<'de> Deserialize<'de> for Short {
     }
 }
 
-/// The first items of a list; the others are passed over.
-struct Few<T, const MOST: usize>(Vec<T>);
+/// The first items of a list. The others are skipped.
+struct Few<T, const MAX: usize>(Vec<T>);
 
-impl<T, const MOST: usize> Default for Few<T, MOST> {
+impl<T, const MAX: usize> Default for Few<T, MAX> {
     fn default() -> Self {
         Few(Vec::new())
     }
 }
 
-impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for Few<T, MOST> {
+impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for Few<T, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Items<T, const MOST: usize>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for Items<T, MOST> {
-            type Value = Few<T, MOST>;
+        struct Items<T, const MAX: usize>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for Items<T, MAX> {
+            type Value = Few<T, MAX>;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("a list")
@@ -369,7 +368,7 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for Few<T, MO
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
                 let mut items = Vec::new();
-                while items.len() < MOST {
+                while items.len() < MAX {
                     match list.next_element()? {
                         Some(item) => items.push(item),
                         None => return Ok(Few(items)),
@@ -379,7 +378,7 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for Few<T, MO
                 Ok(Few(items))
             }
         }
-        deserializer.deserialize_any(Items::<T, MOST>(PhantomData))
+        deserializer.deserialize_any(Items::<T, MAX>(PhantomData))
     }
 }
 
@@ -415,7 +414,7 @@ mod tests {
         assert!(observation.read && observation.search && observation.provenance);
         assert_eq!(observation.parameters, ["patient"]);
         assert_eq!(observation.combinations, [["patient", "category"]]);
-        // What is stored of it is read again as it was.
+        // The stored form reads back to the same value.
         let stored = serde_json::to_string(&statement).unwrap();
         assert_eq!(serde_json::from_str::<Statement>(&stored).unwrap(), statement);
     }

@@ -1,4 +1,4 @@
-//! Token requests to sources: codes, refresh tokens, and the two grants by which located facilities are reached.
+//! Token requests to sources: codes, refresh tokens, and the two grants for located facilities.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ const LONGEST: usize = 64 << 10;
 /// Letters of a Patient's id. R4 admits 64, and some sources give more.
 const LONGEST_ID: usize = 256;
 
-/// As whom the service is registered with a source.
+/// The service's registration with a source.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Registration {
     /// The client id.
@@ -28,11 +28,11 @@ pub struct Registration {
     pub scope: String,
     /// How the secret is taken, where that is known.
     pub client_auth: Option<ClientAuth>,
-    /// Where the secret may be sent: to these addresses, or to any over TLS.
+    /// Where the secret may be sent: to these addresses, or to any address with TLS.
     pub secret_at: Option<Realm>,
 }
 
-/// What a source granted.
+/// A source's grant.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Grant {
     /// The access token.
@@ -41,11 +41,11 @@ pub struct Grant {
     pub expires_in: Option<i64>,
     /// To renew it with.
     pub refresh_token: Option<String>,
-    /// What was granted, where the source says so.
+    /// The granted scope, if the source states it.
     pub scope: Option<String>,
     /// The id of the Patient at the source.
     pub patient: Option<String>,
-    /// Who the patient is, said by an identity provider.
+    /// The patient's identity from an identity provider.
     pub id_token: Option<String>,
     /// How the secret was taken, where there is one.
     pub client_auth: Option<ClientAuth>,
@@ -87,7 +87,7 @@ impl Client {
         self.token(configuration, registration, &form).await
     }
 
-    /// Renews access. Where the answer has no refresh token, the one that was used goes on being good.
+    /// Renews access. If the answer has no refresh token, the used one stays valid.
     pub async fn refresh(
         &self,
         configuration: &Configuration,
@@ -128,8 +128,8 @@ impl Client {
         self.token(configuration, registration, &form).await
     }
 
-    /// Asks for a token. Where it is not known how the source takes the secret, one way after the other is tried until
-    /// it does not refuse the client.
+    /// Requests a token. If it is unknown how the source accepts the secret, each way is tried until the source does
+    /// not reject the client.
     async fn token(
         &self,
         configuration: &Configuration,
@@ -215,8 +215,8 @@ fn granted(answer: &Answer) -> Result<Grant, Error> {
     })
 }
 
-/// The id of a Patient, whom some sources name by a reference; nothing where it is none that records could be asked for
-/// by. An empty one would ask a lenient source for the records of everybody.
+/// The id of a Patient. Some sources send a reference instead. `None` if it is no usable id: with an empty one a
+/// lenient source would return everybody's records.
 pub(super) fn patient_id(patient: &str) -> Option<&str> {
     let id = patient.rsplit_once('/').map_or(patient, |(_, id)| id);
     let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'%' | b'\\' | b'"' | b'<' | b'>');
@@ -224,7 +224,7 @@ pub(super) fn patient_id(patient: &str) -> Option<&str> {
     (whole && !matches!(id, "." | "..")).then_some(id)
 }
 
-/// The OAuth error in an answer, else what its status says.
+/// The OAuth error in an answer, otherwise the meaning of its status.
 fn refused(answer: &Answer) -> Error {
     let code = answer
         .json::<Value>()

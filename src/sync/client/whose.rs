@@ -1,5 +1,5 @@
-//! Whose records a source grants access to, where its token response does not name a Patient: the `fhirUser` of the ID
-//! token, else the one Patient that the access token finds.
+//! Finds the Patient of a grant when the token response does not name one: the `fhirUser` of the ID token, otherwise
+//! the only Patient that the access token can find.
 
 use serde_json::Value;
 use url::Url;
@@ -11,14 +11,14 @@ use super::identity::Provider;
 use super::realm::Realm;
 use super::token::{Grant, Registration, patient_id};
 
-/// What is known where a patient came back from.
+/// The known facts when a patient comes back from a source.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'a> {
     /// The source's FHIR base.
     pub fhir_base: &'a str,
     /// Its configuration.
     pub configuration: &'a Configuration,
-    /// As whom the service is registered there.
+    /// The service's registration there.
     pub registration: &'a Registration,
     /// The `nonce` of the request.
     pub nonce: &'a str,
@@ -27,7 +27,7 @@ pub struct Arrival<'a> {
 }
 
 impl Client {
-    /// The id of the Patient whom access is for; `None` where that cannot be told of one.
+    /// The id of the Patient whom access is for. `None` if that cannot be told of one.
     pub async fn whose(&self, arrival: &Arrival<'_>, grant: &Grant) -> Result<Option<String>, Error> {
         if let Some(id) = self.fhir_user(arrival, grant).await? {
             return Ok(Some(id));

@@ -1,6 +1,5 @@
-//! What one search, or one round of reads, brings: its records in a draft on disk, their names, and what they refer to.
-//! It counts for the job once it is kept. One that is dropped leaves no trace: nothing is asked for because a discarded
-//! page referred to it.
+//! The result of one search or one round of reads: its records in a draft on disk, their names, and their references.
+//! It counts for the job once it is kept. A dropped result leaves no trace, and its references are not followed.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +10,7 @@ use super::source::{Trouble, internal};
 use super::spool::Draft;
 use crate::fhir::facts;
 
-/// References that are kept, to read what they lead to.
+/// The maximum number of kept references.
 const WANTED: usize = 200_000;
 
 /// How much all catches of a job hold together.
@@ -28,7 +27,7 @@ impl Held {
     }
 }
 
-/// Records that came and are not kept yet.
+/// Records that have arrived and are not kept yet.
 pub(super) struct Catch<'w> {
     held: &'w Held,
     draft: Option<Draft>,
@@ -68,7 +67,7 @@ impl<'w> Work<'w> {
         })
     }
 
-    /// Notes a record and what it refers to.
+    /// Adds a record and its references.
     pub(super) fn take(&self, record: &Record, catch: &mut Catch<'_>) -> Result<(), Trouble> {
         let name = record.name.split('/').next().unwrap_or_default();
         if !self.is_granted(name) {
@@ -80,7 +79,7 @@ impl<'w> Work<'w> {
         catch.records += 1;
         let bytes = self.held.bytes.fetch_add(length, Ordering::Relaxed) + length;
         let records = self.held.records.fetch_add(1, Ordering::Relaxed) + 1;
-        if bytes > self.most.bytes || records > self.most.records {
+        if bytes > self.limits.bytes || records > self.limits.records {
             return Err(Trouble::Over(
                 "the source gives more than is taken of one patient".to_owned(),
             ));
@@ -99,11 +98,11 @@ impl<'w> Work<'w> {
         Ok(())
     }
 
-    /// Takes a whole one for the job's; says how many records it has.
+    /// Adds a complete result to the job's. Returns the number of its records.
     pub(super) fn keep(&self, mut catch: Catch<'_>) -> Result<u64, Trouble> {
         let Some(draft) = catch.draft.take() else { return Ok(0) };
         let records = self.spool.keep(draft).map_err(internal)?;
-        // What is kept goes on being held.
+        // Kept results stay in memory.
         (catch.bytes, catch.records) = (0, 0);
         self.unasked.fetch_add(catch.unasked, Ordering::Relaxed);
         lock(&self.met).extend(std::mem::take(&mut catch.met));

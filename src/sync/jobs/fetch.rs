@@ -1,6 +1,6 @@
-//! Fetches all that a plan asks for into a spool. Nothing is left out without a word: what could not be had is a
-//! [`Gap`]. A search that breaks off in the middle is left out whole. Records of types that were not granted are not
-//! taken: what a patient did not grant stays where it is, though a source give it.
+//! Fetches everything in a plan into a spool. Every missing part is reported as a [`Gap`]. A search that fails in the
+//! middle is dropped whole. Records of types that the patient did not grant are not stored, even if the source sends
+//! them.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::AtomicU64;
@@ -19,12 +19,12 @@ use super::spool::Spool;
 use crate::consent::LastSync;
 use crate::fhir::{TypeId, facts};
 use crate::sync::client::Statement;
-use crate::sync::settings::Most;
+use crate::sync::settings::SyncLimits;
 
 /// Types and referred resources that are fetched at once; the source's gate decides how many of their requests are
 /// sent.
 pub(super) const AT_ONCE: usize = 8;
-/// Seconds before the last sync from which on records are asked for anew: clocks differ, and some sources show records
+/// Seconds before the last sync from which on records are asked for again: clocks differ, and some sources show records
 /// late.
 const MARGIN: i64 = 86_400;
 
@@ -41,7 +41,7 @@ pub(super) struct Fetched {
     pub(super) has_patient: bool,
 }
 
-/// Whose records are fetched, and what is known of where.
+/// The patient whose records are fetched, and the known facts about the source.
 #[derive(Clone, Copy)]
 pub(super) struct Whose<'w> {
     /// The id of the Patient at the source.
@@ -49,32 +49,32 @@ pub(super) struct Whose<'w> {
     /// Granted scopes.
     pub(super) scope: Option<&'w str>,
     pub(super) statement: Option<&'w Statement>,
-    /// What earlier syncs brought, for one that asks for news only.
+    /// Facts from earlier syncs, for a sync that fetches only changes.
     pub(super) since: Option<&'w LastSync>,
 }
 
-/// What the fetching of all types shares.
+/// The state that all types of a job share.
 pub(super) struct Work<'w> {
     pub(super) source: &'w Source,
     pub(super) spool: &'w Spool,
     pub(super) whose: Whose<'w>,
-    pub(super) most: Most,
+    pub(super) limits: SyncLimits,
     pub(super) held: Held,
     pub(super) unasked: AtomicU64,
     pub(super) granted: HashSet<TypeId>,
     pub(super) readable: HashSet<TypeId>,
     /// Types that the source does not list.
     pub(super) unlisted: HashSet<TypeId>,
-    /// `Type/id` of what was fetched.
+    /// `Type/id` of the fetched records.
     pub(super) met: Mutex<HashSet<String>>,
-    /// `Type/id` of what references lead to.
+    /// `Type/id` of the targets of references.
     pub(super) wanted: Mutex<BTreeSet<String>>,
     pub(super) refusals: Refusals,
     /// Searches that were refused with pages of every size. Who holds it tries sizes.
     pub(super) vain_sizes: tokio::sync::Mutex<u32>,
 }
 
-/// What came of a type.
+/// The result of a type.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) records: u64,
@@ -103,13 +103,13 @@ pub(super) async fn fetch(
     plan: &Plan,
     spool: &Spool,
     whose: Whose<'_>,
-    most: Most,
+    limits: SyncLimits,
 ) -> Result<Fetched, Trouble> {
     let work = Work {
         source,
         spool,
         whose,
-        most,
+        limits,
         held: Held::default(),
         unasked: AtomicU64::new(0),
         granted: plan.granted.iter().copied().collect(),
@@ -136,7 +136,7 @@ pub(super) async fn fetch(
     if !is_searched || fetched.gaps.iter().any(|gap| gap.ty == "Provenance") {
         fetched.gaps.extend(provenance_gap(without));
     }
-    // References of nobody's records are nobody's business.
+    // References of a record that was not taken are not followed.
     if fetched.records > 0 {
         work.follow(&mut fetched).await?;
     }
@@ -153,7 +153,7 @@ struct NotAlong {
     status: u16,
 }
 
-/// What is said of Provenance that did not come along: once for all types.
+/// The gap for missing Provenance: once for all types.
 fn provenance_gap(mut without: Vec<NotAlong>) -> Option<Gap> {
     without.sort_by_key(|one| one.ty);
     let status = without.first()?.status;
@@ -222,8 +222,8 @@ impl<'w> Work<'w> {
         })
     }
 
-    /// From when on records of a type are news: where the source tells their dates apart, and where all older ones are
-    /// here. A type of which nothing came yet is asked for whole, which costs little.
+    /// The time from which records of a type are new: if the source can search by update time, and all older ones are
+    /// stored. A type without stored records is fetched whole, which costs little.
     fn since(&self, name: &str) -> Option<String> {
         let last = self.whose.since?;
         let has = |names: &[String], name: &str| names.iter().any(|one| one == name);

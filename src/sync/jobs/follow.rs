@@ -1,5 +1,5 @@
-//! Reads what records refer to and no search brought, by id and in rounds: organizations, practitioners, drugs, and
-//! records of any granted type, whether the source lets it be searched or not.
+//! Reads referenced records that no search returned, by id and in rounds: organizations, practitioners, drugs, and
+//! records of any granted type, whether or not the source supports searching it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
@@ -17,8 +17,8 @@ use crate::fhir::facts;
 /// Resources that are read for references to them, and how far they may lead on.
 const REFERRED: usize = 50_000;
 const ROUNDS: usize = 6;
-/// Reads of a type that may come to nothing before its others are given up, if none came to anything; of a type that
-/// the source does not list.
+/// The maximum number of failing reads of a type that the source does not list. If none succeeds by then, the type is
+/// given up.
 const VAIN: u32 = 20;
 const VAIN_UNLISTED: u32 = 3;
 
@@ -30,7 +30,7 @@ struct Tally {
 }
 
 impl<'w> Work<'w> {
-    /// Reads what was referred to and not met, and what that refers to.
+    /// Reads missing targets of references, and their targets.
     pub(super) async fn follow(&'w self, fetched: &mut Fetched) -> Result<(), Trouble> {
         // A type that broke off is left out whole.
         let failed = fetched.gaps.iter().filter(|gap| matches!(gap.why, Why::Failed(_)));
@@ -43,7 +43,7 @@ impl<'w> Work<'w> {
             if names.is_empty() {
                 break;
             }
-            // Asked for is met, whatever comes of it.
+            // A requested target counts as met, whatever the result.
             lock(&self.met).extend(names.iter().map(|(ty, id)| format!("{ty}/{id}")));
             let mut asked = Vec::new();
             for (ty, id) in names {
@@ -77,7 +77,7 @@ impl<'w> Work<'w> {
         Ok(())
     }
 
-    /// What references lead to and nothing brought yet.
+    /// The targets of references that nothing has returned yet.
     fn unmet(&self) -> Vec<(&'static str, String)> {
         let (mut wanted, met) = (lock(&self.wanted), lock(&self.met));
         let names = std::mem::take(&mut *wanted).into_iter();
@@ -89,7 +89,7 @@ impl<'w> Work<'w> {
         names.collect()
     }
 
-    /// Reads one resource that was referred to; says why it was not had.
+    /// Reads one target of a reference. Returns the reason if that fails.
     async fn refer(
         &self,
         ty: &'static str,
@@ -109,7 +109,8 @@ impl<'w> Work<'w> {
         }
         let url = format!("{}/{ty}/{}", self.source.base(), encoded(id));
         let read = match self.read(&url, &format!("{ty}/{id}")).await {
-            // Of a type that the source does not list that is a refusal; others show it where access has ended.
+            // For a type that the source does not list, this is a refusal. Other types show by it that access has
+            // ended.
             Err(Trouble::Shut(_)) if !is_listed => Err(Why::Refused(401)),
             read => read?,
         };
@@ -131,7 +132,7 @@ impl<'w> Work<'w> {
     }
 }
 
-/// What was not had, by type: the worst reason, and how many.
+/// The missing records by type: the worst reason, and their number.
 #[derive(Default)]
 struct Lost(BTreeMap<&'static str, (Why, u64)>);
 

@@ -1,4 +1,4 @@
-//! What a job could not have, and why: kept while it runs, and told in the end.
+//! Gaps: the records that a job could not get, and why. Collected while it runs and reported at its end.
 
 use super::source::Trouble;
 use crate::consent::{JobReport, Missing, MissingReason};
@@ -25,7 +25,7 @@ pub(super) enum Why {
     NotFound(u16),
     /// Records refer to it, and the source says that it does not serve the type.
     NotListed,
-    /// It is behind a question that the source does not take. These narrower ones were asked.
+    /// The source refused the wide search. These narrower ones were tried.
     Narrowed(String),
     /// It could not be fetched whole.
     Failed(Trouble),
@@ -110,10 +110,10 @@ impl Gap {
                 format!("asked for only by {asked}: the source refuses a search for all"),
             ),
             Why::Failed(trouble) => (MissingReason::Failed, None, count(&format!("left out: {trouble}"))),
-            Why::TooLarge(most) => (
+            Why::TooLarge(max_bytes) => (
                 MissingReason::NotTaken,
                 None,
-                count(&format!("left at the source: larger than {most} bytes")),
+                count(&format!("left at the source: larger than {max_bytes} bytes")),
             ),
             Why::TooMany => (
                 MissingReason::NotAsked,
@@ -132,7 +132,7 @@ impl Gap {
     }
 }
 
-/// What came of a job, for those who ask.
+/// The result of a job, for the report.
 pub(super) fn report(gaps: &[Gap], summary: Option<&Summary>) -> JobReport {
     let mut missing: Vec<Missing> = gaps.iter().map(Gap::told).collect();
     let mut counts = Vec::new();
@@ -160,7 +160,7 @@ pub(super) fn report(gaps: &[Gap], summary: Option<&Summary>) -> JobReport {
     }
 }
 
-/// What each rule of normalization did. Rules that did nothing are left out.
+/// The counts of each rule of normalization. Rules without changes are left out.
 pub(super) fn rules(summary: &Summary) -> Vec<(String, Counts)> {
     let rules = summary.rules.rules.iter();
     let did = rules.filter(|(_, did)| **did != Counts::default());

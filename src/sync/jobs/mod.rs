@@ -1,5 +1,5 @@
-//! One job: which records are asked for, how they are fetched into a spool on disk with what they refer to, and their
-//! commit as one snapshot.
+//! One job: the plan of its requests, the fetching into a spool on disk with referenced records, and the commit as one
+//! snapshot.
 
 mod attach;
 mod catch;

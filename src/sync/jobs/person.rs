@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::lake::scratch::TextFile;
 
 /// Records that are looked through.
-const MOST: usize = 10_000;
-/// What is taken of a Patient that is contained in a record.
+const MAX_RECORDS: usize = 10_000;
+/// The parts that are used of a Patient contained in a record.
 const TAKEN: &[&str] = &["identifier", "name", "telecom", "gender", "birthDate", "address"];
 
 /// A Patient with this id, as a line of NDJSON: from a Patient that is contained in a record and whom it is about, else
@@ -25,7 +25,7 @@ pub(super) fn made(files: &[TextFile], id: &str) -> io::Result<String> {
         for line in BufReader::new(file.open()?).lines() {
             let line = line?;
             seen += 1;
-            if seen > MOST {
+            if seen > MAX_RECORDS {
                 break 'all;
             }
             let says = |what: &str| memmem::find(line.as_bytes(), what.as_bytes()).is_some();
@@ -53,7 +53,7 @@ pub(super) fn made(files: &[TextFile], id: &str) -> io::Result<String> {
     Ok(Value::Object(patient).to_string())
 }
 
-/// What a contained Patient says, if the reference leads to one that has a name or a birth date.
+/// The facts of a contained Patient, if the reference points to one with a name or a birth date.
 fn contained(record: &Value, reference: &Value) -> Option<Map<String, Value>> {
     let id = reference["reference"].as_str()?.strip_prefix('#')?;
     let inside = record["contained"].as_array()?.iter();

@@ -1,6 +1,6 @@
-//! Which records of a patient a source is asked for, and how: the types that the directory lists for it, as far as the
-//! granted scopes reach; a patient's own by a search, and all else that is granted (organizations, practitioners) by
-//! the references that lead to it. A source's statement says what it can be asked; without one it is asked.
+//! Plans the requests for a patient's records at a source: the types that the directory lists, as far as the granted
+//! scopes reach. A patient's own records are searched. Other granted types (organizations, practitioners) are read by
+//! reference. The source's statement says what it supports; without a statement everything is tried.
 
 use crate::fhir::compartment::patient_params;
 use crate::fhir::search_parameter::SearchParameters;
@@ -35,10 +35,10 @@ const USUAL: &[&str] = &[
     "Provenance",
 ];
 
-/// Types whose resources hold other resources: these would come past all that is decided here.
+/// Types whose resources contain other resources. These would bypass all checks here.
 const WRAPPERS: &[&str] = &["Bundle", "Parameters"];
 
-/// What is known of a source before it is asked for records.
+/// The known facts about a source before it is asked for records.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known<'k> {
     /// Types that the directory lists.
@@ -48,13 +48,13 @@ pub(super) struct Known<'k> {
     pub(super) statement: Option<&'k Statement>,
 }
 
-/// What is asked for.
+/// The requests for a type.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) searches: Vec<Search>,
     /// Types that are granted: records of others are not taken.
     pub(super) granted: Vec<TypeId>,
-    /// The types of those that can be read by their id, as far as it is known.
+    /// The types that can be read by id, as far as it is known.
     pub(super) readable: Vec<TypeId>,
     /// The types of those that the source's statement leaves out.
     pub(super) unlisted: Vec<TypeId>,
@@ -68,14 +68,14 @@ pub(super) struct Search {
     pub(super) listing: Listing,
 }
 
-/// Who says that a type can be asked for so.
+/// The origin of a search parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Listing {
     /// The source's statement, or the source has none.
     Source,
     /// The directory only.
     Directory,
-    /// Nobody: it is one of the usual types.
+    /// Neither: it is one of the usual types.
     Nowhere,
 }
 
@@ -94,9 +94,9 @@ impl Search {
     }
 }
 
-/// Plans for a patient of a source. What is searched is what the directory lists, as far as it is granted; the source's
-/// statement says how, and what it leaves out is asked for all the same. The Patient is read whether it is listed or
-/// not. All that is granted is read where a reference leads to it.
+/// The plan for a patient of a source. It searches the types that the directory lists and the patient granted. The
+/// source's statement says how; types that it leaves out are tried all the same. The Patient is always read. Every
+/// granted type is read if a reference points to it.
 pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
     let usual = USUAL.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let names = if known.listed.is_empty() { &usual } else { known.listed };
@@ -148,7 +148,7 @@ pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
     plan
 }
 
-/// The parameter by which a type is searched for a patient: one of those that the source names, if it names any.
+/// The parameter that searches a type by patient: one of those that the source names, if it names any.
 fn by_patient(ty: TypeId, named: &[String]) -> Option<&'static str> {
     let admitted = |code: &&str| named.is_empty() || named.iter().any(|one| one == code);
     let of_patient = SearchParameters::builtin().get(ty, "patient").map(|_| "patient");
@@ -176,7 +176,7 @@ fn is_granted(scope: &str, ty: &str) -> bool {
             continue;
         };
         any = true;
-        // SMART 1: `read` or `*`; SMART 2: letters of `cruds`, perhaps with a query behind them.
+        // SMART 1: `read` or `*`. SMART 2: letters of `cruds`, perhaps followed by a query.
         let letters = permission.split('?').next().unwrap_or_default();
         let reads = matches!(letters, "read" | "*")
             || (letters != "write" && letters.chars().all(|c| "cruds".contains(c)) && letters.contains(['r', 's']));

@@ -21,18 +21,18 @@ use crate::normalize::Day;
 use crate::sync::client::{Client, Statement};
 use crate::sync::settings::Settings;
 
-/// Seconds for which a job is put off at most, whatever its source asks for: somebody waits for the records.
+/// The maximum delay of a job in seconds, whatever its source requests: somebody waits for the records.
 const LONGEST_WAIT: i64 = 3_600;
-/// Attempts of a job whose source gives what is no answer.
+/// The attempts of a job whose source sends invalid answers.
 const BROKEN_ATTEMPTS: u32 = 3;
-/// Seconds for which what a source says of itself is believed.
+/// The seconds for which a source's statement is used before it is read again.
 const STATEMENT_HOLDS: i64 = 7 * 86_400;
 /// How long a source is waited for to say it.
 const STATEMENT_WAIT: Duration = Duration::from_secs(20);
 
 const SECONDS_OF_A_DAY: i64 = 86_400;
 
-/// What a worker is given.
+/// The inputs of a worker.
 pub(in crate::sync) struct JobResources {
     pub(in crate::sync) store: Arc<Store>,
     pub(in crate::sync) lake: Lake,
@@ -42,7 +42,7 @@ pub(in crate::sync) struct JobResources {
     pub(in crate::sync) settings: Settings,
 }
 
-/// What all jobs share.
+/// The state that all jobs share.
 pub(in crate::sync) struct JobContext {
     pub(in crate::sync) store: Arc<Store>,
     pub(in crate::sync) lake: Lake,
@@ -96,7 +96,7 @@ impl JobContext {
     }
 }
 
-/// Does a job, if its turn is not over, and notes what came of it.
+/// Runs a job, if it may still start, and stores its result.
 pub(in crate::sync) async fn run(shop: Arc<JobContext>, job: String) {
     let (store, id) = (shop.store.clone(), job.clone());
     let errand = match blocking(move || store.begin_job(&id)).await {
@@ -139,11 +139,11 @@ pub(in crate::sync) async fn run(shop: Arc<JobContext>, job: String) {
             let asked = retry_after.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
             let wait = wait.max(asked.unwrap_or(0)).min(LONGEST_WAIT);
             tracing::info!(job, why, wait, "a sync is put off");
-            let wish = match asked.filter(|seconds| *seconds > wait) {
+            let requested = match asked.filter(|seconds| *seconds > wait) {
                 Some(seconds) => format!("; the source asks to be left alone for {seconds} s"),
                 None => String::new(),
             };
-            let told = format!("{why}{wish}; it is tried again in {wait} s");
+            let told = format!("{why}{requested}; it is tried again in {wait} s");
             store.return_job(&job, store.clock().now() + wait, &told)
         }
         Err(trouble) => {
@@ -178,7 +178,7 @@ struct Done {
     report: JobReport,
 }
 
-/// Fetches and commits; says what was stored. What was fetched is left in `fetched`, whatever comes of it.
+/// Fetches and commits. Returns what was stored. `fetched` keeps the fetched records, whatever the result.
 async fn carry_out(
     shop: &Arc<JobContext>,
     errand: BegunJob,
@@ -190,7 +190,7 @@ async fn carry_out(
     let patient = errand.authorization.source_patient.clone();
     let patient = patient.ok_or_else(|| over("the source named no patient"))?;
     let (store, authorization) = (shop.store.clone(), errand.authorization.clone());
-    // What an application has just been given is fetched whole, whatever came before.
+    // After a new exchange everything is fetched, whatever earlier syncs stored.
     let is_first = errand.job.cause == "exchange";
     let (endpoint, credential, dialect, had_patient, since) = blocking(move || {
         let endpoint = store.endpoint(&authorization.endpoint)?;
@@ -241,21 +241,21 @@ async fn carry_out(
     };
     let since = since.filter(|last| last.missing.iter().all(is_searched));
     let spool = shop.spools.open(&errand.job.id).map_err(internal)?;
-    let most = shop.settings.most;
+    let limits = shop.settings.limits;
     let whose = Whose {
         patient: &patient,
         scope: granted.as_deref(),
         statement: statement.as_ref(),
         since: since.as_ref(),
     };
-    let all = tokio::time::timeout(most.time, fetch(&source, &plan, &spool, whose, most)).await;
+    let all = tokio::time::timeout(limits.time, fetch(&source, &plan, &spool, whose, limits)).await;
     let late = |_| Trouble::Passing {
         why: "the source took too long".to_owned(),
         retry_after: None,
     };
     *fetched = all.map_err(late)??;
     let whose = whose_attachments(shop, &errand, &endpoint, &patient).await?;
-    let all = tokio::time::timeout(most.time, attach(&source, spool, whose, most, fetched.bytes)).await;
+    let all = tokio::time::timeout(limits.time, attach(&source, spool, whose, limits, fetched.bytes)).await;
     let (spool, attached) = all.map_err(late)??;
     fetched.gaps.extend(attached.gaps.iter().cloned());
     let Attached {
@@ -266,9 +266,9 @@ async fn carry_out(
     let tells_news = statement.as_ref().is_some_and(Statement::tells_news);
     let is_known = tells_news && since.is_some_and(|since| !since.had.is_empty());
     judge(fetched, errand.job.attempts, last, is_known)?;
-    // Where nothing is new, what is here is normalized as of today.
+    // If nothing is new, the stored records are normalized again.
     let is_new = fetched.records > 0;
-    // What is new alone tells less of the patient than what came before.
+    // New records alone say less about the patient than earlier syncs.
     let is_whole = is_new && !is_known;
     let generated_patient = is_whole && !fetched.has_patient && !had_patient && is_granted_patient(&fetched.gaps);
     let (spool, patient) = match generated_patient {
@@ -321,7 +321,7 @@ async fn carry_out(
     })
 }
 
-/// Whose attachments a job fetches, and which of them are here already.
+/// The owner of a job's attachments, and the stored ones among them.
 async fn whose_attachments(
     shop: &JobContext,
     errand: &BegunJob,
@@ -342,7 +342,7 @@ async fn whose_attachments(
     })
 }
 
-/// Whether the Patient was asked for in vain. Who did not grant it gets none.
+/// Whether reading the Patient failed. Without the grant for it nobody expects one.
 fn is_granted_patient(gaps: &[Gap]) -> bool {
     gaps.iter()
         .any(|gap| gap.ty == "Patient" && !matches!(gap.why, Why::Failed(_)))
@@ -357,8 +357,8 @@ fn make_patient(spool: Spool, patient: String) -> std::io::Result<(Spool, String
     Ok((spool, patient))
 }
 
-/// What the source says of itself: as it was read last, or anew after a while. A source that does not say it is asked
-/// without.
+/// The source's statement: the stored one, or after a while a new one. A source without a statement is asked without
+/// it.
 async fn statement(shop: &JobContext, endpoint: &Endpoint, dialect: &Dialect) -> Result<Option<Statement>, Trouble> {
     let kept = dialect
         .statement
@@ -384,8 +384,9 @@ async fn statement(shop: &JobContext, endpoint: &Endpoint, dialect: &Dialect) ->
     Ok(Some(found))
 }
 
-/// Whether what was fetched is to be stored: all of it, or on a last attempt what there is. What is broken is given
-/// fewer attempts than what may pass. Where records came before (`is_known`), none may mean that there is no news.
+/// Whether to store the fetched records: if all are there, or on the last attempt whatever is there. Permanent faults
+/// get fewer attempts than temporary ones. If records are stored already (`is_known`), no records may mean that nothing
+/// is new.
 fn judge(fetched: &Fetched, attempt: u32, last: bool, is_known: bool) -> Result<(), Trouble> {
     let mut broken = None;
     for gap in &fetched.gaps {
@@ -401,7 +402,7 @@ fn judge(fetched: &Fetched, attempt: u32, last: bool, is_known: bool) -> Result<
             retry_after: None,
         });
     }
-    // What the source never gives is no failure of a sync without news.
+    // Permanently missing records do not fail a sync without new records.
     if fetched.records > 0 || (is_known && broken.is_none()) {
         return Ok(());
     }
@@ -411,7 +412,7 @@ fn judge(fetched: &Fetched, attempt: u32, last: bool, is_known: bool) -> Result<
     })
 }
 
-/// What was stored, in words for the audit log. What is missing has lines of its own.
+/// The stored records in words, for the audit log. Missing ones have their own lines.
 fn told(fetched: &Fetched, summary: &Summary) -> String {
     let total = summary.total();
     let mut text = format!("{} stored, {} unchanged", total.stored, total.unchanged);

@@ -1,9 +1,9 @@
-//! What a source says of its failures: the issues of its OperationOutcomes, cleaned and bounded. They are for the
-//! application whose patient asked, and never for a log.
+//! A source's own words about its failures: the issues of its OperationOutcomes, cleaned and bounded. They are for the
+//! application whose patient made the request, and never for a log.
 //!
-//! An issue keeps its severity, code, details, diagnostics and expressions. Tokens are cut out wherever they stand, and
-//! so is every long word, since a token, an address or a dump of a record is one. Narratives, extensions and contained
-//! resources are left out.
+//! An issue keeps its severity, code, details, diagnostics and expressions. Tokens are cut out, and so is every long
+//! word, because tokens, addresses and dumps of records are long words. Narratives, extensions and contained resources
+//! are left out.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -51,7 +51,7 @@ impl Said {
         }
     }
 
-    /// All of it, as a JSON array; `None` if nothing was said.
+    /// All issues as a JSON array. `None` without any.
     pub(super) fn written(&self) -> Option<String> {
         let heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (!heard.is_empty()).then(|| Value::from(heard.clone()).to_string())
@@ -94,7 +94,7 @@ fn cleaned(issue: &Value, secrets: &[&str]) -> Value {
     clean
 }
 
-/// A text without secrets, long words and control characters, of so many letters at most.
+/// A text without secrets, long words and control characters, of at most this many characters.
 fn cut(text: &str, secrets: &[&str]) -> String {
     let secrets = secrets.iter().filter(|secret| secret.len() >= SHORTEST_SECRET);
     let clean = secrets.fold(text.to_owned(), |text, secret| text.replace(secret, CUT));

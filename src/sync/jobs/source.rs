@@ -1,5 +1,4 @@
-//! A source as one job asks it: with access that is renewed in time, no more requests at once than it is to be sent,
-//! and again after failures that may pass.
+//! A source as one job sees it: renews access in time, limits concurrent requests, and retries temporary failures.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -8,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 
-use super::attach::{Reply, Wish, once};
+use super::attach::{DownloadTarget, Reply, once};
 use super::said::Said;
 use super::search::PageSizes;
 use crate::consent::{Authorization, AuthorizationType, Credential, Dialect, Endpoint, Store};
@@ -18,7 +17,7 @@ use crate::sync::settings::Pace;
 /// Access is renewed when it has fewer seconds left than this.
 const IN_TIME: i64 = 30;
 
-/// Why a source gives no answer that could be used.
+/// Why a request to a source failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Trouble {
     /// It may pass.
@@ -28,13 +27,13 @@ pub(super) enum Trouble {
         /// Seconds for which the source wants to be left alone.
         retry_after: Option<u64>,
     },
-    /// What was asked for will not be had by asking again, but other things may.
+    /// Repeating the request will not help, but other requests may succeed.
     #[error("{0}")]
     Broken(String),
     /// Nothing more will be had.
     #[error("{0}")]
     Over(String),
-    /// Nothing more will be had, because access to the source has ended.
+    /// Access to the source has ended, so no further request can succeed.
     #[error("{0}")]
     Shut(String),
     /// The job has been stopped.
@@ -49,7 +48,7 @@ impl Trouble {
     }
 }
 
-/// What all jobs that ask one source share.
+/// The state that all jobs of one source share.
 #[derive(Debug)]
 pub(in crate::sync) struct Gate {
     requests: Semaphore,
@@ -80,9 +79,9 @@ pub(super) struct Terms {
     /// Shared with the other jobs that ask it.
     pub(super) gate: Arc<Gate>,
     pub(super) pace: Pace,
-    /// What it says of its failures.
+    /// The source's own words about its failures.
     pub(super) said: Arc<Said>,
-    /// What is remembered of it.
+    /// The source's dialect.
     pub(super) dialect: Dialect,
 }
 
@@ -92,21 +91,21 @@ pub(super) struct Source {
     store: Arc<Store>,
     authorization: Authorization,
     fhir_base: String,
-    /// Where access may be shown.
+    /// Where the access token may be sent.
     realm: Realm,
     registration: Registration,
     configuration: Option<Configuration>,
     access: Mutex<Access>,
     gate: Arc<Gate>,
     pace: Pace,
-    /// What it says of its failures.
+    /// The source's own words about its failures.
     said: Arc<Said>,
     /// Its id in the directory.
     endpoint: String,
     pages: PageSizes,
 }
 
-/// By what access is renewed.
+/// The means to renew access.
 #[derive(Clone, Copy)]
 enum Renewal<'a> {
     /// The source's refresh token.
@@ -195,29 +194,29 @@ impl Source {
         &self.fhir_base
     }
 
-    /// Where access may be shown.
+    /// Where the access token may be sent.
     pub(super) fn realm(&self) -> &Realm {
         &self.realm
     }
 
-    /// Gets an answer whose status is not one that may pass.
+    /// Gets an answer, after retries of temporary statuses.
     pub(super) async fn get(&self, url: &str) -> Result<Answer, Trouble> {
         Ok(self.ask(url, None).await?.answer)
     }
 
     /// The same with the body in a file.
-    pub(super) async fn download(&self, url: &str, wish: Wish<'_>) -> Result<Reply, Trouble> {
-        self.ask(url, Some(wish)).await
+    pub(super) async fn download(&self, url: &str, target: DownloadTarget<'_>) -> Result<Reply, Trouble> {
+        self.ask(url, Some(target)).await
     }
 
-    async fn ask(&self, url: &str, wish: Option<Wish<'_>>) -> Result<Reply, Trouble> {
+    async fn ask(&self, url: &str, target: Option<DownloadTarget<'_>>) -> Result<Reply, Trouble> {
         let mut renewed = false;
         let mut tries = 0;
         loop {
             let (token, generation) = self.token().await?;
             let reply = {
                 let _request = self.turn().await?;
-                once(&self.client, url, &token, &self.realm, wish).await
+                once(&self.client, url, &token, &self.realm, target).await
             };
             if let Ok(Reply { answer: refusal, .. }) = reply.as_ref()
                 && refusal.status != 200
@@ -249,17 +248,17 @@ impl Source {
                 None => jittered(self.pace.first.saturating_mul(1 << (tries - 1).min(16))),
             };
             if let Some(seconds) = retry_after {
-                let until = Instant::now() + Duration::from_secs(seconds).min(self.pace.most);
+                let until = Instant::now() + Duration::from_secs(seconds).min(self.pace.max_wait);
                 self.gate.leave_alone(until);
             }
-            if tries >= self.pace.tries || wait > self.pace.most {
+            if tries >= self.pace.tries || wait > self.pace.max_wait {
                 return Err(Trouble::Passing { why, retry_after });
             }
             tokio::time::sleep(wait).await;
         }
     }
 
-    /// Notes what an answer without records says. Tokens that it repeats are cut out.
+    /// Notes the message of an answer without records. Tokens in it are cut out.
     pub(super) async fn hear(&self, body: &[u8]) {
         let access = self.access.lock().await;
         let credential = &access.credential;
@@ -300,7 +299,7 @@ impl Source {
         Ok((access.credential.access_token.clone(), access.generation))
     }
 
-    /// By what access can be renewed, if by anything.
+    /// The means to renew access, if there is one.
     fn renewal<'a>(&'a self, credential: &'a Credential) -> Option<Renewal<'a>> {
         if let Some(token) = &credential.refresh_token {
             return Some(Renewal::Refresh(token));
@@ -334,7 +333,7 @@ impl Source {
                         return Err(Trouble::Passing { why, retry_after });
                     }
                     let wait = retry_after.map_or(self.pace.first, Duration::from_secs);
-                    tokio::time::sleep(wait.min(self.pace.most)).await;
+                    tokio::time::sleep(wait.min(self.pace.max_wait)).await;
                 }
                 Err(error) => return Err(Trouble::Shut(format!("access could not be renewed: {error}"))),
             }
@@ -382,13 +381,13 @@ impl Source {
     }
 }
 
-/// Runs what waits for the disk apart from what waits for the network.
+/// Runs disk work on a blocking thread, separate from network work.
 pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Trouble> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|_| Trouble::Over("the service failed".to_owned()))
 }
 
-/// Keeps what was found out of a source. No job waits for it, or fails by it: it would be found out again.
+/// Stores what was found out about a source. No job waits for it or fails by it, because it can be found out again.
 pub(super) fn remember(work: impl FnOnce() -> Result<(), crate::consent::Error> + Send + 'static) {
     tokio::task::spawn_blocking(move || {
         if let Err(error) = work() {

@@ -1,5 +1,5 @@
-//! Fetched records on disk until they are committed: a folder a job, sealed under a key in memory, gone with the job.
-//! What an ended process left nobody can read, and it goes when the next one begins.
+//! The spool: fetched records on disk until they are committed. Each job has a folder, which is sealed under a key in
+//! memory and removed with the job. Nobody can read what an ended process left, and the next process removes it.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ pub(in crate::sync) struct Spools {
 }
 
 impl Spools {
-    /// Takes the folder over and empties it; `None` while another process has it.
+    /// Takes the folder over and empties it. `None` while another process has it.
     pub(in crate::sync) fn take(lake: &Path) -> io::Result<Option<Spools>> {
         let folder = lake.join("spool");
         private::folder(&folder)?;
@@ -74,7 +74,7 @@ impl Spool {
         })
     }
 
-    /// Keeps a draft, and says how many records it has.
+    /// Keeps a draft, and returns how many records it has.
     pub(super) fn keep(&self, draft: Draft) -> io::Result<u64> {
         draft.file.finish()?;
         let mut files = self.files.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -84,7 +84,7 @@ impl Spool {
         Ok(draft.lines)
     }
 
-    /// Has a draft take the place of what was kept.
+    /// Replaces the kept records by a draft.
     pub(super) fn replace(&self, draft: Draft, kept: &TextFile) -> io::Result<()> {
         draft.file.finish()?;
         std::fs::rename(&draft.path, kept.path())
@@ -159,12 +159,12 @@ mod tests {
         let mut text = String::new();
         file.open().unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "{}\n");
-        // Whoever has the disk reads nothing.
+        // A reader of the disk learns nothing.
         let stored = std::fs::read(file.path()).unwrap();
         assert!(!stored.windows(2).any(|two| two == b"{}"));
         drop(spool);
         assert!(!folder.exists());
-        // One that a killed process left behind.
+        // A spool that a killed process left behind.
         std::mem::forget(spools.open("j2").unwrap());
         drop(spools);
         Spools::take(lake.path()).unwrap().unwrap();

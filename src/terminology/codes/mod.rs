@@ -1,4 +1,4 @@
-//! What codes and canonicals look like, and what drug codes belong to.
+//! The forms of codes and canonicals, and the kinds of drug codes.
 
 pub(super) mod drugs;
 pub(super) mod ndc;

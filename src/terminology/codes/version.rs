@@ -11,7 +11,7 @@ pub(in crate::terminology) fn split(canonical: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The one of this version, or the one of the greatest.
+/// The one with this version, or with the highest version.
 pub(in crate::terminology) fn newest<'a, T>(
     all: &'a [T],
     version: Option<&str>,

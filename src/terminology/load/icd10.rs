@@ -55,7 +55,7 @@ fn concept(lines: &Lines<'_>, builder: &mut Builder, form: impl Fn(&str) -> Stri
     Ok(())
 }
 
-/// Puts each code below the first of these that is there.
+/// Places each code below the first existing one of these.
 fn join(builder: &mut Builder, parents: impl Fn(&str) -> Vec<String>) {
     for place in 0..builder.len() as u32 {
         let parents = parents(builder.code(place));

@@ -28,7 +28,7 @@ pub(super) enum Layout {
     FhirPackage,
 }
 
-/// What is said of a file that has none of them.
+/// The message for a file with none of these layouts.
 pub(super) const LOOKED_FOR: &str = "ICD-10-CM and ICD-10-PCS order files, the HCPCS annual file, CDC's CVX and MVX tables, FDA's NDC \
      product and package files, RxNorm RRF (RXNCONSO, RXNSAT, RXNREL), LOINC CSV, SNOMED CT RF2, NUCC CSV, CMS's place-of-service \
      table, FHIR CodeSystems, ValueSets, Bundles and packages, and ZIP archives of these";
@@ -257,7 +257,7 @@ fn only_pcs_lengths(lines: &[&str]) -> bool {
     })
 }
 
-/// The code, or a modifier behind 3 spaces; a sequence of 5 digits; the kind of record in column 11.
+/// The code, or a modifier after 3 spaces; a sequence of 5 digits; the kind of record in column 11.
 pub(super) fn is_hcpcs(line: &str) -> bool {
     let bytes = line.as_bytes();
     if bytes.len() < 12 || !bytes[..11].is_ascii() {

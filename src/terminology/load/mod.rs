@@ -1,7 +1,7 @@
-//! Terminology as its publishers ship it: files are recognised by what is in them, and read into code systems.
+//! Loads terminology as its publishers ship it: recognizes files by their content, and reads them into code systems.
 //!
-//! `published` finds the files and reads their lines. A line that does not have its file's layout is an error that
-//! names it; a file is taken whole or not at all.
+//! `published` finds the files and reads their lines. A line that does not fit its file's layout is an error that names
+//! it. A file is loaded as a whole or not at all.
 
 mod cvx;
 mod fhir;

@@ -8,7 +8,8 @@ use crate::published::{self, PublishedError};
 /// A file of a known layout.
 pub(super) type Part = published::Part<Layout>;
 
-/// The files of known layouts among what was named. Of several with one layout in one folder or archive one is taken.
+/// The files with known layouts among the named paths. Of several with one layout in one folder or archive one is
+/// taken.
 pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<Part>, PublishedError> {
     let found = published::find(paths, recognise, LOOKED_FOR)?;
     Ok(found.into_iter().flat_map(chosen).collect())

@@ -16,7 +16,7 @@ pub(super) fn read(
     name: &str,
     version: Option<String>,
 ) -> Result<CodeSystem, TerminologyError> {
-    // Which sign is between the columns stands in the header, which is near the beginning.
+    // Which sign is between the columns is in the header, which is near the beginning.
     let delimiter = {
         let head = reader.fill_buf().map_err(|source| PublishedError::Unreadable {
             path: name.into(),

@@ -39,8 +39,8 @@ impl Loaded {
     }
 }
 
-/// Reads files, folders and archives. `version` is that of the one code system that they hold; without it the version
-/// is taken from the files, or else from their names.
+/// Reads files, folders and archives. `version` is the version of the only code system in them. Without it, versions
+/// come from the files, or otherwise from their names.
 pub fn load(paths: &[PathBuf], version: Option<&str>) -> Result<Loaded, TerminologyError> {
     let parts = Parts::new(part::find(paths)?)?;
     let mut loaded = Loaded::default();

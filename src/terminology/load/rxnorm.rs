@@ -14,7 +14,7 @@ use crate::terminology::system::links::Links;
 
 const OWN: &str = "RXNORM";
 
-/// The relations that lead from a drug to what it consists of. `RXCUI2` has them to `RXCUI1`.
+/// The relations from a drug to its ingredients. `RXCUI2` has them to `RXCUI1`.
 const DOWN: [&str; 8] = [
     "has_ingredient",
     "has_ingredients",
@@ -26,12 +26,12 @@ const DOWN: [&str; 8] = [
     "form_of",
 ];
 
-/// What is known of a concept while its atoms are read.
+/// The known facts about a concept while its atoms are read.
 #[derive(Clone, Copy)]
 struct Atom {
     /// How well the display fits; less is better.
     rank: u8,
-    /// The term type, as a number in `types`; `u8::MAX` while only synonyms were read.
+    /// The term type, as a number in `types`. `u8::MAX` while only synonyms were read.
     term_type: u8,
 }
 
@@ -183,7 +183,7 @@ fn take_ingredients(lines: &mut Lines<'_>, builder: &mut Builder, types: &Types)
     Ok(())
 }
 
-/// Puts the fields of a line into `fields` and says how many there are.
+/// Puts the fields of a line into `fields` and returns how many there are.
 fn split<'l>(line: &'l str, fields: &mut [&'l str]) -> usize {
     let mut count = 0;
     for field in line.split('|') {

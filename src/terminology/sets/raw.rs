@@ -1,4 +1,4 @@
-//! CodeSystem and ValueSet as they are written, with what of them is used; and finding them in JSON.
+//! CodeSystem and ValueSet as written, with the parts that are used. Also finds them in JSON.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -170,7 +170,7 @@ pub(in crate::terminology) fn each_resource(
     each_within(json, MAX_BUNDLES, each)
 }
 
-/// The same, with `depth` Bundles inside one another at most; what lies deeper is passed over.
+/// The same with at most `depth` nested Bundles. Deeper ones are skipped.
 fn each_within(json: &str, depth: usize, each: &mut dyn FnMut(Resource)) -> Result<(), serde_json::Error> {
     let typed: Typed = serde_json::from_str(json)?;
     match typed.resource_type.as_deref() {

@@ -77,7 +77,7 @@ impl StoredSets {
     }
 }
 
-/// The file's content and how many value sets it has: these, and those before that they do not replace.
+/// The file's content and its number of value sets: these, and the earlier ones that they do not replace.
 pub(in crate::terminology) fn write(
     before: Option<&StoredSets>,
     sets: &[raw::ValueSet],
@@ -102,7 +102,7 @@ pub(in crate::terminology) fn write(
         rows.push((set.url.clone(), set.version.clone(), json));
     }
     rows.sort_by(|one, other| (&one.0, &one.1).cmp(&(&other.0, &other.1)));
-    // Of two with one URL and version the later in the input counts; sorting keeps their order.
+    // Of two with the same URL and version the later one in the input counts. The sort is stable.
     rows.reverse();
     rows.dedup_by(|one, other| one.0 == other.0 && one.1 == other.1);
     rows.reverse();

@@ -11,7 +11,7 @@ use super::super::system::code_system::CodeSystem;
 use super::super::system::filter::Passing;
 use super::raw;
 
-/// A value set worked out as far as the given files allow.
+/// A value set computed as far as the given files allow.
 #[derive(Debug)]
 pub struct ValueSet {
     composed: Option<Composed>,
@@ -37,7 +37,7 @@ struct Clause {
     lacking: Option<Lacking>,
 }
 
-/// What a value set speaks of and is not given, so that of some codes nobody can say whether they are in it.
+/// References of a value set that cannot be resolved. They leave the membership of some codes unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lacking {
     /// `value set` or `code system`.
@@ -72,10 +72,10 @@ const PARTIAL: [&str; 2] = [
 /// Value sets that lead to one another: how long such a way is followed.
 const MAX_DEPTH: usize = 64;
 
-/// Value sets being worked out.
+/// Value sets being computed.
 struct Resolving<'t> {
     terminology: &'t Snapshot,
-    /// Those that the one at hand is part of.
+    /// The value sets that include the present one.
     within: Vec<String>,
     done: FxHashMap<String, Option<Arc<ValueSet>>>,
 }
@@ -193,7 +193,7 @@ impl ValueSet {
         }
     }
 
-    /// Whether a system's code is in it; `None` where the given files do not tell.
+    /// Whether a system's code is in it. `None` if the given files do not tell.
     pub fn contains(&self, system: &str, code: &str) -> Option<bool> {
         let composed = self
             .composed

@@ -59,7 +59,7 @@ impl Builder {
         }
     }
 
-    /// The place of a code; it is added if it is not there. Says whether it was added.
+    /// The place of a code; it is added if it is not there. Returns whether it was added.
     pub(in crate::terminology) fn concept(&mut self, code: &str) -> Result<(u32, bool), TerminologyError> {
         if let Some(place) = self.place(code) {
             return Ok((place, false));
@@ -88,7 +88,7 @@ impl Builder {
         self.display_of[place as usize] != NONE
     }
 
-    /// Gives a concept its display; an empty one is none.
+    /// Sets a concept's display. An empty one counts as none.
     pub(in crate::terminology) fn display(&mut self, place: u32, display: &str) -> Result<(), TerminologyError> {
         if !display.is_empty() {
             self.display_of[place as usize] = self.displays.push(display).ok_or_else(|| self.full())?;
@@ -132,7 +132,7 @@ impl Builder {
         for (place, old) in order.iter().enumerate() {
             places[*old as usize] = place as u32;
         }
-        // The index is made anew below. Until then it is memory that the sorted copy needs.
+        // The index is built again below. Until then its memory is needed for the sorted copy.
         self.index = CodeIndex::default();
         let (mut codes, mut displays) = (Texts::default(), Texts::default());
         for old in &order {

@@ -1,4 +1,4 @@
-//! A code system's concepts in columns: where they stand in its hierarchy and which properties they have.
+//! A code system's concepts in columns: their place in the hierarchy, and their properties.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher};
@@ -15,7 +15,7 @@ use super::links::Links;
 use super::properties::Properties;
 use super::texts::Texts;
 
-/// What is said of a code system as a whole.
+/// Metadata of a code system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::terminology) struct Head {
     pub(in crate::terminology) url: String,
@@ -28,7 +28,7 @@ pub(in crate::terminology) struct Head {
 }
 
 impl Head {
-    /// A system whose codes are all given and are told apart by case.
+    /// A complete, case-sensitive system.
     pub(in crate::terminology) fn complete(url: &str, version: Option<String>) -> Head {
         Head {
             url: url.to_string(),
@@ -61,7 +61,7 @@ pub struct Contents {
     pub ndcs: u64,
 }
 
-/// A code system. Codes, displays and properties lie in columns, in order of the codes; a hash table of 4 byte places
+/// A code system. Codes, displays and properties are in columns, in order of the codes. A hash table of 4-byte indices
 /// leads from a code to its place.
 #[derive(Debug)]
 pub struct CodeSystem {
@@ -76,7 +76,7 @@ pub struct CodeSystem {
     ndcs: Ndcs,
 }
 
-/// How a property is told to be one of the hierarchy's, where its code does not tell.
+/// How to recognize a hierarchy property if its code does not tell.
 const PARENT_URI: &str = "http://hl7.org/fhir/concept-properties#parent";
 const CHILD_URI: &str = "http://hl7.org/fhir/concept-properties#child";
 
@@ -163,7 +163,7 @@ impl CodeSystem {
         self.len() == 0
     }
 
-    /// Whether the code is one of the system's; `None` if only a part of the system is given.
+    /// Whether the code belongs to the system. `None` if it is not found and only a part of the system is given.
     pub fn contains(&self, code: &str) -> Option<bool> {
         match self.place(code) {
             Some(_) => Some(true),
@@ -189,7 +189,7 @@ impl CodeSystem {
         place.map_or_else(Vec::new, |place| self.properties.of(place).collect())
     }
 
-    /// Whether `code` is `descendant` or an ancestor of it; `None` if the system does not tell.
+    /// Whether `code` is `descendant` or an ancestor of it. `None` if the system does not tell.
     pub fn subsumes(&self, code: &str, descendant: &str) -> Option<bool> {
         if self.same(code, descendant) {
             return Some(true);

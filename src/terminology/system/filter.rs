@@ -7,7 +7,7 @@ use super::super::codes::truth::all;
 use super::super::sets::raw;
 use super::code_system::CodeSystem;
 
-/// Greatest size of a compiled pattern in bytes.
+/// The maximum size of a compiled pattern in bytes.
 const SIZE_LIMIT: usize = 1 << 20;
 
 /// Which concepts of a system pass all filters: two bits for each concept.
@@ -60,7 +60,7 @@ impl Bits {
 
 /// One filter made ready.
 enum Test<'f> {
-    /// In the hierarchy: those of these concepts, or those but these. What a part of a system says no to is open.
+    /// By hierarchy: these concepts, or all others. For an incomplete system a negative answer is unknown.
     Among {
         places: FxHashSet<u32>,
         wanted: bool,

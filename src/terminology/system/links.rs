@@ -3,7 +3,7 @@
 /// Lists of places, one for each place, in one allocation.
 #[derive(Debug, Default)]
 pub(in crate::terminology) struct Links {
-    /// Where the list of each place ends; empty if there is no link at all.
+    /// The end of each place's list. Empty if there are no links at all.
     ends: Vec<u32>,
     targets: Vec<u32>,
 }

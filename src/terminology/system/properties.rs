@@ -15,7 +15,7 @@ type Entry = (u32, u16, u32);
 pub(in crate::terminology) struct Properties {
     names: Vec<String>,
     values: Texts,
-    /// Where those of each place end; empty if there are none at all.
+    /// The end of each place's properties. Empty if there are none at all.
     ends: Vec<u32>,
     entry_names: Vec<u16>,
     entry_values: Vec<u32>,

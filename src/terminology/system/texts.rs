@@ -8,7 +8,7 @@ pub(in crate::terminology) struct Texts {
 }
 
 impl Texts {
-    /// Adds a text and gives its number. `None` if 4 GiB are full.
+    /// Adds a text and returns its number. `None` if 4 GiB are full.
     pub(in crate::terminology) fn push(&mut self, text: &str) -> Option<u32> {
         let end = u32::try_from(self.text.len() + text.len()).ok()?;
         let number = u32::try_from(self.ends.len()).ok()?;

@@ -1,6 +1,6 @@
-//! What is doubtful about a view that can be run: columns whose type is not said or not what their path gives, that may
-//! have more values than they can hold, or that are always empty; constants nobody uses; claims that are not met. All
-//! of it is noted and changes nothing.
+//! Warnings about a view that can be run: columns without a declared type or with another type than their path gives,
+//! columns that may have more values than they can hold or that are always empty, unused constants, and profiles that
+//! the view claims but does not meet. Warnings change no row.
 
 use super::column::{ANSI_TYPE, Kind};
 use super::finding::{Finding, Findings};
@@ -30,7 +30,7 @@ pub(in crate::views) fn fhir_name(ty: ItemType) -> &'static str {
     }
 }
 
-/// What was probably meant by a name that is not known, as the end of a sentence.
+/// A suggestion for an unknown name, as the end of a sentence.
 pub(in crate::views) fn meant<'n>(error: &FhirPathError, constants: impl Iterator<Item = &'n String>) -> String {
     match error {
         FhirPathError::UnknownConstant { name, .. } => match nearest(name, constants.map(String::as_str)) {
@@ -108,7 +108,7 @@ pub(in crate::views) fn column(
     }
 }
 
-/// JSON's names in the programs of an expression, with what FHIRPath has in their place.
+/// JSON names in an expression's programs, each with FHIRPath's form.
 pub(in crate::views) fn json_names<'p>(
     programs: impl IntoIterator<Item = &'p Program>,
     at: &str,
@@ -133,7 +133,7 @@ pub(in crate::views) fn json_names<'p>(
     }
 }
 
-/// What stands before the last `join()` of a path.
+/// The part of a path before its last `join()`.
 fn joined(text: &str) -> Option<&str> {
     let tree = parse(text).ok()?;
     let mut step: &Expr = &tree;
@@ -191,7 +191,7 @@ pub(in crate::views) fn filter(program: &Program, at: &str, findings: &mut Findi
     }
 }
 
-/// Doubts about what a select goes through.
+/// Warnings about the iteration of a select.
 pub(in crate::views) fn iteration(program: &Program, at: &str, findings: &mut Findings) {
     if program.is_statically_empty() {
         findings.warn(at, IssueType::BusinessRule, "is empty whatever the data");
@@ -262,7 +262,7 @@ fn uses(text: &str, name: &str) -> bool {
     })
 }
 
-/// What the profiles ask for that a definition claims to follow.
+/// The requirements of the profiles that a definition claims.
 pub(in crate::views) fn claims(definition: &Definition, findings: &mut Findings) {
     definition
         .selects

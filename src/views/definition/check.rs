@@ -1,5 +1,5 @@
-//! A ViewDefinition looked at as a whole: everything that is wrong with it, what it may not mean as it stands, and, if
-//! it can be run, the view with its columns.
+//! Checks a whole ViewDefinition: reports all errors and warnings and, if the view can be run, returns it with its
+//! columns.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::raw::Definition;
 use super::resolve;
 use crate::terminology::Terminology;
 
-/// What there is to say about a ViewDefinition.
+/// The findings of a ViewDefinition.
 #[derive(Debug)]
 pub struct Checked {
     findings: Vec<Finding>,
@@ -33,7 +33,7 @@ impl Checked {
         }
     }
 
-    /// All that is to be said: first how the definition is written, then what its expressions and columns are.
+    /// All findings: first those of the definition's form, then those of its expressions and columns.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
@@ -43,7 +43,7 @@ impl Checked {
         self.findings.iter().filter(|finding| finding.is_error())
     }
 
-    /// What does not keep it from being run.
+    /// The warnings, which do not prevent a run.
     pub fn warnings(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| !finding.is_error())
     }
@@ -58,7 +58,7 @@ impl Checked {
         self.view.as_ref()
     }
 
-    /// The columns that the view gives, if it can be run.
+    /// The view's columns, if it can be run.
     pub fn columns(&self) -> &[Column] {
         self.view.as_ref().map_or(&[], View::columns)
     }
@@ -71,7 +71,7 @@ impl Checked {
         }
     }
 
-    /// The view, or all that is to be said where there is none.
+    /// The view, or all findings if there is none.
     pub fn into_view(self) -> Result<View, Vec<Finding>> {
         match self.view {
             Some(view) => Ok(view),

@@ -1,9 +1,7 @@
-//! The columns that a view gives: what their values are, from the `type` the view declares and the types its path
-//! yields.
+//! The columns of a view: the type of their values, from the declared `type` and the types of the path.
 //!
-//! Values keep the form they were written in: decimals, dates and times are text. A declared type decides where it can
-//! hold the values; a value that it cannot hold is an error when it is met. Typed output has them as their SQL type
-//! says.
+//! Values keep their written form: decimals, dates and times are text. A declared type applies if it can hold the
+//! values; a value that it cannot hold is an error of that row. Typed output uses the SQL types of columns.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +13,7 @@ use crate::fhir::storage::{LIST_ITEM, Storage};
 use crate::fhir::{Kind as FhirKind, facts};
 use crate::fhirpath::{ItemType, System};
 
-/// What the values of a column are.
+/// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `true` and `false`.
@@ -35,7 +33,7 @@ pub enum Kind {
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// Where the view defines it; for a column of a union, in the first branch.
+    /// The place of its definition; for a column of a union, in the first branch.
     pub at: String,
     /// What its values are.
     pub kind: Kind,
@@ -43,9 +41,9 @@ pub struct Column {
     pub collection: bool,
     /// The FHIR type that the view declares, or the only one that its path yields.
     pub ty: Option<String>,
-    /// What the view says about it.
+    /// The view's description of it.
     pub description: Option<String>,
-    /// What the view says of it to particular systems.
+    /// The view's tags for particular systems.
     pub tags: Vec<Tag>,
     /// The type that its values have in typed output; of a collection, its items.
     pub sql: SqlType,
@@ -54,9 +52,9 @@ pub struct Column {
 /// A `tag` of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tag {
-    /// What it is about: `ansi/type`.
+    /// The tag's name: `ansi/type`.
     pub name: String,
-    /// What it says.
+    /// Its value.
     pub value: String,
 }
 
@@ -66,11 +64,11 @@ pub(in crate::views) const ANSI_TYPE: &str = "ansi/type";
 const FHIR_TYPE: &str = "fhir_type";
 /// Key under which a field's metadata says the view's description.
 const DESCRIPTION: &str = "description";
-/// What stands before a tag's name in the key under which a field's metadata says its value.
+/// The prefix before a tag's name in the key of a field's metadata.
 const TAG: &str = "tag:";
 
 impl Kind {
-    /// What a value looks like in messages.
+    /// The form of a value in messages.
     pub(in crate::views) fn name(self) -> &'static str {
         match self {
             Kind::Boolean => "boolean",
@@ -99,7 +97,7 @@ impl Kind {
         }
     }
 
-    /// The kind of items of a type; `None` for complex ones.
+    /// The kind of items of a type. `None` for complex ones.
     pub(in crate::views) fn of_items(ty: ItemType) -> Option<Kind> {
         match ty {
             ItemType::System(system) => match system {
@@ -135,7 +133,7 @@ impl Kind {
                 _ => Err(format!("'{ty}' is not a type that a column can have")),
             };
         }
-        // R4 has no integer64; views written for later versions say it of integers, also of those beyond 32 bits.
+        // R4 has no integer64. Views for later versions declare it for integers, also for integers beyond 32 bits.
         if name == "integer64" {
             return Ok(Kind::Decimal);
         }
@@ -161,7 +159,7 @@ impl Column {
         self.sql.to_string()
     }
 
-    /// The field of the rows' Arrow schema, where values are as they were written.
+    /// The field in the Arrow schema of untyped rows, whose values keep their written form.
     pub(in crate::views) fn field(&self) -> FieldRef {
         self.field_of(self.kind.data_type())
     }

@@ -1,8 +1,8 @@
-//! `constant`: which types its value may have, and what is a value of each. Text that is odd for its type (a `code`
-//! with two spaces) compares like any text and is only noted; a date, time or number that is none is an error.
+//! `constant`: its allowed types, and how to read a value of each. A text that is unusual for its type (a `code` with
+//! two spaces) compares like any text and is a warning. An invalid date, time or number is an error.
 
+use super::element_path::ElementPath;
 use super::finding::Findings;
-use super::place::Place;
 use super::raw::{is_name, no_name};
 use super::read::{known, must_be, required_text};
 use crate::columns::json::Value;
@@ -43,13 +43,17 @@ const TYPES: [&str; 20] = [
     "Uuid",
 ];
 
-/// What FHIRPath defines itself and a constant cannot change.
+/// Names that FHIRPath defines and a constant cannot replace.
 const TAKEN: [&str; 4] = ["resource", "rootResource", "context", "rowIndex"];
-/// What FHIRPath defines itself and a constant hides.
+/// Names that FHIRPath defines and a constant hides.
 const HIDDEN: [&str; 3] = ["ucum", "sct", "loinc"];
 
 /// Reads a constant.
-pub(in crate::views) fn constant(findings: &mut Findings, value: Value<'_>, at: &Place<'_>) -> Option<RawConstant> {
+pub(in crate::views) fn constant(
+    findings: &mut Findings,
+    value: Value<'_>,
+    at: &ElementPath<'_>,
+) -> Option<RawConstant> {
     let name = required_text(findings, value, at, "name");
     if let Some(name) = &name {
         let place = at.property("name");
@@ -94,7 +98,7 @@ pub(in crate::views) fn constant(findings: &mut Findings, value: Value<'_>, at: 
     })
 }
 
-fn typed(findings: &mut Findings, ty: &str, value: Value<'_>, at: &Place<'_>) -> Option<Constant> {
+fn typed(findings: &mut Findings, ty: &str, value: Value<'_>, at: &ElementPath<'_>) -> Option<Constant> {
     match ty {
         "Boolean" => {
             if value.as_bool().is_none() {
@@ -105,14 +109,14 @@ fn typed(findings: &mut Findings, ty: &str, value: Value<'_>, at: &Place<'_>) ->
         "Decimal" => number(findings, value, at).map(Constant::Decimal),
         "Integer" | "PositiveInt" | "UnsignedInt" => {
             let digits = number(findings, value, at)?;
-            let least = match ty {
+            let min = match ty {
                 "PositiveInt" => 1,
                 "UnsignedInt" => 0,
                 _ => i32::MIN,
             };
             let problem = match digits.parse::<i32>() {
-                Ok(integer) if integer >= least => return Some(Constant::Integer(digits)),
-                Ok(_) => format!("must be {least} or more"),
+                Ok(integer) if integer >= min => return Some(Constant::Integer(digits)),
+                Ok(_) => format!("must be {min} or more"),
                 Err(_) => "must be a whole number of 32 bits".to_owned(),
             };
             findings.error(at, IssueType::Value, problem);
@@ -146,7 +150,7 @@ fn typed(findings: &mut Findings, ty: &str, value: Value<'_>, at: &Place<'_>) ->
     }
 }
 
-fn number(findings: &mut Findings, value: Value<'_>, at: &Place<'_>) -> Option<String> {
+fn number(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> Option<String> {
     if value.number().is_none() {
         findings.error(at, IssueType::Structure, must_be("a number", value));
     }
@@ -154,7 +158,7 @@ fn number(findings: &mut Findings, value: Value<'_>, at: &Place<'_>) -> Option<S
 }
 
 /// A value whose JSON is a string.
-fn of_text(findings: &mut Findings, ty: &str, text: String, at: &Place<'_>) -> Option<Constant> {
+fn of_text(findings: &mut Findings, ty: &str, text: String, at: &ElementPath<'_>) -> Option<Constant> {
     let problem = match ty {
         "Date" => Temporal::date(&text).err(),
         "DateTime" => Temporal::date_time(&text).err(),
@@ -179,7 +183,7 @@ fn of_text(findings: &mut Findings, ty: &str, text: String, at: &Place<'_>) -> O
     })
 }
 
-/// Whether a text is of the form that R4 gives its type.
+/// Whether a text has the form of its R4 type.
 fn is_usual(ty: &str, text: &str) -> bool {
     let hex = |part: &str, length: usize| part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit());
     match ty {
@@ -226,7 +230,8 @@ mod tests {
         let mut tape = Tape::new();
         let mut findings = Findings::default();
         let value = tape.parse(json.as_bytes()).unwrap();
-        let constant = constant(&mut findings, value, &Place::Root.property("c")).and_then(|constant| constant.value);
+        let constant =
+            constant(&mut findings, value, &ElementPath::Root.property("c")).and_then(|constant| constant.value);
         let said = findings.into_vec().iter().map(|finding| finding.to_string()).collect();
         (constant, said)
     }

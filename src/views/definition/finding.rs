@@ -1,5 +1,5 @@
-//! What is found about a ViewDefinition, with its place; and where findings are gathered while a definition is gone
-//! through.
+//! Findings: errors and warnings about a ViewDefinition, with their places. This file also collects them during a
+//! check.
 
 use std::fmt;
 
@@ -11,15 +11,15 @@ use crate::fhirpath::{FhirPathError, Position};
 pub struct Finding {
     /// `Error` if the view cannot be run because of it, else `Warning`.
     pub severity: Severity,
-    /// Of what kind it is.
+    /// Its kind.
     pub code: IssueType,
     /// The place: `ViewDefinition.select[0].column[2].path`.
     pub at: String,
     /// The column that it concerns, if it is about one.
     pub column: Option<String>,
-    /// The place inside the expression that stands at `at`, if it is about one.
+    /// The place inside the expression at `at`, if it is about one.
     pub position: Option<Position>,
-    /// What is wrong or doubtful, without the place.
+    /// The fault or doubt, without the place.
     pub problem: String,
     /// Whether it is that a name is JSON's and FHIRPath has another.
     pub(in crate::views) is_of_json_name: bool,
@@ -102,7 +102,7 @@ fn on_one_line(text: &str) -> String {
     line
 }
 
-/// The most findings of a severity that are kept: a hostile definition has no more to say than that.
+/// The maximum number of findings kept for each severity. It bounds the answer to a hostile definition.
 const KEPT: usize = 1000;
 
 /// Findings in the order they are met.

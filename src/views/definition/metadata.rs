@@ -1,8 +1,8 @@
-//! What a ViewDefinition says of itself: its name, its status, who made it, which profiles it claims to follow. None of
-//! it changes a row, so most of what is odd here is noted and no error.
+//! Metadata of a ViewDefinition: its name, its status, its author, the profiles that it claims. Metadata changes no
+//! row, so most faults here are warnings.
 
+use super::element_path::ElementPath;
 use super::finding::Findings;
-use super::place::Place;
 use super::raw::{is_name, no_name};
 use super::read::{known, must_be, optional_text, present};
 use crate::columns::json::Value;
@@ -17,7 +17,7 @@ pub(in crate::views) struct Claims {
     pub(in crate::views) tabular: bool,
 }
 
-/// What the JSON of a property is.
+/// The JSON type of a property.
 #[derive(Clone, Copy)]
 enum Form {
     Text,
@@ -75,16 +75,16 @@ const PROPERTIES: [(&str, Form); 42] = [
     ("where", Form::Own),
 ];
 
-/// The address that the type itself goes by since the ballot of 3.0.
+/// The address of the type itself since the ballot of 3.0.
 const CANONICAL: &str = "http://hl7.org/fhir/StructureDefinition/ViewDefinition";
-/// The addresses below which SQL on FHIR's own profiles stand: since the ballot of 3.0, and before.
+/// The base addresses of SQL on FHIR's own profiles: since the ballot of 3.0, and before.
 const BASES: [&str; 2] = [
     "http://hl7.org/fhir/uv/sql-on-fhir/StructureDefinition/",
     "https://sql-on-fhir.org/ig/StructureDefinition/",
 ];
 
-/// Looks at everything that does not bear on the rows; `None` if this is no ViewDefinition at all.
-pub(in crate::views) fn check(findings: &mut Findings, root: Value<'_>, at: &Place<'_>) -> Option<Claims> {
+/// Looks at everything that does not bear on the rows. `None` if this is no ViewDefinition at all.
+pub(in crate::views) fn check(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>) -> Option<Claims> {
     if !is_view_definition(findings, root, at) {
         return None;
     }
@@ -103,7 +103,7 @@ pub(in crate::views) fn check(findings: &mut Findings, root: Value<'_>, at: &Pla
 }
 
 impl Form {
-    /// What it should be and is not.
+    /// The expected form.
     fn unmet(self, value: Value<'_>) -> Option<&'static str> {
         let objects = || value.is_array() && value.items().all(|item| item.is_object());
         let (met, wanted) = match self {
@@ -118,7 +118,7 @@ impl Form {
     }
 }
 
-fn is_view_definition(findings: &mut Findings, root: Value<'_>, at: &Place<'_>) -> bool {
+fn is_view_definition(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>) -> bool {
     let place = at.property("resourceType");
     match present(root, "resourceType") {
         None => {
@@ -146,8 +146,8 @@ fn is_view_definition(findings: &mut Findings, root: Value<'_>, at: &Place<'_>) 
     true
 }
 
-/// The name, which becomes that of a table or a file.
-pub(in crate::views) fn name(findings: &mut Findings, root: Value<'_>, at: &Place<'_>) -> Option<String> {
+/// The name. It becomes the name of a table or a file.
+pub(in crate::views) fn name(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>) -> Option<String> {
     let name = optional_text(findings, root, at, "name")?;
     let place = at.property("name");
     if !is_name(&name) {
@@ -165,7 +165,7 @@ pub(in crate::views) fn name(findings: &mut Findings, root: Value<'_>, at: &Plac
     Some(name)
 }
 
-fn status(findings: &mut Findings, root: Value<'_>, at: &Place<'_>) {
+fn status(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>) {
     if present(root, "status").is_none() {
         findings.warn(at, IssueType::Required, "has no status");
         return;
@@ -179,12 +179,12 @@ fn status(findings: &mut Findings, root: Value<'_>, at: &Place<'_>) {
     }
 }
 
-fn fhir_versions(findings: &mut Findings, root: Value<'_>, at: &Place<'_>) {
+fn fhir_versions(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>) {
     let place = at.property("fhirVersion");
     let Some(value) = present(root, "fhirVersion") else {
         return;
     };
-    // A single version that is no list is what older drafts had.
+    // Older drafts had a single version instead of a list.
     let versions: Vec<_> = match value.is_array() {
         true => value.items().collect(),
         false => vec![value],
@@ -200,7 +200,7 @@ fn fhir_versions(findings: &mut Findings, root: Value<'_>, at: &Place<'_>) {
     }
 }
 
-fn claims(findings: &mut Findings, root: Value<'_>, at: &Place<'_>) -> Claims {
+fn claims(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>) -> Claims {
     let mut claims = Claims::default();
     let profiles = present(root, "meta").and_then(|meta| meta.get("profile"));
     for profile in profiles.into_iter().flat_map(|profiles| profiles.items()) {

@@ -1,12 +1,12 @@
-//! What a ViewDefinition may say: read, checked, resolved against R4.
+//! ViewDefinitions: read, checked, and resolved against R4.
 
 pub(super) mod advice;
 pub(super) mod check;
 pub(super) mod column;
 pub(super) mod constants;
+pub(super) mod element_path;
 pub(super) mod finding;
 pub(super) mod metadata;
-pub(super) mod place;
 pub(super) mod raw;
 pub(super) mod read;
 pub(super) mod resolve;

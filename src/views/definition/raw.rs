@@ -21,14 +21,14 @@
 //! is taken, too. A `select` with two iterations is an error in both, as is a view without `resource`.
 
 use super::constants::{self, RawConstant};
+use super::element_path::ElementPath;
 use super::finding::Findings;
 use super::metadata;
-use super::place::Place;
 use super::read::{flag, known, list, must_be, objects, optional_text, present, required_text, text};
 use crate::columns::json::{Tape, Value};
 use crate::fhir::outcome::IssueType;
 
-/// A ViewDefinition as written, less what could not be read.
+/// A ViewDefinition as written, without unreadable parts.
 #[derive(Clone, Debug)]
 pub(in crate::views) struct Definition {
     pub(in crate::views) name: Option<String>,
@@ -40,20 +40,20 @@ pub(in crate::views) struct Definition {
     pub(in crate::views) claims: metadata::Claims,
 }
 
-/// An expression and where it stands.
+/// An expression and its place.
 #[derive(Clone, Debug)]
 pub(in crate::views) struct Located {
     pub(in crate::views) at: String,
     pub(in crate::views) text: String,
 }
 
-/// What a `select` goes through.
+/// The iteration of a `select`.
 #[derive(Clone, Debug)]
 pub(in crate::views) enum RawIteration {
     Each(Located),
     EachOrNull(Located),
     Repeat(Vec<Located>),
-    /// What it is could not be read.
+    /// An unreadable one.
     Unknown,
 }
 
@@ -96,10 +96,10 @@ const SELECT: [&str; 6] = ["column", "select", "forEach", "forEachOrNull", "repe
 const COLUMN: [&str; 7] = ["name", "path", "type", "collection", "description", "tag", "tags"];
 
 impl Definition {
-    /// Reads a definition; `None` if there is nothing in the text that could be one.
+    /// Reads a definition. `None` if there is nothing in the text that could be one.
     pub(in crate::views) fn parse(text: &[u8], findings: &mut Findings) -> Option<Definition> {
         let mut tape = Tape::new();
-        let at = Place::Root;
+        let at = ElementPath::Root;
         let root = match tape.parse(text) {
             Ok(root) => root,
             Err(error) => {
@@ -145,7 +145,7 @@ impl Definition {
 }
 
 impl RawSelect {
-    fn parse(findings: &mut Findings, value: Value<'_>, at: &Place<'_>, depth: usize) -> Option<RawSelect> {
+    fn parse(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>, depth: usize) -> Option<RawSelect> {
         if depth >= MAX_DEPTH {
             let problem = format!("nests deeper than {MAX_DEPTH} levels");
             findings.error(at, IssueType::TooCostly, problem);
@@ -159,7 +159,7 @@ impl RawSelect {
         {
             findings.error(at, IssueType::Required, "needs a column, a select or a unionAll");
         }
-        let nested = |findings: &mut Findings, value: Value<'_>, at: &Place<'_>| {
+        let nested = |findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>| {
             RawSelect::parse(findings, value, at, depth + 1)
         };
         let mut select = RawSelect {
@@ -175,7 +175,7 @@ impl RawSelect {
     }
 }
 
-fn iteration(findings: &mut Findings, value: Value<'_>, at: &Place<'_>) -> Option<RawIteration> {
+fn iteration(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> Option<RawIteration> {
     let mut found = None;
     for name in ["forEach", "forEachOrNull", "repeat"] {
         if present(value, name).is_none() {
@@ -196,7 +196,7 @@ fn iteration(findings: &mut Findings, value: Value<'_>, at: &Place<'_>) -> Optio
     found
 }
 
-fn repeat(findings: &mut Findings, value: Value<'_>, at: &Place<'_>) -> RawIteration {
+fn repeat(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> RawIteration {
     let errors = findings.errors();
     let paths = list(findings, value, at, "repeat", |findings, value, at| {
         located(findings, value, at)
@@ -211,7 +211,7 @@ fn repeat(findings: &mut Findings, value: Value<'_>, at: &Place<'_>) -> RawItera
     }
 }
 
-fn column(findings: &mut Findings, value: Value<'_>, at: &Place<'_>) -> Option<RawColumn> {
+fn column(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> Option<RawColumn> {
     known(findings, value, at, "a column", &COLUMN);
     let name = required_text(findings, value, at, "name");
     let path = required(findings, value, at, "path");
@@ -231,7 +231,7 @@ fn column(findings: &mut Findings, value: Value<'_>, at: &Place<'_>) -> Option<R
 }
 
 /// The tags of a column: `tag`, or `tags`, as the specification's example of a type hint has it.
-fn tags(findings: &mut Findings, value: Value<'_>, at: &Place<'_>, column: Option<&str>) -> Vec<RawTag> {
+fn tags(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>, column: Option<&str>) -> Vec<RawTag> {
     let mut tags = Vec::new();
     for name in ["tag", "tags"] {
         if name == "tags" && present(value, name).is_some() {
@@ -257,7 +257,7 @@ fn tags(findings: &mut Findings, value: Value<'_>, at: &Place<'_>, column: Optio
 }
 
 /// A text with its place.
-fn located(findings: &mut Findings, value: Value<'_>, at: &Place<'_>) -> Option<Located> {
+fn located(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> Option<Located> {
     Some(Located {
         text: text(findings, value, at)?,
         at: at.to_string(),
@@ -265,7 +265,7 @@ fn located(findings: &mut Findings, value: Value<'_>, at: &Place<'_>) -> Option<
 }
 
 /// A text that must be there, with its place.
-fn required(findings: &mut Findings, value: Value<'_>, at: &Place<'_>, name: &str) -> Option<Located> {
+fn required(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>, name: &str) -> Option<Located> {
     Some(Located {
         text: required_text(findings, value, at, name)?,
         at: at.property(name).to_string(),
@@ -279,7 +279,7 @@ pub(in crate::views) fn is_name(name: &str) -> bool {
         && name.len() <= 255
 }
 
-/// What is said of a name that is none.
+/// The message for an invalid name.
 pub(in crate::views) fn no_name(name: &str) -> String {
     format!("'{name}' is no name: it may have letters, digits and underscores, a letter first")
 }

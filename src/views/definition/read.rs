@@ -1,10 +1,10 @@
-//! Reading properties of JSON objects: what is missing or of the wrong JSON type is noted with its place and left out,
-//! so that one fault does not hide the next.
+//! Reads properties of JSON objects. A missing property, or one of the wrong JSON type, is noted with its place and
+//! left out, so that one fault does not hide the next.
 
 use std::collections::HashSet;
 
+use super::element_path::ElementPath;
 use super::finding::Findings;
-use super::place::Place;
 use crate::columns::json::{Kind, Value};
 use crate::fhir::nearest::did_you_mean;
 use crate::fhir::outcome::IssueType;
@@ -18,7 +18,7 @@ pub(in crate::views) fn present<'t>(value: Value<'t>, name: &str) -> Option<Valu
 pub(in crate::views) fn optional_text(
     findings: &mut Findings,
     value: Value<'_>,
-    at: &Place<'_>,
+    at: &ElementPath<'_>,
     name: &str,
 ) -> Option<String> {
     text(findings, present(value, name)?, &at.property(name))
@@ -28,7 +28,7 @@ pub(in crate::views) fn optional_text(
 pub(in crate::views) fn required_text(
     findings: &mut Findings,
     value: Value<'_>,
-    at: &Place<'_>,
+    at: &ElementPath<'_>,
     name: &str,
 ) -> Option<String> {
     if present(value, name).is_none() {
@@ -38,7 +38,7 @@ pub(in crate::views) fn required_text(
 }
 
 /// A value that must be a text, and not an empty one.
-pub(in crate::views) fn text(findings: &mut Findings, value: Value<'_>, at: &Place<'_>) -> Option<String> {
+pub(in crate::views) fn text(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> Option<String> {
     let Some(text) = value.as_str() else {
         findings.error(at, IssueType::Structure, must_be("a string", value));
         return None;
@@ -51,7 +51,12 @@ pub(in crate::views) fn text(findings: &mut Findings, value: Value<'_>, at: &Pla
 }
 
 /// A boolean, if there is one.
-pub(in crate::views) fn flag(findings: &mut Findings, value: Value<'_>, at: &Place<'_>, name: &str) -> Option<bool> {
+pub(in crate::views) fn flag(
+    findings: &mut Findings,
+    value: Value<'_>,
+    at: &ElementPath<'_>,
+    name: &str,
+) -> Option<bool> {
     let flag = present(value, name)?;
     if flag.as_bool().is_none() {
         findings.error(at.property(name), IssueType::Structure, must_be("true or false", flag));
@@ -63,9 +68,9 @@ pub(in crate::views) fn flag(findings: &mut Findings, value: Value<'_>, at: &Pla
 pub(in crate::views) fn list<T>(
     findings: &mut Findings,
     value: Value<'_>,
-    at: &Place<'_>,
+    at: &ElementPath<'_>,
     name: &str,
-    mut read: impl FnMut(&mut Findings, Value<'_>, &Place<'_>) -> Option<T>,
+    mut read: impl FnMut(&mut Findings, Value<'_>, &ElementPath<'_>) -> Option<T>,
 ) -> Vec<T> {
     let Some(value) = present(value, name) else {
         return Vec::new();
@@ -85,9 +90,9 @@ pub(in crate::views) fn list<T>(
 pub(in crate::views) fn objects<T>(
     findings: &mut Findings,
     value: Value<'_>,
-    at: &Place<'_>,
+    at: &ElementPath<'_>,
     name: &str,
-    mut read: impl FnMut(&mut Findings, Value<'_>, &Place<'_>) -> Option<T>,
+    mut read: impl FnMut(&mut Findings, Value<'_>, &ElementPath<'_>) -> Option<T>,
 ) -> Vec<T> {
     list(findings, value, at, name, |findings, item, at| {
         if !item.is_object() {
@@ -111,11 +116,17 @@ pub(in crate::views) fn must_be(wanted: &str, value: Value<'_>) -> String {
     format!("must be {wanted}, not {kind}")
 }
 
-/// What any element may have and a view does not look at.
+/// Properties of any element that views ignore.
 const IGNORED: [&str; 3] = ["id", "extension", "fhir_comments"];
 
-/// Notes properties that `what` does not have, and those that are there twice.
-pub(in crate::views) fn known(findings: &mut Findings, value: Value<'_>, at: &Place<'_>, what: &str, names: &[&str]) {
+/// Reports properties that `what` does not define, and duplicates.
+pub(in crate::views) fn known(
+    findings: &mut Findings,
+    value: Value<'_>,
+    at: &ElementPath<'_>,
+    what: &str,
+    names: &[&str],
+) {
     let mut met: HashSet<String> = HashSet::new();
     for (key, _) in value.entries() {
         let name = key.name().into_owned();

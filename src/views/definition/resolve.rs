@@ -1,6 +1,6 @@
-//! From the raw definition to a view: compiles expressions in the context they stand in, gives columns their places,
-//! and checks that names are sound and unique and that the branches of a `unionAll` agree. It goes on behind a fault,
-//! as far as what follows can be judged without what is missing.
+//! Turns the raw definition into a view: compiles expressions in their contexts, assigns output columns, and checks
+//! that names are valid and unique and that the branches of a `unionAll` agree. After a fault it continues with
+//! everything that can still be judged.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::fhirpath::{
 };
 use crate::terminology::Terminology;
 
-/// The most columns of a view.
+/// The maximum number of columns of a view.
 const MAX_COLUMNS: usize = 4096;
 
 /// Resolves a definition; a view if nothing keeps it from being run.
@@ -83,12 +83,12 @@ pub(in crate::views) fn resolve(
     })
 }
 
-/// A column of the output, as far as it is known, and where its definition stands.
+/// A column of the output as far as it is known, and the place of its definition.
 pub(in crate::views) struct Placed {
     pub(in crate::views) at: String,
     pub(in crate::views) name: String,
     pub(in crate::views) column: Option<Column>,
-    /// Its path yields nothing whatever the data, so that it goes with any other column.
+    /// Its path yields nothing for any data, so it agrees with any other column.
     pub(in crate::views) empty: bool,
     /// A tag says its SQL type.
     pub(in crate::views) tagged: bool,
@@ -119,7 +119,7 @@ fn resource_type(name: Option<&str>, findings: &mut Findings) -> Option<TypeId> 
     ty
 }
 
-/// The constants, and the names of those whose values could not be read.
+/// The constants, and the names of constants whose values could not be read.
 fn constants(definition: &Definition, findings: &mut Findings) -> (HashMap<String, Constant>, HashSet<String>) {
     let (mut constants, mut unreadable, mut met) = (HashMap::new(), HashSet::new(), HashSet::new());
     for constant in &definition.constants {
@@ -183,7 +183,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Compiles an expression; what is wrong with it is noted.
+    /// Compiles an expression. Errors are noted.
     fn compile(&mut self, expression: &Located, column: Option<&str>, context: Context<'_>) -> Option<Program> {
         let context = match context {
             Context::Resource => self.ty.map(|ty| (ty, None)),
@@ -253,7 +253,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// A select and its columns; their slots begin with `base`. Without faults it is all that was written.
+    /// A select and its columns, whose slots begin at `base`. Without faults it is complete.
     fn select(&mut self, raw: &RawSelect, context: Context<'_>, base: usize) -> (Select, Vec<Placed>) {
         let iteration = raw
             .iteration
@@ -305,7 +305,7 @@ impl Resolver<'_> {
         (branches, agreed.unwrap_or_default())
     }
 
-    /// The iteration, and a program whose output items are the context of what stands below it.
+    /// The iteration, and a program whose output items are the context of everything inside it.
     fn iteration(&mut self, raw: &RawIteration, context: Context<'_>) -> Option<(Iteration, Program)> {
         let (expression, or_null) = match raw {
             RawIteration::Each(expression) => (expression, false),
@@ -348,7 +348,7 @@ impl Resolver<'_> {
                 self.parts += first.parts() + next.parts();
                 advice::json_names([first, next], &path.at, None, self.findings);
                 if first.is_statically_empty() && next.is_statically_empty() {
-                    // What no item has is passed over where others have it; here none has.
+                    // An element that some of the item types have is fine. This one none of them has.
                     match compile(&path.text, self.ty?, &self.options(on)) {
                         Ok(program) => advice::iteration(&program, &path.at, self.findings),
                         Err(error) => self.findings.add(Finding {

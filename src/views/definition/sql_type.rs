@@ -1,6 +1,6 @@
-//! SQL types as ISO/IEC 9075 writes them: what the `ansi/type` tag of a column asks for, what a FHIR type is without
-//! one, and which type of Arrow, and so of Parquet, that is. Text formats do not know them: there values stay as they
-//! were written.
+//! SQL types in the notation of ISO/IEC 9075: how to read a column's tag `ansi/type`, the SQL type of each FHIR type
+//! without a tag, and the Arrow (and so Parquet) type of each SQL type. Text formats do not use them: there values keep
+//! their written form.
 
 use std::fmt;
 
@@ -187,7 +187,7 @@ fn decimal(arguments: &[u32]) -> Option<SqlType> {
     ((1..=38).contains(&precision) && scale <= precision).then_some(SqlType::Decimal { precision, scale })
 }
 
-/// A type that says how many decimals of a second it has; microseconds are what there is.
+/// A type with a declared precision of seconds. The engine stores microseconds.
 fn seconds(arguments: &[u32], ty: SqlType) -> Option<SqlType> {
     match arguments {
         [] | [_] => Some(ty),

@@ -7,7 +7,8 @@ use super::resolve::Placed;
 use super::sql_type::SqlType;
 use crate::fhir::outcome::IssueType;
 
-/// The columns of a union of which one branch gives `agreed` and the next, at `at`, `columns`; disagreement is noted.
+/// Merges the columns of a union: earlier branches give `agreed`, the branch at `at` gives `columns`. Differences are
+/// noted.
 pub(in crate::views) fn agree(
     agreed: Vec<Placed>,
     columns: Vec<Placed>,

@@ -5,13 +5,13 @@ use std::cell::Cell;
 
 use super::super::error::RunError;
 
-/// The most rows that any part of a view may have.
+/// The maximum number of rows that any part of a view may have.
 const ROWS: usize = 1 << 20;
-/// The most cells that all parts of a view may have together.
+/// The maximum number of cells that all parts of a view may have together.
 const CELLS: usize = 1 << 22;
-/// The most bytes of text that the branches of a union may have together, which are copied at once.
+/// The maximum number of bytes of text that the branches of a union may have together, which are copied at once.
 pub(in crate::views) const UNION_TEXT: usize = 1 << 27;
-/// The most bytes of text that all rows may have together, which are copied in portions.
+/// The maximum number of bytes of text that all rows may have together, which are copied in portions.
 pub(in crate::views) const TEXT: usize = 1 << 30;
 /// About how many bytes of text go into one portion of the output.
 pub(in crate::views) const PORTION_TEXT: usize = 1 << 24;
@@ -45,13 +45,13 @@ impl Budget {
         CELLS
     }
 
-    /// Whether something may have so many rows.
+    /// Whether something may have this many rows.
     pub(in crate::views) fn has_rows(&self, rows: usize) -> bool {
         rows <= self.rows
     }
 
-    /// Takes the cells of `parts` parts of so many rows. Cells are not given back: a row number that is made anew for
-    /// each level of a tree counts for each.
+    /// Takes cells for `parts` parts of this many rows. Cells are never given back: a row number that is copied at each
+    /// level of a tree counts each time.
     pub(in crate::views) fn take(&self, rows: usize, parts: usize) -> Result<(), RunError> {
         let left = rows
             .checked_mul(parts)

@@ -1,5 +1,5 @@
-//! A view's select tree over a batch of resources. Every expression is evaluated once for the whole batch, on the items
-//! it stands over; what comes out are row numbers, from which the output is taken in portions.
+//! Evaluates a view's select tree over a batch of resources. Each expression runs once for the whole batch, on its
+//! context's items. The result is row numbers, from which the output is taken in portions.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::fhirpath::{Collection, Focus, Offsets, Program, Work};
 /// Rows of the output per batch.
 const BATCH: usize = 8192;
 
-/// The rows of a batch of resources, in portions. Resources whose nested lists multiply to very many rows are taken
-/// apart, so that what is held at once stays bounded.
+/// The rows of a batch of resources, in portions. A resource whose nested lists multiply to very many rows is split, so
+/// that memory stays bounded.
 #[derive(Debug)]
 pub struct BatchRows {
     view: Arc<View>,
@@ -67,7 +67,7 @@ impl View {
 }
 
 impl BatchRows {
-    /// The next resources' rows; `None` when there are no more resources.
+    /// The rows of the next resources. `None` after the last.
     fn relation(&mut self) -> Result<Option<Relation>, RunError> {
         while let Some(batch) = self.left.pop() {
             match self.view.relation(&batch, self.filters, &self.work) {
@@ -159,7 +159,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What stands inside a select, for each context of its own.
+    /// The contents of a select, for each of its contexts.
     fn body(&self, select: &Select, focus: &Focus) -> Result<Relation, RunError> {
         let contexts = focus.len();
         self.budget.take(contexts, select.cells.len())?;
@@ -235,7 +235,7 @@ mod tests {
     use crate::columns::shred::{Shredder, SystemValues};
     use crate::fhir::facts;
 
-    /// Each batch had a moment of its own, so that a long run's rows disagreed on what the time is.
+    /// Each batch had its own `now()`, so the rows of a long run disagreed on the time.
     #[test]
     fn now_is_one_moment_in_all_batches() {
         let view = r#"{"resourceType": "ViewDefinition", "resource": "Patient", "status": "active",

@@ -1,5 +1,5 @@
-//! A view with some of its columns only: what nobody asks for is neither evaluated nor read, and the rows are as many
-//! as before.
+//! A view restricted to some of its columns. The other columns are neither evaluated nor read. The number of rows stays
+//! the same.
 
 use std::sync::Arc;
 
@@ -83,14 +83,14 @@ impl Select {
         })
     }
 
-    /// Adds what its expressions read; false where that cannot be told expression by expression.
+    /// Adds the leaves that its expressions read. Returns `false` if that is not known for each expression.
     fn add_leaves(&self, leaves: &mut LeafSet) -> bool {
         match &self.iteration {
             Some(Iteration {
                 steps: Steps::Each(program),
                 ..
             }) => leaves.extend(program.leaves().iter().cloned()),
-            // It reads what lies below, as deep as the data are.
+            // It reads everything below its context, as deep as the data are.
             Some(Iteration {
                 steps: Steps::Repeat { .. },
                 ..

@@ -1,5 +1,5 @@
-//! Rows as row numbers: what a select tree yields before any value is copied. Sibling selects multiply, the branches of
-//! a union follow each other, an iteration's rows become rows of what it stood in; all of it on numbers alone.
+//! Rows as row numbers: the result of a select tree before any value is copied. Sibling selects multiply. Branches of a
+//! union follow each other. The rows of an iteration become rows of its context. All of this works on numbers alone.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ pub(in crate::views) struct Part {
     pub(in crate::views) is_row_index: bool,
 }
 
-/// Columns whose values lie in one context, with the context's row for each row of the relation.
+/// Columns with values in the same context, and the context's row for each row of the relation.
 #[derive(Clone, Debug)]
 pub(in crate::views) struct Group {
     pub(in crate::views) parts: Vec<Part>,
@@ -181,8 +181,8 @@ impl Relation {
         Ok(Relation { counts, groups })
     }
 
-    /// The relation, whose contexts are the items that `items` counts, over the contexts that those items were found
-    /// in. A context that nothing was found in gets a row where `or_null` says so.
+    /// Lifts the relation, whose contexts are the items counted by `items`, to the contexts of those items. With
+    /// `or_null` a context without items gets a row.
     pub(in crate::views) fn lift(
         self,
         items: &Counts,

@@ -1,8 +1,8 @@
-//! `repeat`: what expressions yield on a context, what they yield on that, and so on, each item followed by what it
-//! leads to.
+//! `repeat`: evaluates the expressions on a context, then on their results, and so on. Each item is followed by the
+//! items found on it.
 //!
-//! Elements that contain themselves have as many columns as the data is deep, so a view that repeats reads everything
-//! below where it begins.
+//! Elements that contain themselves have as many columns as the data is deep, so a view with `repeat` reads everything
+//! below its start.
 
 use super::super::definition::raw::Located;
 use super::super::error::RunError;
@@ -19,8 +19,8 @@ const MAX_LEVELS: usize = 128;
 /// How many steps it may take until no further type is found.
 const MAX_TYPE_STEPS: usize = 8;
 
-/// Compiles the expressions; the second result is a program whose output is whatever may be found, as the context of
-/// what stands inside. An error comes with the place of the expression.
+/// Compiles the expressions. The second result is a program whose output types are those of all items that may be
+/// found; it is the context of everything inside. An error comes with the place of its expression.
 pub(in crate::views) fn resolve(
     paths: &[Located],
     ty: TypeId,
@@ -127,8 +127,8 @@ struct Level {
 }
 
 impl Level {
-    /// What the programs yield on the contexts of the level above: for each context the first program's items, then the
-    /// second's, and so on.
+    /// The items that the programs yield on the contexts of the level above: for each context those of the first
+    /// program, then those of the second, and so on.
     fn below(programs: &[Program], above: &Focus, at: &str, budget: &Budget) -> Result<Level, RunError> {
         let found = programs
             .iter()
@@ -152,7 +152,7 @@ impl Level {
     }
 }
 
-/// Every item found on a context, each followed by what was found on it.
+/// Every item found on a context, each followed by the items found on it.
 fn emit(levels: &[Level], level: usize, context: usize, order: &mut Vec<(usize, usize)>) {
     let Some(here) = levels.get(level) else { return };
     for item in here.starts[context]..here.starts[context + 1] {

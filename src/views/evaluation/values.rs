@@ -1,5 +1,6 @@
-//! The values of a column's expression as an Arrow array and, for each row of its context, a slot of it. Values that
-//! lie in a column as the output wants them stay there; the output takes them out once, when all row numbers are known.
+//! The values of a column's expression as an Arrow array, and a slot of the array for each row of its context. Values
+//! whose column already has the output's form are not copied here. The output copies them once, when all row numbers
+//! are known.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -97,7 +98,7 @@ fn lists(column: &Column, collection: &Collection) -> Result<Gathered, RunError>
     })
 }
 
-/// The column that items lie in, if it holds values as the output wants them.
+/// The column that items are in, if it holds values as the output wants them.
 fn native(kind: Kind, items: &Items) -> Option<ArrayRef> {
     let text = |text: &Option<arrow::array::StringArray>| Some(Arc::new(text.clone()?) as ArrayRef);
     match (kind, items.values()) {
@@ -144,7 +145,7 @@ fn converted(column: &Column, collection: &Collection) -> Result<ArrayRef, RunEr
     })
 }
 
-/// An item's value as the column's kind; `None` for an element without a value.
+/// An item's value as the column's kind. `None` for an element without a value.
 fn value<'i, T>(
     column: &Column,
     items: &'i Items,

@@ -1,5 +1,5 @@
-//! How many bytes of text rows take: a text that stands once in a resource may stand in each of very many rows. It
-//! looks at the numbers of rows and at lengths; no text is copied.
+//! Computes the bytes of text in rows: a text that occurs once in a resource may occur in very many rows. It uses row
+//! numbers and lengths, and copies no text.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ impl Relation {
         parts.map(|part| longest(&part.values.source)).sum()
     }
 
-    /// How many of `rows` fit into so many bytes of text: at least one, if there is one.
+    /// How many of `rows` fit into this many bytes of text: at least one, if there are any.
     pub(in crate::views) fn fitting(&self, rows: Range<usize>, bytes: usize) -> usize {
         let mut left = bytes;
         for row in rows.clone() {
@@ -27,7 +27,7 @@ impl Relation {
         rows.len()
     }
 
-    /// Whether the text of all rows fits into so many bytes.
+    /// Whether the text of all rows fits into this many bytes.
     pub(in crate::views) fn fits(&self, bytes: usize) -> bool {
         let rows = self.rows();
         if self.longest_row().saturating_mul(rows) <= bytes {

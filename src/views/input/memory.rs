@@ -42,8 +42,8 @@ impl Rows {
 }
 
 impl SharedRows {
-    /// The rows of several views, of any types, over documents that are read once; of all resources in them, or of
-    /// those that are picked.
+    /// The rows of several views, of any types, over documents that are read once: of all their resources, or of a
+    /// selection.
     pub fn of_documents<D: Document + 'static>(
         views: Vec<Arc<View>>,
         documents: impl Iterator<Item = D> + Send + 'static,
@@ -82,7 +82,7 @@ fn part<D: Document + 'static, T: Send + 'static>(
     Box::pin(futures::stream::iter(batches.flat_map(rows)))
 }
 
-/// What parts give. Whoever gives the documents may wait for those that are being read to go, so that threads block.
+/// The results of the parts. The source of documents may wait until earlier ones are released, so threads may block.
 fn ahead<T: Send + 'static>(parts: Parts<T, RunError>, limit: Option<usize>) -> Batches<T> {
     let pace = Pace {
         first_here: is_few(limit),

@@ -1,7 +1,7 @@
-//! From documents to batches of resources: what views name is read, the rest of a text is checked and passed over.
+//! Reads documents into batches of resources. It reads what the views name, and checks and skips the rest of the text.
 //!
-//! A document is a resource, a Bundle, whose entries count, or lines of either. Several views, of one type or of
-//! several, are served by one walk through a text.
+//! A document is a resource, a Bundle (its entries count) or lines of either. One pass over a text serves several
+//! views, of one type or of several.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,7 +20,7 @@ use crate::fhir::{TypeId, facts};
 const BATCH: usize = 4096;
 /// Bytes of JSON of a batch, about.
 const BATCH_BYTES: usize = 16 << 20;
-/// The property that says of what type a resource is.
+/// The property that names the type of a resource.
 const TYPE: &str = "resourceType";
 /// The type whose entries hold resources.
 const BUNDLE: &str = "Bundle";
@@ -46,7 +46,7 @@ pub trait Document: Send {
     fn refuse(&self, offset: usize, reason: Refused);
 }
 
-/// Says which resources count, before they are made into columns.
+/// Returns which resources count, before they are made into columns.
 pub trait Pick: Send + Sync {
     /// Whether this one does.
     fn takes(&self, ty: TypeId, resource: Value<'_>) -> bool;
@@ -69,7 +69,7 @@ pub struct Reader {
 /// What one thread reads with.
 #[derive(Debug)]
 struct Tools {
-    /// By type in the order of the clips; then Bundles, unless they are wanted themselves.
+    /// By type in the order of the clips. Bundles come last, unless a view reads them.
     choice: Choice,
     /// Bundles for their entries.
     bundles: Choice,
@@ -78,7 +78,7 @@ struct Tools {
 }
 
 impl Reader {
-    /// A reader for views; those of one type get one batch with the columns of all of them.
+    /// A reader for views. Views of one type share a batch with the columns of all of them.
     pub fn new<'v>(views: impl IntoIterator<Item = &'v View>) -> Reader {
         Reader::picking(views, None)
     }
@@ -97,8 +97,7 @@ impl Reader {
         Reader::of_leaves(leaves, pick)
     }
 
-    /// A reader for these columns of these types, each of which stands once; the leaf [`TEXT`] asks for the resources'
-    /// own text.
+    /// A reader for these columns of these types, each type once. The leaf [`TEXT`] asks for the resources' own text.
     pub fn of_leaves(mut leaves: Vec<(TypeId, LeafSet)>, pick: Option<Arc<dyn Pick>>) -> Reader {
         for (ty, leaves) in &mut leaves {
             let reads = pick.iter().flat_map(|pick| pick.reads(*ty));
@@ -161,7 +160,7 @@ impl std::fmt::Debug for Reader {
     }
 }
 
-/// What of a Bundle is looked at: where the resources of its entries stand.
+/// The part of a Bundle that is read: the positions of its entries' resources.
 fn entries() -> Selection {
     let mut selection = Selection::new();
     let entry = selection.object([("resource", Take::Scalar)]);
@@ -175,13 +174,13 @@ pub struct Batches<D: Document> {
     reader: Arc<Reader>,
     tools: Option<Tools>,
     documents: std::vec::IntoIter<D>,
-    current: Option<Place<D>>,
+    current: Option<OpenDocument<D>>,
     ready: VecDeque<(TypeId, RecordBatch)>,
 }
 
-/// How far a document has been read.
+/// A document, and how far it has been read.
 #[derive(Debug)]
-struct Place<D> {
+struct OpenDocument<D> {
     document: D,
     /// Where the next line begins.
     at: usize,
@@ -209,7 +208,7 @@ impl<D: Document> Batches<D> {
                 }
                 None => match self.documents.next() {
                     Some(document) => {
-                        self.current = Some(Place {
+                        self.current = Some(OpenDocument {
                             document,
                             at: 0,
                             entries: VecDeque::new(),
@@ -254,8 +253,8 @@ struct Turn<'b> {
 }
 
 impl Turn<'_> {
-    /// Reads on in a document; says whether there is more of it.
-    fn read<D: Document>(&mut self, place: &mut Place<D>) -> Result<bool, RunError> {
+    /// Reads on in a document. Returns whether there is more of it.
+    fn read<D: Document>(&mut self, place: &mut OpenDocument<D>) -> Result<bool, RunError> {
         while self.ready.is_empty() {
             if let Some(entry) = place.entries.pop_front() {
                 let text = &place.document.text()[entry.clone()];
@@ -396,7 +395,7 @@ fn type_of<'t>(resource: Value<'t>) -> Option<std::borrow::Cow<'t, str>> {
     resource.get_str(TYPE)
 }
 
-/// Puts a resource into its batch; a batch that is full becomes ready. Gives what keeps the resource out.
+/// Adds a resource to its batch. A full batch becomes ready. Returns the reason if the resource is refused.
 fn store(
     shredder: &mut Shredder,
     ty: TypeId,

@@ -1,5 +1,5 @@
-//! A view's output, put together from what workers computed: what stands before the rows and behind them, what stands
-//! between batches, and where the limit cuts. The order in which batches come is the caller's matter.
+//! Assembles a view's output from the workers' results: text before and after the rows, text between batches, and the
+//! limit. The caller decides the order of batches.
 
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ impl Assembly {
         self.left > 0
     }
 
-    /// What stands before all rows.
+    /// What precedes all rows.
     pub(in crate::views) fn head(&self) -> Result<Vec<u8>, RunError> {
         match &self.form {
             Form::Text(form) => form.head(self.view.columns()),
@@ -108,7 +108,7 @@ impl Assembly {
         Ok(Piece { bytes, rows })
     }
 
-    /// What stands behind all rows.
+    /// The text after all rows.
     pub(in crate::views) fn finish(self) -> Result<Vec<u8>, RunError> {
         match self.form {
             Form::Text(form) => Ok(form.tail().to_vec()),

@@ -1,4 +1,4 @@
-//! Rows as text or Parquet. Decides how values look in each format; knows nothing of where rows come from.
+//! Writes rows as text or Parquet. Decides how values look in each format, and does not know where rows come from.
 
 pub(super) mod assembly;
 mod cell;

@@ -1,5 +1,5 @@
-//! Rows as Parquet: values are of their columns' SQL types, which are text for decimals, dates and times unless the
-//! view says otherwise, so that nothing is lost. The FHIR type of a column and its tags stand in its field's metadata.
+//! Writes rows as Parquet. Values have their columns' SQL types. By default these are text for decimals, dates and
+//! times, so that nothing is lost. The FHIR type of a column and its tags are in its field's metadata.
 
 use std::io::Write;
 
@@ -15,7 +15,7 @@ use crate::views::error::RunError;
 
 /// Rows of a row group at most.
 const ROW_GROUP: usize = 131_072;
-/// Bytes that all row groups under way may hold: they lie in memory until they are written.
+/// Bytes that all row groups under way may hold: they are in memory until they are written.
 const BYTES: usize = 96 << 20;
 
 /// Writes batches as they come.
@@ -24,7 +24,7 @@ pub(in crate::views) struct ParquetWriter<W: Write + Send> {
     columns: Vec<Column>,
     schema: SchemaRef,
     /// Bytes that its row group may hold.
-    most: usize,
+    max_bytes: usize,
 }
 
 impl<W: Write + Send> ParquetWriter<W> {
@@ -39,25 +39,25 @@ impl<W: Write + Send> ParquetWriter<W> {
             writer: ArrowWriter::try_new(sink, schema.clone(), Some(properties))?,
             columns: columns.to_vec(),
             schema,
-            most: BYTES / share.max(1),
+            max_bytes: BYTES / share.max(1),
         })
     }
 
     pub(in crate::views) fn write(&mut self, batch: &RecordBatch) -> Result<(), RunError> {
         let batch = typed::typed(&self.columns, &self.schema, batch)?;
         self.writer.write(&batch)?;
-        if self.writer.memory_size() > self.most {
+        if self.writer.memory_size() > self.max_bytes {
             self.writer.flush()?;
         }
         Ok(())
     }
 
-    /// Writes the footer and gives the sink back.
+    /// Writes the footer and returns the sink back.
     pub(in crate::views) fn finish(self) -> Result<W, RunError> {
         Ok(self.writer.into_inner()?)
     }
 
-    /// What has been written to, for taking out what is there.
+    /// The written bytes, until they are taken out.
     pub(in crate::views) fn sink(&mut self) -> &mut W {
         self.writer.inner_mut()
     }

@@ -1,5 +1,5 @@
-//! Ending a view's work from outside. Rows that nobody takes stop the threads that compute them; where a scan finds
-//! no rows there is nothing to refuse, and this says it instead.
+//! Stops a view's work from outside. Threads that compute rows stop when nobody takes their rows. A scan that finds no
+//! rows never notices that, so it checks this flag.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -14,7 +14,7 @@ use futures::task::AtomicWaker;
 
 use super::super::error::RunError;
 
-/// Whether a view's rows are still wanted; clones share it. What is under way ends with [`RunError::Stopped`] soon
+/// Whether a view's rows are still wanted. Clones share the flag. Running work ends with [`RunError::Stopped`] soon
 /// after.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<Shared>);

@@ -1,5 +1,5 @@
-//! A text format as pieces: what stands before all rows, the rows of a batch, what stands between batches and behind
-//! all. Batches are turned into text independently of each other, so that several threads can do it.
+//! A text format in pieces: text before all rows, the rows of a batch, text between batches, and text after all rows.
+//! Batches are converted independently, so several threads can do it.
 
 use arrow::array::RecordBatch;
 
@@ -16,7 +16,7 @@ pub(in crate::views) enum TextFormat {
 }
 
 impl TextFormat {
-    /// The format as text; `None` for Parquet.
+    /// The format as text. `None` for Parquet.
     pub(in crate::views) fn of(format: Format) -> Option<TextFormat> {
         match format {
             Format::Csv { header } => Some(TextFormat::Csv { header }),
@@ -26,7 +26,7 @@ impl TextFormat {
         }
     }
 
-    /// What stands before the rows.
+    /// What precedes the rows.
     pub(in crate::views) fn head(self, columns: &[Column]) -> Result<Vec<u8>, RunError> {
         let mut out = Vec::new();
         match self {
@@ -53,7 +53,7 @@ impl TextFormat {
         Ok(out)
     }
 
-    /// What stands between the rows of one batch and those of the next.
+    /// The text between the rows of two batches.
     pub(in crate::views) fn between(self) -> &'static [u8] {
         match self {
             TextFormat::Json => b",\n",
@@ -61,7 +61,7 @@ impl TextFormat {
         }
     }
 
-    /// What stands behind the rows.
+    /// The text after the rows.
     pub(in crate::views) fn tail(self) -> &'static [u8] {
         match self {
             TextFormat::Json => b"]",

@@ -1,7 +1,7 @@
-//! Rows whose values are of their columns' SQL types, for formats that have types. A value that its type cannot hold is
-//! an error that names column and type. A decimal is rounded to the scale of its type, half away from zero, as SQL
-//! casts it; a moment without a zone counts as UTC, and one of a TIMESTAMP without time zone is in UTC; a DATE of a
-//! date and time is the date as it was written.
+//! Converts values to their columns' SQL types, for formats with types. A value that its type cannot hold is an error
+//! that names column and type. A decimal is rounded to the scale of its type, half away from zero, as SQL casts it. A
+//! moment without a zone counts as UTC; in a TIMESTAMP without time zone it is converted to UTC. A DATE of a date and
+//! time is the written date.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -101,7 +101,7 @@ fn values(column: &Column, array: &ArrayRef) -> Result<ArrayRef, RunError> {
     })
 }
 
-/// The values as a SQL type; `None` if one of them cannot be.
+/// The values as a SQL type. `None` if one of them cannot be.
 fn build(ty: SqlType, array: &dyn Array, written: &Written<'_>) -> Option<ArrayRef> {
     macro_rules! built {
         ($builder:expr, $convert:expr) => {{
@@ -141,8 +141,9 @@ fn build(ty: SqlType, array: &dyn Array, written: &Written<'_>) -> Option<ArrayR
             .map(|number| number as f32)
             .filter(|number| number.is_finite())),
         SqlType::Double => built!(Float64Builder::new(), float),
-        SqlType::Text(most) => built!(StringBuilder::new(), |text: &str| {
-            let fits = most.is_none_or(|most| text.chars().take(most as usize + 1).count() <= most as usize);
+        SqlType::Text(max_length) => built!(StringBuilder::new(), |text: &str| {
+            let fits = max_length
+                .is_none_or(|max_length| text.chars().take(max_length as usize + 1).count() <= max_length as usize);
             fits.then(|| text.to_owned())
         }),
         SqlType::Binary => built!(BinaryBuilder::new(), binary),

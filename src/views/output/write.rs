@@ -15,13 +15,13 @@ use super::{Format, TextFormat};
 use crate::lake::scan::processors;
 use crate::plan::{Waiting, apart};
 
-/// Up to so many rows are written out by who takes them: another thread would only make text that nobody wants.
+/// Up to this many rows, the consumer's own thread writes them: another thread would make text that nobody wants.
 const FEW_ROWS: usize = 10_000;
 
-/// What is computed, in order. Nothing is before somebody takes it.
+/// The results, in order. Computation begins when somebody takes them.
 pub(in crate::views) type Batches<T> = BoxStream<'static, Result<T, RunError>>;
 
-/// What `work` makes of each, in the same order; of several at once, unless only a few rows are wanted.
+/// Applies `work` to each item, in the same order; to several at once, unless only a few rows are wanted.
 pub(in crate::views) fn worked<T, U, W>(batches: Batches<T>, few: bool, work: W) -> Batches<U>
 where
     T: Send + 'static,

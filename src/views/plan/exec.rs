@@ -78,7 +78,7 @@ impl DisplayAs for ViewExec {
     }
 }
 
-/// What a view gives and what it reads; its `where`, if the operator applies it.
+/// The columns that a view yields and the leaves that it reads, and its `where` if the operator applies it.
 pub(in crate::views) fn columns_and_leaves(view: &View, filters: bool, f: &mut fmt::Formatter) -> fmt::Result {
     let columns: Vec<&str> = view.columns().iter().map(|column| column.name.as_str()).collect();
     let leaves: Vec<&str> = view.leaves().iter().map(String::as_str).collect();

@@ -36,7 +36,7 @@ pub(in crate::views) struct ViewNode {
 enum Shape {
     /// The columns of the only view.
     Columns,
-    /// Lists of rows, a column for each view; at most so many rows of each are wanted.
+    /// Lists of rows, one column per view, with at most this many rows of each view.
     Lists { limit: Option<usize> },
 }
 
@@ -52,7 +52,7 @@ impl ViewNode {
         ViewNode::plan(input, Arc::new([view.clone()]), Shape::Columns, filters, stop, &schema)
     }
 
-    /// The rows of several views, at most so many of each.
+    /// The rows of several views, at most this many of each.
     pub(in crate::views) fn of_several(
         input: LogicalPlan,
         views: &[Arc<View>],
@@ -86,7 +86,7 @@ impl ViewNode {
     }
 }
 
-/// By the views themselves: the same view stands in one place of a plan only.
+/// Compared by identity: a view object is in one place of a plan only.
 impl PartialEq for ViewNode {
     fn eq(&self, other: &ViewNode) -> bool {
         Arc::ptr_eq(&self.views, &other.views)

@@ -19,7 +19,7 @@ pub(in crate::views) struct Where {
     necessary: Necessary,
 }
 
-/// That one of these views keeps the resource. Each has a `where`.
+/// True if at least one of these views keeps the resource. Each of them has a `where`.
 pub(in crate::views) fn of(views: &[Arc<View>]) -> Arc<dyn Predicate> {
     let text = |view: &Arc<View>| format!("where {}", view.filter_text().unwrap_or_default());
     let labels: Vec<String> = views.iter().map(text).collect();

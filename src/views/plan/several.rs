@@ -1,9 +1,8 @@
-//! Several views as one operator of a DataFusion plan: every batch of resources goes through each view's select tree on
-//! the thread that read it.
+//! Several views as one operator of a DataFusion plan. Every batch of resources passes through each view's select tree
+//! on the thread that read it.
 //!
-//! A row of its output is what one view made of some resources: the view's place, and its rows as a list in the
-//! view's own column. An error of a view is that view's alone, so it does not end the stream: the row says where it is
-//! kept.
+//! A row of the output is the result of one view for some resources: the view's index, and its rows as a list in the
+//! view's own column. An error of one view does not end the stream: the row names the place where the error is kept.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +28,7 @@ use super::super::error::RunError;
 use super::super::view::View;
 use super::exec::columns_and_leaves;
 
-/// The columns before those of the views: whose rows these are, and the error that stands in their place.
+/// The columns before those of the views: the view's index, and the number of its error if there is one.
 const BEFORE: usize = 2;
 
 /// Something of one of the views, named by its place; an error is that view's alone.
@@ -43,7 +42,8 @@ pub(in crate::views) fn none_stopped(views: usize) -> Stopped {
     (0..views).map(|_| AtomicBool::new(false)).collect()
 }
 
-/// The rows of the views at these places over a batch of resources, one view after the other; of those that want rows.
+/// The rows of the views with these indices over a batch of resources, one view after the other. Views that want no
+/// more rows are left out.
 pub(in crate::views) fn fan(
     views: Arc<[Arc<View>]>,
     places: Arc<[usize]>,
@@ -87,7 +87,7 @@ pub struct ViewsExec {
     input: Arc<dyn ExecutionPlan>,
     /// Whether each view's `where` is this operator's to apply.
     filters: bool,
-    /// Rows of each view that are wanted; whoever takes them says when there are enough.
+    /// The maximum number of rows of each view. The consumer says when there are enough.
     limit: Option<usize>,
     outcome: Arc<Outcome>,
     properties: Arc<PlanProperties>,
@@ -97,7 +97,7 @@ pub struct ViewsExec {
 /// How one run goes.
 #[derive(Debug)]
 pub(in crate::views) struct Outcome {
-    /// Whoever takes the rows sets it, and threads leave those views out.
+    /// The consumer sets it, and threads then leave out those views.
     pub(in crate::views) stopped: Stopped,
     errors: Mutex<Vec<Option<RunError>>>,
 }
@@ -312,7 +312,7 @@ impl ExecutionPlan for ViewsExec {
 #[derive(Clone)]
 struct Lists {
     schema: SchemaRef,
-    /// What stands in the columns of the other views.
+    /// The empty value in the columns of the other views.
     nothing: Arc<[ArrayRef]>,
     outcome: Arc<Outcome>,
 }
@@ -327,7 +327,7 @@ impl Lists {
         }
     }
 
-    /// What a view made of some resources.
+    /// The result of one view for some resources.
     fn row(&self, view: usize, rows: Result<RecordBatch, RunError>) -> Result<RecordBatch> {
         let mut columns = self.nothing.to_vec();
         columns[0] = Arc::new(UInt32Array::from_value(view as u32, 1));

@@ -1,8 +1,8 @@
-//! What a condition on a view's columns says of the resources that its rows are made of: a FHIRPath expression that is
-//! true of every resource with such a row, and from it what statistics and dictionary codes can tell.
+//! Pushes conditions on a view's columns down to its resources: builds a FHIRPath expression that is true of every
+//! resource with a matching row, and derives from it what statistics and dictionary codes can decide.
 //!
-//! `code = '8480-6'` over a column `code` that is `code.coding.code.first()` below `forEach: component` becomes
-//! `component.exists(code.coding.code.first() = '8480-6')`. The condition is still to be asked of the rows.
+//! Example: the column `code` is `code.coding.code.first()` below `forEach: component`. Then `code = '8480-6'` becomes
+//! `component.exists(code.coding.code.first() = '8480-6')`. The condition itself must still be evaluated on the rows.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ use crate::fhirpath::{CompileOptions, ItemType, System, necessary};
 use crate::lake::scan::{Necessary, Predicate, Prune};
 
 /// Values of an `IN` beyond this many are not spelled out.
-const MOST_VALUES: usize = 64;
+const MAX_VALUES: usize = 64;
 /// Microseconds of a day.
 const DAY: i64 = 86_400_000_000;
 
-/// What must hold of resources whose rows a condition may keep.
+/// The conditions on resources that may have matching rows.
 #[derive(Debug)]
 pub(in crate::views) struct Sought {
     label: Arc<str>,
@@ -37,7 +37,7 @@ pub(in crate::views) struct Sought {
 }
 
 impl Sought {
-    /// What a filter over the view's columns comes to; `None` if nothing can be told.
+    /// The conditions that follow from a filter over the view's columns. `None` if nothing follows.
     pub(in crate::views) fn of(view: &View, filter: &Expr) -> Option<Sought> {
         let text = condition(view, filter)?;
         let options = CompileOptions {
@@ -65,8 +65,8 @@ impl Sought {
 }
 
 impl View {
-    /// What must hold of a resource for one of its rows to meet a filter over the view's columns, as far as a scan can
-    /// tell; `None` if it cannot.
+    /// The conditions on a resource that follow from a filter over the view's columns, as far as a scan can decide
+    /// them. `None` if none follow.
     pub fn sought(&self, filter: &Expr) -> Option<Arc<dyn Predicate>> {
         Some(Arc::new(Sought::of(self, filter)?))
     }
@@ -116,7 +116,7 @@ fn condition(view: &View, filter: &Expr) -> Option<String> {
             expr,
             list,
             negated: false,
-        }) if list.len() <= MOST_VALUES => {
+        }) if list.len() <= MAX_VALUES => {
             let values: Vec<&ScalarValue> = list.iter().map(literal).collect::<Option<_>>()?;
             compared(view, column(view, expr)?, Operator::Eq, &values)
         }
@@ -155,7 +155,7 @@ fn choice<'f>(view: &View, filter: &'f Expr) -> Option<(usize, Vec<&'f ScalarVal
         Operator::Or => {
             let ((at, mut values), (other, more)) = (choice(view, left)?, choice(view, right)?);
             values.extend(more);
-            (at == other && values.len() <= MOST_VALUES).then_some((at, values))
+            (at == other && values.len() <= MAX_VALUES).then_some((at, values))
         }
         Operator::Eq => match (column(view, left), column(view, right)) {
             (Some(at), None) => Some((at, vec![literal(right)?])),
@@ -185,7 +185,7 @@ fn literal(expression: &Expr) -> Option<&ScalarValue> {
     }
 }
 
-/// That a column stands in a relation to one of some values.
+/// That a column compares so with one of some values.
 fn compared(view: &View, at: usize, operator: Operator, values: &[&ScalarValue]) -> Option<String> {
     let column = &view.columns[at];
     if column.collection {
@@ -320,13 +320,13 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// The cell's expression; `None` where it depends on more than its context. A line of its own ends a comment in it.
+/// The cell's expression. `None` if it depends on more than its context. A line of its own ends a comment in it.
 fn text(cell: &Cell) -> Option<&str> {
     Some(cell.program.text()).filter(|text| is_plain(text))
 }
 
-/// Whether an expression names nothing from outside of it and has no comment that would go on behind it. What stands
-/// in quotes is text.
+/// Whether an expression is self-contained: it uses no names from outside, and no comment that would extend beyond it.
+/// Quoted text is ignored.
 fn is_plain(text: &str) -> bool {
     let (mut quote, mut before, mut letters) = (None, ' ', text.chars());
     while let Some(letter) = letters.next() {
@@ -344,7 +344,7 @@ fn is_plain(text: &str) -> bool {
     quote.is_none()
 }
 
-/// That what `of_cell` says holds of one of the cells that fill a slot, from the resource on.
+/// That the expression `of_cell` holds for one of the cells that fill a slot, written from the resource down.
 fn everywhere(view: &View, slot: usize, of_cell: &dyn Fn(&Cell) -> Option<String>) -> Option<String> {
     let mut found = Vec::new();
     for select in &view.selects {
@@ -357,7 +357,7 @@ fn everywhere(view: &View, slot: usize, of_cell: &dyn Fn(&Cell) -> Option<String
     }
 }
 
-/// Adds the conditions of a select's cells, each on the select's context; `None` if one of them cannot be said.
+/// Adds the conditions of a select's cells, each on the select's context. `None` if one of them cannot be said.
 fn collect(
     select: &Select,
     slot: usize,

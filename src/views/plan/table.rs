@@ -1,5 +1,5 @@
-//! A view over a lake as a table of SQL: what a query names of its columns is evaluated, and what its filters say of
-//! them reaches the scan.
+//! A view over a lake as a SQL table. Only the columns that a query names are evaluated, and filters on them reach the
+//! scan.
 
 use std::sync::Arc;
 
@@ -45,8 +45,7 @@ impl TableProvider for ViewTable {
         TableType::View
     }
 
-    /// What a filter says of columns is told to the scan as a necessary condition of resources; rows are still the
-    /// filter's to decide.
+    /// The scan gets a necessary condition on resources. The filter itself still decides the rows.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         let support = |filter: &&Expr| match self.view.sought(filter) {
             Some(_) => TableProviderFilterPushDown::Inexact,

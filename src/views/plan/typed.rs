@@ -95,7 +95,8 @@ impl ExecutionPlan for TypedExec {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    /// Rows keep their order, but an order by a column's value is none by what was written: no sort goes below.
+    /// Rows keep their order. But a column is sorted by its typed values, not by the written text, so no sort may be
+    /// pushed below this.
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![false]
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use tabularium::consent::JobState;
 use tabularium::lake::Mode;
-use tabularium::sync::{Most, Settings};
+use tabularium::sync::{Settings, SyncLimits};
 
 use crate::harness::lake::files_below;
 use crate::sync::world::pace;
@@ -28,12 +28,12 @@ pub(super) fn world(people: u64, changes: &Value) -> World {
 }
 
 pub(super) fn work(world: &World) {
-    let most = Most {
+    let limits = SyncLimits {
         attachment: MOST,
-        ..Most::default()
+        ..SyncLimits::default()
     };
     world.work_at(Settings {
-        most,
+        limits,
         pace: pace(),
         ..Settings::default()
     });

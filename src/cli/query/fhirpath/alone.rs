@@ -1,4 +1,4 @@
-//! The expression without any input: of literals and of what time it is.
+//! Evaluates an expression without any input: over literals and the current time.
 
 use super::args::Args;
 use super::result::rendered;
@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &Args, options: &CompileOptions<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Refuses what asks for elements: who forgot the input should not be told that there are none.
+/// Refuses expressions that name elements: a user who forgot the input should not get an empty result.
 fn refuse_elements(arguments: &Args, any: TypeId, options: &CompileOptions<'_>) -> Result<(), Failure> {
     let is_root = |program: &Program| program.origins().any(|origin| origin.path == Some(""));
     match compile(&arguments.expression, any, options) {

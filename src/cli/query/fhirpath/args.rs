@@ -1,4 +1,4 @@
-//! What `tabularium fhirpath` is told.
+//! The arguments of `tabularium fhirpath`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The views over files: one pass over the input for all of them, and an account of what in it was refused.
+//! Runs views over files: one pass over the input for all views, with a report of refused input.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -80,7 +80,7 @@ struct Room {
 struct Taken(Arc<Room>);
 
 impl Room {
-    /// Waits until there is no large text. Whoever holds one needs nothing of who waits here.
+    /// Waits until there is no large text in memory. The holder of one does not depend on this thread.
     fn wait(&self) {
         let large = self.large.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.freed.wait_while(large, |large| *large > 0));
@@ -162,7 +162,7 @@ impl Document for Input {
     }
 }
 
-/// What was refused: the first of them, how many there are, and what ended the input early.
+/// The refused input: the first few, their number, and the error that ended the input early.
 #[derive(Default)]
 pub(in crate::cli) struct Refusals {
     broken: Mutex<Option<IngestError>>,

@@ -45,7 +45,7 @@ impl<'t> Outputs<'t> {
             match event.map_err(|error| failure(&self.targets[self.places[0]], error))? {
                 Event::Piece { view, bytes, rows } => {
                     match self.sinks[view].write(&bytes) {
-                        // Whoever reads standard output has had enough.
+                        // The reader of standard output has closed it.
                         Err(Stop::Quiet) => return Ok(failures),
                         Err(Stop::Failed(failure)) => return Err(failure),
                         Ok(()) => {

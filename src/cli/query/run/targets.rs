@@ -182,7 +182,7 @@ pub(in crate::cli) fn stem(file: &Path) -> String {
     cut(&name, ".view").unwrap_or(name)
 }
 
-/// Rows must not take the place of a view, of what they are made of, or of anything in the lake.
+/// Rows must not overwrite a view, an input, or anything in the lake.
 pub(in crate::cli) fn keep_apart(
     data: Option<&Path>,
     input: &[PathBuf],

@@ -52,7 +52,7 @@ pub(in crate::cli) struct Args {
 }
 
 /// Bytes of a statement, far beyond what people or programs write.
-const MOST: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 impl Args {
     /// The statement.
@@ -64,13 +64,13 @@ impl Args {
         };
         let mut text = Vec::new();
         let read = match file.as_os_str() == "-" {
-            true => std::io::stdin().lock().take(MOST + 1).read_to_end(&mut text),
-            false => std::fs::File::open(file).and_then(|file| file.take(MOST + 1).read_to_end(&mut text)),
+            true => std::io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut text),
+            false => std::fs::File::open(file).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut text)),
         };
         let failed = |problem: &dyn std::fmt::Display| Failure::input(format!("{}: {problem}", file.display()));
         read.map_err(|error| failed(&error))?;
-        if text.len() as u64 > MOST {
-            return Err(failed(&format_args!("is larger than {} MiB", MOST >> 20)));
+        if text.len() as u64 > MAX_BYTES {
+            return Err(failed(&format_args!("is larger than {} MiB", MAX_BYTES >> 20)));
         }
         String::from_utf8(text).map_err(|_| failed(&"is not UTF-8"))
     }

@@ -45,7 +45,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
             answered = answer(&arguments, &session, &statement, format) => answered,
         }
     });
-    // Tasks that compute have an end at their next pause; what they have spilled goes with them.
+    // Computing tasks end at their next pause. Their spill files go with them.
     runtime.shutdown_timeout(std::time::Duration::from_secs(5));
     answered
 }

@@ -1,4 +1,4 @@
-//! `tabularium receipt verify`: whether a receipt is what was signed, and what it says.
+//! `tabularium receipt verify`: verifies a receipt, and prints its result.
 
 use std::fmt::Write as _;
 use std::io::Read;

@@ -16,7 +16,7 @@ const UNCOMPRESSED: u8 = 4;
 /// Bytes of a coordinate.
 const COORDINATE: usize = 32;
 
-/// The public half of a key: what verifies.
+/// The public half of a key, for verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicKey {
     /// The RFC 7638 thumbprint.
@@ -93,7 +93,7 @@ impl PublicKey {
         })
     }
 
-    /// The key that a JSON Web Key describes, by whatever name it goes there; `None` if it is none of P-256.
+    /// The key that a JSON Web Key describes, under any `kid`. `None` if it is no P-256 key.
     pub fn from_jwk(jwk: &Value) -> Option<PublicKey> {
         let text = |name: &str| jwk.get(name).and_then(Value::as_str);
         let coordinate = |name: &str| {
@@ -104,7 +104,7 @@ impl PublicKey {
         is_ours.then(|| Some(PublicKey::at(coordinate("x")?, coordinate("y")?)))?
     }
 
-    /// Header and payload of a JWS that this key has signed with ES256; `None` for anything else.
+    /// Header and payload of a JWS that this key has signed with ES256. `None` for anything else.
     pub fn verify(&self, jws: &str) -> Option<(Map<String, Value>, Vec<u8>)> {
         let (signed, signature) = jws.rsplit_once('.')?;
         let (header, payload) = signed.split_once('.')?;

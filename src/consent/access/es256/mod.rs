@@ -1,7 +1,7 @@
-//! The P-256 keys that sign what other people's programs verify long afterwards: health cards and receipts of erasures.
+//! The P-256 keys for long-lived signatures: health cards and receipts of erasures.
 //!
-//! Each purpose has keys of its own. One signs for a year. Then its private half is destroyed and another key takes its
-//! place. Public halves stay, since others keep what they verify.
+//! Each purpose has its own keys. A key signs for a year. Then its private half is destroyed and another key takes
+//! over. Public halves stay, so that others can still verify what they keep.
 
 mod key;
 mod rows;

@@ -14,7 +14,7 @@ use crate::consent::store::Store;
 /// How long a key signs, in seconds.
 pub(super) const SIGNS: i64 = 365 * 86_400;
 
-/// What a key signs. No key signs two things.
+/// The purpose of a key. No key has two purposes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPurpose {
     /// SMART Health Cards.
@@ -43,21 +43,21 @@ impl ToSql for KeyPurpose {
 }
 
 impl Store {
-    /// Signs with the key that a purpose has now, which is made if there is none: a JWS in compact form, ES256. `alg`
-    /// and `kid` are added to the header.
+    /// Signs with the present key of a purpose, and makes one if there is none: a JWS in compact form, ES256. `alg` and
+    /// `kid` are added to the header.
     pub fn sign_es256(&self, purpose: KeyPurpose, header: Map<String, Value>, payload: &[u8]) -> Result<String, Error> {
         let now = self.clock().now();
         let signer = self.write(|transaction| signer(transaction, self.sealer(), purpose, now))?;
         signer.sign(header, payload)
     }
 
-    /// The public halves of a purpose, the one that signs first. Those that sign no longer stay: others keep what they
+    /// The public halves of a purpose's keys, the signing key first. Former keys stay, because others keep what they
     /// signed.
     pub fn es256_keys(&self, purpose: KeyPurpose) -> Result<Vec<PublicKey>, Error> {
         self.read(|connection| public(connection, purpose))
     }
 
-    /// Takes another key for a purpose. The one before signs nothing any more, and verifies what it has signed.
+    /// Replaces the key of a purpose. The former key signs nothing any more, and its signatures can still be verified.
     pub fn rotate_es256_key(&self, purpose: KeyPurpose) -> Result<(), Error> {
         let now = self.clock().now();
         self.write(|transaction| {
@@ -67,7 +67,7 @@ impl Store {
     }
 }
 
-/// The key that signs now; one is made if there is none.
+/// The signing key. Makes one if there is none.
 pub(in crate::consent) fn signer(
     connection: &Connection,
     sealer: &Sealer,
@@ -115,7 +115,7 @@ pub(in crate::consent) fn renew(connection: &Connection, sealer: &Sealer, now: i
     Ok(())
 }
 
-/// Gives up the keys that sign and do not open. What they have signed goes on verifying.
+/// Discards signing keys that cannot be decrypted. Their signatures can still be verified.
 pub(in crate::consent) fn discard_unreadable(
     connection: &Connection,
     sealer: &Sealer,
@@ -270,7 +270,7 @@ mod tests {
         };
         let pkcs8 = store.unseal(&sealed_for(kid), sealed).unwrap();
         assert!(Signer::from_pkcs8(&pkcs8).is_ok());
-        // The private scalar of a P-256 key begins behind 36 bytes that all keys have in common.
+        // The private scalar of a P-256 key follows 36 bytes that all keys share.
         let secret = &pkcs8[36..68];
         for entry in std::fs::read_dir(folder.path()).unwrap() {
             let path = entry.unwrap().path();

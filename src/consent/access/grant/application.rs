@@ -5,7 +5,7 @@ use super::error::GrantError;
 use crate::consent::access::token::{Issued, Tokens};
 
 impl Tokens {
-    /// An access token for the client itself, which must have proved who it is.
+    /// An access token for the client itself, which must have authenticated.
     pub fn client_credentials(&self, caller: &Caller) -> Result<Issued, GrantError> {
         match caller.proven {
             true => Ok(self.for_client(&caller.client)?),

@@ -44,7 +44,7 @@ impl Store {
         Ok(Caller { client, proven })
     }
 
-    /// The client whose secret key this is.
+    /// The client with this secret key.
     pub fn client_of_secret(&self, shown: &str) -> Result<Option<Client>, Error> {
         let now = self.clock().now();
         self.read(|connection| {

@@ -12,14 +12,14 @@ use crate::consent::record::Consent;
 use crate::consent::states::ConsentEvent;
 use crate::consent::store::Store;
 
-/// What a code is bound to.
+/// The bindings of a code.
 #[derive(Clone, Copy, Debug)]
 pub struct NewCode<'a> {
-    /// The consent that it stands for.
+    /// Its consent.
     pub consent: &'a str,
     /// The publishable key that asked.
     pub client: &'a str,
-    /// Where it is sent.
+    /// Its redirect URI.
     pub redirect_uri: &'a str,
     /// The S256 challenge of RFC 7636.
     pub challenge: &'a str,
@@ -55,7 +55,7 @@ impl Kind {
 }
 
 impl Code {
-    /// The code whose text this is.
+    /// The code with this text.
     pub(super) fn find(connection: &Connection, kind: Kind, text: &str) -> Result<Option<Code>, Error> {
         let sql = "SELECT consent, client, redirect_uri, challenge, expires_at, used_at, family FROM authorization_code
                    WHERE digest = ?1 AND kind = ?2";
@@ -76,7 +76,7 @@ impl Code {
         Ok(code.optional()?)
     }
 
-    /// Marks it used for a family of tokens; `false` where it was used before.
+    /// Marks it used for a family of tokens. `false` if it was used before.
     pub(super) fn spend(&self, connection: &Connection, now: i64, family: &str) -> Result<bool, Error> {
         let sql = "UPDATE authorization_code SET used_at = ?2, family = ?3 WHERE digest = ?1 AND used_at IS NULL";
         let mut statement = connection.prepare_cached(sql)?;

@@ -11,7 +11,7 @@ pub enum GrantError {
     /// No client is named, and the grant is no public client's own.
     #[error("the client is not named")]
     Unnamed,
-    /// The grant is for clients that prove who they are.
+    /// The grant requires client authentication.
     #[error("this grant takes the client's key pair")]
     NeedsSecret,
     /// The authorization code is not known, was used, is over, or its consent came to nothing.
@@ -20,13 +20,13 @@ pub enum GrantError {
     /// The same of a public token.
     #[error("the public token is not known, was used already or has expired")]
     PublicToken,
-    /// It was given to somebody else.
+    /// It belongs to another client.
     #[error("it was issued to another client")]
     OtherClient,
     /// Not the redirect URI that the code was sent to.
     #[error("redirect_uri is not the one that the authorization request named")]
     RedirectUri,
-    /// Not the verifier behind the challenge.
+    /// The verifier does not match the challenge.
     #[error("code_verifier does not match the code_challenge of the authorization request")]
     Verifier,
     /// The refresh token is not known, was used, is over or was revoked.

@@ -18,35 +18,35 @@ use crate::consent::error::Error;
 use crate::consent::log::audit::Actor;
 use crate::consent::moves::ONE_TIME_SECONDS;
 use crate::consent::record::{Authorization, Consent, Job, Usage};
-use crate::consent::standing::ConsentWithSources;
 use crate::consent::states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState};
 use crate::consent::store::Client;
+use crate::consent::with_sources::ConsentWithSources;
 
-/// What an application got.
+/// The application's tokens.
 #[derive(Clone, Debug)]
 pub struct Granted {
     /// The access token.
     pub access: Issued,
-    /// The refresh token with the seconds it lives; `None` where a link is for one time only.
+    /// The refresh token with the seconds it lives. `None` if a link is for one time only.
     pub refresh: Option<(String, i64)>,
-    /// How things stand with the consent after it.
-    pub standing: ConsentWithSources,
+    /// The consent after the exchange.
+    pub full_consent: ConsentWithSources,
     /// Whether the family began with a public token, for which the link API has answers of its own.
     pub by_link: bool,
 }
 
-/// What a transaction has decided, to be made known once it has ended.
+/// The decision of a transaction, to be published once it has ended.
 pub(super) struct Drafted {
     pub(super) claims: Claims,
     pub(super) refresh: Option<(String, i64)>,
-    pub(super) standing: ConsentWithSources,
+    pub(super) full_consent: ConsentWithSources,
     pub(super) surface: Surface,
 }
 
-/// What a transaction came to.
+/// The outcome of a transaction.
 pub(super) enum Outcome {
     Granted(Box<Drafted>),
-    /// Refused, and tokens were ended for it; what is refused without that is an error.
+    /// Refused, and tokens were ended as a consequence. A refusal without that consequence is an error.
     Refused(GrantError),
 }
 
@@ -96,7 +96,7 @@ impl Tokens {
         })
     }
 
-    /// Carries out a grant in one transaction and signs what it gives.
+    /// Carries out a grant in one transaction and signs its token.
     pub(super) fn grant(
         &self,
         work: impl FnOnce(&Connection, i64) -> Result<Outcome, GrantError>,
@@ -116,14 +116,14 @@ impl Tokens {
                 let Drafted {
                     claims,
                     refresh,
-                    standing,
+                    full_consent,
                     surface,
                 } = *drafted;
                 self.store().jobs_changed();
                 Ok(Granted {
                     access: self.sign(&claims)?,
                     refresh,
-                    standing,
+                    full_consent,
                     by_link: surface == Surface::Link,
                 })
             }
@@ -168,27 +168,27 @@ impl Tokens {
                 multiple |= authorization.usage == Usage::Multiple;
             }
         }
-        let standing = ConsentWithSources::of(connection, consent)?;
+        let full_consent = ConsentWithSources::of(connection, consent)?;
         // A link that is for one time has no right to come back; a code's tokens can always be refreshed.
         let refresh = match surface == Surface::Oauth || multiple {
             true => Some(add_refresh_token(
                 connection,
                 now,
                 &family,
-                &standing,
+                &full_consent,
                 surface,
                 caller.public_key(),
             )?),
             false => None,
         };
-        let standing = standing.again(connection)?;
-        let claims = self.draft(&standing.consent, &caller.client)?;
-        let id = &standing.consent.id;
+        let full_consent = full_consent.again(connection)?;
+        let claims = self.draft(&full_consent.consent, &caller.client)?;
+        let id = &full_consent.consent.id;
         add_access_token(connection, now, &family, id, &claims.jti, claims.exp)?;
         Ok(Outcome::Granted(Box::new(Drafted {
             claims,
             refresh,
-            standing,
+            full_consent,
             surface,
         })))
     }
@@ -208,7 +208,7 @@ fn begin(connection: &Connection, now: i64, authorization: &mut Authorization) -
     Ok(())
 }
 
-/// Whether the verifier is the one behind an S256 challenge (RFC 7636, section 4.6).
+/// Whether the verifier belongs to an S256 challenge (RFC 7636, section 4.6).
 fn is_answered(challenge: &str, verifier: &str) -> bool {
     let answer = URL_SAFE_NO_PAD.encode(secret::digest(verifier));
     verify_slices_are_equal(answer.as_bytes(), challenge.as_bytes()).is_ok()

@@ -1,5 +1,5 @@
-//! Families: the access and refresh tokens that descend from one exchange. Of a family one refresh token is good at a
-//! time, and what ends the family ends every token in it.
+//! Families: the access and refresh tokens that descend from one exchange. At most one refresh token of a family is
+//! valid at a time. Ending the family ends every token in it.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -8,15 +8,15 @@ use crate::consent::access::secret::Digest;
 use crate::consent::error::Error;
 use crate::consent::log::audit::{Actor, note};
 use crate::consent::record::Consent;
-use crate::consent::standing::ConsentWithSources;
 use crate::consent::store::Store;
+use crate::consent::with_sources::ConsentWithSources;
 
 /// Which API began a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Surface {
     /// By an authorization code.
     Oauth,
-    /// By a public token: its refresh tokens are for clients that prove who they are.
+    /// By a public token: its refresh tokens are for clients that authenticate.
     Link,
 }
 
@@ -44,7 +44,7 @@ impl Surface {
 }
 
 impl RefreshToken {
-    /// The refresh token whose text this is.
+    /// The refresh token with this text.
     pub(super) fn find(connection: &Connection, text: &str) -> Result<Option<RefreshToken>, Error> {
         let sql = "SELECT family, consent, surface, public_client, expires_at, used_at, revoked_at FROM refresh_token
                    WHERE digest = ?1";
@@ -67,7 +67,7 @@ impl RefreshToken {
         Ok(token.optional()?)
     }
 
-    /// Marks it used; `false` where it was used before.
+    /// Marks it used. `false` if it was used before.
     pub(super) fn spend(&self, connection: &Connection, now: i64) -> Result<bool, Error> {
         let sql = "UPDATE refresh_token SET used_at = ?2 WHERE digest = ?1 AND used_at IS NULL";
         Ok(connection.prepare_cached(sql)?.execute(params![self.digest, now])? == 1)
@@ -80,12 +80,12 @@ pub(super) fn add_refresh_token(
     connection: &Connection,
     now: i64,
     family: &str,
-    standing: &ConsentWithSources,
+    full_consent: &ConsentWithSources,
     surface: Surface,
     public_client: Option<&str>,
 ) -> Result<(String, i64), Error> {
     let text = secret::random("rt_")?;
-    let (consent, until) = (&standing.consent.id, standing.refresh_until(now));
+    let (consent, until) = (&full_consent.consent.id, full_consent.refresh_until(now));
     let sql = "INSERT INTO refresh_token (digest, family, consent, surface, public_client, created_at, expires_at)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     let digest = secret::digest(&text);
@@ -97,7 +97,7 @@ pub(super) fn add_refresh_token(
     Ok((text, until - now))
 }
 
-/// Remembers an access token, so that a revocation reaches it, and forgets those of the consent that are over.
+/// Records an access token, so that a revocation reaches it, and removes the consent's expired ones.
 pub(super) fn add_access_token(
     connection: &Connection,
     now: i64,
@@ -115,7 +115,7 @@ pub(super) fn add_access_token(
 }
 
 impl Store {
-    /// Whether an access token of a consent was given out, and neither revoked nor forgotten since.
+    /// Whether an access token of a consent was issued, and neither revoked nor removed since.
     pub(in crate::consent) fn knows_access_token(&self, jti: &str, consent: &str) -> Result<bool, Error> {
         self.read(|connection| {
             let sql = "SELECT EXISTS (SELECT 1 FROM access_token WHERE jti = ?1 AND consent = ?2)";

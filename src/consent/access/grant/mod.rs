@@ -1,9 +1,9 @@
-//! What applications are given for a patient's consent: authorization codes and public tokens, exchanged once for
-//! access tokens and families of refresh tokens.
+//! Grants for a patient's consent: authorization codes and public tokens, exchanged once for access tokens and families
+//! of refresh tokens.
 //!
-//! Everything is one transaction of the store, so of two that come at once with the same secret one gets something. An
-//! access token is signed once its transaction has ended: what signs does not hold up the store, and a token that was
-//! never recorded is never given out. What a request looks like, and how a refusal goes out, is not decided here.
+//! Each exchange is one transaction of the store. If two requests use the same secret at once, only one gets a grant.
+//! An access token is signed after its transaction, so that signing does not block the store. A token that was not
+//! recorded is never issued. Other rooms decide the form of requests and refusals.
 
 mod application;
 mod caller;

@@ -1,4 +1,4 @@
-//! Refreshing: a refresh token is used once and gives an access token and the next refresh token of its family.
+//! Refreshing: a refresh token is used once for an access token and the next refresh token of its family.
 
 use rusqlite::{Connection, params};
 
@@ -12,16 +12,15 @@ use crate::consent::error::Error;
 use crate::consent::log::audit::Actor;
 use crate::consent::moves::forget_outcomes;
 use crate::consent::record::{Authorization, Consent, Job, Usage};
-use crate::consent::standing::{ConsentWithSources, Source};
 use crate::consent::states::{AuthorizationEvent, AuthorizationState, ConsentState};
+use crate::consent::with_sources::{ConsentWithSources, Source};
 
 /// Whether a refresh asks for fresh records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resync {
-    /// It only gives tokens.
+    /// Only issues tokens.
     Never,
-    /// Sources that may be used many times are synced again, and those whose first records did not come are tried
-    /// again.
+    /// Syncs reusable sources again, and retries those whose first sync failed.
     Multiple,
 }
 
@@ -63,20 +62,20 @@ impl Tokens {
             end_family(connection, now, &token.family, &consent, "a refresh token came again")?;
             return Ok(Outcome::Refused(GrantError::RefreshToken));
         }
-        let standing = ConsentWithSources::of(connection, consent)?;
-        let stands =
-            standing.consent.state == ConsentState::Exchanged && standing.sources.iter().any(|one| one.may_refresh());
+        let full_consent = ConsentWithSources::of(connection, consent)?;
+        let stands = full_consent.consent.state == ConsentState::Exchanged
+            && full_consent.sources.iter().any(|one| one.may_refresh());
         if token.revoked_at.is_some() || token.expires_at <= now || !stands {
             return Err(GrantError::RefreshToken);
         }
         // Checked before the token is spent: it stays good for a refresh that syncs nothing.
-        if resync == Resync::Multiple && self.is_in_vain(connection, now, &standing)? {
+        if resync == Resync::Multiple && self.is_in_vain(connection, now, &full_consent)? {
             return Err(GrantError::AccessEnded);
         }
         if !token.spend(connection, now)? {
             return Err(GrantError::RefreshToken);
         }
-        for source in &standing.sources {
+        for source in &full_consent.sources {
             again(connection, now, &source.authorization, resync)?;
             if resync == Resync::Multiple && self.may_retry(connection, now, source)? {
                 let mut authorization = source.authorization.clone();
@@ -85,24 +84,29 @@ impl Tokens {
                 Job::create(connection, now, &authorization.id, "refresh")?;
             }
         }
-        let (family, id) = (&token.family, &standing.consent.id);
-        // A family that began with the secret key, or showed it once, does without it no more.
+        let (family, id) = (&token.family, &full_consent.consent.id);
+        // A family that began with the secret key, or used it once, always requires it.
         let public = caller.public_key().filter(|_| token.public_client.is_some());
-        let refresh = add_refresh_token(connection, now, family, &standing, token.surface, public)?;
-        let standing = standing.again(connection)?;
-        let claims = self.draft(&standing.consent, &caller.client)?;
+        let refresh = add_refresh_token(connection, now, family, &full_consent, token.surface, public)?;
+        let full_consent = full_consent.again(connection)?;
+        let claims = self.draft(&full_consent.consent, &caller.client)?;
         add_access_token(connection, now, family, id, &claims.jti, claims.exp)?;
         Ok(Outcome::Granted(Box::new(Drafted {
             claims,
             refresh: Some(refresh),
-            standing,
+            full_consent,
             surface: token.surface,
         })))
     }
 
     /// Whether every source of a consent failed at its first records and none can be asked again.
-    fn is_in_vain(&self, connection: &Connection, now: i64, standing: &ConsentWithSources) -> Result<bool, GrantError> {
-        for source in standing.sources.iter().filter(|source| source.may_refresh()) {
+    fn is_in_vain(
+        &self,
+        connection: &Connection,
+        now: i64,
+        full_consent: &ConsentWithSources,
+    ) -> Result<bool, GrantError> {
+        for source in full_consent.sources.iter().filter(|source| source.may_refresh()) {
             let errored = source.authorization.state == AuthorizationState::Errored;
             if !errored || self.may_retry(connection, now, source)? {
                 return Ok(false);
@@ -119,8 +123,7 @@ impl Tokens {
     }
 }
 
-/// A source that may be used many times was refreshed; where its records are wanted anew, and none are on their way, a
-/// job is made.
+/// Handles the refresh of a reusable source. If new records are wanted and none are being fetched, it makes a job.
 fn again(connection: &Connection, now: i64, authorization: &Authorization, resync: Resync) -> Result<(), Error> {
     if authorization.usage != Usage::Multiple || authorization.state != AuthorizationState::Exchanged {
         return Ok(());
@@ -129,7 +132,7 @@ fn again(connection: &Connection, now: i64, authorization: &Authorization, resyn
     connection
         .prepare_cached(sql)?
         .execute(params![authorization.id, now])?;
-    // What was expunged comes back by a new authorization only.
+    // Only a new authorization brings expunged records back.
     if resync == Resync::Never || authorization.data_erased_at.is_some() {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use crate::consent::record::{Authorization, Consent};
 use crate::consent::states::{AuthorizationEvent, ConsentEvent};
 use crate::consent::store::Store;
 
-/// What a revocation ended.
+/// The result of a revocation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Revoked {
     /// How many authorizations.

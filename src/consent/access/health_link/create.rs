@@ -12,27 +12,27 @@ use crate::consent::record::{Authorization, Consent, Origin};
 use crate::consent::states::ConsentState;
 use crate::consent::store::Store;
 
-/// How long a link may last that is made now, and what its file would be made from.
+/// The maximum lifetime of a link made now, and the records for its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkTerms {
-    /// When the consent or the records of one of its sources end; `None` where that is open.
+    /// When the consent or the records of one of its sources end. `None` if that is open.
     pub until: Option<i64>,
-    /// The authorizations whose records are there.
+    /// The authorizations whose records are stored.
     sources: Vec<String>,
 }
 
 /// A link that is to be made.
 #[derive(Clone, Debug)]
 pub struct NewHealthLink<'a> {
-    /// Whose records it shows.
+    /// The patient whose records it shows.
     pub consent: &'a str,
     /// The terms from before the records were read.
     pub terms: &'a LinkTerms,
-    /// What it leads to.
+    /// Its content.
     pub content: LinkContent,
     /// The patient's words for it.
     pub label: Option<&'a str>,
-    /// What a recipient has to know to have the file.
+    /// The passcode that a recipient needs.
     pub passcode: Option<&'a str>,
     /// Whether its address is the file itself.
     pub is_direct: bool,
@@ -48,14 +48,13 @@ pub enum LinkRefusal {
     /// There are as many as there may be.
     #[error("there are {LINKS_AT_ONCE} links already, and no more at a time; revoke one first")]
     TooMany,
-    /// What the file was made from has changed while it was being made.
+    /// The records changed while the file was being made.
     #[error("the records have changed meanwhile; try again")]
     Changed,
 }
 
 impl Store {
-    /// The terms of a link that would be made now; `None` where there is no such consent any more, or none of its
-    /// records.
+    /// The terms of a link that would be made now. `None` if there is no such consent any more, or none of its records.
     pub fn link_terms(&self, consent: &str) -> Result<Option<LinkTerms>, Error> {
         let now = self.clock().now();
         self.read(|connection| terms(connection, consent, now))

@@ -1,5 +1,4 @@
-//! The end of links: by their patient, by the end of what they were made from, by time. What is left of one is its
-//! lines in the audit log.
+//! Ends links: by their patient, with their records, or by time. Only audit lines remain of an ended link.
 
 use rusqlite::{Connection, params};
 
@@ -8,10 +7,10 @@ use crate::consent::error::Error;
 use crate::consent::log::audit::{About, Actor, note};
 use crate::consent::store::Store;
 
-/// The condition for links whose time is over.
+/// The condition for expired links.
 pub(in crate::consent) const LINKS_OVER: &str = "WHERE expires_at <= ?1";
 
-/// Ends all links of a consent, and says how many there were.
+/// Ends all links of a consent, and returns how many there were.
 pub(in crate::consent) fn end_links(
     connection: &Connection,
     now: i64,
@@ -40,7 +39,7 @@ pub(in crate::consent) fn end_links(
     Ok(ended.len() as u64)
 }
 
-/// Ends the links whose time is over, and says how many there were.
+/// Ends the links whose time is over, and returns how many there were.
 pub(in crate::consent) fn over(connection: &Connection, now: i64) -> Result<usize, Error> {
     let sql = format!("DELETE FROM health_link {LINKS_OVER} RETURNING id, consent");
     let mut statement = connection.prepare_cached(&sql)?;
@@ -69,7 +68,7 @@ pub(super) fn end_one(
 }
 
 impl Store {
-    /// Revokes one link of a consent, and says whether there was such a one.
+    /// Revokes one link of a consent, and returns whether there was such a one.
     pub fn revoke_health_link(&self, consent: &str, id: &str) -> Result<bool, Error> {
         let now = self.clock().now();
         let revoked = self.write(|transaction| {
@@ -84,8 +83,8 @@ impl Store {
         Ok(revoked)
     }
 
-    /// Ends all links of a consent with the bytes of their files, and says how many there were; for whatever takes
-    /// the consent's records away without ending an authorization.
+    /// Ends all links of a consent together with their files. Returns their number. For callers that remove the
+    /// consent's records without ending an authorization.
     pub fn revoke_health_links(&self, consent: &str, actor: Actor) -> Result<u64, Error> {
         let now = self.clock().now();
         let ended = self.write(|transaction| end_links(transaction, now, actor, consent, "the records are erased"))?;
@@ -93,9 +92,9 @@ impl Store {
         Ok(ended)
     }
 
-    /// Takes what ended links leave in the write-ahead log out of it, and says whether nothing is left. SQLite
-    /// overwrites deleted rows in the file itself (`secure_delete`); while another process reads, the log has to
-    /// stay, and the next sweep tries again.
+    /// Removes the remains of ended links from the write-ahead log. Returns whether nothing remains. SQLite overwrites
+    /// deleted rows in the file itself (`secure_delete`). While another process reads, the log must stay, and the next
+    /// sweep tries again.
     pub fn wipe_ended_links(&self) -> Result<bool, Error> {
         let newest = "SELECT coalesce(max(id), 0) FROM health_link_gone";
         let newest: i64 = self.read(|connection| Ok(connection.query_row(newest, [], |row| row.get(0))?))?;
@@ -162,7 +161,7 @@ mod tests {
             })
         }
 
-        /// Does what ends a link, whose bytes are then gone.
+        /// Ends a link in one of the ways. Its bytes must be gone afterwards.
         fn ends(&self, address: &str, end: impl FnOnce(&Store)) {
             assert!(self.store.health_link_file(address).unwrap().is_some());
             assert!(self.is_on_disk());
@@ -192,7 +191,7 @@ mod tests {
         });
     }
 
-    /// Imported records have no sources whose end would tell. The file would outlive them in the link.
+    /// Imported records have no sources whose end removes the link. The file would outlive the records.
     #[test]
     fn no_link_is_made_of_records_that_are_expunged_meanwhile() {
         let world = World::new();

@@ -13,12 +13,12 @@ use crate::consent::error::Error;
 use crate::consent::log::audit::{Actor, note};
 use crate::consent::store::Store;
 
-/// What came of a try.
+/// The result of a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guess {
     /// The link takes it.
     Right,
-    /// The link does not take it, and stands so many more. With none left it is over.
+    /// The passcode is wrong, and this many attempts are left. Without attempts left the link ends.
     Wrong {
         /// How many more.
         remaining: u32,
@@ -76,7 +76,7 @@ impl Store {
         if passcode::matches(passcode, &kept) {
             let sql = "UPDATE health_link SET attempts = attempts + 1 WHERE id = ?1";
             let given_back = self.write(|transaction| Ok(transaction.execute(sql, [&link.id])?))?;
-            // It may have been revoked meanwhile.
+            // It may have been revoked in the meantime.
             return Ok(if given_back > 0 { Guess::Right } else { Guess::Over });
         }
         self.write(|transaction| {

@@ -1,9 +1,9 @@
-//! SMART Health Links: what the store keeps of one, how long it lasts, and how a passcode is tried.
+//! SMART Health Links: what the store keeps of a link, how long it lasts, and how a passcode is tried.
 //!
-//! The file behind a link is kept as it is given out, encrypted under the link's key, and the key is not kept. So
-//! nobody can read it from the store, and it cannot be made anew. A link ends with anything that its file was made
-//! from: its rows go in the same transaction, and
-//! [`Store::wipe_ended_links`](super::super::Store::wipe_ended_links) takes their bytes out of the write-ahead log.
+//! The store keeps the link's file in encrypted form and does not keep the link's key. So nobody can read the file from
+//! the store, and it cannot be made again. A link ends when any record of its file is removed: its rows are deleted in
+//! the same transaction, and [`Store::wipe_ended_links`](super::super::Store::wipe_ended_links) removes their bytes
+//! from the write-ahead log.
 
 mod create;
 mod end;
@@ -20,7 +20,7 @@ pub use visit::LinkFile;
 pub(in crate::consent) use end::{LINKS_OVER, end_links, over};
 pub(in crate::consent) use guess::Guesses;
 
-/// How many wrong passcodes a link stands in all its life.
+/// The maximum number of wrong passcodes in a link's life.
 pub const PASSCODE_ATTEMPTS: u32 = 10;
 /// How many links a consent may have at a time.
 pub const LINKS_AT_ONCE: u32 = 20;

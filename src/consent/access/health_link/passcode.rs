@@ -11,7 +11,7 @@ const ROUNDS: NonZeroU32 = NonZeroU32::MIN.saturating_add(599_999);
 const SALT: usize = 16;
 const HASH: usize = 32;
 
-/// What is kept of a passcode: the number of rounds, the salt, the hash.
+/// The stored form of a passcode: the number of rounds, the salt, the hash.
 pub(super) fn kept(passcode: &str) -> Result<Vec<u8>, Error> {
     let mut kept = ROUNDS.get().to_le_bytes().to_vec();
     let mut salt = [0; SALT];

@@ -9,7 +9,7 @@ use crate::consent::states::named;
 use crate::consent::store::Store;
 
 named! {
-    /// What a link leads to.
+    /// The content of a link.
     LinkContent {
         /// The patient's International Patient Summary.
         Summary = "summary",
@@ -39,11 +39,11 @@ impl LinkContent {
 /// A link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthLink {
-    /// By which its patient manages it; says nothing of its address.
+    /// The id with which its patient manages it. It reveals nothing about the address.
     pub id: String,
-    /// The consent whose records it shows.
+    /// The consent of its records.
     pub consent: String,
-    /// What it leads to.
+    /// Its content.
     pub content: LinkContent,
     /// The patient's words for it.
     pub label: Option<String>,
@@ -51,17 +51,17 @@ pub struct HealthLink {
     pub is_direct: bool,
     /// Whether it asks for a passcode (flag `P`).
     pub has_passcode: bool,
-    /// How many wrong passcodes it stands before it ends.
+    /// How many wrong passcodes are allowed before it ends.
     pub attempts: u32,
     /// Seconds since the Unix epoch, as all times are.
     pub created_at: i64,
     /// When it ends.
     pub expires_at: i64,
-    /// How often its file was given out.
+    /// How often its file was served.
     pub uses: u64,
     /// When that was last.
     pub used_at: Option<i64>,
-    /// To whom, in the recipient's own words.
+    /// The recipient's own name.
     pub recipient: Option<String>,
 }
 
@@ -130,7 +130,7 @@ impl Store {
         })
     }
 
-    /// The link at this address; `None` for one that was never there and for one that is over.
+    /// The link at this address. `None` for one that was never there and for one that is over.
     pub fn health_link_at(&self, address: &str) -> Result<Option<HealthLink>, Error> {
         let now = self.clock().now();
         self.read(|connection| HealthLink::at(connection, address, now))

@@ -1,4 +1,4 @@
-//! Giving out the file of a link, and who had it.
+//! Serves the file of a link, and records the recipients.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -10,7 +10,7 @@ use crate::consent::store::Store;
 /// The file of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkFile {
-    /// What it is, once it is decrypted.
+    /// The media type of the decrypted file.
     pub content: LinkContent,
     /// When it was made.
     pub created_at: i64,
@@ -19,8 +19,8 @@ pub struct LinkFile {
 }
 
 impl Store {
-    /// The file of the link at this address, given out to whoever calls themselves so: that is noted. `None` if the
-    /// link is over.
+    /// The file of the link at this address, for a recipient of this name, who is recorded. `None` if the link has
+    /// ended.
     pub fn use_health_link(&self, address: &str, recipient: &str) -> Result<Option<LinkFile>, Error> {
         let now = self.clock().now();
         self.write(|transaction| {
@@ -36,7 +36,7 @@ impl Store {
         })
     }
 
-    /// The file of the link at this address, for whom it was given out already.
+    /// The file of the link at this address, for a recipient who was recorded already.
     pub fn health_link_file(&self, address: &str) -> Result<Option<LinkFile>, Error> {
         let now = self.clock().now();
         self.read(|connection| match HealthLink::at(connection, address, now)? {

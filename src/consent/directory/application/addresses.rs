@@ -1,4 +1,4 @@
-//! The addresses that are an application's: where codes may be sent, and whose pages may hold the link component.
+//! The addresses of an application: redirect URIs for codes, and origins that may embed the link component.
 
 use rusqlite::{Connection, params};
 
@@ -33,7 +33,7 @@ impl Store {
         )
     }
 
-    /// Registers an origin whose pages may hold the link component; whether it was not registered before.
+    /// Registers an origin whose pages may embed the link component. Returns whether it was new.
     pub fn add_origin(&self, application: &str, origin: &str, actor: Actor) -> Result<bool, Error> {
         self.change(
             application,

@@ -1,4 +1,4 @@
-//! Key pairs: made, found, replaced. A secret is told once, when it is made.
+//! Key pairs: made, found, replaced. A secret is shown once, when it is made.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -34,7 +34,7 @@ fn mode_name<S: serde::Serializer>(mode: &Mode, serializer: S) -> Result<S::Ok, 
 pub struct NewKeys {
     /// The publishable key.
     pub publishable: String,
-    /// The secret key; `None` for a public client.
+    /// The secret key. `None` for a public client.
     pub secret: Option<String>,
     /// Which data they reach.
     pub mode: Mode,
@@ -70,7 +70,7 @@ impl Store {
             known(transaction, application)?;
             let end = now.saturating_add(grace.max(0));
             let confidential = transaction.query_row(
-                // What registered itself as a public client stays one.
+                // A client that registered itself as public stays public.
                 "SELECT registration IS NULL OR EXISTS
                      (SELECT 1 FROM client WHERE application = ?1 AND secret IS NOT NULL)
                  FROM application WHERE id = ?1",

@@ -1,7 +1,7 @@
-//! Applications: their keys, the addresses that are theirs, and how often their patients' records are fetched anew.
+//! Applications: their keys, their addresses, and how often their patients' records are synced.
 //!
-//! An application has a publishable key for each mode, and a secret key beside it unless the client is public. Keys
-//! that were replaced no longer begin anything, once their time is over; tokens that they stand in live on.
+//! An application has a publishable key for each mode, and a secret key unless the client is public. After its grace
+//! period a replaced key cannot begin anything new; tokens that name it stay valid.
 
 mod addresses;
 mod keys;

@@ -1,4 +1,4 @@
-//! What applications may be called.
+//! Valid names of applications.
 
 use rusqlite::Connection;
 
@@ -34,7 +34,7 @@ pub(super) fn checked_id(id: &str) -> Result<&str, Error> {
     })
 }
 
-/// An id that reads like the name and is nobody's.
+/// An unused id that resembles the name.
 pub(super) fn free_id(connection: &Connection, name: &str) -> Result<String, Error> {
     let mut id = String::new();
     for letter in name.chars().map(|letter| letter.to_ascii_lowercase()) {

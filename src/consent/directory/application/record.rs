@@ -1,4 +1,4 @@
-//! Applications as they are registered: made, read, listed, and the one way in which something of theirs is changed.
+//! Registered applications: create, read, list, and the one function that changes them.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -13,7 +13,7 @@ use crate::consent::store::{Store, mode_of};
 use crate::lake::Mode;
 
 named! {
-    /// How often the records of MULTIPLE authorizations are fetched anew without anybody asking.
+    /// How often the records of MULTIPLE authorizations are fetched again without anybody asking.
     SyncFrequency {
         /// Never.
         Off = "off",
@@ -27,7 +27,7 @@ named! {
 }
 
 impl SyncFrequency {
-    /// Seconds from one sync to the next; `None` for never.
+    /// Seconds from one sync to the next. `None` for never.
     pub fn seconds(self) -> Option<i64> {
         match self {
             SyncFrequency::Off => None,
@@ -43,17 +43,17 @@ impl SyncFrequency {
 pub struct Application {
     /// By which commands and records name it.
     pub id: String,
-    /// What patients are shown.
+    /// The name that patients see.
     pub name: String,
     /// Seconds since the Unix epoch.
     pub created_at: i64,
-    /// How often records are fetched anew.
+    /// How often records are fetched again.
     pub sync_frequency: SyncFrequency,
-    /// What it told at dynamic registration, JSON; `None` for the operator's.
+    /// The metadata of a dynamic registration, as JSON. `None` if an operator registered it.
     pub registration: Option<String>,
-    /// Where codes may be sent.
+    /// Its redirect URIs.
     pub redirect_uris: Vec<String>,
-    /// Whose pages may hold the link component.
+    /// Origins that may embed the link component.
     pub origins: Vec<String>,
     /// Its keys that are in use or were, newest first.
     pub keys: Vec<Key>,
@@ -64,19 +64,19 @@ pub struct Application {
 pub struct NewApplication<'a> {
     /// The id wished for; one is made from the name where it is `None`.
     pub id: Option<&'a str>,
-    /// What patients are shown.
+    /// The name that patients see.
     pub name: &'a str,
     /// The modes it gets keys for.
     pub modes: &'a [Mode],
     /// Whether it gets secret keys.
     pub confidential: bool,
-    /// Where codes may be sent.
+    /// Its redirect URIs.
     pub redirect_uris: &'a [String],
-    /// Whose pages may hold the link component.
+    /// Origins that may embed the link component.
     pub origins: &'a [String],
-    /// How often records are fetched anew.
+    /// How often records are fetched again.
     pub sync_frequency: SyncFrequency,
-    /// What it told at dynamic registration, JSON.
+    /// The metadata of its dynamic registration, as JSON.
     pub registration: Option<&'a str>,
     /// The initial access token that it registers by, which is used up.
     pub initial_access_token: Option<&'a str>,
@@ -152,7 +152,7 @@ impl Store {
         })
     }
 
-    /// Says how often the application's MULTIPLE authorizations are fetched anew.
+    /// Returns how often the application's MULTIPLE authorizations are fetched again.
     pub fn set_sync_frequency(&self, application: &str, frequency: SyncFrequency, actor: Actor) -> Result<(), Error> {
         let name = frequency.name();
         self.change(

@@ -1,4 +1,4 @@
-//! Initial access tokens (RFC 7591), by which an application registers itself for live mode, once.
+//! Initial access tokens (RFC 7591), with which an application registers itself for live mode, once.
 
 use rusqlite::{Connection, params};
 
@@ -11,7 +11,7 @@ use crate::consent::store::Store;
 pub const REGISTRATION_SECONDS: i64 = 7 * 86_400;
 
 impl Store {
-    /// A new initial access token, by which one application may register itself for live mode.
+    /// A new initial access token, with which one application may register itself for live mode.
     pub fn create_registration_token(&self, actor: Actor) -> Result<String, Error> {
         let now = self.clock().now();
         let token = secret::random("iat_")?;

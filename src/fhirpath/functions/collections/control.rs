@@ -135,7 +135,7 @@ fn iif(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(chosen))
 }
 
-/// The first choice that has items, row by row; the errors of those after it count for nothing.
+/// The first choice with items, row by row. Errors of later choices are ignored.
 fn coalesce(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let mut found = Collection::empty(call.input.rows());
     for choice in 0..call.call.arguments.len() {
@@ -150,7 +150,7 @@ fn coalesce(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(found))
 }
 
-/// The value is worked out where it is defined, with the input as `$this`.
+/// The value is computed where it is defined, with the input as `$this`.
 fn define_variable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let node = call.node(1);
     let value = call.frame.with_this(&call.input, |frame| frame.items(node))?;
@@ -160,17 +160,17 @@ fn define_variable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(call.input.clone()))
 }
 
-/// The work that a column is which items lie in.
+/// The work that a column is which items are in.
 const WORK_OF_COLUMN: usize = 32;
-/// How often `repeatAll` and `descendants` go on from what they found: nothing else ends the former where items lead to
+/// The maximum number of rounds of `repeatAll` and `descendants`. Nothing else ends `repeatAll` if items lead to
 /// themselves.
 const MAX_ROUNDS: usize = 1000;
-/// No record is nested as deep: what goes on beyond makes its items itself, and each round goes through all of them
-/// again.
+/// No record is nested this deep. An expression that continues beyond it creates its own items, and each round goes
+/// through all of them again.
 const DEPTH_OF_DATA: usize = 100;
 /// How many items may be gone through beyond that.
 const MAX_AGAIN: usize = 1 << 22;
-/// Greatest number of columns that items may lie in: deep recursion through many types makes ever smaller ones.
+/// The maximum number of columns that items may be in: deep recursion through many types makes ever smaller ones.
 const MAX_COLUMNS: usize = 50_000;
 
 /// The projection over the input, over what that yields, and so on until nothing new comes.
@@ -190,7 +190,7 @@ fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
             .within(frontier.offsets());
         let before = all.len();
         let together = side_by_side(&[all.clone(), next]);
-        // What was found before is gone through again in each round.
+        // Each round goes through the earlier items again.
         call.frame
             .spend(3 * together.len() + WORK_OF_COLUMN * together.columns().len())?;
         let together = if once {
@@ -304,7 +304,7 @@ fn by_key(key: &Collection, descending: bool, left: usize, right: usize) -> Orde
     }
 }
 
-/// Merges halves: stable, and indifferent to what the comparison says.
+/// A merge sort: stable, and safe with an inconsistent comparison.
 fn merge_sort(places: &mut [u32], by: impl Fn(&u32, &u32) -> Ordering + Copy) {
     if places.len() < 2 {
         return;

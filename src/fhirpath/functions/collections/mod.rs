@@ -1,4 +1,4 @@
-//! Functions that choose, count and put together items, whatever these are.
+//! Functions that select, count and combine items of any type.
 
 pub(super) mod combining;
 pub(super) mod control;

@@ -136,7 +136,7 @@ fn type_of(items: &Items) -> Collection {
     Collection::each(Items::constant(ItemType::System(System::TypeInfo), values, items.len()))
 }
 
-/// The names of the types of resources; of a reference's target the one that the reference says.
+/// The names of the types of resources. For a reference's target, the type in the reference.
 fn type_names(items: &Items) -> Collection {
     let text = |name: Option<&str>| Values::Text(StringArray::from(vec![name]));
     let string = ItemType::System(System::String);

@@ -84,7 +84,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// What `as` makes sure of before it looks at the type.
+/// The check of `as` before it looks at the type.
 pub(in crate::fhirpath) const SINGLE_OF_AS: Function = Function {
     name: "as",
     parameters: &[],

@@ -53,7 +53,7 @@ pub(in crate::fhirpath) fn is_reference(ty: ItemType) -> bool {
         .is_some_and(|ty| Storage::of(facts().get(ty)) == Storage::Reference)
 }
 
-/// `resolve()` for callers to whom what the reference itself says is enough.
+/// `resolve()` for callers that need only the text of the reference.
 pub(in crate::fhirpath) const RESOLVE_ALONE: Function = Function {
     name: "resolve",
     parameters: &[],
@@ -121,7 +121,8 @@ fn reference_key(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     )))
 }
 
-/// The id in a relative reference. An absolute one points into another server, whose ids are not those of our tables.
+/// The id in a relative reference. An absolute reference points to another server, whose ids differ from those of our
+/// tables.
 fn target_id(items: &Items, item: usize) -> Option<&str> {
     let Values::Struct(array) = items.values() else {
         return None;

@@ -1,9 +1,8 @@
-//! `resolve()`: from a reference to its target, where that lies in the same resource: `#id` to a contained resource
-//! (and `#` to the one that contains), a URL or relative reference to an entry of the same Bundle.
+//! `resolve()`: finds the target of a reference within the same resource: `#id` is a contained resource (`#` the
+//! container), a URL or relative reference is an entry of the same Bundle.
 //!
-//! Nothing else is fetched. A target elsewhere is what the reference says of it, which is enough for `is`, `as` and
-//! `ofType`; a step into it is an error of the row. A reference to a contained resource that is not there leads to
-//! nothing.
+//! Nothing else is fetched. Of a target elsewhere only the reference's text is known. That is enough for `is`, `as` and
+//! `ofType`; a step into it is an error of the row. A reference to a missing contained resource is empty.
 
 use arrow::array::{Array, AsArray};
 use rustc_hash::FxHashMap;
@@ -15,7 +14,7 @@ use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::evaluate::combine::{flat_map, pick};
 use crate::fhirpath::evaluate::interpreter::{Output, step};
 use crate::fhirpath::evaluate::invocation::Invocation;
-use crate::fhirpath::evaluate::lineage::{Place, resources};
+use crate::fhirpath::evaluate::lineage::{ColumnSlot, resources};
 use crate::fhirpath::evaluate::opening::told_apart;
 use crate::fhirpath::values::collection::{Body, Collection, Offsets};
 use crate::fhirpath::values::columns::Values;
@@ -90,11 +89,11 @@ fn flat_of(input: &Collection, targets: &Collection) -> Vec<Option<usize>> {
 enum Wanted<'a> {
     Nothing,
     Elsewhere,
-    /// The resource that contains the one that the reference lies in.
+    /// The container of the resource with the reference.
     Container(usize),
     /// A resource that this one contains, by its id.
     Contained(usize, &'a str),
-    /// An entry of this Bundle; with it the `fullUrl` of the entry that the reference lies in, and the reference.
+    /// An entry of this Bundle, with the `fullUrl` of the entry that has the reference, and the reference.
     Entry(usize, Option<String>, &'a str),
 }
 
@@ -108,12 +107,12 @@ struct Around {
 /// Resources, each once.
 #[derive(Default)]
 struct Numbered {
-    places: Vec<Option<Place>>,
+    places: Vec<Option<ColumnSlot>>,
     numbers: FxHashMap<(usize, usize), usize>,
 }
 
 impl Numbered {
-    fn number(&mut self, place: Place) -> usize {
+    fn number(&mut self, place: ColumnSlot) -> usize {
         *self.numbers.entry(place.key()).or_insert_with(|| {
             self.places.push(Some(place));
             self.places.len() - 1
@@ -203,7 +202,7 @@ fn by_item<T: Clone>(collection: &Collection, of: impl Fn(&Items) -> Vec<T>) -> 
 struct Entries {
     resources: Collection,
     urls: Named,
-    /// By `Type/id`; `usize::MAX` where several have it.
+    /// Entries by `Type/id`. `usize::MAX` if several have it.
     names: Named,
 }
 

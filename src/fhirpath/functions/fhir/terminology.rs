@@ -36,7 +36,7 @@ const fn judging(name: &'static str, run: fn(&Invocation<'_>) -> Result<Output, 
 
 /// With the value set, or else with its canonical as an expression and the terminology.
 pub(in crate::fhirpath) const MEMBER_OF: Function = judging("memberOf", member_of);
-/// With the other code and the terminology.
+/// Takes the other code and the terminology.
 pub(in crate::fhirpath) const SUBSUMES: Function = judging("subsumes", |call| subsumption(call, false));
 /// The same the other way around.
 pub(in crate::fhirpath) const SUBSUMED_BY: Function = judging("subsumedBy", |call| subsumption(call, true));
@@ -232,8 +232,8 @@ fn terminology<'a>(call: &'a Invocation<'_>) -> Option<&'a Arc<Terminology>> {
     }
 }
 
-/// Whether any code of the one is, or is above, any code of the other. Codes of two systems have no relation that the
-/// files define: that is an error between Codings (R4), and counts for nothing between concepts of several.
+/// Whether any code of one concept equals or subsumes any code of the other. The files define no relation between codes
+/// of two systems. Between Codings that is an error (R4); between concepts with several codes it is ignored.
 fn subsumption(call: &Invocation<'_>, turned: bool) -> Result<Output, FhirPathError> {
     let argument = call.value(0)?;
     let (above, below) = match turned {
@@ -285,7 +285,7 @@ pub(in crate::fhirpath) fn base_type(canonical: &str) -> Option<TypeTest> {
     })
 }
 
-/// R4: empty but for a single item. What the type says is all that is known of a profile.
+/// R4: empty unless there is a single item. Of a profile only the type is known.
 fn conforms_to(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let single = call.input.rows();
     let input = super::super::collections::subsetting::part(&call.input, |_, range| match range.len() {

@@ -1,4 +1,4 @@
-//! `lowBoundary` and `highBoundary`: the least and greatest value that a partial value may stand for.
+//! `lowBoundary` and `highBoundary`: the minimum and the maximum of the values that a partial value may mean.
 
 use super::super::signature::{Function, Need, Parameter, Signature};
 use crate::fhirpath::compile::node::Shape;
@@ -32,8 +32,8 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
 
 /// Digits after the point of a decimal's boundary where none are asked for.
 const DECIMAL_PRECISION: i32 = 8;
-/// Most digits after the point.
-const MOST_DECIMALS: i32 = 28;
+/// The maximum number of digits after the point.
+const MAX_DECIMALS: i32 = 28;
 
 fn shape(signature: &Signature<'_>) -> Shape {
     let mut shape = Shape::default();
@@ -80,11 +80,11 @@ fn boundary(call: &Invocation<'_>, high: bool) -> Result<Output, FhirPathError> 
     })
 }
 
-/// Half a unit of the last digit below or above. To fewer digits than that has, what lies farther from zero than the
-/// value is rounded and what lies nearer is cut, as HL7's suite has it.
+/// Half a unit of the last digit below or above. With fewer digits than that needs, a result farther from zero than the
+/// value is rounded and a result nearer to zero is cut, as HL7's suite expects.
 fn of_number(number: Number, precision: Option<i32>, high: bool) -> Option<Number> {
     let precision = precision.unwrap_or(DECIMAL_PRECISION);
-    if !(0..=MOST_DECIMALS).contains(&precision) {
+    if !(0..=MAX_DECIMALS).contains(&precision) {
         return None;
     }
     let half = Number {
@@ -148,7 +148,7 @@ fn of_temporal(kind: System, text: &str, precision: Option<i32>, high: bool) -> 
             let zone_at = text
                 .find('T')
                 .and_then(|at| text[at..].find(['Z', '+', '-']).map(|zone| at + zone));
-            // What has no zone may lie anywhere on earth.
+            // A time without a zone may be anywhere on earth.
             let zone = zone_at.map_or(if high { "-12:00" } else { "+14:00" }, |at| &text[at..]);
             let clock = cut_clock(&full_clock(clock, high), wanted as usize - 8);
             Some(Computed::DateTime(format!("{date}T{clock}{zone}")))

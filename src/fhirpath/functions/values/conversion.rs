@@ -104,7 +104,7 @@ fn to(call: &Invocation<'_>, system: System) -> Result<Output, FhirPathError> {
     call.map(|_, value| Ok(convert(value, system)))
 }
 
-/// The unit asked for, by row; `None` where none is.
+/// The unit asked for, by row. `None` if none is.
 fn units(call: &Invocation<'_>) -> Result<Option<Collection>, FhirPathError> {
     call.has(0).then(|| call.value(0)).transpose()
 }

@@ -63,7 +63,7 @@ fn same(signature: &Signature<'_>) -> Shape {
     shape
 }
 
-/// Whole numbers stay whole where they can; the power of a Quantity is none.
+/// Whole numbers stay whole where they can. The power of a Quantity is undefined.
 fn of_power(signature: &Signature<'_>) -> Shape {
     let mut shape = Shape::default();
     let long = |shape: &Shape| {

@@ -14,11 +14,13 @@ use crate::fhirpath::evaluate::invocation::Invocation;
 use crate::fhirpath::values::builder::Computed;
 use crate::fhirpath::values::collection::Collection;
 
-/// Greatest size of a compiled pattern in bytes.
+/// The maximum size of a compiled pattern in bytes.
 const SIZE_LIMIT: usize = 1 << 20;
-/// Most bytes of a pattern. Parsed, one of them may take thousands: a class such as `\w` has hundreds of ranges.
+/// The maximum number of bytes of a pattern. Parsed, one of them may take thousands: a class such as `\w` has hundreds
+/// of ranges.
 const MAX_PATTERN: usize = 8 << 10;
-/// Work that compiling any pattern costs; each of its bytes; and each range and letter of it, repetitions written out.
+/// The work of compiling a pattern: a fixed part, a part for each byte, and a part for each range and letter after
+/// repetitions are expanded.
 const COMPILING: usize = 1_024;
 const COMPILING_BYTE: usize = 16;
 const COMPILING_RANGE: usize = 100;
@@ -94,7 +96,7 @@ impl Compiled {
             if text.len() > MAX_PATTERN {
                 return Err(format!("its pattern is longer than {MAX_PATTERN} bytes"));
             }
-            // Where patterns are the data's, each row may bring another one.
+            // If patterns come from the data, each row may have its own.
             call.charge(COMPILING + text.len() * COMPILING_BYTE)?;
             let parsed = ParserBuilder::new()
                 .dot_matches_new_line(true)
@@ -135,7 +137,7 @@ fn ranges(hir: &Hir) -> usize {
     })
 }
 
-/// What a pattern's letters and classes come to, repetitions written out.
+/// The number of letters and ranges of a pattern after repetitions are expanded.
 fn sum(hir: &Hir, of_class: fn(&Class) -> usize) -> usize {
     let sum = |hir: &Hir| sum(hir, of_class);
     match hir.kind() {

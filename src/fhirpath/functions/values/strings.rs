@@ -118,7 +118,7 @@ fn strings(_: &Signature<'_>) -> Shape {
     Shape::one(ItemType::System(System::String)).multiple()
 }
 
-/// Greatest length of a computed text in bytes.
+/// The maximum length of a computed text in bytes.
 const MAX_TEXT: usize = 1 << 20;
 
 pub(in crate::fhirpath::functions) fn within_limit(bytes: usize) -> Result<(), String> {
@@ -205,8 +205,8 @@ fn replace(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     })
 }
 
-/// The only text function of several items: those without a value are passed over. It is defined for strings; real
-/// views join numbers and booleans, too, which are taken as they are written.
+/// The only text function over several items. It skips items without a value. FHIRPath defines it for strings. Real
+/// views also join numbers and booleans, which are joined as written.
 fn join(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let separators = if call.has(0) { Some(call.value(0)?) } else { None };
     let mut builder = Builder::new(call.input.rows());
@@ -343,7 +343,7 @@ fn escaped(call: &Invocation<'_>, escape: bool) -> Result<Output, FhirPathError>
     })
 }
 
-/// JSON's escapes undone; what is none stays, quotes that no backslash precedes too.
+/// Undoes JSON's escapes. An invalid escape stays, and so do quotes without a backslash.
 fn without_escapes(text: &str) -> String {
     let mut units: Vec<u16> = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -12,7 +12,7 @@ use super::super::session::form::Fields;
 use super::super::session::operator::Operator;
 use super::super::shown::json::escape;
 use super::super::shown::page::{Frame, html, shown};
-use super::super::shown::place::Place;
+use super::super::shown::tenant::Tenant;
 use crate::http::error::Error;
 use crate::http::fhir::resource_type::resource_type;
 use crate::http::service::Service;
@@ -36,7 +36,7 @@ pub(in crate::http::console) async fn show(
     Path((mode, application)): Path<(String, String)>,
     RawQuery(sent): RawQuery,
 ) -> Response {
-    let place = Place::parse(&mode, &application);
+    let place = Tenant::parse(&mode, &application);
     let frame = operator.frame(&service, "explain", place.as_ref().ok());
     let work = async {
         let place = place?;
@@ -73,7 +73,7 @@ pub(in crate::http::console) async fn show(
     shown(&frame, work).await
 }
 
-async fn explained(service: &Arc<Service>, place: &Place, name: &str, query: &str) -> Result<String, Error> {
+async fn explained(service: &Arc<Service>, place: &Tenant, name: &str, query: &str) -> Result<String, Error> {
     let ty = resource_type(name)?;
     let parameters = raw::parse_checked(query)?;
     let turn = service.turn().await?;
@@ -100,7 +100,7 @@ async fn explained(service: &Arc<Service>, place: &Place, name: &str, query: &st
     Ok(tree)
 }
 
-/// A value as a list of what it has; what is empty is left out.
+/// A value as a list of its parts. Empty parts are left out.
 fn branch(value: &Value, name: &str, html: &mut String) {
     html.push_str("<ul>");
     match value {
@@ -158,7 +158,7 @@ fn texts(items: &[Value], html: &mut String) {
     }
 }
 
-/// What one of several is called.
+/// The name of one of several.
 fn one_of(name: &str) -> &str {
     match name {
         "people" => "person",

@@ -1,4 +1,5 @@
-//! An expression tried over the first resources of a type: what each part of it is, what it reads, and what it yields.
+//! Tries an expression over the first resources of a type: shows the type of each part, the columns it reads, and its
+//! results.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use super::super::session::form::Fields;
 use super::super::session::operator::Operator;
 use super::super::shown::json::escape;
 use super::super::shown::page::{Frame, html, shown};
-use super::super::shown::place::Place;
+use super::super::shown::tenant::Tenant;
 use super::super::shown::words;
 use crate::fhir::storage::{EVERYTHING, TEXT};
 use crate::fhir::{Kind, TypeId, facts};
@@ -41,7 +42,7 @@ struct Page<'a> {
     trial: Option<Trial>,
 }
 
-/// What came of a trial.
+/// The result of a trial.
 struct Trial {
     tree: String,
     leaves: Vec<String>,
@@ -61,7 +62,7 @@ pub(in crate::http::console) async fn show(
     Path((mode, application)): Path<(String, String)>,
     RawQuery(sent): RawQuery,
 ) -> Response {
-    let place = Place::parse(&mode, &application);
+    let place = Tenant::parse(&mode, &application);
     let frame = operator.frame(&service, "fhirpath", place.as_ref().ok());
     let work = async {
         let place = place?;
@@ -91,7 +92,7 @@ pub(in crate::http::console) async fn show(
     shown(&frame, work).await
 }
 
-async fn tried(service: &Arc<Service>, place: &Place, name: &str, expression: &str) -> Result<Trial, Error> {
+async fn tried(service: &Arc<Service>, place: &Tenant, name: &str, expression: &str) -> Result<Trial, Error> {
     let ty = resource_type(name)?;
     let (program, part) = compiled(service, ty, expression)?;
     let leaves: Vec<String> = program.leaves().iter().cloned().collect();
@@ -141,7 +142,7 @@ fn whole(ty: TypeId) -> Option<Vec<&'static str>> {
     (!matches!(facts().get(ty).kind, Kind::Primitive(_))).then(|| vec!["*"])
 }
 
-/// What the expression yields over the first rows.
+/// The expression's results over the first rows.
 fn evaluated(
     provider: &Arc<crate::lake::scan::LakeProvider>,
     program: &Program,
@@ -198,7 +199,7 @@ fn items(collection: &Collection, row: usize) -> Vec<(String, String)> {
     collection.range(row).map(item).collect()
 }
 
-/// A part of an expression with what it is made of.
+/// A part of an expression with its own parts.
 fn branch(part: &Part, html: &mut String) {
     html.push_str("<li><b>");
     escape(&part.name, html);

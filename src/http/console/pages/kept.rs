@@ -133,7 +133,7 @@ pub(in crate::http::console) async fn receipt(
     shown(&frame, work).await
 }
 
-/// What a receipt says, as JSON. Whether it is signed rightly, `tabularium receipt verify` tells.
+/// The content of a receipt as JSON. `tabularium receipt verify` checks its signature.
 fn claims(receipt: &str) -> Option<String> {
     let payload = URL_SAFE_NO_PAD.decode(receipt.trim().split('.').nth(1)?).ok()?;
     String::from_utf8(pretty(&payload)).ok()
@@ -269,9 +269,9 @@ fn application(application: &Application, root: &str) -> Vec<Cell> {
     cells
 }
 
-fn consent(standing: &ConsentWithSources) -> Vec<Cell> {
-    let consent = &standing.consent;
-    let sources = standing.sources.iter().map(|source| {
+fn consent(full_consent: &ConsentWithSources) -> Vec<Cell> {
+    let consent = &full_consent.consent;
+    let sources = full_consent.sources.iter().map(|source| {
         let sync = source.sync.map(|state| format!(", sync {state}")).unwrap_or_default();
         format!("{} ({}{sync})", source.endpoint.name, source.authorization.state)
     });

@@ -1,5 +1,5 @@
-//! A patient: who they are, how many resources of each type they have, what happened when, and the documents that the
-//! engine makes of their records.
+//! A patient: their name, the number of resources of each type, a timeline, and the documents that the engine makes of
+//! their records.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::super::session::operator::{Operator, mark};
 use super::super::shown::label::Label;
 use super::super::shown::page::{Frame, html, private, shown};
-use super::super::shown::place::Place;
+use super::super::shown::tenant::Tenant;
 use super::super::shown::words;
 use crate::fhir::facts;
 use crate::fhir::reference::is_id;
@@ -62,7 +62,7 @@ pub(in crate::http::console) async fn show(
     operator: Operator,
     Path((mode, application, id)): Path<(String, String, String)>,
 ) -> Response {
-    let place = Place::parse(&mode, &application);
+    let place = Tenant::parse(&mode, &application);
     let frame = operator.frame(&service, "stored", place.as_ref().ok());
     let work = async {
         let place = place?;
@@ -156,14 +156,14 @@ fn gathered(service: &Service, record: &Record, id: &str) -> (Value, Vec<(Type, 
     (patient, types, timeline)
 }
 
-/// What the engine makes of a patient's records: `everything`, `summary` or `pdf`, as applications get it.
+/// The engine's documents of a patient's records: `everything`, `summary` or `pdf`, as applications get them.
 pub(in crate::http::console) async fn document(
     State(service): State<Arc<Service>>,
     operator: Operator,
     Path((mode, application, id, name)): Path<(String, String, String, String)>,
     request: RequestId,
 ) -> Response {
-    let place = Place::parse(&mode, &application);
+    let place = Tenant::parse(&mode, &application);
     let frame = operator.frame(&service, "stored", place.as_ref().ok());
     let work = async {
         let place = place?;

@@ -15,7 +15,7 @@ use super::super::shown::difference::{self, Line};
 use super::super::shown::json::{linked, local};
 use super::super::shown::label::Label;
 use super::super::shown::page::{Frame, html, shown};
-use super::super::shown::place::Place;
+use super::super::shown::tenant::Tenant;
 use super::super::shown::words;
 use crate::fhir::TypeId;
 use crate::fhir::reference::is_id;
@@ -66,7 +66,7 @@ pub(in crate::http::console) async fn show(
     Path((mode, application, name, id)): Path<(String, String, String, String)>,
     RawQuery(sent): RawQuery,
 ) -> Response {
-    let place = Place::parse(&mode, &application);
+    let place = Tenant::parse(&mode, &application);
     let frame = operator.frame(&service, "stored", place.as_ref().ok());
     let work = async {
         let place = place?;
@@ -133,7 +133,7 @@ fn listed(versions: &[Version], this: usize) -> Vec<Shown> {
     .collect()
 }
 
-/// Whose records a resource belongs to, by what it says.
+/// The patient of a resource, from its own references.
 fn patient_of(name: &str, id: &str, resource: &Value) -> Option<String> {
     if name == "Patient" {
         return Some(id.to_owned());
@@ -143,7 +143,7 @@ fn patient_of(name: &str, id: &str, resource: &Value) -> Option<String> {
 }
 
 /// The versions that snapshots which can be read still have, newest first.
-async fn versions(service: &Arc<Service>, place: &Place, ty: TypeId, id: &str) -> Result<Vec<Version>, Error> {
+async fn versions(service: &Arc<Service>, place: &Tenant, ty: TypeId, id: &str) -> Result<Vec<Version>, Error> {
     if !is_id(id) {
         return Ok(Vec::new());
     }

@@ -1,4 +1,4 @@
-//! What is stored: types with exact counts and bytes, snapshots, and how the lake grew over those that can be read.
+//! The stored data: types with exact counts and bytes, snapshots, and the growth of the lake over the readable ones.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use axum::response::Response;
 use super::super::session::form::Fields;
 use super::super::session::operator::Operator;
 use super::super::shown::page::{Frame, html, shown};
-use super::super::shown::place::Place;
 use super::super::shown::plot::{Plot, Points};
+use super::super::shown::tenant::Tenant;
 use super::super::shown::words;
 use crate::consent::{Application, LOCAL_APPLICATION};
 use crate::http::error::Error;
@@ -48,7 +48,7 @@ struct Choice {
 struct Table {
     mode: &'static str,
     name: &'static str,
-    /// Where its rows are shown.
+    /// The address of its rows.
     path: String,
     rows: String,
     deleted: String,
@@ -73,10 +73,10 @@ pub(in crate::http::console) async fn show(
 ) -> Response {
     let fields = Fields::of_query(query.as_deref());
     let application = fields.filled("application").unwrap_or(LOCAL_APPLICATION).to_owned();
-    let place = Place::of(Mode::Live, &application);
+    let place = Tenant::of(Mode::Live, &application);
     let frame = operator.frame(&service, "stored", Some(&place));
     let work = async {
-        // Numbers of all, nobody's records: there is nothing for the audit log.
+        // Only numbers and nobody's records, so nothing for the audit log.
         let reading = service.blocking(|service| {
             let info = service.lake.info().map_err(Error::internal)?;
             let growth = service.lake.growth(SNAPSHOTS).map_err(Error::internal)?;
@@ -130,16 +130,16 @@ fn rendered(
     html(StatusCode::OK, &page)
 }
 
-fn place(mode: &str, application: &str) -> Place {
+fn place(mode: &str, application: &str) -> Tenant {
     let mode = if mode == Mode::Test.schema() {
         Mode::Test
     } else {
         Mode::Live
     };
-    Place::of(mode, application)
+    Tenant::of(mode, application)
 }
 
-/// Newest first, each with what it added to the one before.
+/// Newest first, each with the difference from the one before.
 fn snapshots(growth: &[SnapshotSize]) -> Vec<Snapshot> {
     let earlier = growth.iter().skip(1).map(Some).chain([None]);
     let each = growth.iter().zip(earlier);

@@ -13,7 +13,7 @@ use super::super::session::form::Fields;
 use super::super::session::operator::Operator;
 use super::super::shown::label::Label;
 use super::super::shown::page::{Frame, html, shown};
-use super::super::shown::place::Place;
+use super::super::shown::tenant::Tenant;
 use super::super::shown::words;
 use crate::fhir::TypeId;
 use crate::http::error::Error;
@@ -22,7 +22,7 @@ use crate::http::service::Service;
 use crate::search::raw;
 use crate::search::{Handling, Request};
 
-/// What a table shows at first.
+/// The default columns of a table.
 const FIRST: &str = "_count=50";
 
 #[derive(Template)]
@@ -55,7 +55,7 @@ struct Parameter {
     ty: String,
 }
 
-/// What a search came to.
+/// The result of a search.
 struct Found {
     rows: Vec<Row>,
     total: Option<u64>,
@@ -69,7 +69,7 @@ pub(in crate::http::console) async fn show(
     Path((mode, application, name)): Path<(String, String, String)>,
     RawQuery(sent): RawQuery,
 ) -> Response {
-    let place = Place::parse(&mode, &application);
+    let place = Tenant::parse(&mode, &application);
     let frame = operator.frame(&service, "stored", place.as_ref().ok());
     let work = async {
         let place = place?;
@@ -83,7 +83,7 @@ pub(in crate::http::console) async fn show(
             .to_owned();
         operator.looks(&service, "table", &place, (None, name.clone())).await?;
         let found = match search(&service, &place, ty, &query).await {
-            // What is wrong with a search is said beside it, where it can be put right.
+            // Errors of a search are shown beside its form, where they can be corrected.
             Err(error) if error.status().is_client_error() => Err(error.to_string()),
             Err(error) => return Err(error),
             Ok(found) => Ok(found),
@@ -141,7 +141,7 @@ pub(in crate::http::console) fn encoded(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
-async fn search(service: &Arc<Service>, place: &Place, ty: TypeId, query: &str) -> Result<Found, Error> {
+async fn search(service: &Arc<Service>, place: &Tenant, ty: TypeId, query: &str) -> Result<Found, Error> {
     let parameters = raw::parse_checked(query)?;
     let turn = service.turn().await?;
     let scope = place.scope();

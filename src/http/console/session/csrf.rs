@@ -1,5 +1,5 @@
-//! What shows that a form was sent from a page of the session: something that only its pages know, under a random mask
-//! each time, so that the length of compressed answers gives nothing away.
+//! CSRF tokens: prove that a form came from a page of the session. The token is masked with random bytes each time, so
+//! that the length of compressed answers reveals nothing.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Context, SHA256};
@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 const LENGTH: usize = 32;
 
-/// What a form of the session of this cookie carries.
+/// The CSRF token of a form in the session of this cookie.
 pub(in crate::http::console) fn token(cookie: &str) -> Option<String> {
     let mut mask = [0u8; LENGTH];
     aws_lc_rs::rand::fill(&mut mask).ok()?;

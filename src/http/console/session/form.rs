@@ -1,4 +1,4 @@
-//! A form of the console's, as it was sent.
+//! A submitted form of the console.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 
 const FORM: &str = "application/x-www-form-urlencoded";
-/// By which a browser says whose page sent a form.
+/// The header in which a browser names the page that sent a form.
 const SITE: &str = "sec-fetch-site";
 
 /// The fields of a form.
@@ -25,7 +25,7 @@ impl Fields {
         Fields(fields.into_owned().collect())
     }
 
-    /// Those of a body, whoever sent it from wherever.
+    /// The fields of a body, without any check of its sender.
     pub(super) async fn of_body(service: &Arc<Service>, headers: &HeaderMap, sent: Body) -> Result<Fields, Error> {
         let sent = body::read(headers, sent, &service.limits).await?;
         if !body::is_typed(headers, &[FORM]) {

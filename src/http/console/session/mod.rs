@@ -1,5 +1,4 @@
-//! Who is let in: signing in by a token of the command line, the cookie of the session, and what shows that a form
-//! comes from a page of it.
+//! Access to the console: sign-in by a token of the command line, the session's cookie, and CSRF tokens for forms.
 
 pub(super) mod cookie;
 pub(super) mod csrf;

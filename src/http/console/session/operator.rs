@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::super::shown::page::{self, Frame, see_other};
-use super::super::shown::place::Place;
+use super::super::shown::tenant::Tenant;
 use super::{cookie, csrf};
 use crate::consent::{ConsoleLook, ConsoleSession};
 use crate::http::error::Error;
@@ -38,7 +38,7 @@ impl FromRequestParts<Arc<Service>> for Operator {
     }
 }
 
-/// Where the console is off, nothing is at its paths.
+/// If the console is off, its paths do not exist.
 pub(in crate::http::console) fn is_on(service: &Service) -> Result<(), Error> {
     match service.console {
         true => Ok(()),
@@ -50,7 +50,7 @@ pub(in crate::http::console) fn is_on(service: &Service) -> Result<(), Error> {
 }
 
 impl Operator {
-    /// Who a browser's cookie stands for.
+    /// The operator of a browser's cookie.
     pub(in crate::http::console) async fn of(
         service: &Arc<Service>,
         headers: &HeaderMap,
@@ -64,12 +64,12 @@ impl Operator {
         Ok(session.map(|session| Operator { session, cookie }))
     }
 
-    /// What surrounds a page of the session.
+    /// The frame of a page of the session.
     pub(in crate::http::console) fn frame(
         &self,
         service: &Service,
         here: &'static str,
-        place: Option<&Place>,
+        place: Option<&Tenant>,
     ) -> Frame {
         Frame {
             csrf: csrf::token(&self.cookie).unwrap_or_default(),
@@ -96,7 +96,7 @@ impl Operator {
         &self,
         service: &Arc<Service>,
         page: &'static str,
-        place: &Place,
+        place: &Tenant,
         (consent, detail): (Option<String>, String),
     ) -> Result<(), Error> {
         let (session, place) = (self.session.clone(), place.clone());
@@ -119,7 +119,7 @@ impl Operator {
         &self,
         service: &Arc<Service>,
         page: &'static str,
-        place: &Place,
+        place: &Tenant,
         patient: &str,
     ) -> Result<(), Error> {
         let (asked, id) = (place.clone(), patient.to_owned());
@@ -132,8 +132,8 @@ impl Operator {
     }
 }
 
-/// What the audit log calls a person.
-pub(in crate::http::console) fn mark(service: &Service, place: &Place, patient: &str) -> String {
+/// The audit log's name for a person.
+pub(in crate::http::console) fn mark(service: &Service, place: &Tenant, patient: &str) -> String {
     let sealed = ("console", place.mode.schema(), &*place.application, patient);
     format!("{:016x}", service.lake.seal(&sealed))
 }

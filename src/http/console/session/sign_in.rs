@@ -43,14 +43,14 @@ fn form(service: &Service, token: &str, is_refused: bool, is_over: bool) -> Resp
         idle_minutes: CONSOLE_IDLE_SECONDS / 60,
     };
     let mut response = html(status, &page);
-    // The token may stand in the address.
+    // The token may are in the address.
     let nothing = HeaderValue::from_static("no-referrer");
     response.headers_mut().insert(REFERRER_POLICY, nothing);
     response
 }
 
-/// The form. A token may stand in the address; it is used when the form is sent, so that nobody who only looks whether
-/// a link works uses it up.
+/// The sign-in form. The address may contain a token. It is used only when the form is sent, so that link checkers do
+/// not use it up.
 pub(in crate::http::console) async fn show(
     State(service): State<Arc<Service>>,
     RawQuery(query): RawQuery,

@@ -1,4 +1,4 @@
-//! What changed between two versions of a resource, line by line of their indented JSON.
+//! The difference between two versions of a resource, line by line of their indented JSON.
 
 use similar::{ChangeTag, TextDiff};
 

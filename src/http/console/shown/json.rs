@@ -1,12 +1,12 @@
 //! JSON as HTML: indented, its text as it is stored, with references that lead on.
 
 use crate::fhir::reference::is_id;
-use crate::http::console::shown::place::Place;
+use crate::http::console::shown::tenant::Tenant;
 use crate::http::fhir::pretty::pretty;
 use crate::http::fhir::resource_type::resource_type;
 
-/// A resource with links of this console; safe to stand in a page.
-pub(in crate::http::console) fn linked(json: &[u8], root: &str, place: &Place, fhir_base: &str) -> String {
+/// A resource with links of this console, escaped for a page.
+pub(in crate::http::console) fn linked(json: &[u8], root: &str, place: &Tenant, fhir_base: &str) -> String {
     let text = String::from_utf8_lossy(&pretty(json)).into_owned();
     let mut html = String::with_capacity(text.len() * 2);
     for line in text.lines() {
@@ -25,7 +25,8 @@ pub(in crate::http::console) fn linked(json: &[u8], root: &str, place: &Place, f
     html
 }
 
-/// A line that holds a reference to a resource of this service: what stands before `Type/id`, that, and what follows.
+/// A line with a reference to a resource of this service: the text before `Type/id`, the reference, and the text after
+/// it.
 fn reference<'l>(line: &'l str, fhir_base: &str) -> Option<(&'l str, &'l str, &'l str)> {
     let key = line.trim_start();
     let value = key.strip_prefix("\"reference\": \"")?;
@@ -43,7 +44,7 @@ pub(in crate::http::console) fn local(reference: &str) -> Option<&str> {
     (resource_type(name).is_ok() && is_id(id)).then_some(whole)
 }
 
-/// Text without what HTML would take for its own.
+/// Text with HTML's special characters escaped.
 pub(in crate::http::console) fn escape(text: &str, html: &mut String) {
     for letter in text.chars() {
         match letter {
@@ -66,7 +67,7 @@ mod tests {
         let json = br#"{"a":"<script>","subject":{"reference":"Patient/p1"},
             "b":{"reference":"http://x/fhir/Practitioner/d/_history/2"},
             "c":{"reference":"Nonsense/1"},"d":{"reference":"Patient/<b>"},"n":1.10}"#;
-        let html = linked(json, "/console", &Place::default(), "http://x/fhir/");
+        let html = linked(json, "/console", &Tenant::default(), "http://x/fhir/");
         assert!(html.contains("&lt;script&gt;") && !html.contains("<script>"));
         assert!(
             html.contains("<a href=\"/console/data/live/local/Patient/p1\">Patient/p1</a>&quot;"),

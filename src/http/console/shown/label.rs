@@ -1,11 +1,10 @@
-//! A resource on one line: what it is about, when, how it stands and whose it is, by the elements that R4's types have
-//! for these.
+//! A resource on one line: its subject matter, date, status and patient, from the elements that its type has for these.
 
 use serde_json::Value;
 
 use super::json::local;
 
-/// Elements that say what a resource is about, the telling ones first.
+/// Elements with a resource's subject matter, the most telling first.
 const WHAT: [&str; 14] = [
     "code",
     "medicationCodeableConcept",
@@ -54,7 +53,7 @@ const LONGEST: usize = 120;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::http::console) struct Label {
     pub(in crate::http::console) what: String,
-    /// As FHIR writes it; text order is time order within a day.
+    /// In FHIR's form, whose text order is time order within a day.
     pub(in crate::http::console) when: String,
     pub(in crate::http::console) status: String,
     /// `Patient/id`, where it names one.

@@ -5,6 +5,6 @@ pub(super) mod difference;
 pub(super) mod json;
 pub(super) mod label;
 pub(super) mod page;
-pub(super) mod place;
 pub(super) mod plot;
+pub(super) mod tenant;
 pub(super) mod words;

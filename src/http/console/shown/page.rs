@@ -8,7 +8,7 @@ use axum::http::header::{
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use super::place::Place;
+use super::tenant::Tenant;
 use crate::http::error::{Cause, Error};
 use crate::http::service::Service;
 
@@ -19,19 +19,19 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// What surrounds a page.
+/// The frame of a page.
 #[derive(Clone, Debug, Default)]
 pub(in crate::http::console) struct Frame {
     /// The path of the console.
     pub(in crate::http::console) root: String,
-    /// Who is signed in; empty before.
+    /// The operator who is signed in. Empty before.
     pub(in crate::http::console) name: String,
     /// What forms carry.
     pub(in crate::http::console) csrf: String,
     /// Which entry of the menu this is.
     pub(in crate::http::console) here: &'static str,
-    /// Whose records the menu leads to.
-    pub(in crate::http::console) place: Place,
+    /// The tenant of the menu's links.
+    pub(in crate::http::console) place: Tenant,
 }
 
 impl Frame {
@@ -121,7 +121,7 @@ pub(in crate::http::console) fn problem(frame: &Frame, status: StatusCode, probl
     html(status, &page)
 }
 
-/// The page of an error; what failed inside goes to the log.
+/// The page of an error. Internal details go to the log.
 pub(in crate::http::console) fn failed(frame: &Frame, error: Error) -> Response {
     let (status, text) = (error.status(), error.to_string());
     let refused = error.into_response();
@@ -132,7 +132,7 @@ pub(in crate::http::console) fn failed(frame: &Frame, error: Error) -> Response 
     response
 }
 
-/// What a page's work came to, or the page of its error.
+/// The page that the work returns, or the page of its error.
 pub(in crate::http::console) async fn shown(
     frame: &Frame,
     work: impl Future<Output = Result<Response, Error>>,

@@ -1,4 +1,4 @@
-//! A plot as SVG that stands in a page: ink in the colour of the page's text, so that it is read in light and dark; no
+//! A plot as inline SVG in the colour of the page's text, so that it can be read in light and dark themes. It has no
 //! style and no script, which the page's policy would refuse.
 
 use chrono::{Days, NaiveDate};
@@ -28,7 +28,7 @@ pub(in crate::http::console) enum Points {
     Line(Vec<(f64, f64)>),
     /// The same over days since 1970.
     Days(Vec<(f64, f64)>),
-    /// How many values lie where.
+    /// How many values are where.
     Histogram(Vec<f64>),
 }
 
@@ -88,7 +88,7 @@ impl Plot<'_> {
         }
     }
 
-    /// Bars that lie, so that their names can be read.
+    /// Horizontal bars, so that their names can be read.
     fn bars(&self, area: &Area<'_>, bars: &[(String, f64)]) -> Result<(), PlotError> {
         if bars.is_empty() {
             return Err(PlotError::Nothing);
@@ -150,7 +150,7 @@ impl Plot<'_> {
         self.mesh(&mut chart, label)?;
         let line = LineSeries::new(points.iter().copied(), MARK.stroke_width(2));
         chart.draw_series(line).map_err(drawing)?;
-        // A line through few points is told from one through many.
+        // A line through few points is distinguished from one through many.
         if points.len() <= 100 {
             let dots = points.iter().map(|point| Circle::new(*point, 3, MARK.filled()));
             chart.draw_series(dots).map_err(drawing)?;

@@ -1,4 +1,4 @@
-//! Documents that stayed at their sources, fetched for who waits for the pages.
+//! Fetches documents that stayed at their sources, while the client waits for the pages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,13 +20,13 @@ const AT_ONCE: usize = 4;
 /// For all of a request's.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes of one, and of all of a request's.
-const LARGEST: u64 = 64 << 20;
-const MOST: u64 = 256 << 20;
+const MAX_BYTES: u64 = 64 << 20;
+const MAX_BYTES_OF_REQUEST: u64 = 256 << 20;
 
-/// What came of the addresses that were asked.
+/// The results of the requested addresses.
 pub(super) type Away = FxHashMap<String, Result<Attached, FetchError>>;
 
-/// What all sources of a request may take: bytes and time.
+/// The limits of all sources of a request: bytes and time.
 pub(super) struct Budget {
     room: AtomicU64,
     deadline: Instant,
@@ -35,14 +35,14 @@ pub(super) struct Budget {
 impl Default for Budget {
     fn default() -> Budget {
         Budget {
-            room: AtomicU64::new(MOST),
+            room: AtomicU64::new(MAX_BYTES_OF_REQUEST),
             deadline: Instant::now() + PATIENCE,
         }
     }
 }
 
 impl Budget {
-    /// Asks a source for what records name and the lake does not hold.
+    /// Requests documents from a source that records name and the lake does not hold.
     pub(super) async fn fetch(
         &self,
         service: &Arc<Service>,
@@ -67,8 +67,8 @@ impl Budget {
 
     async fn one(&self, shelf: &Shelf, url: String) -> (String, Result<Attached, FetchError>) {
         let room = &self.room;
-        let most = room.load(Ordering::Relaxed).min(LARGEST);
-        let came = match tokio::time::timeout_at(self.deadline, shelf.get(&url, most)).await {
+        let max_bytes = room.load(Ordering::Relaxed).min(MAX_BYTES);
+        let came = match tokio::time::timeout_at(self.deadline, shelf.get(&url, max_bytes)).await {
             Ok(Ok(document)) => {
                 let bytes = document.bytes.len() as u64;
                 // Those that come at the same time may take a little more.
@@ -85,7 +85,7 @@ impl Budget {
     }
 }
 
-/// The documents of one source: what was fetched, and what the lake holds.
+/// The documents of one source: those in the lake and those fetched now.
 #[derive(Clone, Copy)]
 pub(super) struct Here<'h> {
     pub(super) held: Held<'h>,

@@ -107,7 +107,7 @@ async fn by_post(
     Ok(preferred.answer(Body::from(text)))
 }
 
-/// Takes the one request that there is; says of all others what is wrong with them.
+/// Reads the only request. Reports what is wrong with any other.
 fn only_everything(sent: &[u8]) -> Result<(), Error> {
     let mut tape = Tape::new();
     let root = parameters::json(sent, &mut tape)?;
@@ -155,7 +155,7 @@ pub(in crate::http) async fn issue(
     let reading = {
         let (service, scope, card) = (service.clone(), access.scope.clone(), card.clone());
         async move {
-            // Held to the end even if the client leaves: what counts is what is computed.
+            // Held to the end even if the client disconnects, because the limit counts computation.
             let _turn = turn;
             let now = service.store.clock().now() * 1_000_000;
             let record = record(&service.engine, &scope, &patients, &REFERRED, now).await?;

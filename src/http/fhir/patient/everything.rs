@@ -116,7 +116,7 @@ async fn answer(
             };
             let path = format!("{}/$everything", named.path);
             let page = asked.page(&service.engine, subject, &path).await?;
-            // Held to the end even if the client leaves: what counts is what is computed.
+            // Held to the end even if the client disconnects, because the limit counts computation.
             Ok::<_, PatientError>((streamed::begin(page)?, turn))
         }
     };

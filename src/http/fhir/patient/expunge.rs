@@ -50,7 +50,7 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-/// Whoever has a good token, be the records there or not.
+/// Any valid token, whether or not its records are stored.
 struct Holder(Arc<Access>);
 
 impl FromRequestParts<Arc<Service>> for Holder {
@@ -182,7 +182,7 @@ fn body(id: &str, issue: Issue) -> Value {
     outcome
 }
 
-/// By what this answer is found again in logs: the request's id, and the id of the trace that it is a part of.
+/// The ids by which this answer is found in logs: that of the request, and that of its trace.
 fn tracing(service: &Service, RequestId(request): RequestId, headers: &HeaderMap) -> Value {
     let trace = headers
         .get("traceparent")

@@ -1,5 +1,5 @@
-//! Operations on all of a patient's records, under `/fhir/Patient/[id]/`: one file per operation. What they give out is
-//! decided in the room `patient`; here stands who may ask, and in which form the answer goes out.
+//! Operations on all of a patient's records, under `/fhir/Patient/[id]/`: one file per operation. The room `patient`
+//! decides their content. This folder decides who may call them and the form of the answer.
 
 mod away;
 pub(in crate::http) mod card;

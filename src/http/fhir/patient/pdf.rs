@@ -34,7 +34,7 @@ const RESOURCES: HeaderName = HeaderName::from_static("x-pdf-resource-count");
 
 const TOO_LONG: &str = "the file would be too long; ask for one source at a time, by patient-authorization-id";
 
-/// Types of what records refer to that stand in the document beside those of `$everything`.
+/// Types of referenced resources that the document shows in addition to those of `$everything`.
 const FURTHER: [&str; 2] = ["InsurancePlan", "PractitionerRole"];
 
 /// The route of the operation.
@@ -70,7 +70,7 @@ pub(super) fn routes() -> Vec<Route> {
     vec![Route::at("/fhir/Patient/{id}/$pdf").get(answer, operation)]
 }
 
-/// What is asked for.
+/// The parameters.
 struct Asked {
     authorization: Option<String>,
     is_archive: bool,
@@ -144,7 +144,7 @@ pub(in crate::http) async fn answer(
     let chosen = chosen(&service, &access, &named, asked.authorization.as_deref())?;
     let reading = {
         let service = service.clone();
-        // The turn is held to the end even if the client leaves: what counts is what is computed.
+        // The turn is held to the end even if the client disconnects, because the limit counts computation.
         async move { Ok::<_, Error>((read(service, named, chosen).await?, turn)) }
     };
     let ((patient, mut read), turn) = service.workers.run(reading).await??;

@@ -1,5 +1,4 @@
-//! An operation's parameters as one list, wherever they stood: in the URL, in a form, in a Parameters resource, or in
-//! several of these.
+//! An operation's parameters as one list: from the URL, a form, a Parameters resource, or several of these.
 
 use axum::body::Body;
 use axum::http::HeaderMap;
@@ -22,7 +21,7 @@ pub(super) fn in_query(query: Option<&str>) -> Result<Vec<RawParameter>, Error> 
     Ok(raw::parse_checked(query.unwrap_or_default())?)
 }
 
-/// The parameters of the URL and those of the body behind them.
+/// The parameters of the URL, then those of the body.
 pub(super) async fn in_both(
     service: &Service,
     headers: &HeaderMap,

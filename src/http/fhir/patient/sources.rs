@@ -15,9 +15,9 @@ pub(super) struct Chosen {
     pub(super) source: Source,
     pub(super) scope: Arc<Scope>,
     pub(super) patients: Vec<String>,
-    /// Through what its documents are read: the patient's own scope, also where an application sees more.
+    /// The scope for reading its documents: the patient's own, even if an application may see more.
     pub(super) own: Arc<Scope>,
-    /// By what its documents are fetched that are not here.
+    /// The access for fetching documents that are not in the lake.
     pub(super) authorization: Option<Authorization>,
 }
 
@@ -28,20 +28,20 @@ pub(super) fn chosen(
     named: &Named,
     only: Option<&str>,
 ) -> Result<Vec<Chosen>, Error> {
-    // Of an application no authorization is the caller's own: it cannot name one.
-    let standing = match (access.patients(), only, named.patients.as_slice()) {
-        (Some(_), ..) => service.store.standing(&access.subject),
+    // An application has no authorization of its own, so it cannot name one.
+    let full_consent = match (access.patients(), only, named.patients.as_slice()) {
+        (Some(_), ..) => service.store.full_consent(&access.subject),
         (None, None, [patient]) => {
             let Scope { application, mode, .. } = &*access.scope;
-            service.store.standing_of_patient(application, *mode, patient)
+            service.store.full_consent_of_patient(application, *mode, patient)
         }
         (None, ..) => Ok(None),
     };
-    let standing = standing.map_err(Error::internal)?;
+    let full_consent = full_consent.map_err(Error::internal)?;
     let now = service.store.clock().now();
-    let sources = standing
+    let sources = full_consent
         .iter()
-        .flat_map(|standing| standing.sources.iter().map(move |source| (standing, source)));
+        .flat_map(|full_consent| full_consent.sources.iter().map(move |source| (full_consent, source)));
     let shown = sources.filter(|(_, source)| {
         let authorization = &source.authorization;
         let is_named = authorization
@@ -51,11 +51,11 @@ pub(super) fn chosen(
         authorization.is_active(now) && is_named && only.is_none_or(|only| only == authorization.id)
     });
     let chosen: Vec<Chosen> = shown
-        .map(|(standing, source)| connected(service, standing, source))
+        .map(|(full_consent, source)| connected(service, full_consent, source))
         .collect();
     match (chosen.is_empty(), only) {
         (false, _) => Ok(chosen),
-        // What is not of this consent is unknown to it.
+        // An id outside of this consent is unknown to it.
         (true, Some(only)) => Err(Error::Unknown(format!(
             "there is no patient authorization {only:?} here"
         ))),
@@ -69,9 +69,9 @@ pub(super) fn chosen(
     }
 }
 
-fn connected(service: &Service, standing: &ConsentWithSources, source: &consent::Source) -> Chosen {
+fn connected(service: &Service, full_consent: &ConsentWithSources, source: &consent::Source) -> Chosen {
     let label = source.endpoint.label.first().unwrap_or(&source.endpoint.name);
-    let scope = Arc::new(standing.scope(&service.lake, Some(source)));
+    let scope = Arc::new(full_consent.scope(&service.lake, Some(source)));
     let kind = match source.authorization.ty {
         AuthorizationType::Ial1 => SourceKind::SelfAttested,
         AuthorizationType::Ial2 => SourceKind::Facility,
@@ -94,7 +94,7 @@ fn connected(service: &Service, standing: &ConsentWithSources, source: &consent:
     }
 }
 
-/// What is the named Patient's alone: an application sees others' Binaries, which a record may name.
+/// Only the named Patient's rows: an application may see others' Binaries, which a record may name.
 fn own(service: &Service, named: &Named) -> Result<Arc<Scope>, Error> {
     let Scope {
         application,

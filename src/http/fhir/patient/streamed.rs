@@ -1,7 +1,7 @@
-//! A record as the body of an answer: its pieces go out as they are read, a few ahead of the connection.
+//! A record as a streamed answer: pieces are sent as they are read, and a few are read ahead.
 //!
-//! An answer begins when its first piece is there, so that what is wrong until then is an OperationOutcome; an error
-//! behind that breaks the connection off. Reading ends when the client has left.
+//! The answer starts with its first piece. An error before that is an OperationOutcome; a later one breaks the
+//! connection off. Reading stops when the client disconnects.
 
 use std::io;
 use std::sync::Arc;

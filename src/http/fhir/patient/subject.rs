@@ -1,4 +1,4 @@
-//! Whose records an operation is about.
+//! The patient of an operation.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ pub(super) struct Named {
     pub(super) scope: Arc<Scope>,
     /// Their ids: one at least.
     pub(super) patients: Vec<String>,
-    /// `Patient/[id]` as it was sent, for links: the wildcard is good for whatever token follows them.
+    /// `Patient/[id]` as sent, for links. The wildcard in a link works for any token.
     pub(super) path: String,
 }
 
 impl Named {
-    /// The Patient of this id, or with the wildcard all Patients of the caller's consent. Whether they are there, who
-    /// reads their records finds out; what cannot be an id is no Patient's.
+    /// The Patient of this id or, with the wildcard, all Patients of the caller's consent. The reader of their records
+    /// finds out whether they exist. An impossible id is no Patient's.
     pub(super) fn in_path(id: String, access: &Access) -> Result<Named, Error> {
         let path = format!("Patient/{id}");
         let patients = patient_wildcard::in_body(&id, access)?;

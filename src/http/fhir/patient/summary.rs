@@ -150,7 +150,7 @@ async fn answer(
                 Some(named) => named.patients,
                 None => by_identifier(&service, &access, asked.identifier.as_deref()).await?,
             };
-            // The turn is held to the end even if the client leaves: what counts is what is computed.
+            // The turn is held to the end even if the client disconnects, because the limit counts computation.
             Ok::<_, Error>((read(&service, &access, &patients, asked.sections).await?, turn))
         }
     };
@@ -160,7 +160,7 @@ async fn answer(
     Ok(preferred.answer(Body::from(bundle)))
 }
 
-/// The whole summary of a caller's patients, for what is made of it.
+/// The whole summary of a caller's patients, for other documents that contain it.
 pub(in crate::http) async fn summary_of(
     service: &Arc<Service>,
     access: &Arc<Access>,
@@ -193,7 +193,7 @@ async fn drawn(service: &Arc<Service>, made: Summary, turn: Turn) -> Result<Vec<
     drawing.await?.map_err(Error::internal)
 }
 
-/// The Patient that has an identifier; all that have it, if they are one consent's.
+/// The Patient with an identifier. Several Patients are accepted if all belong to one consent.
 async fn by_identifier(service: &Service, access: &Access, identifier: Option<&str>) -> Result<Vec<String>, Error> {
     let Some(identifier) = identifier else {
         let problem = "is missing: it names the patient, where the path does not";

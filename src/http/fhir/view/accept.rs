@@ -9,7 +9,7 @@ pub(in crate::http) struct Accept(Vec<Range>);
 
 #[derive(Debug)]
 struct Range {
-    /// In lower case; `*` stands for any.
+    /// In lower case. `*` means any.
     ty: String,
     subtype: String,
     quality: f32,
@@ -20,12 +20,12 @@ struct Range {
 pub(in crate::http) struct Welcome {
     /// Above 0, at most 1.
     pub(in crate::http) quality: f32,
-    /// Where in the header the range stands that decided.
+    /// The index in the header of the range that decided.
     pub(in crate::http) place: usize,
 }
 
 impl Accept {
-    /// `None` where the client says nothing, or nothing that can be read: it takes anything then.
+    /// `None` if the client says nothing, or nothing that can be read: it takes anything then.
     pub(in crate::http) fn of(headers: &HeaderMap) -> Option<Accept> {
         let texts = headers.get_all(ACCEPT).iter().map(|value| value.to_str().ok());
         let texts: Vec<&str> = texts.collect::<Option<_>>()?;
@@ -56,7 +56,7 @@ impl Accept {
             let closeness = fits(range)?;
             Some((closeness, place, range.quality))
         });
-        // Of two ranges alike the first decides.
+        // Of two equal ranges the first decides.
         let (_, place, quality) =
             fitting.max_by_key(|(closeness, place, _)| (*closeness, std::cmp::Reverse(*place)))?;
         (quality > 0.0).then_some(Welcome { quality, place })
@@ -64,7 +64,7 @@ impl Accept {
 }
 
 impl Range {
-    /// Parameters but `q` do not tell apart what is served here.
+    /// Parameters other than `q` make no difference here.
     fn parse(text: &str) -> Option<Range> {
         let mut parts = text.split(';');
         let (ty, subtype) = parts.next()?.trim().split_once('/')?;

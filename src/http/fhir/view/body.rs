@@ -1,8 +1,7 @@
-//! Rows as the body of an answer, computed ahead of the connection by a few pieces.
+//! Rows as a streamed answer, computed a few pieces ahead of the connection.
 //!
-//! An answer begins when the first rows are there, so that what is wrong with a view over the data is still an
-//! OperationOutcome; an error behind that breaks the connection off. A client that leaves stops the work, wherever it
-//! is.
+//! The answer starts with the first rows. An error of the view over the data before that is an OperationOutcome; a
+//! later one breaks the connection off. A client that disconnects stops the work.
 
 use std::io;
 
@@ -17,7 +16,7 @@ use crate::views::{Format, Pieces, Rows, RunError, Stop};
 /// Pieces that wait for the connection at most.
 const WAITING: usize = 2;
 
-/// Asks the work to stop when it is dropped: with the request or the body, whichever comes to hold it.
+/// Stops the work when it is dropped: with the request or with the body, whichever holds it.
 struct Wanted(Stop);
 
 impl Drop for Wanted {
@@ -26,7 +25,7 @@ impl Drop for Wanted {
     }
 }
 
-/// Where a thread leaves what it computes.
+/// The channel for a thread's results.
 struct Desk {
     begun: oneshot::Sender<Result<Vec<u8>, RunError>>,
     sender: mpsc::Sender<io::Result<Bytes>>,
@@ -72,7 +71,7 @@ impl Desk {
             match pieces.next() {
                 Some(Ok(piece)) => start.extend(piece),
                 Some(Err(error)) => {
-                    // Nobody listens any more where this fails, here and below.
+                    // An error here and below means that nobody listens any more.
                     let _ = self.begun.send(Err(error));
                     return;
                 }
@@ -126,7 +125,7 @@ mod tests {
         }
     }
 
-    /// What a test runs: resources for as long as they are wanted, and how their end is known.
+    /// A test's run: resources for as long as they are wanted, and a signal of their end.
     struct Endless {
         stop: Stop,
         turns: Arc<Semaphore>,

@@ -1,4 +1,4 @@
-//! What a view's rows are written as: `_format` before `Accept`; JSON where neither says anything.
+//! The format of a view's rows: `_format` before `Accept`. JSON without either.
 
 use axum::http::HeaderMap;
 
@@ -6,8 +6,8 @@ use super::accept::Accept;
 use crate::http::error::Error;
 use crate::views::Format;
 
-/// What is asked for, and the formats that give it; the first is liked best. Of each the first media type is its own,
-/// which ranges with an asterisk may mean; the others are names that clients know it by.
+/// The media types, and the formats that match them, in order of preference. The first media type of each format is its
+/// own, which wildcard ranges mean. The others are alternative names.
 const FORMATS: [(Format, &[&str]); 4] = [
     (
         Format::Json,
@@ -37,7 +37,7 @@ pub(in crate::http) fn chosen(parameter: Option<Format>, headers: &HeaderMap) ->
     }
 }
 
-/// The format taken most gladly; of several alike the one that the header names first, then the first in the list.
+/// The format with the highest weight. Among equal ones the first in the header, then the first in the list.
 fn best(accept: &Accept) -> Option<Format> {
     let mut best: Option<(f32, usize, Format)> = None;
     for (format, media) in FORMATS {

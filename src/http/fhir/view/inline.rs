@@ -1,8 +1,8 @@
-//! Resources that came with a request, narrowed like those of a lake: by type, by the person that an import would file
-//! them under, and by when they were updated. They are the client's own, so no scope is asked.
+//! Resources in a request, restricted like those of a lake: by type, by the person under whom an import would file
+//! them, and by their last update. They are the client's own, so no scope applies.
 //!
-//! A Bundle stands for its entries, one level deep, and what they call each other by `fullUrl` is understood. A
-//! resource that does not say in `meta.lastUpdated` when it was updated is not one that was updated since some time.
+//! A Bundle counts as its entries, one level deep, and references by `fullUrl` between them are resolved. A resource
+//! without `meta.lastUpdated` never counts as updated since a given time.
 
 use std::borrow::Cow;
 
@@ -78,7 +78,7 @@ struct Sieve<'a> {
     found: Vec<Found>,
 }
 
-/// What a reference's text stands for, where a Bundle says so.
+/// The target of a reference's text, if a Bundle defines it.
 type Known<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 impl Sieve<'_> {

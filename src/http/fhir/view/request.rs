@@ -9,8 +9,8 @@
 //! taken here, whatever the operation is called, and `patient` repeats everywhere; the others are refused by name, for
 //! to leave one out would answer something else.
 //!
-//! Every parameter may stand in the body and the simple ones in the query too. One that stands in both must say the
-//! same, but that the query of a page link (it has a `_tag`) decides over the body that is posted to it again.
+//! Every parameter may are in the body and the simple ones in the query too. One that stands in both must say the same,
+//! but that the query of a page link (it has a `_tag`) decides over the body that is posted to it again.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -33,11 +33,11 @@ use crate::views::Format;
 pub(in crate::http) struct RunRequest {
     /// The ViewDefinition as it was sent.
     pub(in crate::http) view: Bytes,
-    /// Resources to run over in place of the lake's; `None` for the lake's.
+    /// Resources to run over in place of the lake's. `None` for the lake's.
     pub(in crate::http) resources: Option<Vec<Bytes>>,
     /// Ids of the Patients to keep to, or the wildcard.
     pub(in crate::http) patients: Option<Vec<String>>,
-    /// Ids of the Groups to whose members to keep to.
+    /// Ids of the Groups whose members are included.
     pub(in crate::http) groups: Vec<String>,
     pub(in crate::http) format: Option<Format>,
     /// Output rows at most.
@@ -54,7 +54,7 @@ pub(in crate::http) struct RunRequest {
     pub(in crate::http) pin: Option<SnapshotToken>,
     /// Whether JSON's names of elements are refused.
     pub(in crate::http) handling: Handling,
-    /// What else stood in the query and counts, for the link to the next page to repeat.
+    /// Other parameters of the query that the link to the next page must repeat.
     pub(in crate::http) repeated: Vec<(String, String)>,
 }
 
@@ -64,11 +64,11 @@ pub(in crate::http) struct Sent<'a> {
     pub(in crate::http) body: Option<&'a Bytes>,
     pub(in crate::http) query: Option<&'a str>,
     pub(in crate::http) handling: Handling,
-    /// What the operation calls the view.
+    /// The operation's name for the view.
     pub(in crate::http) view_name: &'static str,
     /// `{base_url}/fhir/`, which a reference may begin with.
     pub(in crate::http) fhir_base: &'a str,
-    /// Whose links lead here.
+    /// The operation whose links lead here.
     pub(in crate::http) lake: &'a Lake,
 }
 
@@ -152,7 +152,7 @@ impl RunRequest {
     }
 }
 
-/// What only a body can hold.
+/// Parameters that only a body can contain.
 #[derive(Default)]
 struct Carried {
     view: Option<Bytes>,
@@ -160,7 +160,7 @@ struct Carried {
 }
 
 impl Carried {
-    /// Takes a body apart; gives the simple parameters among its own.
+    /// Takes a body apart. Returns the simple parameters among its own.
     fn read(&mut self, body: &Bytes, fhir_base: &str) -> Result<Simple, Error> {
         let mut tape = Tape::new();
         let mut simple = Simple::default();
@@ -200,7 +200,7 @@ impl Carried {
 }
 
 impl Simple {
-    /// Takes a parameter in; says whether there is one of this name.
+    /// Takes a parameter in. Returns whether there is one of this name.
     fn take(&mut self, name: &str, given: &Given<'_>, fhir_base: &str) -> Result<bool, Error> {
         match name {
             PATIENT => {
@@ -248,7 +248,7 @@ impl Simple {
     }
 }
 
-/// Refuses what the ballot knows and this service does not do.
+/// Refuses parameters of the ballot that this service does not support.
 fn refuse_foreign(name: &str) -> Result<(), Error> {
     let problem = match name {
         name if LOOKED_UP.contains(&name) => {

@@ -1,8 +1,8 @@
-//! `ViewDefinition/$run`: the rows of a view that comes with the request, streamed. It has three names more, by which
-//! SQL on FHIR knows it (`run_request` says what of those is taken); whatever it is called, it answers alike.
+//! `ViewDefinition/$run`: streams the rows of a view in the request. SQL on FHIR has three more names for it
+//! (`run_request` says which of their parameters are accepted), and all of them answer alike.
 //!
-//! The ballot lets GET run views that are kept and named; none are kept here, so a GET never runs one and says what to
-//! do.
+//! The ballot lets GET run stored views by name. This server stores none, so a GET never runs a view and explains what
+//! to do.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ const X_NEXT_LINK: HeaderName = HeaderName::from_static("x-next-link");
 pub(in crate::http) fn routes() -> Vec<Route> {
     let named = |path, operation| Route::at(path).post(by_post, operation).otherwise(other_method);
     let view = "viewResource";
-    // What SQL on FHIR calls it may be asked for by GET.
+    // SQL on FHIR's own names also allow GET.
     vec![
         named("/fhir/ViewDefinition/$run", described("run", view)),
         named(
@@ -50,11 +50,11 @@ pub(in crate::http) fn routes() -> Vec<Route> {
     ]
 }
 
-/// `$run`, whose parameters may stand in the query or in the body.
+/// `$run` with parameters in the query or in the body.
 fn described(id: &'static str, view: &str) -> Operation {
     let references =
         |of: &str| json!({"type": "array", "items": {"type": "string"}, "description": format!("{of}/id")});
-    let whole = |least: usize| json!({"type": "integer", "minimum": least});
+    let whole = |min: usize| json!({"type": "integer", "minimum": min});
     let body = format!(
         "A ViewDefinition, or a Parameters resource: {view} is the ViewDefinition; resource, repeated, brings \
          resources to run over; the parameters of the query may stand here instead"
@@ -97,7 +97,7 @@ fn described(id: &'static str, view: &str) -> Operation {
         ])
 }
 
-/// What comes along with a request, but for its body.
+/// The parts of a request without its body.
 pub(in crate::http) struct Asked {
     service: Arc<Service>,
     caller: Caller,
@@ -129,7 +129,7 @@ async fn by_post(
     asked.run(Some(&sent)).await
 }
 
-/// Checks what a GET asks for, which can name views but bring none.
+/// Checks the parameters of a GET, which can name views but not contain one.
 async fn by_get(
     State(service): State<Arc<Service>>,
     caller: Caller,
@@ -186,7 +186,7 @@ impl Asked {
         let erasures = begin.service.lake.picture().erasures();
         let begun = begin.clone().response().await;
         let mut response = match begun {
-            // Files were erased before they were held. A newer snapshot has what took their place.
+            // Files were erased before they were held. A newer snapshot has their replacements.
             Err(Error::Internal(_)) if begin.service.lake.erased_since(erasures) => begin.response().await,
             begun => begun,
         }?;
@@ -223,7 +223,7 @@ impl Begin {
     }
 }
 
-/// What an operation answers to the methods that it does not have.
+/// The answer to unsupported methods of an operation.
 pub(in crate::http) async fn other_method(_: Caller, request: Request) -> Response {
     if request.method() == Method::OPTIONS {
         // The router adds what is allowed.
@@ -236,7 +236,7 @@ pub(in crate::http) async fn other_method(_: Caller, request: Request) -> Respon
     .into_response()
 }
 
-/// What an operation on one stored view answers.
+/// The answer of an operation on one stored view.
 async fn instance(_: Caller) -> Error {
     Error::NotSupported(
         "no views are kept here: POST the ViewDefinition, or a Parameters resource that holds it, to \
@@ -264,7 +264,7 @@ fn head(work: &Work, format: Format) -> Result<Response, Error> {
     Ok(response)
 }
 
-/// What stands around the rows in a JSON answer.
+/// The text around the rows in a JSON answer.
 fn envelope(work: &Work) -> (Vec<u8>, Vec<u8>) {
     let mut before = format!("{{\"resourceCount\":{},", work.resources);
     if let Some(next) = &work.next {

@@ -1,5 +1,5 @@
-//! Which resources a `$run` goes through: the lake's within the caller's scope or those that came with the request,
-//! narrowed to patients, Groups' members, a time and a page; and the link to the next page.
+//! The resources of a `$run`: those of the lake within the caller's scope, or those in the request, restricted to
+//! patients, members of Groups, a time and a page. Also makes the link to the next page.
 
 use std::sync::Arc;
 
@@ -42,13 +42,13 @@ impl Work {
             findings.retain(Finding::is_error);
             Error::Faulty(findings)
         })?;
-        // Where nothing of the lake is read, it does not matter whether a link's snapshot is still there.
+        // Without reading the lake, the snapshot of a link does not matter.
         let reads_lake = request.resources.is_none() || !request.groups.is_empty();
         let picture = match request.pin.filter(|_| reads_lake) {
             None => service.lake.picture(),
             Some(pin) => service.lake.picture_at(pin.snapshot).map_err(RunError::from)?,
         };
-        // Pages are counted, and what earlier ones had may have been erased since.
+        // Pages are counted, and rows of earlier pages may have been erased since.
         let counted = request.pin.filter(|_| reads_lake && request.offset > 0);
         if counted.is_some_and(|pin| pin.erasures != picture.erasures()) {
             return Err(SearchError::Expired.into());
@@ -87,7 +87,7 @@ impl Plan<'_> {
     fn over_lake(self, patients: Option<Vec<String>>, request: &RunRequest) -> Result<(Rows, Stop, usize), Error> {
         let lake = &self.service.lake;
         let table = lake.table(self.picture, self.view.resource(), &self.access.scope);
-        // A patient token's scope knows under which owners its rows lie.
+        // A patient token's scope knows under which owners its rows are.
         let owners = match (&patients, self.access.patients()) {
             (Some(patients), None) => {
                 let application = &self.access.scope.application;
@@ -122,12 +122,12 @@ impl Plan<'_> {
         let page = found.into_iter().skip(request.offset);
         let page = page.take(request.count.unwrap_or(usize::MAX));
         let rows = Rows::of_documents(self.view, page, request.limit);
-        // What came with a request is soon done.
+        // Resources in a request take little time.
         Ok((rows, Stop::default(), total))
     }
 }
 
-/// The Patients that the request keeps to: those it names, the members of its Groups, or who is both if it names both.
+/// The Patients of the request: those it names, or the members of its Groups. If it names both, the Patients in both.
 fn patients(
     request: &RunRequest,
     access: &Access,
@@ -191,8 +191,8 @@ fn is_within(period: &serde_json::Value, moment: i64) -> bool {
     bound("start").is_none_or(|start| start.start <= moment) && bound("end").is_none_or(|end| moment < end.end)
 }
 
-/// The address to which the same body is posted for the next page. It repeats what stood in the query, and names the
-/// snapshot so that pages belong together whatever is imported between them.
+/// The address for the next page, to which the client posts the same body. It repeats the query and names the snapshot,
+/// so that pages belong together whatever is imported in between.
 fn next_link(
     service: &Service,
     request: &RunRequest,

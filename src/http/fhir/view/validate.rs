@@ -34,7 +34,7 @@ use crate::views::{Checked, Column, Finding, View};
 
 const JSON: [&str; 2] = ["application/fhir+json", "application/json"];
 const COLUMNS: &str = "columns";
-/// What FHIR lets a client say of why it validates.
+/// The modes with which FHIR lets a client validate.
 const MODES: [&str; 3] = ["create", "update", "profile"];
 
 /// The route of the check.

@@ -1,7 +1,7 @@
-//! One data file in use: its parsed footer with page indexes, and what is built from it when first needed.
+//! One data file in use: its parsed footer with page indexes, and indexes that are built on first use.
 //!
-//! Everything here is derived from an immutable file and so never goes stale. What of it stays in memory is `cache`'s
-//! decision; which rows a reader may see is `directory`'s.
+//! All of this derives from an immutable file, so it never becomes stale. `cache` decides what stays in memory.
+//! `visible` decides which rows a reader may see.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -36,7 +36,7 @@ pub(in crate::lake::scan) struct OpenFile {
     /// Where it ends, in clear if it is sealed.
     length: u64,
     arrow: ArrowReaderMetadata,
-    /// What its pages are held against.
+    /// What its pages are compared with.
     guard: Guard,
     groups: Vec<Group>,
     /// Dotted paths of the Parquet leaves.
@@ -95,8 +95,8 @@ impl OpenFile {
             });
         }
         let (groups, sizes, chunks) = survey(&metadata).map_err(parquet)?;
-        // The library counts its own metadata. Beside it stand the Arrow schema, the levels that readers go by, the
-        // guard, and what is surveyed.
+        // The library counts its own metadata. The rest is the Arrow schema, the levels for readers, the guard and the
+        // summary.
         let schema = arrow.schema().fields().size() * 3 / 2;
         let beside = schema + guard.weight();
         let weight = metadata.memory_size() + beside + 3 * 64 * paths.len() + path.as_os_str().len() + 512;
@@ -164,7 +164,7 @@ impl OpenFile {
         self.paths.iter().position(|have| have == path)
     }
 
-    /// Where the pages of a leaf lie in a row group.
+    /// The byte ranges of a leaf's pages in a row group.
     pub(in crate::lake::scan) fn pages(&self, group: usize, leaf: usize) -> Option<&[PageLocation]> {
         let index = self.metadata().offset_index()?;
         Some(index.get(group)?.get(leaf)?.page_locations().as_slice()).filter(|pages| !pages.is_empty())
@@ -306,7 +306,7 @@ fn survey(metadata: &ParquetMetaData) -> Result<Survey, ParquetError> {
 struct RawFile<'a> {
     file: &'a File,
     length: u64,
-    /// What stands behind the pages, if it has a checksum.
+    /// The bytes after the pages, if they have a checksum.
     tail: Option<Tail>,
 }
 
@@ -371,7 +371,7 @@ impl ReadBytes {
         Arc::new(ReadBytes(file.paths.iter().map(|_| AtomicU64::new(0)).collect()))
     }
 
-    /// What was read of each leaf of which something was.
+    /// The values that were read of each leaf.
     pub(in crate::lake::scan) fn by_leaf<'a>(&'a self, file: &'a OpenFile) -> impl Iterator<Item = (&'a str, u64)> {
         let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
         file.paths

@@ -1,4 +1,4 @@
-//! Open file handles, so many at most: a lake may have more files than a process may hold open.
+//! A bounded set of open file handles. A lake may have more files than a process may hold open.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use super::super::error::ScanError;
 use crate::lake::seal::{FileKey, Keys, hold_key};
 
-/// A file that somebody goes on to read, whatever becomes of its name and of its key.
+/// A file that a reader holds open. It stays readable even if its name is removed and its key destroyed.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct HeldHandle {
     /// It is found by its path.
@@ -25,7 +25,7 @@ pub(in crate::lake::scan) struct Handles {
     keys: Keys,
     limit: usize,
     kept: Cache<Arc<Path>, Arc<File>>,
-    /// Those that somebody holds open: they are found here, whether the file is still in its folder or not.
+    /// Files that readers hold open. They are found here even after the file has left its folder.
     held: Mutex<FxHashMap<PathBuf, Holding>>,
 }
 
@@ -33,7 +33,7 @@ pub(in crate::lake::scan) struct Handles {
 struct Holding {
     file: Weak<File>,
     /// It is in clear, and the lake took such files when it was held first: it stays readable when the lake is sealed
-    /// meanwhile.
+    /// in the meantime.
     in_clear: bool,
 }
 
@@ -52,7 +52,7 @@ impl Handles {
         &self.keys
     }
 
-    /// Closes what nobody reads at the moment.
+    /// Closes files that nobody is reading.
     pub(in crate::lake::scan) fn forget(&self) {
         self.kept.clear();
     }
@@ -78,8 +78,8 @@ impl Handles {
         Ok(file)
     }
 
-    /// Opens these files, sealed ones with their keys; whoever asks for them finds them open until what this gives is
-    /// dropped. `None` if more would be held than the limit, by all together.
+    /// Opens these files, sealed ones with their keys, and keeps them open until the returned value is dropped. `None`
+    /// if all readers together would hold more than the limit.
     pub(in crate::lake::scan) fn hold<'p>(
         &self,
         paths: impl Iterator<Item = &'p Path>,

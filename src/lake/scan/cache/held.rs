@@ -1,5 +1,5 @@
-//! What an answer of many parts takes before its first one, so that an erasure in between does not break it off: open
-//! handles of its data files, which go on to read a file that was removed, and what it reads from other files.
+//! Resources that a long answer takes before its first part, so that an erasure does not interrupt it: open handles of
+//! its data files, which stay readable after the files are removed, and data that it reads from other files.
 
 use std::sync::Arc;
 
@@ -34,9 +34,9 @@ impl Held {
 }
 
 impl ScopedTable {
-    /// The same table, with the files of these owners, or of everybody whom the scope shows, held until it is dropped.
-    /// Files are not held if they are more than there are handles; then a scan fails if one of them is removed before
-    /// it is read.
+    /// The same table, with its files held open until it is dropped: the files of these owners, or of everybody whom
+    /// the scope shows. Files are not held if there are more of them than handles. Then a scan fails if one of them is
+    /// removed before it is read.
     pub fn held(&self, owners: Option<&[i64]>) -> Result<ScopedTable, ScanError> {
         let files = self.files_shown(owners);
         let paths = files.iter().map(|file| file.path.as_path());

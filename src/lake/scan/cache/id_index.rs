@@ -1,8 +1,7 @@
-//! Which row has an id: a sorted table of 64-bit hashes per row group, built when its bloom filter first lets an id
-//! pass.
+//! Finds the row of an id: a sorted table of 64-bit hashes per row group. It is built when the bloom filter first lets
+//! an id pass.
 //!
-//! The hash is keyed per process, so that nobody can make ids that collide; a hit is still checked against the row's
-//! own id.
+//! The hash is keyed per process, so nobody can make ids that collide. A hit is still compared with the row's own id.
 
 use std::hash::Hasher;
 use std::sync::{Arc, OnceLock};
@@ -23,7 +22,7 @@ pub(in crate::lake::scan) struct IdIndex {
     hashes: Box<[u64]>,
     /// Position in the row group of the row with the hash at the same place.
     rows: Box<[u32]>,
-    /// Where the hashes begin whose leading bits are the place here; one more than there are buckets.
+    /// For each value of the leading bits, the index of its first hash. Has one entry more than there are buckets.
     buckets: Box<[u32]>,
 }
 

@@ -1,9 +1,9 @@
-//! What reading keeps between questions: open files with their footers and indexes, positions of deleted rows, what
-//! each patient token sees of the shared rows, hot people's columns, and rows lately read. Whole answers are never
-//! kept.
+//! Caches that outlive a request: open files with their footers and indexes, positions of deleted rows, the shared rows
+//! that each patient token sees, columns of frequently read people, and recently read rows. Whole answers are never
+//! cached.
 //!
-//! All of it shares one budget in bytes, so that whatever is asked for most has the most of it. What belongs to files
-//! and snapshots that newer ones have replaced does not wait to be pushed out: [`Memory::release`] drops it.
+//! All caches share one budget in bytes, and the entries that are requested most stay. [`Memory::release`] drops the
+//! entries of files and snapshots that newer ones have replaced.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::lake::owners::scope::Scope;
 use crate::lake::picture::{DataFile, DeleteFile, Picture};
 use crate::lake::seal::Keys;
 
-/// Upper bounds of what reading keeps in memory.
+/// Upper bounds of the caches.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryLimits {
     /// Bytes of all that is kept: open files with their footers and indexes, positions of deleted rows, columns of hot
@@ -63,7 +63,7 @@ pub struct MemoryUse {
     pub people: usize,
     /// Scopes whose shared rows are known.
     pub shared: usize,
-    /// Rows lately read.
+    /// Recently read rows.
     pub rows: usize,
     /// Files whose handles are held.
     pub handles: usize,
@@ -101,7 +101,7 @@ enum Kept {
 struct HeldFile {
     file: Arc<OpenFile>,
     weight: u64,
-    /// Where the weights of all files add up.
+    /// The sum of the weights of all files.
     sum: Arc<AtomicU64>,
 }
 
@@ -151,7 +151,7 @@ impl Memory {
         self.handles.keys()
     }
 
-    /// Opens these files, and keeps them open until what it gives is dropped; `None` if they are too many.
+    /// Opens these files and keeps them open until the returned value is dropped. `None` if there are too many.
     pub(in crate::lake::scan) fn handles<'p>(
         &self,
         paths: impl Iterator<Item = &'p Path>,
@@ -159,14 +159,14 @@ impl Memory {
         self.handles.hold(paths)
     }
 
-    /// Lets go of everything: rows were erased, and what was read of them is not kept.
+    /// Releases everything: rows were erased, and what was read of them is not kept.
     pub(in crate::lake::scan) fn forget(&self) {
         self.handles.forget();
         self.kept.clear();
     }
 
-    /// Lets go of what belongs to files, deletions and snapshots that none of these pictures has. Costs some
-    /// milliseconds where much is kept.
+    /// Drops the entries of files, deletions and snapshots that none of these pictures has. Takes some milliseconds if
+    /// the caches are large.
     pub(in crate::lake::scan) fn release(&self, pictures: &[Arc<Picture>]) {
         let named = Named::of(pictures);
         self.kept.retain(|key, kept| named.has(key, kept));
@@ -238,7 +238,7 @@ impl Memory {
         }
     }
 
-    /// Keeps a person's rows in place of those that were found before; once more where columns were added to them.
+    /// Caches a person's rows in place of the earlier ones. Called again when columns were added to them.
     pub(in crate::lake::scan) fn keep_person(&self, key: &Arc<PersonKey>, base: &Arc<PersonRowsBase>) {
         if self.people {
             let kept = Kept::Person(base.clone(), base.weight());

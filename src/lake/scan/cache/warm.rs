@@ -1,8 +1,7 @@
-//! Opening files before somebody asks for them: else the first to want a row of a file waits for its footer and page
-//! indexes to be read, and the first to want one of a row group for its directory.
+//! Opens files before a request needs them. Otherwise the first request for a row of a file waits for its footer and
+//! page indexes, and the first one for a row group waits for its system columns.
 //!
-//! Only what every request wants is read. Filters and indexes of ids are left to who reads by id, columns to who
-//! searches.
+//! Only what every request needs is read. Filters and indexes of ids are read by lookups, columns by searches.
 
 use super::super::error::ScanError;
 use super::super::table::Reader;
@@ -19,9 +18,9 @@ pub struct Warmed {
 }
 
 impl Reader {
-    /// Opens a picture's files, and then builds the directories of their row groups, until what is kept of files takes
-    /// half of its bound or `go_on`, which is asked before every step, says no. The largest tables come first: the most
-    /// is asked of them, and the most is to be read.
+    /// Opens a picture's files and then builds the system columns of their row groups. Stops when the files fill half
+    /// of their bound, or when `go_on`, called before every step, returns `false`. The largest tables come first: they
+    /// are requested most and take longest to read.
     pub(in crate::lake) fn warm(
         &self,
         picture: &Picture,
@@ -56,7 +55,7 @@ impl Reader {
     }
 }
 
-/// Builds the directories of a file that is held open; gives how many there are new.
+/// Builds the directories of a file that is held open. Returns how many there are new.
 fn directories(memory: &Memory, data: &DataFile, go_on: &mut impl FnMut() -> bool) -> Result<usize, ScanError> {
     let file = memory.file(data)?;
     let mut built = 0;

@@ -1,8 +1,8 @@
-//! From the filters of a plan to what the scan decides them by: statistics, dictionary codes and predicates over
-//! rows. The one place where an expression becomes something that the scan does.
+//! Turns the filters of a plan into what the scan can decide: statistics, dictionary codes and predicates over rows. No
+//! other file translates expressions for the scan.
 //!
-//! A [`Predicate`] says itself what must hold. Of plain comparisons those of system columns are known here; any other
-//! expression is evaluated over the columns that it names.
+//! A [`Predicate`] itself says what must hold. Comparisons of system columns are known here. Any other expression is
+//! evaluated over the columns that it names.
 
 use std::sync::Arc;
 
@@ -31,10 +31,10 @@ const GET_FIELD: &str = "get_field";
 /// Texts beyond this many are counted in a label.
 const TEXTS_SHOWN: usize = 4;
 
-/// What the filters of a scan come to.
+/// The filters of a scan, lowered.
 #[derive(Clone, Debug, Default)]
 pub(in crate::lake::scan) struct Lowered {
-    /// What is asked of the rows that are left, in this order.
+    /// The condition on the rows that are left, in this order.
     pub(in crate::lake::scan) predicates: Vec<Arc<dyn Predicate>>,
     /// Exact conditions that are decided before any predicate; all of them must hold.
     pub(in crate::lake::scan) items: Vec<ItemMatch>,
@@ -173,7 +173,7 @@ fn one(left: Necessary, right: Necessary) -> Necessary {
     }
 }
 
-/// Exact conditions one of which decides, if a condition is no more than that.
+/// The exact conditions of which one must hold, if the expression is only that.
 fn alternatives(mut condition: Necessary) -> Option<Vec<Alternative>> {
     match (condition.items.len(), condition.either.len()) {
         _ if !condition.exact => None,
@@ -189,8 +189,8 @@ fn alternatives(mut condition: Necessary) -> Option<Vec<Alternative>> {
     }
 }
 
-/// That a text has one of these values, which dictionary codes decide: a system column's, or that of an element that no
-/// list is on the way to.
+/// That a text has one of these values, which dictionary codes can decide. The text is a system column or an element
+/// without a list above it.
 fn texts<'e>(column: &Expr, values: impl IntoIterator<Item = &'e Expr>, columns: &Schema) -> Option<Necessary> {
     let leaf: Arc<str> = match TEXTS.into_iter().find(|name| is_column(column, name)) {
         Some(system) => system.into(),
@@ -245,7 +245,7 @@ fn single<'c>(expression: &Expr, columns: &'c Schema) -> Option<(String, &'c Dat
     }
 }
 
-/// That a moment or a whole number stands in this relation to another, which statistics can refute.
+/// A comparison of a moment or a whole number, which statistics can refute.
 fn range(left: &Expr, operator: Operator, right: &Expr, columns: &Schema) -> Option<Necessary> {
     let ((leaf, ty), operator, value) = match (single(left, columns), literal(right)) {
         (Some(leaf), Some(value)) => (leaf, operator, value),

@@ -1,4 +1,4 @@
-//! What the filters of a plan come to: statistics, dictionary codes, ranges of rows.
+//! Lowered filters: statistics, dictionary codes, ranges of rows.
 
 pub(super) mod lower;
 pub(super) mod owner_set;

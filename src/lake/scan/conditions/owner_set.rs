@@ -1,4 +1,4 @@
-//! The owners that a scan is narrowed to: one person's, or those of thousands whom a search names.
+//! The owners that a scan is restricted to: one person's, or those of thousands of people that a search names.
 
 use std::ops::RangeInclusive;
 

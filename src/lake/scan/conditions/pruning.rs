@@ -40,7 +40,7 @@ pub(in crate::lake::scan) fn prune(file: &OpenFile, group: usize, condition: &Pr
     }
 }
 
-/// What by itself proves that no row of a row group can match.
+/// Conditions that alone prove that no row of a row group can match.
 pub(in crate::lake::scan) fn refutation(file: &OpenFile, group: usize, condition: &Prune) -> Option<Arc<str>> {
     let alone = |condition: &Prune| prune(file, group, condition).is_empty();
     match condition {
@@ -63,7 +63,7 @@ fn prune_leaf(file: &OpenFile, group: usize, path: &str, condition: &Prune) -> R
     let metadata: &RowGroupMetaData = file.metadata().row_group(group);
     let rows = file.groups()[group].rows;
     let Some(leaf) = file.leaf(path) else {
-        // A path to a struct is not a leaf; what is below it may have values.
+        // The path of a struct is not a leaf. The leaves below it may have values.
         let inner = format!("{path}.");
         let any = file.paths().iter().any(|have| have.starts_with(&inner));
         return if any { Ranges::all(rows) } else { Ranges::default() };
@@ -89,7 +89,7 @@ fn prune_leaf(file: &OpenFile, group: usize, path: &str, condition: &Prune) -> R
     kept
 }
 
-/// What is known of the values of a leaf in some rows.
+/// The known facts about the values of a leaf in some rows.
 enum Bounds<'a> {
     /// None is there.
     Empty,
@@ -104,13 +104,13 @@ enum Bounds<'a> {
 fn may_hold(bounds: &Bounds, condition: &Prune) -> bool {
     match (bounds, condition) {
         (Bounds::Empty, _) => false,
-        (Bounds::Bytes(least, greatest), Prune::Text { any_of, .. }) => any_of
+        (Bounds::Bytes(min, max), Prune::Text { any_of, .. }) => any_of
             .iter()
-            .any(|text| *least <= text.as_bytes() && text.as_bytes() <= *greatest),
-        (Bounds::Numbers(least, greatest), Prune::Range { from, to, .. }) => {
-            from.is_none_or(|from| *greatest >= from) && to.is_none_or(|to| *least <= to)
+            .any(|text| *min <= text.as_bytes() && text.as_bytes() <= *max),
+        (Bounds::Numbers(min, max), Prune::Range { from, to, .. }) => {
+            from.is_none_or(|from| *max >= from) && to.is_none_or(|to| *min <= to)
         }
-        (Bounds::Numbers(least, greatest), Prune::Flag { is, .. }) => (*least..=*greatest).contains(&i128::from(*is)),
+        (Bounds::Numbers(min, max), Prune::Flag { is, .. }) => (*min..=*max).contains(&i128::from(*is)),
         _ => true,
     }
 }
@@ -128,11 +128,11 @@ impl<'a> Bounds<'a> {
             Statistics::Int32(values) => numbers(values.min_opt(), values.max_opt()),
             Statistics::Int64(values) => numbers(values.min_opt(), values.max_opt()),
             Statistics::ByteArray(values) => match (values.min_opt(), values.max_opt()) {
-                (Some(least), Some(greatest)) => Bounds::Bytes(least.as_bytes(), greatest.as_bytes()),
+                (Some(min), Some(max)) => Bounds::Bytes(min.as_bytes(), max.as_bytes()),
                 _ => Bounds::Unknown,
             },
             Statistics::FixedLenByteArray(values) => match (values.min_opt(), values.max_opt()) {
-                (Some(least), Some(greatest)) => decimals(least.as_bytes(), greatest.as_bytes()),
+                (Some(min), Some(max)) => decimals(min.as_bytes(), max.as_bytes()),
                 _ => Bounds::Unknown,
             },
             _ => Bounds::Unknown,
@@ -156,11 +156,11 @@ impl<'a> Bounds<'a> {
             ColumnIndexMetaData::INT32(index) => numbers(index.min_value(page), index.max_value(page)),
             ColumnIndexMetaData::INT64(index) => numbers(index.min_value(page), index.max_value(page)),
             ColumnIndexMetaData::BYTE_ARRAY(index) => match (index.min_value(page), index.max_value(page)) {
-                (Some(least), Some(greatest)) => Bounds::Bytes(least, greatest),
+                (Some(min), Some(max)) => Bounds::Bytes(min, max),
                 _ => Bounds::Unknown,
             },
             ColumnIndexMetaData::FIXED_LEN_BYTE_ARRAY(index) => match (index.min_value(page), index.max_value(page)) {
-                (Some(least), Some(greatest)) => decimals(least, greatest),
+                (Some(min), Some(max)) => decimals(min, max),
                 _ => Bounds::Unknown,
             },
             _ => Bounds::Unknown,
@@ -176,7 +176,7 @@ pub(in crate::lake::scan) struct Extent<'a> {
 }
 
 impl Extent<'_> {
-    /// Of a row group; `None` if the file lacks the leaf.
+    /// The bounds of a row group. `None` if the file lacks the leaf.
     pub(in crate::lake::scan) fn of_group<'a>(file: &'a OpenFile, group: usize, path: &str) -> Option<Extent<'a>> {
         let chunk = file.metadata().row_group(group).column(file.leaf(path)?);
         let levels = chunk.definition_level_histogram().map(|histogram| histogram.values());
@@ -207,7 +207,7 @@ impl Extent<'_> {
         matches!(self.bounds, Bounds::Empty)
     }
 
-    /// Whether it is certain that the struct that the leaf lies in has no other value without this.
+    /// Whether it is certain that the struct that the leaf is in has no other value without this.
     pub(in crate::lake::scan) fn is_complete(&self) -> bool {
         self.levels.is_some_and(is_complete)
     }
@@ -221,30 +221,31 @@ impl Extent<'_> {
         without.is_some_and(|without| without.iter().all(|slots| *slots == 0))
     }
 
-    /// The least and the greatest number, where that is known.
+    /// The minimum and the maximum, if known.
     pub(in crate::lake::scan) fn numbers(&self) -> Option<(i128, i128)> {
         match self.bounds {
-            Bounds::Numbers(least, greatest) => Some((least, greatest)),
+            Bounds::Numbers(min, max) => Some((min, max)),
             _ => None,
         }
     }
 }
 
-/// Whether definition levels, counted, say that no item lacks the leaf: one level below the greatest is such an item's.
+/// Whether the histogram of definition levels shows that every item has the leaf. An item without the leaf has one
+/// level less than the maximum.
 pub(in crate::lake::scan) fn is_complete(levels: &[i64]) -> bool {
     levels.len() >= 2 && levels[levels.len() - 2] == 0
 }
 
-fn numbers<T: Copy + Into<i128>>(least: Option<&T>, greatest: Option<&T>) -> Bounds<'static> {
-    match (least, greatest) {
-        (Some(least), Some(greatest)) => Bounds::Numbers((*least).into(), (*greatest).into()),
+fn numbers<T: Copy + Into<i128>>(min: Option<&T>, max: Option<&T>) -> Bounds<'static> {
+    match (min, max) {
+        (Some(min), Some(max)) => Bounds::Numbers((*min).into(), (*max).into()),
         _ => Bounds::Unknown,
     }
 }
 
-fn decimals(least: &[u8], greatest: &[u8]) -> Bounds<'static> {
-    match (decimal(least), decimal(greatest)) {
-        (Some(least), Some(greatest)) => Bounds::Numbers(least, greatest),
+fn decimals(min: &[u8], max: &[u8]) -> Bounds<'static> {
+    match (decimal(min), decimal(max)) {
+        (Some(min), Some(max)) => Bounds::Numbers(min, max),
         _ => Bounds::Unknown,
     }
 }
@@ -262,19 +263,19 @@ pub(in crate::lake::scan) fn decimal(bytes: &[u8]) -> Option<i128> {
 pub(in crate::lake::scan) fn may_hold_owners(file: &OpenFile, group: usize, owners: &OwnerSet) -> bool {
     let Some(leaf) = file.leaf("owner") else { return true };
     match Bounds::of_chunk(file.metadata().row_group(group).column(leaf)) {
-        Bounds::Numbers(least, greatest) => !owners.within(&(least as i64..=greatest as i64)).is_empty(),
+        Bounds::Numbers(min, max) => !owners.within(&(min as i64..=max as i64)).is_empty(),
         _ => true,
     }
 }
 
-/// Between which owners the rows of a row group lie; `None` where there are none.
+/// The lowest and the highest owner of a row group. `None` without rows.
 pub(in crate::lake::scan) fn owner_bounds(file: &OpenFile, group: usize) -> Option<RangeInclusive<i128>> {
     let all = i128::from(i64::MIN)..=i128::from(i64::MAX);
     let Some(leaf) = file.leaf("owner") else {
         return Some(all);
     };
     match Bounds::of_chunk(file.metadata().row_group(group).column(leaf)) {
-        Bounds::Numbers(least, greatest) => Some(least..=greatest),
+        Bounds::Numbers(min, max) => Some(min..=max),
         Bounds::Empty => None,
         _ => Some(all),
     }
@@ -292,10 +293,10 @@ pub(in crate::lake::scan) fn proves_application(file: &OpenFile, group: usize, a
                 && values.max_is_exact()
                 && values
                     .min_opt()
-                    .is_some_and(|least| least.as_bytes() == application.as_bytes())
+                    .is_some_and(|min| min.as_bytes() == application.as_bytes())
                 && values
                     .max_opt()
-                    .is_some_and(|greatest| greatest.as_bytes() == application.as_bytes())
+                    .is_some_and(|max| max.as_bytes() == application.as_bytes())
         }
         _ => false,
     }

@@ -21,7 +21,7 @@ impl Ranges {
             .fold(Ranges::default(), |ranges, at| ranges.with(at..at + 1))
     }
 
-    /// Adds rows that lie behind all others.
+    /// Adds rows that come after all others.
     pub(in crate::lake::scan) fn push(&mut self, range: Range<u32>) {
         match self.0.last_mut() {
             _ if range.is_empty() => {}

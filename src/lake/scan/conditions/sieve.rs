@@ -1,8 +1,8 @@
-//! Decides a [`Prune`] row by row, where the statistics of pages keep many rows of which few match: ranges of numbers
-//! and moments, and presence, on the dictionary codes and levels of their leaves. What it leaves out has no column
-//! decoded, and no predicate is asked about it.
+//! Decides a [`Prune`] row by row, on the dictionary codes and levels of its leaf. This helps where page statistics
+//! keep many rows but few match: ranges of numbers and moments, and presence. Rows that it drops have no column decoded
+//! and no predicate evaluated.
 //!
-//! Like statistics it keeps what may match: of texts and booleans it knows no more than they do.
+//! Like statistics, it keeps every row that may match. For texts and booleans it decides no more than statistics do.
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ pub(in crate::lake::scan) struct RowPruning {
 }
 
 impl RowPruning {
-    /// Where few rows are left, decoding them is cheaper than the codes of all; and what kept most so far keeps most of
-    /// the next.
+    /// With few rows left, decoding them is cheaper than reading the codes of all rows. A filter that kept most rows so
+    /// far will keep most of the next.
     pub(in crate::lake::scan) fn pays(&self, rows: usize, of: u32) -> bool {
-        rows * LEAST_SHARE >= of as usize && self.kept * 2 <= self.asked
+        rows * MIN_SHARE >= of as usize && self.kept * 2 <= self.asked
     }
 
-    /// The rows of these for which the condition may hold; `None` where it cannot be told here.
+    /// The rows for which the condition may hold. `None` if the codes cannot tell.
     pub(in crate::lake::scan) fn keep(
         &mut self,
         rows: &Ranges,
@@ -50,8 +50,8 @@ impl RowPruning {
     }
 }
 
-/// The share of a row group's rows from which on it is sieved is one of so many.
-const LEAST_SHARE: usize = 8;
+/// Apply the filter only if at least one row in this many is left of the row group.
+const MIN_SHARE: usize = 8;
 
 /// Rows that a condition keeps.
 enum Kept {
@@ -126,7 +126,7 @@ impl RowGroup<'_> {
         })
     }
 
-    /// Whether all rows are kept, or none; `None` where rows have to be looked at.
+    /// Whether all rows are kept, or none. `None` if rows have to be looked at.
     fn by_statistics(&self, condition: &Prune) -> Option<bool> {
         match condition {
             Prune::Keep => Some(true),

@@ -1,5 +1,5 @@
-//! Brings a file's columns to a scan's constant schema: by name at every depth, with nulls for what the file lacks.
-//! Rows are never lost: a missing leaf is null in all of them.
+//! Maps a file's columns to the scan's fixed schema: by name at every depth, with nulls for what the file lacks. No row
+//! is lost: a missing leaf is null in all rows.
 
 use std::sync::Arc;
 

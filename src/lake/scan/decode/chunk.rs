@@ -1,8 +1,8 @@
-//! A leaf's column chunk as what each of its slots allows, told from its dictionary and its codes: no value is looked
-//! at that the dictionary has, and no column is built.
+//! Reads a leaf's column chunk and returns, for each slot, which alternatives its value allows. It uses the dictionary
+//! and the codes: it looks at each dictionary value once and builds no column.
 //!
-//! What is allowed is the caller's: alternatives of a condition as the bits of a word, or whether a value lies in a
-//! range.
+//! The caller decides what *allows* means: the alternatives of a condition as the bits of a word, or whether a value is
+//! in a range.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -90,19 +90,19 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
         }))
     }
 
-    /// What slots of items allow, where the dictionary has all values; each at least once.
+    /// The alternatives that slots of items allow, if the dictionary has all values. Each occurs at least once.
     pub(in crate::lake::scan) fn kinds(&self) -> Option<impl Iterator<Item = A> + '_> {
         let absent = (!self.is_complete).then_some(self.absent);
         let kinds = || self.dictionary.iter().copied().chain(absent);
         self.is_coded.then(kinds)
     }
 
-    /// How many lists it lies in.
+    /// How many lists it is in.
     pub(in crate::lake::scan) fn repetition(&self) -> i16 {
         self.column.max_rep_level()
     }
 
-    /// What each slot allows; `None` if a page is encoded in a way this does not know.
+    /// The alternatives that each slot allows. `None` if a page has an encoding that this does not know.
     pub(in crate::lake::scan) fn slots(mut self) -> Result<Option<Slots<A>>, ParquetError> {
         let column = self.column.clone();
         let mut slots = Slots {
@@ -126,7 +126,7 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
             }
             slots.place(Levels::take(&mut rest, column.max_rep_level(), count)?, &mut row)?;
             let definition = Levels::take(&mut rest, column.max_def_level(), count)?;
-            let present = definition.count_of(definition.greatest)?;
+            let present = definition.count_of(definition.max_level)?;
             let values = match encoding {
                 Encoding::PLAIN => plain(rest, &column, present, |value| (self.allowed)(Some(value)))?,
                 Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => coded(rest, present, &self.dictionary)?,
@@ -196,7 +196,7 @@ impl ChunkReader for ChunkFile {
 pub(in crate::lake::scan) struct Slots<A> {
     /// What each allows.
     pub(in crate::lake::scan) allowed: Vec<A>,
-    /// The row of each; `None` where each row has one.
+    /// The row of each. `None` if each row has one.
     rows: Option<Vec<u32>>,
 }
 
@@ -219,7 +219,7 @@ impl<A: Copy + Default> Slots<A> {
 
     /// Notes the rows of a page's slots; a slot of repetition zero begins one.
     fn place(&mut self, levels: Levels, next_row: &mut u32) -> Result<(), ParquetError> {
-        if levels.greatest == 0 {
+        if levels.max_level == 0 {
             return Ok(());
         }
         if self.rows.is_none() && levels.count_of(0)? == levels.count {
@@ -242,16 +242,16 @@ impl<A: Copy + Default> Slots<A> {
 
     /// Adds a page's slots. One level below the greatest there is an item without this leaf, below that no item.
     fn append(&mut self, definition: Levels, values: &[A], absent: A) -> Result<(), ParquetError> {
-        let greatest = definition.greatest as u32;
-        if greatest == 0 {
+        let max_level = definition.max_level as u32;
+        if max_level == 0 {
             self.allowed.extend_from_slice(values);
             return Ok(());
         }
-        let without = |level: u32| if level + 1 == greatest { absent } else { A::default() };
+        let without = |level: u32| if level + 1 == max_level { absent } else { A::default() };
         // As many values were decoded as the levels say.
         let mut left = values;
         definition.parts(|part| match part {
-            Part::Run(level, times) if level == greatest => {
+            Part::Run(level, times) if level == max_level => {
                 let (these, rest) = left.split_at(times);
                 self.allowed.extend_from_slice(these);
                 left = rest;
@@ -259,7 +259,7 @@ impl<A: Copy + Default> Slots<A> {
             Part::Run(level, times) => self.allowed.extend(std::iter::repeat_n(without(level), times)),
             Part::Packed(packed) => {
                 let mut these = left.iter();
-                if greatest == 1 {
+                if max_level == 1 {
                     let from = self.allowed.len();
                     self.allowed.resize(from + packed.count, absent);
                     let slots = &mut self.allowed[from..];
@@ -269,7 +269,7 @@ impl<A: Copy + Default> Slots<A> {
                         }
                     });
                 } else {
-                    let allowed = packed.values().map(|level| match level == greatest {
+                    let allowed = packed.values().map(|level| match level == max_level {
                         true => these.next().copied().unwrap_or_default(),
                         false => without(level),
                     });
@@ -282,7 +282,7 @@ impl<A: Copy + Default> Slots<A> {
 }
 
 impl Slots<bool> {
-    /// Which of so many rows have a slot with `true`.
+    /// Which of this many rows have a slot with `true`.
     pub(in crate::lake::scan) fn of_rows(self, count: usize) -> Vec<bool> {
         let Some(rows) = self.rows else {
             return self.allowed;
@@ -301,30 +301,34 @@ impl Slots<bool> {
 #[derive(Clone, Copy)]
 struct Levels<'a> {
     bytes: &'a [u8],
-    greatest: i16,
+    max_level: i16,
     count: usize,
 }
 
 impl<'a> Levels<'a> {
     /// Takes them off the start of a page: their length in four bytes, and they; nothing where all are zero.
-    fn take(page: &mut &'a [u8], greatest: i16, count: usize) -> Result<Levels<'a>, ParquetError> {
+    fn take(page: &mut &'a [u8], max_level: i16, count: usize) -> Result<Levels<'a>, ParquetError> {
         let mut bytes: &[u8] = &[];
-        if greatest > 0 {
+        if max_level > 0 {
             let (length, rest) = page.split_first_chunk::<4>().ok_or_else(damaged)?;
             let length = u32::from_le_bytes(*length) as usize;
             (bytes, *page) = rest.split_at_checked(length).ok_or_else(damaged)?;
         }
-        Ok(Levels { bytes, greatest, count })
+        Ok(Levels {
+            bytes,
+            max_level,
+            count,
+        })
     }
 
     fn parts(self, take: impl FnMut(Part<'a>)) -> Result<(), ParquetError> {
-        let width = 16 - (self.greatest as u16).leading_zeros();
+        let width = 16 - (self.max_level as u16).leading_zeros();
         parts(self.bytes, width, self.count, take)
     }
 
     /// How many slots have this level.
     fn count_of(self, wanted: i16) -> Result<usize, ParquetError> {
-        if self.greatest == 0 {
+        if self.max_level == 0 {
             return Ok(self.count);
         }
         let (wanted, mut found) = (wanted as u32, 0);

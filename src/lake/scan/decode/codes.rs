@@ -1,9 +1,9 @@
-//! Decides an [`ItemMatch`] on dictionary codes. No text is decoded and no column is built, which makes it several
-//! times as fast as a predicate over columns.
+//! Decides an [`ItemMatch`] on dictionary codes. It decodes no text and builds no column, so it is several times as
+//! fast as a predicate over columns.
 //!
-//! Leaves of one struct have their values in the same slots, whatever lists lie above: Parquet gives each a slot for
-//! each item, or for the emptiness where there is none. So it suffices to say of each slot of each leaf which
-//! alternatives it allows, and to combine these slot by slot.
+//! The leaves of one struct have their values in the same slots, whatever lists are above: Parquet has one slot for
+//! each item, or one for an empty list. So for each slot the alternatives that its leaves allow are computed and
+//! combined.
 
 use std::ops::{BitAnd, BitOr};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::super::conditions::ranges::Ranges;
 use super::super::items::ItemMatch;
 use super::chunk::{Chunk, Slots};
 
-/// The rows of a row group that match; `None` if a leaf is not encoded in a way this knows.
+/// The rows of a row group that match. `None` if a leaf is not encoded in a way this knows.
 pub(in crate::lake::scan) fn matching(
     condition: &ItemMatch,
     file: &Arc<OpenFile>,
@@ -36,7 +36,7 @@ fn matching_by<W: Word>(
     read: &Arc<ReadBytes>,
     word: impl Fn(u64) -> W,
 ) -> Result<Option<Ranges>, ParquetError> {
-    // Most row groups lack most codes, and their dictionaries say so: the leaves behind such a one need not be opened.
+    // Most row groups lack most codes, and the dictionary shows that. Then the following leaves need not be opened.
     let mut possible = word(u64::MAX);
     let mut chunks = Vec::new();
     for (at, path) in condition.leaves.iter().enumerate() {
@@ -58,7 +58,7 @@ fn matching_by<W: Word>(
             return Ok(Some(Ranges::default()));
         }
     }
-    // What all items allow tells none from another; one leaf at least says where items are.
+    // An alternative that all items allow distinguishes none. At least one leaf must show where items are.
     let tells = |chunk: &Chunk<W, _>| {
         !chunk
             .kinds()

@@ -46,7 +46,7 @@ pub(in crate::lake::scan) fn read(
     read_leaves(file, group, clip, &leaves, rows, read)
 }
 
-/// The same of some of the clip's leaves; the others are null.
+/// The same for some leaves of the clip. The other leaves are null.
 pub(in crate::lake::scan) fn read_leaves(
     file: &Arc<OpenFile>,
     group: usize,
@@ -71,7 +71,7 @@ pub(in crate::lake::scan) fn read_leaves(
     }
 }
 
-/// One root column of a whole row group, as it stands in the file.
+/// One root column of a whole row group, as in the file.
 pub(in crate::lake::scan) fn read_leaf(
     file: &Arc<OpenFile>,
     group: usize,

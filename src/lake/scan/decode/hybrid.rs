@@ -10,7 +10,7 @@ pub(in crate::lake::scan) enum Part<'a> {
     Packed(Packed<'a>),
 }
 
-/// Values packed into bytes, the least bits first; at least one.
+/// Bit-packed values, lowest bits first. At least one.
 #[derive(Clone, Copy)]
 pub(in crate::lake::scan) struct Packed<'a> {
     bytes: &'a [u8],
@@ -112,7 +112,7 @@ impl<'a> Packed<'a> {
         true
     }
 
-    /// Values that are single bits, 64 at a time; those behind the last are zero.
+    /// Values of one bit each, 64 at a time. Bits after the last value are zero.
     fn words(self) -> Option<impl Iterator<Item = u64> + 'a> {
         let words = self.bytes.chunks(8).take(self.count.div_ceil(64)).enumerate();
         (self.width == 1).then(move || {

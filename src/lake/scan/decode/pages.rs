@@ -1,7 +1,7 @@
-//! Reads single values of a text column by decoding just the pages they lie in, found through the offset index.
+//! Reads single values of a text column. It decodes only the pages that hold them, found by the offset index.
 //!
-//! This is what a read by id and the rows of a page of results cost, so it goes past the Arrow reader: one `pread`, one
-//! decompression into memory that the thread keeps, and one walk over the lengths of the values.
+//! Reads by id and result pages depend on this, so it bypasses the Arrow reader: one `pread`, one decompression into
+//! memory that the thread keeps, and one walk over the lengths of the values.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -31,17 +31,17 @@ pub(in crate::lake::scan) fn all_texts(
     Ok(read_texts(file, group, column, rows, usize::MAX)?.unwrap_or_default())
 }
 
-/// The resources at some rows; `None` where they have more bytes than `most`.
+/// The resources at some rows. `None` if they have more bytes than `max_bytes`.
 ///
-/// Pages have checksums, so a text need not be hashed again: that and the digest's own page would cost more than the
-/// text. In files of earlier programs, which have none, each text is compared with its digest.
+/// Pages have checksums, so a text need not be hashed again: the hash and the digest's own page would cost more than
+/// the text. Files of earlier programs have no checksums; there each text is compared with its digest.
 pub(in crate::lake::scan) fn read_resources(
     file: &Arc<OpenFile>,
     group: usize,
     rows: &[u32],
-    most: usize,
+    max_bytes: usize,
 ) -> Result<Option<Vec<Bytes>>, ScanError> {
-    let texts = read_texts(file, group, "resource", rows, most)?;
+    let texts = read_texts(file, group, "resource", rows, max_bytes)?;
     if let Some(texts) = &texts
         && !file.has_checksums()
     {
@@ -58,16 +58,16 @@ pub(in crate::lake::scan) fn read_resources(
     Ok(texts)
 }
 
-/// The same of any such column; `None` where they have more bytes than `most`, found out before much more is read.
+/// The same of any such column. `None` if they have more bytes than `max_bytes`, found out before much more is read.
 fn read_texts(
     file: &Arc<OpenFile>,
     group: usize,
     column: &'static str,
     rows: &[u32],
-    most: usize,
+    max_bytes: usize,
 ) -> Result<Option<Vec<Bytes>>, ScanError> {
     let leaf = file.require(column)?;
-    match read_plain(file, group, leaf, rows, most).map_err(file.parquet())? {
+    match read_plain(file, group, leaf, rows, max_bytes).map_err(file.parquet())? {
         Plain::Values(values) => return Ok(Some(values)),
         Plain::TooMany => return Ok(None),
         Plain::Otherwise => {}
@@ -77,10 +77,10 @@ fn read_texts(
     let text = texts(file, &array, column)?;
     let value = |row| Bytes::copy_from_slice(text(row).unwrap_or_default().as_bytes());
     let values: Vec<Bytes> = (0..rows.len()).map(value).collect();
-    Ok(Some(values).filter(|values| bytes_of(values) <= most))
+    Ok(Some(values).filter(|values| bytes_of(values) <= max_bytes))
 }
 
-/// What reading pages as this program writes them came to.
+/// The result of reading pages in this program's own encoding.
 enum Plain {
     Values(Vec<Bytes>),
     TooMany,
@@ -97,7 +97,7 @@ fn read_plain(
     group: usize,
     leaf: usize,
     rows: &[u32],
-    most: usize,
+    max_bytes: usize,
 ) -> Result<Plain, ParquetError> {
     let chunk = file.metadata().row_group(group).column(leaf);
     let usual = chunk.dictionary_page_offset().is_none() && chunk.column_descr().max_def_level() == 0;
@@ -117,7 +117,7 @@ fn read_plain(
             return Ok(Plain::Otherwise);
         };
         bytes = bytes.saturating_add(bytes_of(&values[before..]));
-        if bytes > most {
+        if bytes > max_bytes {
             return Ok(Plain::TooMany);
         }
         left = rest;
@@ -125,7 +125,7 @@ fn read_plain(
     Ok(Plain::Values(values))
 }
 
-/// The values at some places of a page; `None` if it is not of plain values.
+/// The values at some places of a page. `None` if it is not of plain values.
 fn read_page(
     file: &Arc<OpenFile>,
     group: usize,
@@ -137,9 +137,9 @@ fn read_page(
     let metadata = file.metadata().row_group(group);
     let chunk = metadata.column(leaf);
     let zstd = chunk.compression_codec() == CompressionCodec::ZSTD;
-    // The library's page reader takes whatever lies between a chunk's start and its first page for a dictionary: let
-    // the chunk start here. It makes new zstd contexts for each reader, which takes longer than to decompress a page:
-    // let it only find the compressed bytes.
+    // The library's page reader takes all bytes between a chunk's start and its first page as a dictionary, so the
+    // chunk starts here. The library makes new zstd contexts for each reader, which takes longer than decompressing a
+    // page, so it only finds the compressed bytes.
     let mut page_alone = chunk.clone().into_builder().set_data_page_offset(location.offset);
     if zstd {
         page_alone = page_alone.set_compression(Compression::UNCOMPRESSED);
@@ -167,7 +167,7 @@ fn read_page(
 fn unpack<T>(frame: &[u8], limit: i64, then: impl FnOnce(&[u8]) -> T) -> Result<T, ParquetError> {
     type Unpacker = (zstd::bulk::Decompressor<'static>, Vec<u8>);
     thread_local!(static UNPACKER: RefCell<Option<Unpacker>> = const { RefCell::new(None) });
-    /// A page is this large at most unless one value is larger; what is more is not kept.
+    /// A page has at most this size unless one value is larger. A larger buffer is not kept.
     const KEPT: usize = 1 << 20;
     UNPACKER.with_borrow_mut(|slot| {
         let (unpacker, text) = match slot {

@@ -1,6 +1,5 @@
-//! Reads many rows by their ids at once: row group by row group, so that each page is read once, whatever the order
-//! they are asked for in. Rows lie sorted by owner, so that whoever knows the probable owners has only few row groups
-//! looked at.
+//! Reads many rows by their ids at once. It goes row group by row group, so each page is read once, whatever the order
+//! of the ids. Rows are sorted by owner, so with probable owners only few row groups are searched.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,11 +23,11 @@ use crate::lake::picture::DataFile;
 pub struct Sought {
     /// Its id.
     pub id: String,
-    /// Under whom it probably lies, if there is a guess.
+    /// The probable owner, if there is a guess.
     pub owner: Option<i64>,
 }
 
-/// A row that was looked for, with its place; `None` where the scope shows none of its id.
+/// A row that was looked for, with its place. `None` if the scope shows none of its id.
 pub type PlacedRow = Option<(Locator, Row)>;
 
 /// Rows that are looked for, and those found.
@@ -41,11 +40,11 @@ struct Search<'s> {
 }
 
 impl ScopedTable {
-    /// The resources of these ids with their places, each where it was asked for; `None` in place of those that the
-    /// scope does not show. `None` for all where they have more bytes than `most`.
-    pub fn read_all(&self, sought: &[Sought], most: usize) -> Result<Option<Vec<PlacedRow>>, ScanError> {
+    /// The resources of these ids with their locators, in the order of the ids. `None` in place of a resource that the
+    /// scope does not show. `None` for all if they have more bytes than `max_bytes`.
+    pub fn read_all(&self, sought: &[Sought], max_bytes: usize) -> Result<Option<Vec<PlacedRow>>, ScanError> {
         let started = self.watch().map(|watch| (watch, Instant::now()));
-        let found = self.search(sought, most)?;
+        let found = self.search(sought, max_bytes)?;
         if let Some((watch, started)) = started {
             let rows = || found.iter().flatten().flatten();
             let seen = SeenRows {
@@ -59,12 +58,12 @@ impl ScopedTable {
         Ok(found)
     }
 
-    fn search(&self, sought: &[Sought], most: usize) -> Result<Option<Vec<PlacedRow>>, ScanError> {
+    fn search(&self, sought: &[Sought], max_bytes: usize) -> Result<Option<Vec<PlacedRow>>, ScanError> {
         let mut search = Search {
             sought,
             hashes: sought.iter().map(|one| hash_id(&one.id)).collect(),
             found: vec![None; sought.len()],
-            left: most,
+            left: max_bytes,
         };
         let mut guessed: Vec<(i64, usize)> = sought
             .iter()
@@ -75,7 +74,7 @@ impl ScopedTable {
         if !self.look_where_guessed(&guessed, &mut search)? {
             return Ok(None);
         }
-        // What is nobody's is referred to most after one's own.
+        // After their own rows, people refer most to shared rows.
         let shared: FxHashSet<u64> = match search.missing().is_empty() {
             true => FxHashSet::default(),
             false => self.files_of(&[SHARED]).iter().map(|file| file.id).collect(),
@@ -100,7 +99,7 @@ impl ScopedTable {
         Ok(Some(search.found))
     }
 
-    /// The owners under whom the rows at these places lie.
+    /// The owners of the rows at these locators.
     pub fn owners(&self, places: &[Locator]) -> Result<Vec<i64>, ScanError> {
         let mut owners = Vec::with_capacity(places.len());
         let mut last: Option<Arc<OpenFile>> = None;
@@ -124,7 +123,8 @@ impl ScopedTable {
         Ok(owners)
     }
 
-    /// Looks for rows among those of their guessed owners; `guessed` ascends. `false` where there were too many bytes.
+    /// Looks for rows among those of their guessed owners. `guessed` ascends. Returns `false` if there were too many
+    /// bytes.
     fn look_where_guessed(&self, guessed: &[(i64, usize)], search: &mut Search<'_>) -> Result<bool, ScanError> {
         let mut owners: Vec<i64> = guessed.iter().map(|(owner, _)| *owner).collect();
         owners.dedup();
@@ -149,7 +149,7 @@ impl ScopedTable {
         Ok(true)
     }
 
-    /// Looks for some rows in a row group. `false` where there were too many bytes.
+    /// Looks for some rows in a row group. `false` if there were too many bytes.
     fn look(
         &self,
         data: &DataFile,

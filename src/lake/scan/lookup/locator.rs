@@ -1,5 +1,5 @@
-//! Where a row lies. A scan yields a locator per row so that the bytes of `resource` are fetched last, and only for the
-//! rows that a page shows.
+//! Locators: places of rows. A scan yields one locator per row, so the bytes of `resource` are fetched last, and only
+//! for the rows on a page.
 
 use std::sync::Arc;
 

@@ -1,9 +1,8 @@
-//! One person's rows of a table as columns, from a bounded cache of hot people: a search that comes again for the same
-//! person touches no file.
+//! One person's rows of a table as columns, from a bounded cache. A repeated search for the same person reads no file.
 //!
-//! A person's rows are kept with the very files and deletions they come from, and with the columns that were read of
-//! them. A commit elsewhere leaves them valid; one that changes these files makes the next search find the rows anew,
-//! in place of the old ones.
+//! A cache entry names the files and deletions that it came from, and holds the columns read so far. A commit to other
+//! files leaves the entry valid. A commit that changes these files makes the next search find the rows again and
+//! replace the entry.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
@@ -32,8 +31,7 @@ use crate::lake::picture::DataFile;
 /// A person's rows.
 #[derive(Clone, Debug)]
 pub struct PersonRows {
-    /// The clipped columns; behind them `id` and `last_updated`, where they are not among these, and the locators. In
-    /// file order.
+    /// The clipped columns in file order. Then `id` and `last_updated`, if they are not among these, and the locators.
     pub batch: RecordBatch,
 }
 
@@ -45,7 +43,7 @@ pub(in crate::lake::scan) struct PersonKey {
     scope: Arc<Scope>,
 }
 
-/// What a person's rows were found in: as long as it is the same, so are they.
+/// The files and deletions of a person's rows. While they are the same, the rows are the same.
 #[derive(Debug, PartialEq, Eq)]
 struct Origin {
     /// Data files with their delete files, zero for none.
@@ -56,7 +54,7 @@ struct Origin {
     erasures: Vec<u64>,
 }
 
-/// Which rows are a person's, the columns that everybody wants, and those that were read so far.
+/// A person's rows, the columns that every search needs, and the columns read so far.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct PersonRowsBase {
     origin: Origin,
@@ -199,7 +197,7 @@ impl ScopedTable {
         })
     }
 
-    /// The clip's columns of a person's rows; those that are not in memory are read together.
+    /// The clip's columns of a person's rows. Columns that are not in memory are read together.
     fn person_columns(&self, base: &PersonRowsBase, clip: &Clip) -> Result<(Vec<ArrayRef>, ReadColumns), ScanError> {
         let fields = clip.schema().fields();
         let mut columns = base.columns(fields);
@@ -252,7 +250,7 @@ impl ScopedTable {
 }
 
 impl PersonRowsBase {
-    /// The data files that the rows lie in, with their delete files, zero for none.
+    /// The data files that the rows are in, with their delete files, zero for none.
     pub(in crate::lake::scan) fn files(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.origin.files.iter().copied()
     }

@@ -21,7 +21,7 @@ use super::locator::Locator;
 use crate::fhir::storage::LeafSet;
 use crate::lake::picture::DataFile;
 
-/// What is read by more rows at a time is not kept: a walk through thousands does not push out what is asked for again.
+/// Reads of more rows at a time bypass the cache, so that a walk through thousands of rows does not evict others.
 pub(in crate::lake::scan) const KEPT_AT_ONCE: usize = 100;
 
 /// A row of an open file.
@@ -40,7 +40,7 @@ struct Group {
 }
 
 impl ScopedTable {
-    /// The resource of this id; `None` if there is none that the scope shows.
+    /// The resource of this id. `None` if the scope shows none.
     pub fn read(&self, id: &str) -> Result<Option<Row>, ScanError> {
         let started = self.watch().map(|watch| (watch, Instant::now()));
         let row = self.read_one(id)?;
@@ -77,7 +77,7 @@ impl ScopedTable {
         Ok(row)
     }
 
-    /// Where the resource of this id lies; `None` if there is none that the scope shows.
+    /// The locator of this id. `None` if the scope shows none.
     pub fn locate(&self, id: &str) -> Result<Option<Locator>, ScanError> {
         let mut place = None;
         self.find(id, |found| {
@@ -103,10 +103,10 @@ impl ScopedTable {
         Ok(self.resources_at_most(places, usize::MAX)?.unwrap_or_default())
     }
 
-    /// The same; `None` where the resources have more bytes than `most`.
-    pub fn resources_at_most(&self, places: &[Locator], most: usize) -> Result<Option<Vec<Row>>, ScanError> {
+    /// The same. `None` if the resources have more bytes than `max_bytes`.
+    pub fn resources_at_most(&self, places: &[Locator], max_bytes: usize) -> Result<Option<Vec<Row>>, ScanError> {
         let started = self.watch().map(|watch| (watch, Instant::now()));
-        let rows = self.rows_at_most(places, most, places.len() <= KEPT_AT_ONCE)?;
+        let rows = self.rows_at_most(places, max_bytes, places.len() <= KEPT_AT_ONCE)?;
         if let Some((watch, started)) = started {
             watch.rows(
                 self.ty,
@@ -117,18 +117,18 @@ impl ScopedTable {
     }
 
     /// The same for one step of many: nothing is kept for the next time.
-    pub fn resources_in_passing(&self, places: &[Locator], most: usize) -> Result<Option<Vec<Row>>, ScanError> {
-        self.rows_at_most(places, most, false)
+    pub fn resources_in_passing(&self, places: &[Locator], max_bytes: usize) -> Result<Option<Vec<Row>>, ScanError> {
+        self.rows_at_most(places, max_bytes, false)
     }
 
-    fn rows_at_most(&self, places: &[Locator], most: usize, keeps: bool) -> Result<Option<Vec<Row>>, ScanError> {
+    fn rows_at_most(&self, places: &[Locator], max_bytes: usize, keeps: bool) -> Result<Option<Vec<Row>>, ScanError> {
         let mut rows: Vec<Option<Row>> = vec![None; places.len()];
         let groups = self.groups(places, |at, file, group, row| {
             rows[at] = keeps.then(|| self.kept(file, group, row)).flatten();
             rows[at].is_some()
         })?;
         let kept = rows.iter().flatten().map(|row| row.resource.len()).sum();
-        let Some(mut left) = most.checked_sub(kept) else {
+        let Some(mut left) = max_bytes.checked_sub(kept) else {
             return Ok(None);
         };
         for Group {
@@ -163,8 +163,8 @@ impl ScopedTable {
         Ok(Some(rows.into_iter().flatten().collect()))
     }
 
-    /// The columns that these leaves stand for at some places, in the order given. A place that the scope does not show
-    /// is an error.
+    /// The columns of these leaves at some locators, in the order given. A locator that the scope does not show is an
+    /// error.
     pub fn columns(&self, places: &[Locator], leaves: &LeafSet) -> Result<RecordBatch, ScanError> {
         let clip = self.clip(leaves);
         let mut order = vec![0; places.len()];
@@ -182,8 +182,8 @@ impl ScopedTable {
         Ok(arrow::compute::take_record_batch(&rows, &UInt32Array::from(order))?)
     }
 
-    /// Rows by row group, in the order of files' ids, less those that the caller has: it is told a place's number, its
-    /// file, row group and position in it.
+    /// Groups locators by row group, in the order of files' ids. `has` names those that the caller has already: it gets
+    /// a locator's index, its file, row group and position.
     fn groups(
         &self,
         places: &[Locator],

@@ -49,7 +49,7 @@ impl Account {
         sum.touched.extend(&entries.touched);
     }
 
-    /// The account so far, for a table of so many files.
+    /// The account so far, for a table of this many files.
     pub(in crate::lake::scan) fn report(&self, files: usize) -> ScanReport {
         let entries = self.entries();
         let mut report = entries.report.clone();

@@ -11,7 +11,7 @@ pub struct ScanReport {
     pub files: usize,
     /// Files not opened, or of which no row group was read.
     pub files_pruned: usize,
-    /// Of these, files that were opened.
+    /// Of these, the files that were opened.
     pub files_opened_in_vain: usize,
     /// Row groups of the opened files.
     pub row_groups: usize,
@@ -21,7 +21,7 @@ pub struct ScanReport {
     pub pruned_by: BTreeMap<Arc<str>, usize>,
     /// Rows of the row groups that were read.
     pub rows: u64,
-    /// Of these, rows left out by deletes, scope or page statistics before anything was decoded.
+    /// Of these, the rows skipped by deletes, scope or page statistics before anything was decoded.
     pub rows_pruned: u64,
     /// Of the rest, rows that a predicate dropped.
     pub rows_filtered: u64,
@@ -48,7 +48,7 @@ pub struct FilterStep {
     pub rows_out: u64,
     /// Row groups it was asked about.
     pub row_groups: usize,
-    /// Of these, those of which it kept nothing: by their dictionaries alone, where it can.
+    /// Of these, the row groups of which it kept no row: by their dictionaries alone, if possible.
     pub row_groups_emptied: usize,
     /// Time inside, over all threads.
     pub time: Duration,
@@ -83,7 +83,7 @@ impl ScanReport {
         }
     }
 
-    /// Rows of the row groups that were read, of which nobody asked: the search had enough before.
+    /// Rows of the row groups that were read and that nobody needed, because the search had enough.
     pub fn rows_not_needed(&self) -> u64 {
         self.rows
             .saturating_sub(self.rows_pruned + self.rows_filtered + self.rows_out)

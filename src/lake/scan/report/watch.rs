@@ -1,5 +1,5 @@
-//! What was read for an answer, for whoever asks how the answer came about: scans with their accounts, people's
-//! columns, rows fetched one by one, and what of it was in memory already. Nobody pays for it who does not ask.
+//! Records what an answer read, for callers that ask: scans with their accounts, columns of people, rows fetched one by
+//! one, and how much of it was in memory. Other callers pay nothing for it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ pub struct Seen {
     pub people: Vec<SeenPerson>,
     /// Rows fetched one by one.
     pub fetched: BTreeMap<TypeId, SeenRows>,
-    /// By what is kept in memory: how often it was found there, and how often not.
+    /// Cache hits and misses, by kind of cache.
     pub kept: BTreeMap<&'static str, Kept>,
 }
 
@@ -41,12 +41,12 @@ pub struct SeenScan {
     pub ty: TypeId,
     /// The leaves that it gives.
     pub leaves: Vec<String>,
-    /// What statistics are asked; `None` where nothing.
+    /// The conditions for statistics. `None` if there are none.
     pub prune: Option<String>,
     /// To how many owners it is narrowed, if it is.
     pub owners: Option<usize>,
-    /// How many of the table's files may hold rows of it, by what the catalog says of their owners and where a page
-    /// begins or ends.
+    /// How many of the table's files may hold matching rows, by the owners in the catalog and by the start or end of a
+    /// page.
     pub files_met: usize,
     /// What it did.
     pub report: ScanReport,

@@ -1,8 +1,9 @@
-//! From the leaves a computation names to the columns a scan yields and, file by file, to the Parquet leaves it reads.
+//! Projections: turns the leaves that a computation names into the columns of a scan and, file by file, into the
+//! Parquet leaves to read.
 //!
-//! The clipped schema depends on the table's layout and the leaves alone, never on a file, so that every batch of a
-//! scan has it. A leaf that the layout lacks stands for the deepest element on its way that exists: whoever asks for
-//! `component.code.text` where no code has a text must still see every component and its code.
+//! The clipped schema depends only on the table's layout and the leaves, never on a file, so all batches of a scan have
+//! the same schema. A leaf that the layout lacks is replaced by the deepest existing element above it: a request for
+//! `component.code.text` where no code has a text still needs every component and its code.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ const FIELD_ID: &str = "PARQUET:field_id";
 pub(in crate::lake::scan) struct Clip {
     /// With field ids, to find the columns in files.
     wanted: Fields,
-    /// Without metadata, everything nullable: what batches have.
+    /// Without metadata, and everything nullable, as in batches.
     schema: SchemaRef,
 }
 
@@ -76,8 +77,8 @@ impl Clip {
         }
     }
 
-    /// The Parquet leaves of a file to read, in order, each once. `file` is the file's Arrow schema, whose primitive
-    /// fields in depth-first order are the Parquet leaves; `sizes` are their compressed sizes.
+    /// The Parquet leaves of a file to read, in order, each once. `file` is the file's Arrow schema; its primitive
+    /// fields in depth-first order are the Parquet leaves. `sizes` are their compressed sizes.
     pub(in crate::lake::scan) fn leaves(&self, file: &Fields, sizes: &[u64]) -> Vec<usize> {
         let mut found = Vec::new();
         collect(&self.wanted, file, 0, sizes, &mut found);

@@ -132,13 +132,13 @@ impl LakeScanExec {
         }
     }
 
-    /// The same, at most so many rows of each partition.
+    /// The same scan with at most this many rows of each partition.
     pub fn at_most(&self, rows: usize) -> LakeScanExec {
         let limit = Some(self.limit.map_or(rows, |limit| limit.min(rows)));
         LakeScanExec { limit, ..self.clone() }
     }
 
-    /// What was read so far; final once all streams have ended.
+    /// The account of what was read so far. Final once all streams have ended.
     pub fn report(&self) -> ScanReport {
         self.scan.account.report(self.scan.table.files().len())
     }
@@ -180,8 +180,8 @@ impl DisplayAs for LakeScanExec {
         if !predicates.is_empty() {
             write!(f, ", predicates=[{}]", predicates.join("; "))?;
         }
-        if self.scan.stretch() != Span::default() {
-            write!(f, ", part={}", self.scan.stretch())?;
+        if self.scan.span() != Span::default() {
+            write!(f, ", part={}", self.scan.span())?;
         }
         if self.sorted.is_some() {
             write!(f, ", order=best first")?;
@@ -250,8 +250,8 @@ impl ExecutionPlan for LakeScanExec {
         self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
     }
 
-    /// Takes note of the filter that a sort above keeps up, where the scan knows what the order is bound by. It spares
-    /// rows; those that are read are still the sort's to choose from.
+    /// Stores the dynamic filter of a sort above, if the scan knows bounds for the sort key. The scan then skips rows.
+    /// The sort still chooses among those it reads.
     fn handle_child_pushdown_result(
         &self,
         phase: FilterPushdownPhase,
@@ -329,8 +329,8 @@ impl ExecutionPlan for LakeScanExec {
     }
 }
 
-/// How long a stream computes without a pause. Between two stretches others have their turn on the thread, and who gave
-/// the search up is heard.
+/// The maximum time that a stream computes without a pause. In a pause other tasks run on the thread, and a cancelled
+/// search stops.
 const STRETCH: Duration = Duration::from_millis(5);
 
 /// A partition's batches, with DataFusion's metrics.

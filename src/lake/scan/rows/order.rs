@@ -1,8 +1,7 @@
-//! Reading the rows first that a caller's order puts first, and leaving unread those that can no longer be among the
-//! first.
+//! Reads rows in the order of their best bounds, and skips rows that can no longer be among the first.
 //!
-//! The order is the caller's; here is known only where the numbers lie that bound it. How good a row has to be by now,
-//! the sort above the scan says by its dynamic filter.
+//! The caller defines the order. This file knows only which numbers bound it. The dynamic filter of the sort above the
+//! scan says which bound a row must reach by now.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,28 +13,28 @@ use super::super::cache::file::OpenFile;
 use super::super::conditions::pruning::Extent;
 use super::super::conditions::ranges::Ranges;
 
-/// Takes the least number that a row must have, or the greatest where the order ascends, from a dynamic filter's
-/// present expression; `None` while nothing is decided.
+/// Reads a bound from the present expression of a dynamic filter: the minimum that a row must have, or the maximum if
+/// the order ascends. `None` while nothing is decided.
 pub type Threshold = fn(&Arc<dyn PhysicalExpr>) -> Option<i64>;
 
 /// An order of rows by one number each; rows without a number come last.
 #[derive(Clone)]
 pub struct Order {
-    /// Whether the greatest number comes first.
+    /// Whether the maximum comes first.
     pub descending: bool,
-    /// Where the numbers lie: a row's is that of one of these.
+    /// The leaves with the numbers. A row's number is that of one of them.
     pub reaches: Vec<Reach>,
     /// How the sort's filter is understood.
     pub threshold: Threshold,
 }
 
-/// A place where the number that orders a row may lie, by its leaves' dotted paths.
+/// A place of the number that orders a row, by its leaves' dotted paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// In this leaf of int64 or timestamp.
     In(Arc<str>),
-    /// In the first leaf; a row that has no value there but one in the second, a leaf of the same struct, goes before
-    /// all numbers.
+    /// The number is in the first leaf. A row without a value there but with one in the second, a leaf of the same
+    /// struct, comes before all numbers.
     Open(Arc<str>, Arc<str>),
     /// Nothing is known of rows that have a value in this leaf.
     Unknown(Arc<str>),
@@ -75,7 +74,7 @@ impl Order {
         self.reaches.iter().map(of).max().unwrap_or(Best::Unbounded)
     }
 
-    /// The best of one place, by what is known of each leaf; nothing, of those that the file lacks.
+    /// The best bound of one place, from the statistics of its leaves. Leaves that the file lacks have none.
     fn reach<'a>(&self, reach: &Reach, extent: impl Fn(&str) -> Option<Extent<'a>>) -> Best {
         let is_empty = |leaf: &str| extent(leaf).is_none_or(|extent| extent.is_empty());
         match reach {
@@ -93,8 +92,8 @@ impl Order {
     fn first(&self, extent: &Extent<'_>) -> Best {
         match extent.numbers() {
             _ if extent.is_empty() => Best::Missing,
-            Some((_, greatest)) if self.descending => Best::Number(greatest),
-            // What is least comes first, and first is best.
+            Some((_, max)) if self.descending => Best::Number(max),
+            // The lowest number comes first, so it is the best.
             Some((least, _)) => Best::Number(-least),
             None => Best::Unbounded,
         }

@@ -24,13 +24,13 @@ use super::top_k::{Ranking, TopKFilter};
 use crate::lake::picture::DataFile;
 
 /// Files of a share that are held open at once so that their row groups can be read in the order of a sort.
-const MOST_RANKED: usize = 256;
+const MAX_RANKED: usize = 256;
 
-/// What a step came to.
+/// The result of a step.
 pub(in crate::lake::scan) enum Step {
     /// Rows.
     Batch(RecordBatch),
-    /// A row group was begun, of which nothing may be left.
+    /// A row group was begun. Perhaps none of its rows remain.
     Begun,
     /// There is nothing more.
     End,
@@ -46,7 +46,7 @@ pub(in crate::lake::scan) struct Rows {
     top_k: Option<TopKFilter>,
     ranking: Ranking,
     /// All row groups of the share, the best last, where they are read by a sort's order.
-    ranked: Option<Vec<Place>>,
+    ranked: Option<Vec<FileSlot>>,
     open: Option<(Arc<DataFile>, Arc<OpenFile>, Vec<Part>)>,
     filtering: Option<Filtering>,
     portion: Portion,
@@ -62,15 +62,15 @@ struct Part {
     group: usize,
     /// By position in the row group.
     rows: Range<u32>,
-    /// Whether no other share has rows of the row group before these, so that it counts here.
+    /// Whether this share is the first with rows of the row group, so that it counts the row group.
     is_first: bool,
 }
 
 /// A row group of a file.
-type Place = (Arc<DataFile>, Arc<OpenFile>, Part);
+type FileSlot = (Arc<DataFile>, Arc<OpenFile>, Part);
 
 impl Rows {
-    /// At most `limit` rows of a share; in the order of a sort, if there is one.
+    /// Reads at most `limit` rows of a share, in the order of a sort if there is one.
     pub(in crate::lake::scan) fn new(
         scan: Arc<Scan>,
         share: Share,
@@ -139,7 +139,7 @@ impl Rows {
         Ok(Step::Begun)
     }
 
-    /// Lets go of the row group being read.
+    /// Releases the row group being read.
     pub(in crate::lake::scan) fn finish_group(&mut self) {
         if let Some(group) = self.current.take() {
             self.done.bytes(&group.file, &group.read);
@@ -149,19 +149,19 @@ impl Rows {
         }
     }
 
-    /// What was done so far, a row group being read not counted.
+    /// The account so far, without the row group that is being read.
     pub(in crate::lake::scan) fn report(&self) -> &ScanReport {
         &self.done.report
     }
 
     /// The next row group of this share: the best of those that are left where there is an order and the files are not
     /// too many to hold open, else the next in the table's order.
-    fn next_group(&mut self) -> Result<Option<Place>, ScanError> {
+    fn next_group(&mut self) -> Result<Option<FileSlot>, ScanError> {
         if let Some(ranked) = &mut self.ranked {
             return Ok(ranked.pop());
         }
         if let Some(order) = self.sorted.as_ref().map(|sorted| sorted.order.clone())
-            && self.files.len() <= MOST_RANKED
+            && self.files.len() <= MAX_RANKED
         {
             let mut ranked = Vec::new();
             while let Some(place) = self.next_in_table()? {
@@ -174,7 +174,7 @@ impl Rows {
         self.next_in_table()
     }
 
-    fn next_in_table(&mut self) -> Result<Option<Place>, ScanError> {
+    fn next_in_table(&mut self) -> Result<Option<FileSlot>, ScanError> {
         loop {
             if let Some((data, file, parts)) = &mut self.open
                 && let Some(part) = parts.pop()
@@ -204,7 +204,7 @@ impl Rows {
         }
     }
 
-    /// Chooses the rows of a part of a row group and begins to read them; `None` if none is left.
+    /// Chooses the rows of a part of a row group and begins to read them. `None` if none is left.
     fn start(&mut self, data: &DataFile, file: Arc<OpenFile>, part: Part) -> Result<Option<Filtering>, ScanError> {
         let Part {
             group,
@@ -287,7 +287,7 @@ impl Rows {
 }
 
 impl Drop for Rows {
-    /// A consumer that has enough stops in the middle of a row group; what was read still counts.
+    /// A consumer that has enough stops in the middle of a row group. Its rows so far still count.
     fn drop(&mut self) {
         self.finish_group();
         self.scan.account.add(&self.done);

@@ -1,5 +1,5 @@
-//! A scoped table as DataFusion sees it. The scan takes over the filters that DataFusion pushes down (`lower`), so
-//! that rows are left out by statistics and dictionaries, and other columns are decoded only for those that are left.
+//! A scoped table as a DataFusion table provider. The scan takes over the filters that DataFusion pushes down
+//! (`lower`): it skips rows by statistics and dictionaries, and decodes other columns only for the remaining rows.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +19,7 @@ use super::exec::{Asked, LakeScanExec};
 use super::request::ScanRequest;
 use super::resolved::{Scan, Unsettled};
 
-/// A table provider over the rows that a scope shows, with locator columns behind the clipped ones.
+/// A table provider over the rows that a scope shows, with locator columns after the clipped ones.
 #[derive(Debug)]
 pub struct LakeProvider {
     table: ScopedTable,
@@ -48,8 +48,7 @@ impl LakeProvider {
         }
     }
 
-    /// The scan that a plan asks for: these columns, those rows that the filters leave, at most so many of each
-    /// partition.
+    /// The scan for a plan: these columns, the rows that pass the filters, at most this many rows per partition.
     pub fn scan_of(
         &self,
         state: &dyn Session,
@@ -64,7 +63,7 @@ impl LakeProvider {
         let request = || ScanRequest::clone(&self.request);
         let lowered = Lowered::of(filters, &self.table, &self.request.leaves, state)?;
         let output = self.clip.retain(|name| schema.index_of(name).is_ok());
-        // Clones only what will be lowered again.
+        // Clones only filters that will be lowered again.
         let unsettled = (!lowered.late.is_empty()).then(|| Unsettled::new(output.clone(), request(), lowered.clone()));
         let scan = Arc::new(Scan::new(
             self.table.clone(),
@@ -88,7 +87,7 @@ impl LakeProvider {
         Ok(LakeScanExec::new(scan, asked, unsettled, partitions, limit))
     }
 
-    /// What the scans planned from this provider have read so far.
+    /// The accounts of the scans planned from this provider.
     pub fn report(&self) -> ScanReport {
         let scans = self.scans.lock().unwrap_or_else(PoisonError::into_inner);
         let mut sum = ScanReport::default();

@@ -1,4 +1,4 @@
-//! What a caller asks of a scan.
+//! The request for a scan.
 
 use super::order::Order;
 use super::span::Span;
@@ -14,19 +14,19 @@ pub struct ScanRequest {
     pub numbers_suffice: bool,
     /// The order in which a sort above the scan takes rows.
     pub order: Option<Order>,
-    /// Only rows of these owners; `None` for all that the scope shows.
+    /// Only rows of these owners. `None` for all owners that the scope shows.
     pub owners: Option<Vec<i64>>,
     /// Only rows of this part of the table.
-    pub stretch: Span,
-    /// Whether so much is computed of each row that even few of them are worth every processor.
+    pub span: Span,
+    /// Whether each row costs so much computation that even few rows should use every processor.
     pub is_costly: bool,
 }
 
-/// Whose rows a person's batch holds.
+/// The rows in a person's batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Person {
-    /// All that a patient scope shows: its own rows and the shared rows they refer to. Of a scope without a patient:
-    /// nothing.
+    /// All rows that a patient scope shows: its own and the shared rows they refer to. For a scope without a patient:
+    /// none.
     OfScope,
     /// The rows of one owner, as far as the scope shows them.
     Owner(i64),

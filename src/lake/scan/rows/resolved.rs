@@ -1,5 +1,5 @@
-//! What a scan was asked, resolved against a table's layout: which columns are decoded first and which later, which
-//! files are met.
+//! A scan's request, resolved against a table's layout: the columns to decode first and those to decode later, and the
+//! files to read.
 
 use std::sync::{Arc, OnceLock};
 
@@ -26,7 +26,7 @@ use crate::lake::picture::DataFile;
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Scan {
     pub(in crate::lake::scan) table: ScopedTable,
-    /// What batches have: clipped columns and locators, in the order asked for.
+    /// The columns of batches: clipped columns and locators, in the requested order.
     pub(in crate::lake::scan) schema: SchemaRef,
     /// Whether no filter leaves rows out.
     is_unconditional: bool,
@@ -37,29 +37,29 @@ pub(in crate::lake::scan) struct Scan {
     pub(in crate::lake::scan) predicates: Vec<(SchemaRef, Arc<dyn Predicate>)>,
     pub(in crate::lake::scan) items: Vec<ItemMatch>,
     pub(in crate::lake::scan) prune: Prune,
-    /// How `explain` shows what of `prune` is decided row by row.
+    /// The line of `explain` for the conditions of `prune` that are decided row by row.
     pub(in crate::lake::scan) sieve_label: Arc<str>,
     pub(in crate::lake::scan) numbers_suffice: bool,
     pub(in crate::lake::scan) order: Option<Order>,
     pub(in crate::lake::scan) owners: Option<OwnerSet>,
     pub(in crate::lake::scan) either: Vec<Vec<Choice>>,
-    stretch: Span,
+    span: Span,
     pub(in crate::lake::scan) is_costly: bool,
     files: OnceLock<Vec<(Arc<DataFile>, u64)>>,
     pub(in crate::lake::scan) account: Arc<Account>,
 }
 
-/// A scan of which some conditions are known only once it begins to read.
+/// A scan with conditions that are known only when it begins to read.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Unsettled {
-    /// The output's columns, less the locators.
+    /// The output's columns, without the locators.
     pub(in crate::lake::scan) output: Clip,
     pub(in crate::lake::scan) request: ScanRequest,
     pub(in crate::lake::scan) lowered: Lowered,
     settled: OnceLock<Arc<Scan>>,
 }
 
-/// One of several conditions, with the owners under whom all rows lie that meet it, where that is known.
+/// One of several conditions, with the owners of all rows that can meet it, if known.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Choice {
     pub(in crate::lake::scan) condition: ItemMatch,
@@ -82,8 +82,8 @@ impl Choice {
 }
 
 impl Scan {
-    /// `schema` names the output's columns; `output` has the same, less the locators. `lowered` is what the plan's
-    /// filters come to.
+    /// `schema` names the output's columns. `output` has the same columns without the locators. `lowered` are the
+    /// lowered filters of the plan.
     pub(in crate::lake::scan) fn new(
         table: ScopedTable,
         schema: SchemaRef,
@@ -104,7 +104,7 @@ impl Scan {
             numbers_suffice,
             order,
             owners,
-            stretch,
+            span,
             is_costly,
         } = request;
         // Ids are looked up, and leave few rows to the others.
@@ -113,7 +113,7 @@ impl Scan {
             .iter()
             .flat_map(|predicate| predicate.leaves().iter().cloned())
             .collect();
-        // What the output wants of the roots that predicates read is decoded with them.
+        // Output columns below the roots that predicates read are decoded together with these.
         let roots = table.clip(&early);
         let both = table.clip(&early.iter().chain(&output_leaves).cloned().collect());
         let is_output = |name: &str| output.schema().index_of(name).is_ok();
@@ -142,7 +142,7 @@ impl Scan {
                 .into_iter()
                 .map(|choices| choices.into_iter().map(Choice::of).collect())
                 .collect(),
-            stretch,
+            span,
             is_costly,
             files: OnceLock::new(),
             account: Arc::default(),
@@ -151,7 +151,7 @@ impl Scan {
 
     /// Whether every live row of the table that the scope shows comes out.
     pub(in crate::lake::scan) fn is_total(&self) -> bool {
-        self.is_unconditional && self.owners.is_none() && self.stretch == Span::default()
+        self.is_unconditional && self.owners.is_none() && self.span == Span::default()
     }
 
     /// The files that may hold rows of it, in the table's order, each with how many rows those before it have.
@@ -180,12 +180,12 @@ impl Scan {
     }
 
     /// The part of the table that it is of.
-    pub(in crate::lake::scan) fn stretch(&self) -> Span {
-        self.stretch
+    pub(in crate::lake::scan) fn span(&self) -> Span {
+        self.span
     }
 
     pub(in crate::lake::scan) fn ends(&self) -> Ends {
-        Ends::of(&self.stretch, &self.table)
+        Ends::of(&self.span, &self.table)
     }
 
     /// The owners that it is narrowed to.
@@ -245,7 +245,7 @@ impl Unsettled {
         self.settled.get()
     }
 
-    /// The scan by what its conditions say now: when the first partition begins.
+    /// The scan with its conditions as they are when the first partition begins.
     pub(in crate::lake::scan) fn settle(&self, planned: &Scan) -> &Arc<Scan> {
         self.settled.get_or_init(|| {
             let scan = Arc::new(Scan {

@@ -83,7 +83,7 @@ impl Group {
     }
 }
 
-/// A row group whose rows the predicates are asked about, a portion of them at a step: what they ask may take long.
+/// A row group while predicates are evaluated, a portion of rows per step, because a predicate may take long.
 pub(in crate::lake::scan) struct Filtering {
     pub(in crate::lake::scan) file: Arc<OpenFile>,
     pub(in crate::lake::scan) group: usize,
@@ -91,7 +91,7 @@ pub(in crate::lake::scan) struct Filtering {
     /// The rows that are left, and the columns read of them.
     pub(in crate::lake::scan) rows: Ranges,
     pub(in crate::lake::scan) early: RecordBatch,
-    /// The predicate being asked, and what it has said so far.
+    /// The predicate under evaluation and its results so far.
     at: usize,
     mask: BooleanBufferBuilder,
     time: Duration,
@@ -161,7 +161,7 @@ impl Filtering {
         })
     }
 
-    /// Asks about one more portion; gives whether all is decided.
+    /// Asks about one more portion. Returns whether all is decided.
     pub(in crate::lake::scan) fn step(
         &mut self,
         scan: &Scan,
@@ -201,8 +201,8 @@ impl Filtering {
     }
 }
 
-/// How many rows a predicate is asked about at a step: more while it is quick, so that most are asked about a row group
-/// at once.
+/// The number of rows per step of a predicate. It grows while the predicate is quick, so that most predicates see a row
+/// group at once.
 #[derive(Clone, Copy)]
 pub(in crate::lake::scan) struct Portion(usize);
 

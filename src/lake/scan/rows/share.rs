@@ -10,8 +10,8 @@ use crate::lake::file::{PAGE_ROWS, ROW_GROUP_ROWS};
 const ROWS_PER_PARTITION: u64 = 16_384;
 /// The same where much is computed of each row.
 const COSTLY_ROWS_PER_PARTITION: u64 = 2_048;
-/// From so many row groups for each processor on, a row group is one partition's: two that read a part of it decode its
-/// dictionaries twice.
+/// With at least this many row groups per processor, a row group is not split: two partitions that read parts of it
+/// decode its dictionaries twice.
 const ROW_GROUPS_PER_PROCESSOR: u64 = 2;
 
 /// How many processors there are. Asked once: the system reads files to tell, which takes longer than many a search.
@@ -28,7 +28,7 @@ pub(in crate::lake::scan) struct Shares {
     within_groups: bool,
 }
 
-/// What one partition reads.
+/// The rows that one partition reads.
 #[derive(Clone, Debug)]
 pub(in crate::lake::scan) struct Share {
     /// Rows of the table, counted over all files.
@@ -37,7 +37,7 @@ pub(in crate::lake::scan) struct Share {
 }
 
 impl Shares {
-    /// At most `parts` shares of so many rows. Where rows are costly, even few of them are worth every processor.
+    /// At most `parts` shares of this many rows. If rows are expensive, even few of them use every processor.
     pub(in crate::lake::scan) fn of(rows: u64, parts: usize, are_costly: bool, processors: usize) -> Shares {
         let mut worth = rows / ROWS_PER_PARTITION;
         if are_costly {
@@ -58,7 +58,7 @@ impl Shares {
         self.within_groups
     }
 
-    /// The same rows in so many shares, of which one may end within a row group or not.
+    /// The same rows in this many shares. `within_groups` allows a share to end within a row group.
     pub(in crate::lake::scan) fn dealt_out(self, parts: usize, within_groups: bool) -> Shares {
         Shares {
             parts: parts.max(1),
@@ -78,7 +78,7 @@ impl Shares {
 }
 
 impl Share {
-    /// Which of these files it may have rows of. Each has with it how many rows stand before it.
+    /// The files that the share may have rows of, each with the number of rows before it.
     pub(in crate::lake::scan) fn files<T>(&self, files: &[(T, u64)], rows_of: impl Fn(&T) -> u64) -> Range<usize> {
         let from = files.partition_point(|(file, start)| start + rows_of(file) <= self.rows.start);
         let until = files.partition_point(|(_, start)| *start < self.rows.end);

@@ -1,5 +1,5 @@
-//! A part of a table between two of its rows. Rows stand in the order of the table's files, and within a file as they
-//! lie in it.
+//! A span: the part of a table between two of its rows. Rows are ordered by the table's files, then by their position
+//! in the file.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use super::super::lookup::locator::Locator;
 use super::super::table::ScopedTable;
 use crate::lake::picture::DataFile;
 
-/// A stretch of a table's rows in the table's order; the whole table by default.
+/// A span of a table's rows in the table's order. The default is the whole table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// The first row that belongs to it.
@@ -18,7 +18,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// What lies behind a row.
+    /// The rows after a row.
     pub fn after(place: Locator) -> Span {
         let next = Locator {
             row: place.row.saturating_add(1),
@@ -27,7 +27,7 @@ impl Span {
         Span::from(next)
     }
 
-    /// A row and what lies behind it.
+    /// A row and the rows after it.
     pub fn from(place: Locator) -> Span {
         Span {
             from: Some(place),
@@ -35,7 +35,7 @@ impl Span {
         }
     }
 
-    /// What lies before a row.
+    /// The rows before a row.
     pub fn before(place: Locator) -> Span {
         Span {
             from: None,
@@ -44,7 +44,7 @@ impl Span {
     }
 }
 
-/// Which of its ends are rows. Where these lie is not told: their places say how many rows lie before them.
+/// Shows which ends are rows, but not where: positions would reveal how many rows come before them.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (self.from, self.until) {
@@ -56,10 +56,10 @@ impl fmt::Display for Span {
     }
 }
 
-/// Where a file stands among its table's files.
+/// The position of a file among its table's files.
 type FilePlace = (i64, u64);
 
-/// The ends of a stretch in one snapshot's table.
+/// The ends of a span in one snapshot's table.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::lake::scan) struct Ends {
     from: (FilePlace, u32),
@@ -67,21 +67,19 @@ pub(in crate::lake::scan) struct Ends {
 }
 
 impl Ends {
-    /// A row of a file that the table does not have lies behind everything as a start, and before everything as an end:
-    /// nothing is read.
-    pub(in crate::lake::scan) fn of(stretch: &Span, table: &ScopedTable) -> Ends {
+    /// If the table lacks the file of a row, nothing is read: such a start comes after all rows, and such an end before
+    /// all rows.
+    pub(in crate::lake::scan) fn of(span: &Span, table: &ScopedTable) -> Ends {
         let place = |locator: Locator| {
             let file = table.table.as_ref()?.file(locator.file)?;
             Some((place_of(file), locator.row))
         };
         Ends {
-            from: match stretch.from {
+            from: match span.from {
                 None => ((i64::MIN, 0), 0),
                 Some(locator) => place(locator).unwrap_or(((i64::MAX, u64::MAX), u32::MAX)),
             },
-            until: stretch
-                .until
-                .map(|locator| place(locator).unwrap_or(((i64::MIN, 0), 0))),
+            until: span.until.map(|locator| place(locator).unwrap_or(((i64::MIN, 0), 0))),
         }
     }
 

@@ -47,7 +47,7 @@ pub(in crate::lake::scan) struct TopK {
 impl fmt::Display for TopK {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key.expr.to_string();
-        // Without the columns that it reads.
+        // The name of the expression, without the columns that it reads.
         let name = key.split(['(', '@']).next().unwrap_or_default();
         write!(f, "among the first {} by {name}", self.fetch)
     }
@@ -91,8 +91,8 @@ impl TopKFilter {
         &self.label
     }
 
-    /// Of some rows of a row group those that may be among the first, with what was read of them, the key's columns
-    /// included.
+    /// The rows of a row group that may be among the first, with the columns that were read, including those of the
+    /// key.
     pub(in crate::lake::scan) fn keep(
         &self,
         ranking: &mut Ranking,
@@ -116,18 +116,18 @@ impl TopKFilter {
 }
 
 impl Ranking {
-    /// Which of these keys are not behind the `most` best of all so far.
-    fn keep(&mut self, keys: &ArrayRef, options: SortOptions, most: usize) -> Result<BooleanArray, ScanError> {
+    /// Marks the keys that are among the `limit` best of all so far.
+    fn keep(&mut self, keys: &ArrayRef, options: SortOptions, limit: usize) -> Result<BooleanArray, ScanError> {
         let all = match &self.best {
             Some(best) => concat(&[best.as_ref(), keys.as_ref()])?,
             None => keys.clone(),
         };
-        let first = sort_to_indices(&all, Some(options), Some(most))?;
+        let first = sort_to_indices(&all, Some(options), Some(limit))?;
         self.best = Some(take(&all, &first, None)?);
-        if first.len() < most {
+        if first.len() < limit {
             return Ok(BooleanArray::from(vec![true; keys.len()]));
         }
-        let last = first.value(most - 1) as usize;
+        let last = first.value(limit - 1) as usize;
         let order = make_comparator(&all, &all, options)?;
         let from = all.len() - keys.len();
         Ok((from..all.len())
@@ -156,17 +156,17 @@ mod tests {
 
     use super::*;
 
-    /// What is left of several row groups sorts to the same first rows as everything does.
+    /// The remaining rows of several row groups sort to the same first rows as all rows.
     fn first_of(
         groups: &[Vec<Option<i64>>],
         options: SortOptions,
-        most: usize,
+        limit: usize,
     ) -> (Vec<Option<i64>>, Vec<Option<i64>>) {
         let mut ranking = Ranking::default();
         let mut left = Vec::new();
         for group in groups {
             let keys: ArrayRef = Arc::new(Int64Array::from(group.clone()));
-            let mask = ranking.keep(&keys, options, most).unwrap();
+            let mask = ranking.keep(&keys, options, limit).unwrap();
             left.extend(
                 group
                     .iter()
@@ -175,12 +175,12 @@ mod tests {
                     .map(|(key, _)| *key),
             );
         }
-        (first(left, options, most), first(groups.concat(), options, most))
+        (first(left, options, limit), first(groups.concat(), options, limit))
     }
 
-    fn first(keys: Vec<Option<i64>>, options: SortOptions, most: usize) -> Vec<Option<i64>> {
+    fn first(keys: Vec<Option<i64>>, options: SortOptions, limit: usize) -> Vec<Option<i64>> {
         let keys: ArrayRef = Arc::new(Int64Array::from(keys));
-        let sorted = sort_to_indices(&keys, Some(options), Some(most)).unwrap();
+        let sorted = sort_to_indices(&keys, Some(options), Some(limit)).unwrap();
         let sorted = take(&keys, &sorted, None).unwrap();
         let sorted = sorted.as_any().downcast_ref::<Int64Array>().unwrap();
         sorted.iter().collect()
@@ -192,9 +192,9 @@ mod tests {
             groups in prop::collection::vec(prop::collection::vec(prop::option::of(-9i64..9), 0..40), 0..6),
             descending: bool,
             nulls_first: bool,
-            most in 1usize..30,
+            limit in 1usize..30,
         ) {
-            let (left, all) = first_of(&groups, SortOptions { descending, nulls_first }, most);
+            let (left, all) = first_of(&groups, SortOptions { descending, nulls_first }, limit);
             prop_assert_eq!(left, all);
         }
     }

@@ -1,11 +1,11 @@
-//! How many rows a scope has of its own, told from the directories of row groups alone.
+//! Counts a scope's own rows from the system columns of row groups alone.
 
 use super::super::conditions::owner_set::OwnerSet;
 use super::super::error::ScanError;
 use super::super::table::ScopedTable;
 
 impl ScopedTable {
-    /// Rows that are the scope's own. Shared ones that a patient's rows refer to are nobody's and are not counted.
+    /// The scope's own rows. Shared rows that a patient's rows refer to belong to nobody and are not counted.
     pub fn own_rows(&self) -> Result<u64, ScanError> {
         let Some(patient) = self.scope.patient.as_deref() else {
             return self.counted(self.files(), None);

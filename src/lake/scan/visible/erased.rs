@@ -1,5 +1,5 @@
-//! Which rows of a file patients' scopes have as their own, deleted ones included: those that an erasure rewrites the
-//! file without. It goes by the same directory as every reading does.
+//! Finds the rows of a file that patients' scopes have as their own, including deleted ones: an erasure rewrites the
+//! file without them. It uses the same system columns as every read.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,11 +19,12 @@ use crate::lake::seal::Keys;
 pub(in crate::lake) struct OwnRows {
     /// Of each scope.
     pub(in crate::lake) of: Vec<Vec<u64>>,
-    /// Of all scopes together.
+    /// The rows of all scopes together.
     pub(in crate::lake) all: Vec<u64>,
     /// The ids of each scope's rows.
     pub(in crate::lake) ids: Vec<Vec<String>>,
-    /// Those among them that an earlier erasure left blank. They look like their neighbour's, and repeat its id.
+    /// The rows among them that an earlier erasure made blank. They have their neighbour's system columns and repeat
+    /// its id.
     pub(in crate::lake) blank: Vec<u64>,
 }
 

@@ -1,5 +1,4 @@
-//! Records that are not a person's own and yet name them, for whoever is about to believe that everything of the person
-//! is gone.
+//! Counts records that belong to others and still name a person, as a warning before the person counts as erased.
 
 use super::super::cache::file::ReadBytes;
 use super::super::conditions::owner_set::OwnerSet;
@@ -12,8 +11,7 @@ use crate::lake::owners::owner::{APPLICATION_ONLY, SHARED};
 const BATCH: usize = 256;
 
 impl ScopedTable {
-    /// How many of the scope's rows are filed under nobody, or under the application alone, and have a reference to
-    /// this Patient.
+    /// How many of the scope's shared and application-only rows refer to this Patient.
     pub fn mentions(&self, patient: &str) -> Result<u64, ScanError> {
         let named = memchr::memmem::Finder::new(patient.as_bytes());
         self.count_texts(&[SHARED, APPLICATION_ONLY], "resource", |text| {
@@ -23,7 +21,7 @@ impl ScopedTable {
         })
     }
 
-    /// How many of the scope's rows under these owners are of this Patient, be it that a sync has brought them.
+    /// How many of the scope's rows under these owners belong to this Patient, including rows that a sync brought.
     pub fn filed_under(&self, owners: &[i64], patient: &str) -> Result<u64, ScanError> {
         self.count_texts(owners, "patient", |text| text == patient)
     }
@@ -56,7 +54,7 @@ impl ScopedTable {
     }
 }
 
-/// Whether the id that stands at a place of a JSON text is that of a reference to a Patient.
+/// Whether the id at a place of a JSON text belongs to a reference to a Patient.
 fn is_reference(text: &str, at: usize, length: usize) -> bool {
     let before = text[..at].strip_suffix("Patient/");
     let starts = before.is_some_and(|before| before.ends_with(['"', '/']));

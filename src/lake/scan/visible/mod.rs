@@ -1,4 +1,4 @@
-//! Whose rows they are, and whose a scope shows.
+//! Visibility: the owners of rows, and the rows that a scope shows.
 
 pub(super) mod count;
 pub(super) mod erased;

@@ -1,8 +1,8 @@
-//! Which shared rows a patient scope shows: those that its own rows refer to by a relative reference, and what those
-//! refer to, through shared rows only. Never a Patient, never a row of somebody else, never one of the application
-//! alone.
+//! Finds the shared rows that a patient scope shows: those that its own rows refer to by a relative reference, and
+//! those that these refer to, through shared rows only. It never shows a Patient, a row of another person or a row of
+//! the application alone.
 //!
-//! Worked out once per snapshot and scope, when a shared row is first asked for.
+//! Computed once per snapshot and scope, on the first request for a shared row.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -33,13 +33,13 @@ pub(in crate::lake::scan) struct SharedRows {
 
 type Found = FxHashMap<(TypeId, u64), Box<[u32]>>;
 
-/// What they were found in.
+/// The files in which they were found.
 #[derive(Debug, PartialEq, Eq)]
 struct Origin {
     snapshot: u64,
-    /// What was erased when the picture was made.
+    /// The erasures that the picture knows.
     epoch: u64,
-    /// What is left out of it.
+    /// The rows that are left out of it.
     erasures: Box<[u64]>,
 }
 
@@ -154,7 +154,7 @@ impl Search<'_> {
         self.reader.table(self.picture, ty, self.scope)
     }
 
-    /// What the scope's own rows refer to.
+    /// The targets of the scope's own rows.
     fn own_references(&mut self) -> Result<Vec<Target>, ScanError> {
         let mut targets = Vec::new();
         let Some(patient) = self.scope.patient.as_deref() else {
@@ -211,7 +211,7 @@ impl Search<'_> {
     }
 }
 
-/// `Type/id` taken apart; `None` for a Patient or an unknown type.
+/// `Type/id` taken apart. `None` for a Patient or an unknown type.
 fn target(reference: &str) -> Option<Target> {
     let (ty, id) = reference.split_once('/')?;
     (ty != "Patient").then_some(())?;

@@ -1,5 +1,5 @@
-//! A system column of a row group, row by row: told from its dictionary and codes, for its values repeat from row to
-//! row, and decoded only where a file has it otherwise.
+//! A system column of a row group, row by row. Its values repeat from row to row, so it is read from its dictionary and
+//! codes; other encodings are decoded.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -104,7 +104,7 @@ pub(in crate::lake::scan) fn numbers(
         Some(DataType::Timestamp(TimeUnit::Microsecond, _)) => true,
         _ => return Err(file.missing(column)),
     };
-    // Values of other sizes are not what the column's type says.
+    // Values of another size contradict the column's type.
     let number = |bytes: Option<&[u8]>| bytes.and_then(|bytes| Some(i64::from_le_bytes(*bytes.first_chunk()?)));
     if let Some(numbers) = coded(file, group, leaf, number)? {
         return numbers
@@ -122,7 +122,7 @@ pub(in crate::lake::scan) fn numbers(
     })
 }
 
-/// What each row's value stands for; `None` if the column is not encoded in a way that can be told without decoding it.
+/// The value of each row. `None` if the encoding requires decoding the column.
 fn coded<A: Copy + Default>(
     file: &Arc<OpenFile>,
     group: usize,

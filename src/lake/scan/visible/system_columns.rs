@@ -1,8 +1,7 @@
-//! The system columns of a row group that decide who sees a row and what its version is, kept as runs of equal values:
-//! rows lie sorted by owner, so a person's rows are one run, and a commit's rows share their version and time.
+//! The system columns of a row group that decide who sees a row and which version it has, as runs of equal values. Rows
+//! are sorted by owner, so a person's rows are one run, and the rows of a commit share their version and time.
 //!
-//! It applies the scope to rows. Whether a *shared* row is among those that a person's rows refer to is `shared`'s to
-//! say.
+//! This file applies the scope to rows. `shared_rows` decides whether a *shared* row is visible.
 
 use std::sync::Arc;
 
@@ -109,7 +108,7 @@ impl SystemColumns {
         }
     }
 
-    /// Under whom a row lies.
+    /// The owner of a row.
     pub(in crate::lake::scan) fn owner(&self, row: u32) -> Option<i64> {
         self.run(row).map(|run| run.owner)
     }
@@ -169,7 +168,7 @@ impl SystemColumns {
         let named = |names: &Names, id: u32, among: &[String]| {
             names.get(id).is_some_and(|name| among.iter().any(|one| one == name))
         };
-        // Reserved owners are nobody's, whatever a scope says.
+        // Reserved owners belong to nobody, whatever a scope says.
         run.owner != SHARED
             && run.owner != crate::lake::owners::owner::APPLICATION_ONLY
             && scope.owners.contains(&run.owner)

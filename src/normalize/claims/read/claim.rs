@@ -1,7 +1,7 @@
-//! A claim as rules see it: the facts of an ExplanationOfBenefit, in whatever dialect it is written.
+//! A claim as rules see it: the facts of an ExplanationOfBenefit in any dialect.
 //!
-//! The dialects are CARIN Blue Button 1.1 to 2.1, CMS Blue Button's own systems and Synthea's claims. Which resources
-//! come of a claim is not decided here.
+//! The dialects are CARIN Blue Button 1.1 to 2.1, CMS Blue Button's own systems and Synthea's claims. This file does
+//! not decide which resources a claim generates.
 
 use super::super::out::Origin;
 use super::super::tables::bill_type::{Bill, Setting};
@@ -15,7 +15,7 @@ use crate::columns::json::{Edits, Value, write_compact};
 use crate::normalize::codes::Codes;
 use crate::normalize::record::{Record, SourceId};
 
-/// What sort of claim it is.
+/// The kind of claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::normalize::claims) enum Kind {
     /// From a pharmacy.
@@ -136,7 +136,7 @@ pub(in crate::normalize::claims) struct Diagnosis {
     pub(in crate::normalize::claims) types: Vec<Name>,
 }
 
-/// As a concept: its text is no part of what a claim says.
+/// As a concept. Its text is not part of the claim's facts.
 impl std::hash::Hash for Diagnosis {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         (self.sequence, &self.code, &self.condition, &self.types).hash(state);
@@ -179,7 +179,7 @@ pub(in crate::normalize::claims) struct Claim {
     pub(in crate::normalize::claims) provider: Option<Party>,
     /// Where it was.
     pub(in crate::normalize::claims) facility: Option<Party>,
-    /// Who else was there.
+    /// Other participants.
     pub(in crate::normalize::claims) team: Vec<Member>,
     /// Coverages that paid.
     pub(in crate::normalize::claims) coverages: Vec<Name>,
@@ -289,7 +289,7 @@ impl Claim {
             .filter(move |member| !known || chosen.contains(&member.sequence))
     }
 
-    /// Who of the care team has the first of the roles.
+    /// The member of the care team with the first of these roles.
     pub(in crate::normalize::claims) fn with_role(&self, line: Option<&Line>, roles: &[Role]) -> Option<&Party> {
         roles.iter().find_map(|role| {
             let mut team = self.team_of(line);
@@ -316,7 +316,7 @@ impl Claim {
     pub(in crate::normalize::claims) fn fingerprint(&self, directory: &Directory) -> u64 {
         use std::hash::{Hash, Hasher};
         let mut hasher = siphasher::sip::SipHasher24::new();
-        // The place in the list of sources is no part of what the claim says.
+        // The source's index is not part of the claim's facts.
         let said = Claim {
             source: SourceId(0),
             ..self.clone()

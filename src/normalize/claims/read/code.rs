@@ -31,7 +31,7 @@ pub(in crate::normalize::claims) struct Code {
     pub(in crate::normalize::claims) display: Option<Name>,
 }
 
-/// A display is no part of what a claim says: it may be filled in later.
+/// The display is not part of the claim's facts: it may be filled in later.
 impl std::hash::Hash for Code {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.system.hash(state);
@@ -126,7 +126,7 @@ impl Concept {
         let list = value.get("coding").into_iter().flat_map(|list| list.items());
         let mut read: Vec<Code> = Vec::new();
         for code in list.filter_map(|coding| Code::read(coding, names, codes)) {
-            // The source's own spelling stands behind the canonical one in a record that was normalized.
+            // In a normalized record the source's own spelling follows the canonical one.
             let is_same = |known: &&mut Code| known.system == code.system && known.code == code.code;
             match read.iter_mut().find(is_same) {
                 Some(known) if known.display.is_none() => known.display = code.display,
@@ -144,7 +144,7 @@ impl Concept {
         }
     }
 
-    /// A concept of one coding, and of what the source calls it in its own words.
+    /// A concept of one coding, and the source's own text.
     pub(in crate::normalize::claims) fn of(code: Code, text: Option<&Name>) -> Concept {
         Concept {
             codes: vec![code],
@@ -153,7 +153,7 @@ impl Concept {
         }
     }
 
-    /// As a CodeableConcept; its text is the display where there is none.
+    /// As a CodeableConcept. Without a text, the display is its text.
     pub(in crate::normalize::claims) fn json(&self, codes: &dyn Codes) -> Option<String> {
         let text = self.name(codes);
         concept(

@@ -15,7 +15,7 @@ use crate::normalize::plan::{Additions, Generated};
 use crate::normalize::record::Record;
 use crate::normalize::survey::Settings;
 
-/// What is kept of claims, and of a source's own records that stand in for generated ones.
+/// The stored facts of claims, and of a source's own records that replace generated ones.
 #[derive(Debug, Default)]
 pub struct Facts {
     names: Names,
@@ -58,7 +58,7 @@ impl Facts {
             coverages,
             names: _,
         } = self;
-        // Of one that was seen twice, the last counts.
+        // If a record was read twice, the last reading counts.
         claims.reverse();
         claims.sort_by(|a, b| (a.source, &a.id).cmp(&(b.source, &b.id)));
         claims.dedup_by(|a, b| (a.source, &a.id) == (b.source, &b.id));

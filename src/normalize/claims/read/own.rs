@@ -1,4 +1,4 @@
-//! A source's own clinical records: where they tell of what a claim tells of, nothing is generated.
+//! A source's own clinical records. If they describe the same event as a claim, nothing is generated.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -29,7 +29,7 @@ pub(in crate::normalize::claims) struct Order {
     pub(in crate::normalize::claims) requester: Option<Party>,
     /// When.
     pub(in crate::normalize::claims) authored: Option<Day>,
-    /// What it refers to as supporting information by itself.
+    /// Its own references to supporting information.
     pub(in crate::normalize::claims) supporting: Vec<Name>,
 }
 
@@ -245,7 +245,7 @@ impl Own {
         self.diagnosed.contains(&(*source, encounter.clone(), code.clone()))
     }
 
-    /// Encounters by the keys of those who took part.
+    /// Encounters by the keys of their participants.
     pub(in crate::normalize::claims) fn encounters<'o>(&'o self, directory: &Directory) -> Encounters<'o> {
         let mut by_party: FxHashMap<String, Vec<&Encounter>> = FxHashMap::default();
         for encounter in &self.encounters {

@@ -1,4 +1,4 @@
-//! Who provides care: references to Practitioners, Organizations and Locations, and when two of them are the same.
+//! Providers of care: references to Practitioners, Organizations and Locations, and when two of them are the same.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -31,8 +31,7 @@ impl std::hash::Hash for Party {
 }
 
 impl Party {
-    /// Reads a Reference of the record `root`. One that says nothing is none; neither is a placeholder, which an
-    /// earlier run put there.
+    /// Reads a Reference of the record `root`. `None` if it says nothing, or if it is a placeholder of an earlier run.
     pub(in crate::normalize::claims) fn read(value: Value<'_>, root: Value<'_>, names: &mut Names) -> Option<Party> {
         let mut party = Party {
             display: said(value.get_str("display"), names),
@@ -189,7 +188,7 @@ impl Directory {
         self.holders.entry(npi).or_default().insert((record.source, own));
     }
 
-    /// The NPI of a party, by its own words or by what it refers to.
+    /// The NPI of a party, from its own identifier or from the referenced resource.
     pub(in crate::normalize::claims) fn npi(&self, source: SourceId, party: &Party) -> Option<Name> {
         if party.npi.is_some() {
             return party.npi.clone();
@@ -205,8 +204,8 @@ impl Directory {
             .or_else(|| self.npi.get(&(source, practitioner.reference.clone()?)).cloned())
     }
 
-    /// A text that is the same for the same party: its NPI, else what the source calls it. Ids are made of it, so it
-    /// does not hold the source's place in the list of sources.
+    /// A text that identifies a party: its NPI, otherwise the source's own name for it. Ids are derived from it, so it
+    /// does not contain the source's index.
     pub(in crate::normalize::claims) fn key(&self, source: SourceId, party: &Party) -> String {
         if let Some(npi) = self.npi(source, party) {
             return format!("npi:{npi}");
@@ -220,7 +219,8 @@ impl Directory {
         format!("name:{}", party.display.as_deref().unwrap_or_default())
     }
 
-    /// As a Reference: the source's own; else the one resource of the source with the NPI; else by identifier.
+    /// As a Reference: the source's own, otherwise to the only resource of the source with the NPI, otherwise by
+    /// identifier.
     pub(in crate::normalize::claims) fn json(&self, source: SourceId, party: &Party) -> String {
         let mut json = Object::new();
         if let Some(text) = self.reference(source, party) {

@@ -1,6 +1,6 @@
-//! What a CPT, HCPCS or CDT code stands for.
+//! Classifies CPT, HCPCS and CDT codes.
 
-/// What a line of a claim is for.
+/// The purpose of a claim line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::normalize::claims) enum Service {
     /// An evaluation and management service: the visit itself.
@@ -63,16 +63,15 @@ fn hcpcs(letter: u8, number: u32) -> Service {
         (b'U', _) => Service::Laboratory,
         // Obtaining a Papanicolaou smear.
         (b'Q', 91) => Service::Procedure,
-        // Drugs, supplies and tests for a time; R0070 to R0076 bring X-ray and ECG equipment to a home.
+        // Drugs, supplies and tests with an end date. R0070 to R0076 bring X-ray and ECG equipment to a home.
         (b'P' | b'Q' | b'R', _) => Service::Other,
         (b'C' | b'D' | b'G' | b'H' | b'M' | b'S' | b'T', _) => Service::Procedure,
         _ => Service::Other,
     }
 }
 
-/// Laboratory tests and what belongs to them, and supplies, among HCPCS codes whose letter tells neither: letter, first
-/// and last number. The source of each row is the code's long description in CMS's HCPCS file; codes that CMS ended are
-/// kept, since claims live on.
+/// Laboratory tests with their supplies, among HCPCS codes whose letter does not tell: letter, first and last number.
+/// The source of each row is the code's long description in CMS's HCPCS file. Ended codes stay, because claims stay.
 const SINGLE: &[(u8, u32, u32, Service)] = &[
     // Fecal leukocytes; semen analysis.
     (b'G', 26, 27, Service::Laboratory),
@@ -116,13 +115,13 @@ const SINGLE: &[(u8, u32, u32, Service)] = &[
     (b'G', 2023, 2024, Service::Laboratory),
     // Chemistry and toxicology; cytopathology; cultures.
     (b'P', 2028, 7001, Service::Laboratory),
-    // Blood and what is made of it.
+    // Blood and blood products.
     (b'P', 9010, 9100, Service::Supply),
     // The way to a specimen, and catheterization for one.
     (b'P', 9603, 9615, Service::Laboratory),
     // Wet mounts, potassium hydroxide preparations, pinworms, fern test, mucus.
     (b'Q', 111, 115, Service::Laboratory),
-    // What belongs to ventricular assist devices; casts and splints.
+    // Parts of ventricular assist devices; casts and splints.
     (b'Q', 477, 509, Service::Supply),
     (b'Q', 4001, 4051, Service::Supply),
     // Private payers: laboratory requests, screening of newborns, antibodies, genetic tests.

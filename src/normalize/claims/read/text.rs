@@ -30,7 +30,7 @@ impl Names {
     }
 }
 
-/// A text that a source wrote; `None` for the placeholder, which an earlier run put there.
+/// A text that a source wrote. `None` for the placeholder, which an earlier run put there.
 pub(in crate::normalize::claims) fn said(text: Option<Cow<'_, str>>, names: &mut Names) -> Option<Name> {
     text.filter(|text| text != PLACEHOLDER).map(|text| names.keep(&text))
 }
@@ -153,7 +153,7 @@ impl Object {
         self.raw(name, &quoted(text))
     }
 
-    /// A property whose value is a list of JSON values; none if the list is empty.
+    /// A property with a list of JSON values. None if the list is empty.
     pub(in crate::normalize::claims) fn list(&mut self, name: &str, items: &[String]) -> &mut Object {
         if !items.is_empty() {
             self.raw(name, &format!("[{}]", items.join(",")));
@@ -219,7 +219,7 @@ mod tests {
             let (start, end) = (When::read(start, &mut names), When::read(end, &mut names));
             Span { start, end }.json().unwrap()
         };
-        // By the clock, whatever day it is where each was written.
+        // Compares the moments, whatever the local date of each.
         assert_eq!(
             json("2020-01-01T18:00:00Z", "2020-01-01T09:00:00Z"),
             r#"{"start":"2020-01-01T18:00:00Z"}"#

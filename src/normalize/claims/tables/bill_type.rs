@@ -1,6 +1,6 @@
 //! NUBC's types of bill: facility, kind of care and frequency.
 
-/// What sort of Encounter an institutional claim tells of.
+/// The kind of Encounter of an institutional claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::normalize::claims) enum Setting {
     /// A stay.

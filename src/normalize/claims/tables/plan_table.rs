@@ -36,7 +36,7 @@ pub(in crate::normalize::claims) fn write(known: &PlanFacts, json: &mut Object) 
     }
 }
 
-/// A state or county. R4 has no element for areas but references to Locations; nobody sends these, so they are
+/// A state or county. R4 has only references to Locations for areas. Nobody sends such Locations, so they are
 /// contained.
 fn location(id: &str, area: &Area) -> String {
     let mut address = Object::new();

@@ -10,7 +10,7 @@ mod section;
 
 pub(super) use section::{Section, Table};
 
-/// All sections but the last, which has what is in none of these.
+/// All sections but the last, which has the resources of no other section.
 pub(super) const SECTIONS: &[Section] = &[
     person::DEMOGRAPHICS,
     person::CARE_TEAM,

@@ -1,4 +1,4 @@
-//! Who the patient is, and who cares for them.
+//! The patient and their care team.
 
 use super::super::cells::{
     address, cell, concepts, contact, day, identifier, joined, plain, references, references_in,

@@ -1,5 +1,5 @@
-//! What IPS's profiles require of a resource: what is missing is marked as unknown, and the profile is named where it
-//! is met.
+//! Completes resources for IPS's profiles: marks missing elements as unknown, and adds the profile if the resource
+//! conforms.
 
 use super::super::json::{UNKNOWN, concept};
 use super::super::record::Entry;
@@ -13,7 +13,7 @@ use crate::patient::words;
 pub(super) struct Completion {
     /// Properties that are added, as JSON.
     pub(super) added: Vec<(&'static str, String)>,
-    /// The last part of the profile's URL, if it is met then.
+    /// The last part of the profile's URL. The profile is added if the resource then conforms to it.
     pub(super) profile: Option<&'static str>,
 }
 
@@ -24,7 +24,8 @@ pub(super) const PROFILES: &str = "http://hl7.org/fhir/uv/ips/StructureDefinitio
 const TOBACCO: &[&str] = &["72166-2"];
 const ALCOHOL: &[&str] = &["74013-4"];
 
-/// What a resource lacks, and which profile it meets. `has_subject` says whether it refers to the patient.
+/// The missing elements of a resource, and the profile that it meets. `has_subject` says whether it refers to the
+/// patient.
 pub(super) fn complete(entry: &Entry<'_>, has_subject: bool) -> Completion {
     let mut lack = Lack {
         entry,

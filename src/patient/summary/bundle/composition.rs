@@ -44,7 +44,7 @@ impl SectionContent {
         &self.rows
     }
 
-    /// What a person reads where there are no rows.
+    /// The text of a section without rows.
     pub fn note(&self) -> Option<&'static str> {
         match (self.is_asked, self.rows.is_empty()) {
             (false, _) => Some(WITHHELD),

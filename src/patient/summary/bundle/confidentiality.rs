@@ -5,7 +5,7 @@ use super::super::record::Entry;
 /// The code system of confidentiality.
 pub(super) const SYSTEM: &str = "http://terminology.hl7.org/CodeSystem/v3-Confidentiality";
 
-/// How confidential something is, from the least to the most.
+/// Levels of confidentiality, ascending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Confidentiality {
     Unrestricted,
@@ -17,7 +17,7 @@ pub(super) enum Confidentiality {
 }
 
 impl Confidentiality {
-    /// That of a record: its strongest label; a record without one is normal.
+    /// The level of a record: its strongest label. A record without one is normal.
     pub(super) fn of(entry: &Entry<'_>) -> Confidentiality {
         let labels = entry.get("meta").and_then(|meta| meta.get("security"));
         let labels = labels.into_iter().flat_map(|list| list.items());

@@ -228,7 +228,7 @@ fn push(entries: &mut Vec<u8>, made: &Made) {
 }
 
 impl Summary {
-    /// Whose it is: name and birth date, as far as they are known.
+    /// The patient's name and birth date, as far as known.
     pub fn person(&self) -> &str {
         &self.person
     }

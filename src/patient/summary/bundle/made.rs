@@ -1,5 +1,4 @@
-//! The resources that a summary makes itself: who is its author, and what holds entries that a section may not refer to
-//! directly.
+//! The resources that a summary adds: its author, and containers for entries that a section may not refer to directly.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -14,7 +13,7 @@ pub(super) const SUMMARY: (&str, &str) = ("60591-5", "Patient summary Document")
 
 /// The endpoints that records may come from.
 pub trait Directory: std::fmt::Debug + Sync {
-    /// What people call the organization behind an endpoint.
+    /// The display name of the organization behind an endpoint.
     fn name(&self, endpoint: &str) -> Option<String>;
 }
 
@@ -61,7 +60,7 @@ pub(super) fn urn(uuid: &str) -> String {
 }
 
 impl Made {
-    /// A resource of a type: `id` and `resourceType` go before what is said of it.
+    /// A resource of a type. `id` and `resourceType` come first.
     fn new(resource_type: &str, id: &str, profile: Option<&str>, tag: &str, rest: &str) -> Made {
         let profile = profile.map(|name| format!(r#""profile":["{PROFILES}{name}"]"#));
         let tag = (!tag.is_empty()).then(|| format!(r#""tag":[{{"system":{},"code":"summary"}}]"#, quoted(tag)));

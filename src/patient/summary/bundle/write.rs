@@ -1,4 +1,4 @@
-//! A record as an entry of the document: its references settled, what is missing marked, its profile named.
+//! Writes a record as an entry of the document: resolves its references, marks missing elements, and adds its profile.
 
 use rustc_hash::FxHashSet;
 
@@ -47,7 +47,7 @@ impl Writer<'_, '_> {
         let has_subject = self.subject(entry, &mut edits);
         let completion = complete(entry, has_subject);
         for (name, json) in &completion.added {
-            // A list or an object without anything in it may stand in the place of what is added.
+            // Replaces an empty list or object by the addition.
             if let Some(empty) = entry.get(name) {
                 edits.omit(empty);
             }
@@ -85,7 +85,8 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Leaves out narratives that R4 does not admit, of the record and of what it contains: viewers show them as they are.
+/// Removes narratives that R4 does not permit from the record and its contained resources, because viewers show them
+/// unchecked.
 fn narratives(entry: &Entry<'_>, edits: &mut Edits) {
     let contained = entry.get("contained").into_iter().flat_map(|list| list.items());
     for resource in contained.chain([entry.json]) {

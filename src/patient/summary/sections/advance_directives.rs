@@ -77,7 +77,7 @@ fn document(chart: &Chart<'_>, at: usize) -> Row {
 mod tests {
     use super::*;
 
-    /// LOINC's check digit: that of Luhn over the digits before the hyphen.
+    /// LOINC's check digit: the Luhn digit of the digits before the hyphen.
     fn is_loinc(code: &str) -> bool {
         let Some((number, check)) = code.split_once('-') else {
             return false;
@@ -91,7 +91,7 @@ mod tests {
         check == ((10 - sum % 10) % 10).to_string()
     }
 
-    /// Of power of attorney and living will in one document, the list had 92664-0, which is no code of LOINC: such
+    /// For power of attorney and living will in one document, the list had 92664-0, which is no LOINC code, so such
     /// documents were left out.
     #[test]
     fn codes_of_documents_are_codes_of_loinc() {

@@ -48,7 +48,7 @@ fn is_relevant(entry: &Entry<'_>) -> bool {
         && !has_any(entry.get("verificationStatus"), &["entered-in-error", "refuted"])
 }
 
-/// What tells the most goes first: high criticality, then known reactions, then the newest.
+/// The most important first: high criticality, then known reactions, then the newest.
 fn weight(entry: &Entry<'_>) -> (bool, Reverse<usize>, Reverse<Option<i64>>) {
     let reactions = entry.get("reaction").map_or(0, |list| list.items().count());
     let recorded = entry.when(&["recordedDate", "lastOccurrence", "onsetDateTime"]);

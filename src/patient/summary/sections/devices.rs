@@ -22,7 +22,7 @@ const MADE: &[&str] = &["manufactureDate"];
 
 fn rows(chart: &Chart<'_>) -> Vec<Row> {
     let device_of = |at: usize| chart.find(&chart.entries[at].get("device")?.get_str("reference")?);
-    // A device whose use is over is not shown by itself either.
+    // A device whose use has ended is not shown on its own either.
     let mut told: FxHashSet<usize> = chart.own("DeviceUseStatement").filter_map(device_of).collect();
     let mut known = FxHashSet::default();
     let mut is_new = |at: Option<usize>| match at.and_then(|at| identifier(&chart.entries[at])) {

@@ -63,8 +63,8 @@ fn is_dispense(entry: &Entry<'_>) -> bool {
     entry.type_name == "MedicationDispense"
 }
 
-/// Of each drug the records whose dosages differ. One without a dosage is shown where no other has one, and a dispense
-/// where there is nothing but dispenses.
+/// For each drug, the records with different dosages. A record without a dosage is shown if no other has one, and a
+/// dispense if there are only dispenses.
 fn one_per_drug_and_dosage(chart: &Chart<'_>, records: &[usize]) -> Vec<usize> {
     let mut groups = Groups::default();
     for at in records {

@@ -24,7 +24,7 @@ fn rows(chart: &Chart<'_>) -> Vec<Row> {
         !entry.is_one("status", &["not-done", "entered-in-error"])
     });
     let mut done = newest(chart, done, PERFORMED);
-    // Of the same procedure on the same day the one that a source recorded is shown, not the one made from its claim.
+    // For the same procedure on the same day, the source's record is shown instead of the one made from its claim.
     done.sort_by_key(|at| is_made(&chart.entries[*at], Rule::Procedure));
     let merged = merge(
         chart,

@@ -1,4 +1,4 @@
-//! What the rules of several sections share: order, what is the same record, cells.
+//! Code that several sections share: sorting, deduplication, cells.
 
 use std::cmp::Reverse;
 
@@ -13,7 +13,7 @@ use crate::patient::words;
 /// Statuses of Observations that a summary shows.
 pub(in crate::patient::summary) const OBSERVED: &[&str] = &["final", "amended", "corrected", "unknown"];
 
-/// Records, newest first; those without a date last.
+/// Records, newest first. Those without a date come last.
 pub(in crate::patient::summary) fn newest(
     chart: &Chart<'_>,
     records: impl Iterator<Item = usize>,
@@ -22,7 +22,7 @@ pub(in crate::patient::summary) fn newest(
     newest_by(chart, records, |entry| entry.when(dates).map(|when| when.start))
 }
 
-/// Observations or reports, newest first; those without a date last.
+/// Observations or reports, newest first. Those without a date come last.
 pub(in crate::patient::summary) fn newest_observed(
     chart: &Chart<'_>,
     records: impl Iterator<Item = usize>,
@@ -49,7 +49,7 @@ pub(in crate::patient::summary) struct Same {
     pub(in crate::patient::summary) others: Vec<usize>,
 }
 
-/// Puts records together that have a code in common and agree in what `beside` says. Of each group the first is shown.
+/// Groups records that share a code and have the same `beside` value. The first of each group is shown.
 pub(in crate::patient::summary) fn merge<'t>(
     chart: &Chart<'t>,
     records: &[usize],
@@ -89,7 +89,7 @@ pub(in crate::patient::summary) fn is_made(entry: &Entry<'_>, rule: Rule) -> boo
     })
 }
 
-/// Who or what a Reference leads to, as a person reads it.
+/// The target of a Reference as readable text.
 pub(in crate::patient::summary) fn who(chart: &Chart<'_>, reference: Value<'_>) -> Option<String> {
     let known = reference.get_str("reference").and_then(|text| chart.find(&text));
     let display = words::text(reference.get("display"));
@@ -102,7 +102,7 @@ pub(in crate::patient::summary) fn whom(chart: &Chart<'_>, references: Option<Va
     words::join(references.filter_map(|reference| who(chart, reference)), ", ")
 }
 
-/// The name of what a record is of; a record always has one.
+/// The name of a record's subject matter. A record always has one.
 pub(in crate::patient::summary) fn named(concept: Option<Value<'_>>) -> String {
     concept
         .and_then(|value| words::concepts(Some(value)))

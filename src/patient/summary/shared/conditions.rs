@@ -57,8 +57,8 @@ pub(in crate::patient::summary) fn state(entry: &Entry<'_>) -> State {
     }
 }
 
-/// The Conditions of a state that are problems, one for a code: the newest. Those made from claims come behind what a
-/// source recorded, and only where nothing that a source recorded has their code.
+/// The Conditions of a state that are problems, the newest for each code. Conditions made from claims come after a
+/// source's own, and only if no source has their code.
 pub(in crate::patient::summary) fn problems(chart: &Chart<'_>, wanted: State) -> Vec<usize> {
     let (made, recorded): (Vec<usize>, Vec<usize>) = chart
         .own("Condition")
@@ -91,8 +91,7 @@ pub(in crate::patient::summary) fn newest_first(chart: &Chart<'_>, at: usize) ->
     Reverse(recorded.or_else(|| visit(chart, at).map(|(start, _)| start)))
 }
 
-/// Of the diagnoses made from claims those that stand for a problem: confirmed, a disease, and of two encounters within
-/// 12 months.
+/// The diagnoses from claims that count as problems: confirmed, a disease, and from two encounters within 12 months.
 fn repeated(chart: &Chart<'_>, made: Vec<usize>, recorded: &[usize]) -> Vec<usize> {
     let of_disease = made.into_iter().filter(|at| {
         let entry = &chart.entries[*at];

@@ -19,7 +19,7 @@ pub(in crate::patient::summary) const COLUMNS: &[&str] = &[
     "Earlier values",
 ];
 
-/// So many earlier values are shown; of further ones it is said how many there are.
+/// The maximum number of earlier values that are shown. The rest is counted.
 const EARLIER: usize = 5;
 const SYSTOLIC: &str = "8480-6";
 const DIASTOLIC: &str = "8462-4";

@@ -12,7 +12,7 @@ use super::{mark_items, only_text, type_name};
 use crate::fhirpath::Typed;
 use crate::terminology::{CodeSystem, ValueSet};
 
-/// What a search asks of codes.
+/// The codes that a search wants.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct CodesValue {
     pub(in crate::search) test: CodesTest,
@@ -20,12 +20,12 @@ pub(in crate::search) struct CodesValue {
     pub(in crate::search) bound: Option<&'static str>,
 }
 
-/// Where a code must be.
+/// The set that must contain the code.
 #[derive(Clone, Debug)]
 pub(in crate::search) enum CodesTest {
     /// In a value set.
     In(Arc<ValueSet>),
-    /// In one of these code systems, this code or under it; over it where `above`.
+    /// Matches this code and the codes below it in one of these code systems; with `above`, the codes above it.
     Of {
         systems: Vec<Arc<CodeSystem>>,
         code: String,
@@ -59,7 +59,7 @@ impl CodesValue {
     }
 }
 
-/// Marks the rows with a code of which one of the values holds. Each code is asked for once, however often it comes.
+/// Marks the rows with a matching code. Each distinct code is looked up once.
 pub(super) fn mark(values: &[CodesValue], part: &Typed, rows: &mut [bool]) {
     // The same few codes come again and again, and a hierarchy is not walked twice for one.
     let known: RefCell<FxHashMap<(String, String), bool>> = RefCell::default();

@@ -19,7 +19,7 @@ pub(super) fn mark_any(set: &DateSet, part: &Typed, rows: &mut [bool]) {
     });
 }
 
-/// Marks the rows of which a value's stretch of time has all of `wanted` in it.
+/// Marks the rows with a value whose span of time includes all of `wanted`.
 pub(super) fn mark_enclosing(wanted: Interval<i64>, part: &Typed, rows: &mut [bool]) {
     let interval = interval(&part.items, type_name(part));
     mark_items(part, rows, |_, item| {
@@ -27,8 +27,8 @@ pub(super) fn mark_enclosing(wanted: Interval<i64>, part: &Typed, rows: &mut [bo
     });
 }
 
-/// What each item stands for in time: the second argument is the name of their type. A Period without a start or end is
-/// open there; one with neither is no interval.
+/// The interval of each item. The second argument is the name of the items' type. A Period without a start or end is
+/// open there. A Period with neither is no interval.
 pub(in crate::search) fn interval<'a>(items: &'a Items, ty: &str) -> Box<dyn Fn(usize) -> Option<Interval<i64>> + 'a> {
     match ty {
         "Period" => {

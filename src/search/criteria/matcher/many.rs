@@ -9,7 +9,7 @@ use super::{codes, mark_items};
 use crate::fhir::TypeId;
 use crate::fhirpath::Typed;
 use crate::lake::scan::IdSet;
-use crate::search::criteria::pushdown::MOST_ALTERNATIVES;
+use crate::search::criteria::pushdown::MAX_ALTERNATIVES;
 use crate::search::parameters::values::{
     Beginnings, DateSet, NumberSet, Parts, QuantitySet, ReferenceSet, ReferenceValue, TokenSet, TypedSet, UriSet, fold,
 };
@@ -80,7 +80,7 @@ const LONGEST_TREE: usize = 4_096;
 pub(in crate::search) enum Many {
     Labels(Beginnings),
     Beginnings(Beginnings),
-    /// Of words within the text, too.
+    /// For words within the text, too.
     BeginningsOfParts(Beginnings),
     Parts(Parts),
     Exact(FxHashSet<String>),
@@ -114,7 +114,7 @@ enum Kind {
     Codes,
 }
 
-/// Of each kind of value of which there are many, one matcher in the place of all.
+/// Replaces many matchers of a kind by one, for each kind.
 pub(in crate::search) fn gather_values(matchers: &mut Vec<Matcher>) {
     if matchers.len() < FEW_VALUES {
         return;
@@ -132,11 +132,11 @@ pub(in crate::search) fn gather_values(matchers: &mut Vec<Matcher>) {
         }
     }
     for (kind, all) in kinds {
-        // The scan decides some of them on dictionary codes, as long as they are few enough.
+        // The scan decides some of them on dictionary codes if they are few enough.
         let scanned = all
             .iter()
             .all(|matcher| matches!(matcher, Matcher::Uri(_) | Matcher::Exact(_)));
-        let few = if scanned { MOST_ALTERNATIVES + 1 } else { FEW_VALUES };
+        let few = if scanned { MAX_ALTERNATIVES + 1 } else { FEW_VALUES };
         let many = (all.len() >= few).then(|| Many::of(kind, &all)).flatten();
         match many {
             Some(many) => others.push(Matcher::OneOfMany(Arc::new(many))),
@@ -180,7 +180,7 @@ macro_rules! each {
 }
 
 impl Many {
-    /// `None` where they cannot be looked for all at once.
+    /// `None` if they cannot be looked for all at once.
     fn of(kind: Kind, matchers: &[Matcher]) -> Option<Many> {
         Some(match kind {
             Kind::Label => Many::Labels(Beginnings::of(each!(matchers, Label).collect())),
@@ -223,7 +223,7 @@ impl Many {
         })
     }
 
-    /// Marks the rows of which one item matches one of the values.
+    /// Marks the rows with an item that matches one of the values.
     pub(super) fn mark(&self, part: &Typed, rows: &mut [bool]) {
         match self {
             Many::Labels(set) => token::mark_label(&|candidate| set.begin(&fold(candidate)), part, rows),

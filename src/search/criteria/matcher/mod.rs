@@ -34,7 +34,7 @@ use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhirpath::{Collection, Items, Typed};
 use crate::lake::scan::IdSet;
 
-/// What a search asks of one value.
+/// The condition on one value.
 #[derive(Clone, Debug)]
 pub(in crate::search) enum Matcher {
     Token(TokenValue),
@@ -44,7 +44,7 @@ pub(in crate::search) enum Matcher {
     Id(String),
     /// One of many ids.
     OneOf(Arc<IdSet>),
-    /// `:text` of a token: what people read begins with it, folded.
+    /// `:text` of a token: its human-readable text begins with this, folded.
     Label(String),
     /// `:of-type` of an identifier.
     OfType(TypedIdentifier),
@@ -65,18 +65,18 @@ pub(in crate::search) enum Matcher {
     /// Stands so in the order of texts, folded.
     Ordered(Prefix, String),
     Date(DateValue),
-    /// The stretch of time that a value stands for has all of this in it.
+    /// The interval of a value contains all of this interval.
     Encloses(Interval<i64>),
     Number(NumberValue),
-    /// The number lies in the range that a value as written stands for.
+    /// The number is in the range of a value as written.
     Imprecise(NumberValue),
     Quantity(QuantityValue),
     Reference(ReferenceValue),
-    /// To a resource, whatever its type, that has one of many ids.
+    /// Refers to a resource of any type with one of many ids.
     PointsTo(Arc<IdSet>),
-    /// To one of many resources of a type.
+    /// Refers to one of many resources of a type.
     RefersTo(Arc<Targets>),
-    /// By canonicals, to one of the resources that bear these.
+    /// Refers by a canonical to one of the resources that have these URLs.
     Canonicals(Arc<Canonicals>),
     /// `:identifier` of a reference.
     ReferenceIdentifier(TokenValue),
@@ -87,12 +87,12 @@ pub(in crate::search) enum Matcher {
     Near(NearValue),
     /// `:below` of a media type: this type, whatever its parameters.
     MediaType(String),
-    /// `:below` of a canonical: this URL, of this version or one that goes on from it.
+    /// `:below` of a canonical: this URL, with this version or one that extends it.
     VersionsOf {
         url: String,
         version: Option<String>,
     },
-    /// Many of a kind, of which one matches.
+    /// Many values of a kind. One of them must match.
     OneOfMany(Arc<Many>),
     /// Nothing: a code of a system other than the one its element is bound to.
     Nothing,
@@ -143,7 +143,7 @@ impl Matcher {
                 let text = escape::unescape(text);
                 match modifier {
                     Some("exact") if !text.is_empty() => Ok(Matcher::Exact(text)),
-                    // What nobody sees is found everywhere.
+                    // A text of invisible characters only would match everything.
                     _ if plain(&text).is_empty() => Err(bad("a string of one character or more")),
                     None if is_family(parameter) => Ok(Matcher::BeginsPart(plain(&text))),
                     None => Ok(Matcher::Begins(plain(&text))),
@@ -210,7 +210,7 @@ impl Matcher {
         }
     }
 
-    /// Of a canonical that names no version: that of any.
+    /// A canonical without a version matches any version.
     pub(in crate::search) fn any_version(&mut self) {
         if let Matcher::Uri(url) = self
             && !url.contains('|')
@@ -257,7 +257,7 @@ impl Matcher {
         }
     }
 
-    /// Marks the rows of which one of these items matches.
+    /// Marks the rows that have a matching item.
     pub(in crate::search) fn mark(&self, part: &Typed, rows: &mut [bool]) {
         match self {
             Matcher::Token(value) => token::mark(value, part, rows),
@@ -331,7 +331,7 @@ pub(in crate::search) use many::{Many, gather, gather_tokens, gather_values};
 pub(in crate::search) use sampled::Samples;
 pub(in crate::search) use token::TokenIndex;
 
-/// Marks the rows of which `hit` says yes for one item. A row that is marked already is not looked at again.
+/// Marks the rows with an item for which `hit` returns `true`. Skips rows that are marked already.
 fn mark_items(part: &Typed, rows: &mut [bool], hit: impl Fn(&Items, usize) -> bool) {
     for (row, marked) in rows.iter_mut().enumerate() {
         if !*marked {

@@ -16,7 +16,7 @@ pub(in crate::search) fn mark(value: &impl Numbers, part: &Typed, rows: &mut [bo
     });
 }
 
-/// Marks the rows of which a number, as it was written, may stand for the one looked for.
+/// Marks the rows with a number whose range, as written, includes the wanted number.
 pub(super) fn mark_imprecise(value: &NumberValue, part: &Typed, rows: &mut [bool]) {
     mark_items(part, rows, |items, item| {
         stored(items, item).is_some_and(|number| value.is_within(number))
@@ -83,7 +83,7 @@ impl Limits {
         (low.is_some() || high.is_some()) && value.matches_extent(Extent { low, high, strict })
     }
 
-    /// The upper bound of a range or else its lower one; the other way round where `upper` is not set.
+    /// The upper bound of a range, or its lower one if there is none; the reverse if `upper` is not set.
     pub(in crate::search) fn bound(&self, range: usize, upper: bool) -> Option<Stored<'_>> {
         let low = self
             .lows

@@ -1,4 +1,5 @@
-//! Quantity parameters against Quantity and what specializes it, Money, Ranges of quantities and sampled data.
+//! Quantity parameters: compares them with Quantity and its specializations, Money, Ranges of quantities and sampled
+//! data.
 
 use super::number::{Limits, only_number};
 use super::sampled::Samples;

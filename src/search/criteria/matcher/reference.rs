@@ -28,7 +28,7 @@ pub(super) fn mark(value: &ReferenceValue, part: &Typed, rows: &mut [bool]) {
                 }
             });
         }
-        // What stands behind a `|` is a version in canonicals alone.
+        // Only in canonicals is the text after a `|` a version.
         ReferenceValue::Text(wanted) => {
             let texts = part.items.child("reference");
             mark_items(part, rows, |_, item| only_text(&texts, item) == Some(wanted));
@@ -63,7 +63,7 @@ pub(super) fn mark_canonicals(borne: &Canonicals, part: &Typed, rows: &mut [bool
     }
 }
 
-/// Many references that are told by their text: each text is looked up once.
+/// Many references by their text: each distinct text is looked up once.
 pub(super) fn mark_any(set: &ReferenceSet, part: &Typed, rows: &mut [bool]) {
     if !is_of_references(part) {
         mark_items(part, rows, |items, item| {

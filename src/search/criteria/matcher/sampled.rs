@@ -1,8 +1,8 @@
 //! Sampled data as the range of its values (R4: "just search on the bounds of the values in sampled data").
 //!
-//! A value is a number in `data`, times `factor`, added to `origin`, in the origin's unit. `L` stands for something
-//! below `lowerLimit` and `U` for something above `upperLimit`, so that the range is open there; the limits count as
-//! numbers in `data` do. `E` is no value. Data of which no bound is known is found by nothing.
+//! A value is a number in `data` times `factor` plus `origin`, in the unit of `origin`. `L` means below `lowerLimit`
+//! and `U` above `upperLimit`; the range is open there, and the limits count like numbers in `data`. `E` is no value.
+//! Data without a known bound matches nothing.
 
 use arrow::datatypes::i256;
 
@@ -15,7 +15,7 @@ use crate::search::parameters::values::{Extent, Stored};
 
 /// Sampled data.
 pub(in crate::search) struct Samples {
-    /// What a measured zero stands for, with its unit.
+    /// The value of a measured zero, with its unit.
     pub(super) origins: Collection,
     origin_values: Collection,
     factors: Collection,
@@ -39,7 +39,7 @@ impl Samples {
         }
     }
 
-    /// From the least value to the greatest.
+    /// From the minimum to the maximum.
     pub(in crate::search) fn extent(&self, item: usize) -> Option<Extent<'static>> {
         let number = |of: &Collection, at: usize| only_number(of, at).and_then(|stored| stored.nearest());
         let (lower_limit, upper_limit) = (number(&self.lower_limits, item), number(&self.upper_limits, item));
@@ -63,7 +63,7 @@ impl Samples {
         })
     }
 
-    /// The greatest value or, where there is none, the least; the other way round where `upper` is not set.
+    /// The maximum or, if there is none, the minimum; the reverse if `upper` is not set.
     pub(in crate::search) fn bound(&self, item: usize, upper: bool) -> Option<i128> {
         let Extent { low, high, .. } = self.extent(item)?;
         let bound = if upper { high.or(low) } else { low.or(high) };
@@ -71,7 +71,7 @@ impl Samples {
     }
 }
 
-/// The least and the greatest number in `data`, times 10^18; one that is missing is open.
+/// The minimum and the maximum number in `data`, times 10^18. A missing one is open.
 #[derive(Debug, PartialEq, Eq)]
 struct Raw {
     low: Option<i128>,
@@ -112,7 +112,7 @@ impl Raw {
     }
 }
 
-/// A number of the data as a value; what lies behind the 18th place is cut off.
+/// A number of the data as a value. Digits after the 18th place are cut off.
 fn corrected(raw: i128, factor: i128, origin: i128) -> Option<i128> {
     let product = i256::from_i128(raw).checked_mul(i256::from_i128(factor))?;
     product

@@ -5,7 +5,7 @@ use crate::fhirpath::Typed;
 use crate::search::parameters::values;
 use crate::search::parameters::values::{Prefix, fold, has_noise};
 
-/// Marks the rows of which a string passes `hit`.
+/// Marks the rows with a string that passes `hit`.
 pub(super) fn mark(part: &Typed, rows: &mut [bool], hit: &dyn Fn(&str) -> bool) {
     let parts: &[&str] = match type_name(part) {
         "HumanName" => &["family", "given", "text", "prefix", "suffix"],
@@ -36,7 +36,7 @@ pub(super) fn mark(part: &Typed, rows: &mut [bool], hit: &dyn Fn(&str) -> bool) 
     }
 }
 
-/// Marks the rows of which a string begins as is asked for; of family names, one of their parts.
+/// Marks the rows with a string that begins as requested. For family names one of their parts may begin so.
 pub(super) fn mark_beginning(part: &Typed, rows: &mut [bool], begins: &dyn Fn(&str) -> bool) {
     mark(part, rows, begins);
     if type_name(part) == "HumanName" {
@@ -72,7 +72,7 @@ pub(super) fn part_begins(candidate: &str, begins: &dyn Fn(&str) -> bool) -> boo
             .any(|(at, _)| begins(&candidate[at + 1..]))
 }
 
-/// How `candidate`, folded and without blanks around it, stands to `folded`.
+/// The order of `candidate`, folded and trimmed, relative to `folded`.
 pub(super) fn is_ordered(candidate: &str, prefix: Prefix, folded: &str) -> bool {
     let order = fold(candidate.trim()).as_str().cmp(folded);
     match prefix {

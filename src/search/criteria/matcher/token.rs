@@ -79,12 +79,12 @@ pub(super) fn mark_any(set: &TokenSet, part: &Typed, rows: &mut [bool]) {
     }
 }
 
-/// Which of many tokens an item has, by numbers that a caller gives them.
+/// The numbers of an item's tokens among many. The caller numbers the tokens.
 #[derive(Debug, Default)]
 pub(in crate::search) struct TokenIndex {
     /// By the code, folded.
     codes: FxHashMap<Box<str>, BySystem>,
-    /// Systems of which any code is asked.
+    /// Systems of which any code matches.
     systems: FxHashMap<Box<str>, usize>,
 }
 
@@ -218,7 +218,7 @@ pub(super) fn mark_any_typed(set: &TypedSet, part: &Typed, rows: &mut [bool]) {
     );
 }
 
-/// Marks the rows with an identifier of which a coding of its type is what its value asks for.
+/// Marks the rows with an identifier whose type has the requested coding.
 fn mark_identifiers<'t, T>(
     of_value: &dyn Fn(&str) -> Option<&'t T>,
     is: &dyn Fn(&Pairs, &T, usize) -> bool,

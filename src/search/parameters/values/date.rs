@@ -1,6 +1,6 @@
-//! Date values: a partial date or dateTime with a prefix, as the interval it stands for.
+//! Date values: a partial date or dateTime with a prefix, as an interval.
 
-use super::stretches::Spans;
+use super::spans::Spans;
 use super::{Interval, Prefix};
 use crate::fhir::temporal::Temporal;
 
@@ -9,13 +9,13 @@ use crate::fhir::temporal::Temporal;
 pub(crate) struct DateValue {
     /// The relation asked for.
     pub prefix: Prefix,
-    /// What the text stands for, in microseconds UTC; widened already for [`Prefix::Ap`].
+    /// The interval of the text, in microseconds UTC. Already widened for [`Prefix::Ap`].
     pub interval: Interval<i64>,
 }
 
 impl DateValue {
-    /// Parses one alternative of a date parameter; `now_us` is what "approximately" is measured from. A blank where a
-    /// zone's plus sign belongs is taken for the plus sign: clients forget to encode it.
+    /// Parses one alternative of a date parameter. "Approximately" is measured from `now_us`. A blank before a zone
+    /// counts as a plus sign, because clients forget to encode it.
     pub(crate) fn parse(text: &str, now_us: i64) -> Option<DateValue> {
         let (prefix, text) = Prefix::split(text);
         // An hour comes with its minutes (R4 search, 3.1.1.4.7).
@@ -42,19 +42,19 @@ impl DateValue {
         Some(DateValue { prefix, interval })
     }
 
-    /// Whether a value of a resource stands in the relation asked for.
+    /// Whether a resource's value matches.
     pub(crate) fn matches(&self, target: Interval<i64>) -> bool {
         self.interval.matches(self.prefix, target)
     }
 }
 
-/// Many dates, one of which is to stand in its relation: each target is compared with all of them at once.
+/// Many dates with their prefixes, of which one must match. Each target is compared with all of them at once.
 #[derive(Clone, Debug)]
 pub(crate) struct DateSet {
     values: Vec<DateValue>,
     equal: Spans<i64>,
     approximate: Spans<i64>,
-    /// Of the intervals that a target is not to be in: the latest start and the earliest end.
+    /// For the intervals to avoid: the latest start and the earliest end.
     unequal: Option<(i64, i64)>,
     /// `gt`, `ge`: the earliest end.
     ends_behind: Option<i64>,
@@ -93,7 +93,7 @@ impl DateSet {
         &self.values
     }
 
-    /// Whether a value of a resource stands in the relation that one of them asks for.
+    /// Whether a resource's value matches one of them.
     pub(crate) fn matches(&self, target: Interval<i64>) -> bool {
         let Interval { start, end } = target;
         self.equal.contain(start, end)

@@ -19,7 +19,7 @@ pub(crate) fn split(value: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-/// Takes the escapes out: a backslash stands for the character after it.
+/// Removes the escapes: a backslash and a character become the character.
 pub(crate) fn unescape(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     let mut chars = value.chars();
@@ -29,7 +29,7 @@ pub(crate) fn unescape(value: &str) -> String {
     out
 }
 
-/// Whether each backslash stands before a character that has to be escaped.
+/// Whether each backslash precedes a character that must be escaped.
 pub(crate) fn is_legal(value: &str) -> bool {
     let mut chars = value.chars();
     while let Some(c) = chars.next() {

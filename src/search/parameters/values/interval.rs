@@ -1,8 +1,8 @@
-//! Comparing what a search asks for with what a resource says, both as half-open intervals (R4 search, 3.1.1.4.5).
+//! Compares a search's value with a resource's value, both as half-open intervals (R4 search, 3.1.1.4.5).
 
 use super::Prefix;
 
-/// A half-open interval; the extremes of `i64` and `i128` stand for "no bound".
+/// A half-open interval. The extremes of `i64` and `i128` mean "no bound".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interval<T> {
     /// The first value inside.
@@ -12,7 +12,7 @@ pub(crate) struct Interval<T> {
 }
 
 impl<T: Ord + Copy> Interval<T> {
-    /// Whether `other` lies wholly inside.
+    /// Whether `other` is completely inside.
     pub(crate) fn contains(self, other: Interval<T>) -> bool {
         other.start >= self.start && other.end <= self.end
     }
@@ -22,7 +22,7 @@ impl<T: Ord + Copy> Interval<T> {
         other.start < self.end && self.start < other.end
     }
 
-    /// Whether `target`, from a resource, stands in the relation `prefix` to this interval, the search value. For
+    /// Whether `target`, a resource's interval, matches this interval, the search value, by `prefix`. For
     /// [`Prefix::Ap`] the caller has widened the interval.
     pub(crate) fn matches(self, prefix: Prefix, target: Interval<T>) -> bool {
         match prefix {

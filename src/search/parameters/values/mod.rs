@@ -8,7 +8,7 @@ mod number;
 mod numbers;
 mod prefix;
 mod reference;
-mod stretches;
+mod spans;
 mod text;
 mod texts;
 mod token;

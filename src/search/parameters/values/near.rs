@@ -1,8 +1,8 @@
-//! Values of `near`: a place, and how far from it a position may lie (R4 Location, "near").
+//! Values of `near`: a place, and the maximum distance of a position (R4 Location, "near").
 
 use super::escape;
 
-/// How far from the place a position may lie where the value does not say, in metres.
+/// The default maximum distance in metres.
 const USUAL_DISTANCE: f64 = 50_000.0;
 /// The mean radius of the Earth, in metres.
 const EARTH: f64 = 6_371_008.8;
@@ -45,7 +45,7 @@ impl NearValue {
         })
     }
 
-    /// Whether a position lies within the distance, along the surface of the Earth taken as a sphere.
+    /// Whether a position is within the distance, along the surface of a spherical Earth.
     pub(crate) fn is_near(&self, latitude: f64, longitude: f64) -> bool {
         let (here, there) = (self.latitude.to_radians(), latitude.to_radians());
         let across = (longitude - self.longitude).to_radians() / 2.0;

@@ -12,17 +12,17 @@ pub(crate) struct NumberValue {
     pub(super) prefix: Prefix,
     text: String,
     pub(super) scaled: Option<i128>,
-    /// What "equal" or "approximately" admits.
+    /// The range that "equal" or "approximately" accepts.
     range: Range,
     pub(super) range_scaled: (i128, i128),
 }
 
-/// What numbers of resources are compared with: a value, or many of which one is to match.
+/// The value to compare numbers of resources with, or many values of which one must match.
 pub(crate) trait Numbers {
-    /// Whether a quantity stands in the relation asked for: its number, or with a comparator all on one side of it.
+    /// Whether a quantity matches: its number or, with a comparator, the range on one side of it.
     fn matches_quantity(&self, number: Stored<'_>, comparator: Option<&str>) -> bool;
 
-    /// Whether the numbers that a value stands for do.
+    /// Whether the numbers of a value match.
     fn matches_extent(&self, extent: Extent<'_>) -> bool;
 }
 
@@ -31,31 +31,31 @@ pub(crate) trait Numbers {
 pub(crate) struct Stored<'a> {
     /// Times 10^18.
     pub scaled: Option<i128>,
-    /// As written; may be missing where `scaled` is there.
+    /// The number as written. May be missing if `scaled` exists.
     pub text: Option<&'a str>,
 }
 
 impl Stored<'_> {
-    /// The number times 10^18; where that is not exact, or is beyond what a column holds, the nearest below.
+    /// The number times 10^18. If that is not exact, or exceeds the column, the nearest lower value.
     pub(in crate::search) fn nearest(&self) -> Option<i128> {
         self.scaled
             .or_else(|| Some(Decimal::parse(self.text?).ok()?.implicit_range().scaled().0))
     }
 }
 
-/// The numbers that a value of a resource stands for; a bound that is missing is open.
+/// The range of numbers that a resource's value means. A missing bound is open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent<'a> {
-    /// The least of them.
+    /// The lowest of them.
     pub low: Option<Stored<'a>>,
-    /// The greatest of them.
+    /// The maximum of them.
     pub high: Option<Stored<'a>>,
     /// Whether the bounds themselves are not among them.
     pub strict: bool,
 }
 
 impl<'a> Extent<'a> {
-    /// Of a quantity: its number, or all on one side of it, by its comparator.
+    /// For a quantity: its number or, by its comparator, the range on one side of it.
     pub(crate) fn of_quantity(number: Stored<'a>, comparator: Option<&str>) -> Extent<'a> {
         let (low, high) = match comparator {
             Some("<" | "<=") => (None, Some(number)),
@@ -88,7 +88,7 @@ impl NumberValue {
         })
     }
 
-    /// Whether a single number stands in the relation asked for.
+    /// Whether a single number matches.
     pub(crate) fn matches(&self, number: Stored<'_>) -> bool {
         match self.prefix {
             Prefix::Ap => self.admits(number),
@@ -96,8 +96,7 @@ impl NumberValue {
         }
     }
 
-    /// Whether the value itself lies in the range that a number as written stands for; whole numbers stand for
-    /// themselves.
+    /// Whether the value itself is in the range of a number as written. A whole number means only itself.
     pub(crate) fn is_within(&self, number: Stored<'_>) -> bool {
         match number.text.map(Decimal::parse) {
             Some(Ok(written)) => {
@@ -107,7 +106,7 @@ impl NumberValue {
         }
     }
 
-    /// Whether the number lies in the range that the value as written stands for.
+    /// Whether the number is in the range of the value as written.
     fn admits(&self, number: Stored<'_>) -> bool {
         match (number.scaled, number.text) {
             (Some(scaled), _) => scaled >= self.range_scaled.0 && scaled < self.range_scaled.1,
@@ -124,7 +123,7 @@ impl NumberValue {
         let value = Decimal::parse(&self.text).ok()?;
         match (number.text, number.scaled) {
             (Some(text), _) => Some(Decimal::parse(text).ok()?.cmp(&value)),
-            // Only decimals lose their text, and what decimal(38,18) holds has at most 18 places.
+            // Only decimals are stored without their text, and a decimal(38,18) has at most 18 places.
             (None, Some(scaled)) => Some(Decimal::parse(&format!("{scaled}e-18")).ok()?.cmp(&value)),
             (None, None) => None,
         }
@@ -168,7 +167,7 @@ impl Numbers for NumberValue {
             Prefix::Le if !strict => low_is(&[Less, Equal]),
             Prefix::Gt | Prefix::Ge => high_is(&[Greater]),
             Prefix::Lt | Prefix::Le => low_is(&[Less]),
-            // What lies above a bound that is the value itself lies above the value.
+            // Everything above a bound that equals the value is above the value.
             Prefix::Sa if strict => low.is_some() && low_is(&[Greater, Equal]),
             Prefix::Eb if strict => high.is_some() && high_is(&[Less, Equal]),
             Prefix::Sa => low.is_some() && low_is(&[Greater]),

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::number::Numbers;
-use super::stretches::Spans;
+use super::spans::Spans;
 use super::{Extent, NumberValue, Prefix, QuantityValue, Stored};
 
 /// Many numbers.
@@ -14,9 +14,9 @@ pub(crate) struct NumberSet {
     beyond: Vec<NumberValue>,
     equal: Spans<i128>,
     approximate: Spans<i128>,
-    /// Of the ranges that a number is not to be in: the greatest lower bound and the least upper bound.
+    /// For the ranges to avoid: the maximum lower bound and the minimum upper bound.
     unequal: Option<(i128, i128)>,
-    /// For each prefix the easiest bound: the least to be above, the greatest to be below.
+    /// The weakest bound for each prefix: the minimum to be above, the maximum to be below.
     greater: Option<i128>,
     greater_or_equal: Option<i128>,
     lies_above: Option<i128>,
@@ -31,26 +31,25 @@ impl NumberSet {
         let (exact, beyond): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|value| value.scaled.is_some());
         let of = |prefix: Prefix| exact.iter().filter(move |value| value.prefix == prefix);
         let ranges = |prefix| Spans::of(of(prefix).map(|value| value.range_scaled).collect());
-        let least = |prefix| of(prefix).filter_map(|value| value.scaled).min();
-        let greatest = |prefix| of(prefix).filter_map(|value| value.scaled).max();
+        let min = |prefix| of(prefix).filter_map(|value| value.scaled).min();
+        let max = |prefix| of(prefix).filter_map(|value| value.scaled).max();
         let outside = of(Prefix::Ne).map(|value| value.range_scaled);
         NumberSet {
             equal: ranges(Prefix::Eq),
             approximate: ranges(Prefix::Ap),
             unequal: outside.reduce(|one, other| (one.0.max(other.0), one.1.min(other.1))),
-            greater: least(Prefix::Gt),
-            greater_or_equal: least(Prefix::Ge),
-            lies_above: least(Prefix::Sa),
-            less: greatest(Prefix::Lt),
-            less_or_equal: greatest(Prefix::Le),
-            lies_below: greatest(Prefix::Eb),
+            greater: min(Prefix::Gt),
+            greater_or_equal: min(Prefix::Ge),
+            lies_above: min(Prefix::Sa),
+            less: max(Prefix::Lt),
+            less_or_equal: max(Prefix::Le),
+            lies_below: max(Prefix::Eb),
             beyond,
             all,
         }
     }
 
-    /// Whether all from `low` to `high` stands in the relation that one of them asks for; a bound that is missing is
-    /// open.
+    /// Whether all numbers from `low` to `high` match one of the values. A missing bound is open.
     fn match_scaled(&self, low: Option<i128>, high: Option<i128>, strict: bool) -> bool {
         let is_above = |bound: Option<i128>, equal: bool| {
             bound.is_some_and(|bound| high.is_none_or(|high| high > bound || equal && high == bound))
@@ -127,13 +126,12 @@ impl Unit<'_> {
     }
 }
 
-/// What quantities of resources are compared with.
+/// The wanted quantities.
 pub(crate) trait Quantities {
-    /// What their numbers are compared with.
+    /// The wanted numbers.
     type Number: Numbers;
 
-    /// Whether `hit` says yes to the numbers that are asked for in these units; there is one, or there are two for two
-    /// bounds.
+    /// Whether `hit` returns `true` for the numbers in one of these units. There is one number, or two for two bounds.
     fn any<'u>(&self, units: impl Fn() -> [Option<Unit<'u>>; 2], hit: impl Fn(&Self::Number) -> bool) -> bool;
 }
 
@@ -151,7 +149,7 @@ impl Quantities for QuantityValue {
 pub(crate) struct QuantitySet {
     /// Those of any unit.
     of_any: Option<NumberSet>,
-    /// The others by what they ask of the unit.
+    /// The other values, grouped by unit.
     by_unit: ByUnit<NumberSet>,
 }
 

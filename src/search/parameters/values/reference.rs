@@ -14,12 +14,12 @@ pub(crate) enum ReferenceValue {
         /// The id.
         id: String,
     },
-    /// A reference or canonical whose text this is; a canonical of any version where it names none.
+    /// A reference or canonical with this text. A canonical without a version matches any version.
     Text(String),
 }
 
 impl ReferenceValue {
-    /// Parses one alternative; `ty` is what a modifier such as `:Patient` said, `base` is `{base}/fhir/`.
+    /// Parses one alternative. `ty` is the type of a modifier such as `:Patient`, `base` is `{base}/fhir/`.
     pub(crate) fn parse(text: &str, ty: Option<TypeId>, base: &str) -> Option<ReferenceValue> {
         let text = escape::unescape(text);
         let text = text.strip_prefix(base).map(str::to_owned).unwrap_or(text);

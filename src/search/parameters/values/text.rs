@@ -6,7 +6,7 @@ use unicode_normalization::char::is_combining_mark;
 
 use crate::fhir::case::folded;
 
-/// The form in which strings are compared: of one case, without combining marks and what nobody sees.
+/// The form in which strings are compared: one case, without combining marks and invisible characters.
 pub(crate) fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
@@ -14,7 +14,7 @@ pub(crate) fn fold(text: &str) -> String {
     text.nfkd().filter(|c| !is_silent(*c)).flat_map(folded).collect()
 }
 
-/// Whether a character counts for nothing beside the letters around it: a combining mark, or one that nobody sees.
+/// Whether a character is ignored beside the letters around it: a combining mark, or an invisible character.
 pub(crate) fn is_silent(c: char) -> bool {
     !c.is_ascii() && (is_combining_mark(c) || is_invisible(c))
 }
@@ -43,8 +43,8 @@ fn is_invisible(c: char) -> bool {
     )
 }
 
-/// The form in which a string is looked for: folded, without punctuation, and with single blanks; what is nothing but
-/// punctuation stays.
+/// The form in which a string is searched: folded, without punctuation, with single blanks. A string of punctuation
+/// alone keeps it.
 pub(crate) fn plain(text: &str) -> String {
     let folded = fold(text);
     match without_noise(&folded) {
@@ -88,7 +88,7 @@ pub(super) fn without_noise(folded: &str) -> String {
     out
 }
 
-/// Marks between words and letters; signs with a meaning of their own (`+`, `%`, `<`) are none.
+/// Marks between words and letters. Signs with their own meaning (`+`, `%`, `<`) do not count.
 fn is_punctuation(c: char) -> bool {
     matches!(
         c,

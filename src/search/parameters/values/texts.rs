@@ -7,7 +7,7 @@ use super::text::{has_noise, without_noise};
 /// Plain texts that others may begin with.
 #[derive(Clone, Debug)]
 pub(crate) struct Beginnings {
-    /// In order; none begins with another.
+    /// Sorted. No text begins with another.
     texts: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// These texts; `None` where they are too many for one automaton.
+    /// These texts. `None` if they are too many for one automaton.
     pub(crate) fn of(texts: &[String]) -> Option<Parts> {
         let texts = AhoCorasick::new(texts).ok()?;
         Some(Parts { texts })

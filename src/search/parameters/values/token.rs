@@ -8,7 +8,7 @@ use crate::fhir::case::fold_case;
 /// A token to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TokenValue {
-    /// `None`: any system; `Some("")`: no system; otherwise this one, compared exactly.
+    /// `None`: any system. `Some("")`: no system. Otherwise exactly this system.
     pub system: Option<String>,
     /// `None`: any code; otherwise this one, compared without regard to case, as R4 asks where the code system is not
     /// known to be case sensitive.
@@ -16,7 +16,7 @@ pub(crate) struct TokenValue {
 }
 
 impl TokenValue {
-    /// Parses one alternative of a token parameter; `None` where it is empty.
+    /// Parses one alternative of a token parameter. `None` if it is empty.
     pub(crate) fn parse(text: &str) -> Option<TokenValue> {
         let parts = escape::split(text, '|');
         let token = match parts.as_slice() {
@@ -36,12 +36,12 @@ impl TokenValue {
     }
 }
 
-/// Many tokens, one of which is to be found: looked up rather than compared one by one.
+/// Many tokens of which one must match: looked up in a set instead of compared one by one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TokenSet {
     /// Codes folded, by the system they are asked with: `None` any, `Some("")` none.
     codes: FxHashMap<Option<Box<str>>, FxHashSet<Box<str>>>,
-    /// Systems of which any code is asked.
+    /// Systems of which any code matches.
     systems: FxHashSet<Box<str>>,
 }
 

@@ -8,17 +8,17 @@ pub(crate) struct UriTree {
 }
 
 impl UriTree {
-    /// What begins with `uri`.
+    /// URIs that begin with `uri`.
     pub(crate) fn below(uri: String) -> UriTree {
         UriTree { uri, below: true }
     }
 
-    /// What `uri` begins with.
+    /// URIs that `uri` begins with.
     pub(crate) fn above(uri: String) -> UriTree {
         UriTree { uri, below: false }
     }
 
-    /// The URI, and whether what is under it is meant.
+    /// The URI, and whether URIs below it match.
     pub(crate) fn into_parts(self) -> (String, bool) {
         (self.uri, self.below)
     }
@@ -28,7 +28,7 @@ impl UriTree {
         self.uri.len()
     }
 
-    /// Whether a URI is meant: the two are the same, or the longer goes on where a part of the path begins.
+    /// Whether a URI matches: both are equal, or the longer continues at the start of a path segment.
     pub(crate) fn holds(&self, candidate: &str) -> bool {
         let (short, long) = match self.below {
             true => (self.uri.as_str(), candidate),

@@ -7,11 +7,11 @@ use crate::fhir::reference::Canonical;
 
 type Texts = FxHashSet<String>;
 
-/// Many URIs with what is asked of each.
+/// Many URIs with their tests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UriSet {
     exact: Texts,
-    /// Of canonicals: these URLs, of any version.
+    /// For canonicals: these URLs with any version.
     any_version: Texts,
     /// The beginnings of versions by URL.
     versions: FxHashMap<String, Vec<String>>,
@@ -27,7 +27,7 @@ impl UriSet {
         self.exact.insert(uri);
     }
 
-    /// Asks for a canonical of this URL, and of this version or one that goes on from it.
+    /// Matches a canonical with this URL, and this version or one that extends it.
     pub(crate) fn insert_versions(&mut self, url: String, version: Option<String>) {
         match version {
             None => {
@@ -37,7 +37,7 @@ impl UriSet {
         }
     }
 
-    /// Asks for what is under a URI, or over it.
+    /// Matches what is below a URI, or above it.
     pub(crate) fn insert_tree(&mut self, tree: UriTree) {
         let (uri, below) = tree.into_parts();
         if below {
@@ -49,7 +49,7 @@ impl UriSet {
         }
     }
 
-    /// Whether one of them is meant; `is_version` says whether a version goes on from another.
+    /// Whether the URI matches one of them. `is_version` says whether one version extends another.
     pub(crate) fn hold(&self, candidate: &str, is_version: impl Fn(&str, &str) -> bool) -> bool {
         if self.exact.contains(candidate) || self.is_below(candidate) || self.is_above(candidate) {
             return true;
@@ -99,7 +99,7 @@ impl UriSet {
     }
 }
 
-/// Many references that are told by their text.
+/// Many references by their text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReferenceSet {
     exact: Texts,
@@ -108,7 +108,7 @@ pub(crate) struct ReferenceSet {
 }
 
 impl ReferenceSet {
-    /// Takes up a reference; gives it back where its text does not tell it.
+    /// Reads a reference. Returns it back where its text does not tell it.
     pub(crate) fn insert(&mut self, value: ReferenceValue) -> Option<ReferenceValue> {
         let ReferenceValue::Text(text) = value else {
             return Some(value);

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::Fetched;
 use super::find::Wanted;
 
-/// What is said of bytes of which nobody says what they are.
+/// The media type of bytes of unknown type.
 const UNKNOWN: &str = "application/octet-stream";
 /// Letters of a media type.
 const LONGEST: usize = 200;
@@ -24,7 +24,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// What a document of JSON turns out to be.
+/// The content of a JSON document.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::sync) enum Json {
     /// A Binary with these bytes.
@@ -32,7 +32,7 @@ pub(in crate::sync) enum Json {
         bytes: Vec<u8>,
         content_type: Option<String>,
     },
-    /// What a source has to say in the place of a Binary, or a Binary without its bytes.
+    /// An outcome instead of a Binary, or a Binary without bytes.
     Nothing,
     /// Something else, which is the attachment itself.
     Other,
@@ -48,7 +48,7 @@ struct Document<'d> {
     data: Option<Cow<'d, str>>,
 }
 
-/// What a text of JSON turns out to be.
+/// The content of a JSON text.
 pub(in crate::sync) fn of_json(text: &[u8]) -> Json {
     let Ok(document) = serde_json::from_slice::<Document<'_>>(text) else {
         return Json::Other;
@@ -74,7 +74,7 @@ pub(in crate::sync) fn of_json(text: &[u8]) -> Json {
     }
 }
 
-/// The media type of what came: what the answer says of it, unless that says nothing; then what the record says.
+/// The media type of the bytes: from the answer, if it states one, otherwise from the record.
 pub(super) fn content_type(answered: Option<&str>, said: Option<&str>) -> String {
     let known = |text: &&str| is_media_type(text) && !text.starts_with(UNKNOWN);
     let (answered, said) = (answered.map(str::trim), said.map(str::trim));

@@ -1,4 +1,4 @@
-//! One request of a source whose answer goes into a file, bounded in size.
+//! Downloads one answer of a source into a file of limited size.
 
 use std::path::Path;
 
@@ -8,22 +8,22 @@ use crate::sync::client::{Answer, Client, Error, Realm};
 /// Bytes of an answer that is no file.
 const SAID: usize = 64 << 10;
 
-/// Where an answer goes, if it is none of records.
+/// The file for an answer that is no record.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::sync::jobs) struct Wish<'w> {
+pub(in crate::sync::jobs) struct DownloadTarget<'w> {
     pub(in crate::sync::jobs) accept: &'w str,
     pub(in crate::sync::jobs) path: &'w Path,
-    /// By what the file is sealed, if it is.
+    /// The keys to seal the file, if the lake is sealed.
     pub(in crate::sync::jobs) keys: &'w Keys,
     /// Bytes of the file.
-    pub(in crate::sync::jobs) most: u64,
+    pub(in crate::sync::jobs) max_bytes: u64,
 }
 
-/// What came of a request.
+/// The result of a request.
 pub(in crate::sync::jobs) struct Reply {
     /// Without its body, where that went into a file.
     pub(in crate::sync::jobs) answer: Answer,
-    /// What came of the file, if one was wished for and the status is 200.
+    /// The result of the file, if one was requested and the status is 200.
     pub(in crate::sync::jobs) file: Option<Result<Sums, NoFile>>,
 }
 
@@ -42,13 +42,13 @@ pub(in crate::sync::jobs) async fn once(
     url: &str,
     token: &str,
     realm: &Realm,
-    wish: Option<Wish<'_>>,
+    target: Option<DownloadTarget<'_>>,
 ) -> Result<Reply, Error> {
-    let Some(wish) = wish else {
+    let Some(target) = target else {
         let answer = client.fetch(url, token, realm).await?;
         return Ok(Reply { answer, file: None });
     };
-    let mut download = client.open(url, wish.accept, token, realm).await?;
+    let mut download = client.open(url, target.accept, token, realm).await?;
     let mut answer = download.head();
     if answer.status != 200 {
         while let Some(piece) = download.piece().await? {
@@ -62,29 +62,29 @@ pub(in crate::sync::jobs) async fn once(
     }
     // JSON has its bytes in base64, and something around it.
     let is_json = answer.content_type.as_deref().is_some_and(|ty| ty.contains("json"));
-    let most = if is_json {
-        wish.most / 3 * 4 + SAID as u64
+    let max_bytes = if is_json {
+        target.max_bytes / 3 * 4 + SAID as u64
     } else {
-        wish.most
+        target.max_bytes
     };
-    let file = Some(match download.length().is_some_and(|length| length > most) {
+    let file = Some(match download.length().is_some_and(|length| length > max_bytes) {
         true => Err(NoFile::TooLarge),
-        false => written(&mut download, wish, most).await?,
+        false => written(&mut download, target, max_bytes).await?,
     });
     Ok(Reply { answer, file })
 }
 
 async fn written(
     download: &mut crate::sync::client::Download,
-    wish: Wish<'_>,
-    most: u64,
+    target: DownloadTarget<'_>,
+    max_bytes: u64,
 ) -> Result<Result<Sums, NoFile>, Error> {
-    let mut writer = match AttachmentWriter::create(wish.path, wish.keys) {
+    let mut writer = match AttachmentWriter::create(target.path, target.keys) {
         Ok(writer) => writer,
         Err(error) => return Ok(Err(NoFile::Lost(error))),
     };
     while let Some(piece) = download.piece().await? {
-        if writer.bytes() + piece.len() as u64 > most {
+        if writer.bytes() + piece.len() as u64 > max_bytes {
             return Ok(Err(NoFile::TooLarge));
         }
         if let Err(error) = writer.write(&piece) {

@@ -1,4 +1,4 @@
-//! Fetches attachments into files of the spool, as raw bytes where the source gives them so.
+//! Fetches attachments into files of the spool, as raw bytes if the source supports it.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,28 +13,28 @@ use super::super::source::{Source, Trouble, blocking, internal};
 use super::super::spool::Spool;
 use super::Fetched;
 use super::binary::{self, Json};
-use super::download::{NoFile, Wish};
+use super::download::{DownloadTarget, NoFile};
 use super::find::Wanted;
 use crate::lake::{AttachmentWriter, Keys, LakeError, Sums};
-use crate::sync::settings::Most;
+use crate::sync::settings::SyncLimits;
 
 /// Attachments that are fetched at once; the source's gate decides how many of their requests are sent.
 const AT_ONCE: usize = 4;
 const FHIR_JSON: &str = "application/fhir+json";
 
-/// What came of one.
+/// The result of one.
 pub(super) struct One {
     pub(super) url: Url,
     pub(super) wanted: Wanted,
     pub(super) came: Result<Fetched, Why>,
 }
 
-/// What all of a job share.
+/// The state that all downloads of a job share.
 struct Work<'w> {
     source: &'w Source,
-    /// By what fetched files are sealed, if they are.
+    /// The keys to seal fetched files, if the lake is sealed.
     keys: &'w Keys,
-    most: Most,
+    limits: SyncLimits,
     /// Bytes of the job's records and attachments.
     taken: AtomicU64,
     /// A document of JSON is in memory as a whole: one at a time.
@@ -46,13 +46,13 @@ pub(super) async fn fetch_all(
     source: &Source,
     (spool, keys): (&Spool, &Keys),
     wanted: Vec<(Url, Wanted)>,
-    most: Most,
+    limits: SyncLimits,
     taken: u64,
 ) -> Result<Vec<One>, Trouble> {
     let work = Work {
         source,
         keys,
-        most,
+        limits,
         taken: AtomicU64::new(taken),
         decoding: Mutex::new(()),
     };
@@ -71,8 +71,8 @@ pub(super) async fn fetch_all(
 
 impl Work<'_> {
     async fn one(&self, url: &Url, wanted: &Wanted, path: &Path) -> Result<Result<Fetched, Why>, Trouble> {
-        // A job takes no more than so much of one patient: what is over that stays where it is.
-        if self.taken.load(Ordering::Relaxed) >= self.most.bytes {
+        // A job has a size limit per patient. Attachments beyond it stay at the source.
+        if self.taken.load(Ordering::Relaxed) >= self.limits.bytes {
             return Ok(Err(Why::TooMany));
         }
         let said = wanted.content_type.as_deref();
@@ -101,20 +101,20 @@ impl Work<'_> {
         path: &Path,
         said: Option<&str>,
     ) -> Result<Result<Fetched, Why>, Trouble> {
-        let wish = Wish {
+        let target = DownloadTarget {
             accept,
             path,
             keys: self.keys,
-            most: self.most.attachment,
+            max_bytes: self.limits.attachment,
         };
-        let reply = match self.source.download(url.as_str(), wish).await {
+        let reply = match self.source.download(url.as_str(), target).await {
             Ok(reply) => reply,
             Err(trouble) if trouble.ends_all() => return Err(trouble),
             Err(trouble) => return Ok(Err(Why::Failed(trouble))),
         };
         let sums = match (reply.answer.status, reply.file) {
             (200, Some(Ok(sums))) => sums,
-            (200, Some(Err(NoFile::TooLarge))) => return Ok(Err(Why::TooLarge(self.most.attachment))),
+            (200, Some(Err(NoFile::TooLarge))) => return Ok(Err(Why::TooLarge(self.limits.attachment))),
             (200, Some(Err(NoFile::Lost(error)))) => return Err(internal(error)),
             (status @ (404 | 410), _) => return Ok(Err(Why::NotFound(status))),
             (status, _) => return Ok(Err(Why::Refused(status))),
@@ -140,13 +140,13 @@ impl Work<'_> {
         said: Option<&str>,
     ) -> Result<Result<Fetched, Why>, Trouble> {
         let _turn = self.decoding.lock().await;
-        let (path, most, said) = (path.to_owned(), self.most.attachment, said.map(str::to_owned));
+        let (path, max_bytes, said) = (path.to_owned(), self.limits.attachment, said.map(str::to_owned));
         let keys = self.keys.clone();
-        let decoded = blocking(move || decode(path, &keys, sums, (answered.as_deref(), said.as_deref()), most));
+        let decoded = blocking(move || decode(path, &keys, sums, (answered.as_deref(), said.as_deref()), max_bytes));
         let decoded = decoded.await?;
         match decoded {
             Ok(Some(Ok(fetched))) => Ok(Ok(fetched)),
-            Ok(Some(Err(TooLarge))) => Ok(Err(Why::TooLarge(most))),
+            Ok(Some(Err(TooLarge))) => Ok(Err(Why::TooLarge(max_bytes))),
             Ok(None) => {
                 let why = "the source gave something else than an attachment".to_owned();
                 Ok(Err(Why::Failed(Trouble::Broken(why))))
@@ -163,7 +163,7 @@ fn decode(
     keys: &Keys,
     sums: Sums,
     (answered, said): (Option<&str>, Option<&str>),
-    most: u64,
+    max_bytes: u64,
 ) -> Result<Option<Result<Fetched, TooLarge>>, LakeError> {
     let text = sums.read(&path).map_err(|source| LakeError::Io {
         action: "read",
@@ -179,7 +179,7 @@ fn decode(
             (writer.finish()?, binary::content_type(content_type.as_deref(), said))
         }
     };
-    Ok(Some(match sums.bytes > most {
+    Ok(Some(match sums.bytes > max_bytes {
         true => Err(TooLarge),
         false => Ok(Fetched {
             path,

@@ -21,29 +21,29 @@ use crate::sync::client::Realm;
 /// Letters of an address that is looked at.
 const LONGEST: usize = 4_096;
 
-/// Where a source is.
+/// The address of a source.
 #[derive(Clone)]
-pub(super) struct Place {
+pub(super) struct SourceAddress {
     /// The FHIR base, without and with a trailing slash.
     base: String,
     root: Url,
     realm: Realm,
 }
 
-impl Place {
-    pub(super) fn of(source: &Source) -> Result<Place, url::ParseError> {
-        Place::at(source.base(), source.realm().clone())
+impl SourceAddress {
+    pub(super) fn of(source: &Source) -> Result<SourceAddress, url::ParseError> {
+        SourceAddress::at(source.base(), source.realm().clone())
     }
 
-    fn at(base: &str, realm: Realm) -> Result<Place, url::ParseError> {
-        Ok(Place {
+    fn at(base: &str, realm: Realm) -> Result<SourceAddress, url::ParseError> {
+        Ok(SourceAddress {
             root: Url::parse(&format!("{base}/"))?,
             base: base.to_owned(),
             realm,
         })
     }
 
-    /// What an address means, be it relative to the base, as R4 has it; and whether it is one of the source's.
+    /// Resolves an address, possibly relative to the base as R4 defines. Also returns whether it belongs to the source.
     pub(super) fn resolve(&self, text: &str) -> Option<(Url, bool)> {
         let text = text.trim();
         if text.is_empty() || text.len() > LONGEST || text.starts_with('#') {
@@ -57,8 +57,8 @@ impl Place {
         }
     }
 
-    /// By which id the source knows what is at an address: that of the Binary which it names, else one made of the
-    /// address.
+    /// The source's id for the content of an address: the id of the Binary that it names, otherwise an id derived from
+    /// the address.
     fn source_id(&self, url: &Url) -> String {
         let named = || {
             let path = url.path().strip_prefix(self.root.path())?;
@@ -74,20 +74,20 @@ impl Place {
     }
 }
 
-/// What is known of something before it is fetched.
+/// The known facts about something before it is fetched.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wanted {
     pub(super) source_id: String,
-    /// What the first record that refers to it says of its type.
+    /// Its type according to the first record that refers to it.
     pub(super) content_type: Option<String>,
     /// `Type/id` of that record.
     pub(super) record: String,
-    /// What all of them say of it, and in which version.
+    /// All records' descriptions of it, with their versions.
     said: BTreeSet<[u8; 32]>,
 }
 
 impl Wanted {
-    /// A digest of all that records say of it: as long as it stays, so does what is there.
+    /// A digest of all that records say about the content. While it stays the same, the content is assumed unchanged.
     pub(super) fn origin(&self) -> String {
         let mut hasher = Sha256::new();
         self.said.iter().for_each(|said| hasher.update(said));
@@ -95,7 +95,7 @@ impl Wanted {
     }
 }
 
-/// What records refer to.
+/// The attachments of records.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) wanted: BTreeMap<Url, Wanted>,
@@ -113,7 +113,7 @@ impl Found {
 }
 
 /// Looks through files of records.
-pub(super) fn find(files: &[TextFile], place: &Place) -> io::Result<Found> {
+pub(super) fn find(files: &[TextFile], place: &SourceAddress) -> io::Result<Found> {
     let mut found = Found::default();
     let mut tape = Tape::new();
     for file in files {
@@ -145,12 +145,12 @@ pub(super) fn may_have_address(line: &str) -> bool {
     memmem::find(line.as_bytes(), b"\"url\"").is_some()
 }
 
-fn look(line: &str, place: &Place, tape: &mut Tape, found: &mut Found) -> bool {
+fn look(line: &str, place: &SourceAddress, tape: &mut Tape, found: &mut Found) -> bool {
     let refers = memmem::find(line.as_bytes(), b"Binary").is_some();
     if !refers && !may_have_address(line) {
         return false;
     }
-    // What is no JSON is refused when it is stored.
+    // Invalid JSON is refused later, when it is stored.
     let Ok(root) = tape.parse(line.as_bytes()) else {
         return false;
     };
@@ -206,7 +206,7 @@ fn name_of(root: Value<'_>) -> String {
     format!("{}/{}", text("resourceType"), text("id"))
 }
 
-/// What tells a version of a record from the next: the source's own word for it, else all of the record.
+/// The version of a record: the source's own version id, otherwise a digest of the whole record.
 fn version_of(root: Value<'_>, line: &str) -> String {
     let version = root
         .get("meta")
@@ -256,9 +256,9 @@ fn walk<'t>(value: Value<'t>, ty: TypeId, visit: &mut dyn FnMut(Value<'t>, Value
 pub(super) mod tests {
     use super::*;
 
-    pub(in super::super) fn place() -> Place {
+    pub(in super::super) fn place() -> SourceAddress {
         let base = "https://payer.example/fhir";
-        Place::at(base, Realm::under([base])).unwrap()
+        SourceAddress::at(base, Realm::under([base])).unwrap()
     }
 
     fn found(lines: &[&str]) -> Found {

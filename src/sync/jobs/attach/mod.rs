@@ -1,9 +1,8 @@
-//! What a job's records refer to and are no records: their attachments, and resources of the type Binary. They are
-//! fetched once all records are there, and then the records are written again, so that they lead to what was fetched.
+//! Attachments of a job's records: documents and resources of the type Binary. They are fetched after all records. Then
+//! the records are written again, so that they point to the fetched files.
 //!
-//! This room decides what is fetched, what is known to be unchanged, and what becomes of the addresses. Its rows and
-//! files become part of the lake with the records, in one snapshot (`commit`). What is at other places than under the
-//! source's FHIR base stays there.
+//! This room decides what is fetched, what is known to be unchanged, and how addresses change. Its rows and files enter
+//! the lake with the records, in one snapshot (`commit`). Documents outside of the source's FHIR base stay there.
 
 mod binary;
 mod download;
@@ -22,21 +21,21 @@ use super::spool::Spool;
 use crate::consent::AttachmentCounts;
 use crate::ingest::SyncedAttachment;
 use crate::lake::{KeptAttachment, Lake};
-use crate::sync::settings::Most;
+use crate::sync::settings::SyncLimits;
 pub(in crate::sync) use binary::{Json, of_json};
-pub(super) use download::{Reply, Wish, once};
+pub(super) use download::{DownloadTarget, Reply, once};
 use find::Wanted;
 
 /// Attachments of one job that are fetched.
-const MOST_FETCHED: usize = 20_000;
+const MAX_FETCHED: usize = 20_000;
 
-/// Whose attachments they are, and where they lead to.
+/// The owner of the attachments, and the new addresses.
 pub(super) struct Whose {
     pub(super) lake: Lake,
     pub(super) owner: i64,
     pub(super) endpoint: String,
     pub(super) source_patient: String,
-    /// What earlier syncs of the authorization have brought.
+    /// The attachments of the authorization's earlier syncs.
     pub(super) kept: Vec<KeptAttachment>,
 }
 
@@ -47,7 +46,7 @@ impl Whose {
     }
 }
 
-/// What came of attachments.
+/// The result of attachments.
 #[derive(Debug, Default)]
 pub(super) struct Attached {
     /// For the commit.
@@ -56,7 +55,7 @@ pub(super) struct Attached {
     pub(super) tally: AttachmentCounts,
 }
 
-/// What became of one attachment.
+/// The result of one attachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Fate {
     /// It is in the lake, or will be: its length and its SHA-1, where they are known.
@@ -65,16 +64,16 @@ enum Fate {
     Away,
 }
 
-/// Fetches what the records in a spool refer to, and has them refer to what was fetched. `taken` is how many bytes the
-/// records have.
+/// Fetches the attachments of the records in a spool, and makes the records point to them. `taken` is the number of
+/// bytes of the records.
 pub(super) async fn attach(
     source: &Source,
     spool: Spool,
     whose: Whose,
-    most: Most,
+    limits: SyncLimits,
     taken: u64,
 ) -> Result<(Spool, Attached), Trouble> {
-    let place = find::Place::of(source).map_err(internal)?;
+    let place = find::SourceAddress::of(source).map_err(internal)?;
     let (files, looked) = (spool.files(), place.clone());
     let found = blocking(move || find::find(&files, &looked)).await?.map_err(internal)?;
     if found.is_empty() {
@@ -88,7 +87,7 @@ pub(super) async fn attach(
         .map(|(url, wanted)| (url.clone(), whose.id(&wanted.source_id)))
         .collect();
     let mut open: Vec<(Url, Wanted)> = Vec::new();
-    let mut left = MOST_FETCHED;
+    let mut left = MAX_FETCHED;
     for (url, wanted) in found.wanted {
         let id = whose.id(&wanted.source_id);
         if found.inline.contains(&wanted.source_id) {
@@ -109,7 +108,7 @@ pub(super) async fn attach(
         }
     }
     let too_many = attached.tally.at_source;
-    let done = fetch::fetch_all(source, (&spool, whose.lake.folder().keys()), open, most, taken).await?;
+    let done = fetch::fetch_all(source, (&spool, whose.lake.folder().keys()), open, limits, taken).await?;
     let mut gaps = Gaps::default();
     if too_many > 0 {
         gaps.note(Why::TooMany, too_many);

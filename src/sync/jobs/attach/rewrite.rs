@@ -1,5 +1,6 @@
-//! Records whose attachments lead to what was fetched: `Binary/{id}`, relative to the service as R4 has it, so that the
-//! text stays right when the service gets another address. What was not fetched keeps its address at the source, whole.
+//! Makes records point to fetched attachments: `Binary/{id}`, relative to the service as R4 allows, so that the text
+//! stays correct when the service's address changes. An attachment that was not fetched keeps its absolute address at
+//! the source.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,7 +11,7 @@ use url::Url;
 
 use super::super::spool::Spool;
 use super::Fate;
-use super::find::{Place, attachments, each_line, may_have_address};
+use super::find::{SourceAddress, attachments, each_line, may_have_address};
 use crate::columns::json::{Edits, Tape, write_compact};
 use crate::lake::scratch::TextFile;
 
@@ -18,7 +19,7 @@ use crate::lake::scratch::TextFile;
 pub(super) fn rewrite(
     spool: &Spool,
     files: &[TextFile],
-    place: &Place,
+    place: &SourceAddress,
     fates: &BTreeMap<Url, Fate>,
     id: &dyn Fn(&Url) -> Option<String>,
 ) -> io::Result<()> {
@@ -41,7 +42,7 @@ pub(super) fn rewrite(
 /// Writes a record into `text` if something in it changes.
 fn rewrite_line(
     line: &str,
-    place: &Place,
+    place: &SourceAddress,
     fates: &BTreeMap<Url, Fate>,
     id: &dyn Fn(&Url) -> Option<String>,
     tape: &mut Tape,

@@ -8,7 +8,7 @@ use crate::sync::jobs::source::Trouble;
 
 const ALONG: &str = "&_revinclude=Provenance:target";
 
-/// Whether searches of one type ask for Provenance, and what the source made of it.
+/// Whether searches of one type request Provenance, and how the source reacted.
 #[derive(Debug, Default)]
 pub(in crate::sync::jobs) struct Along {
     wanted: bool,
@@ -28,7 +28,7 @@ impl Along {
 }
 
 impl<'w> Work<'w> {
-    /// Makes a search, with Provenance as long as the source gives it. Its records count only if all of them came.
+    /// Searches, with Provenance as long as the source supports it. The records count only if all of them came.
     pub(in crate::sync::jobs) async fn ask(
         &'w self,
         name: &'static str,

@@ -16,11 +16,10 @@ use crate::sync::jobs::source::Trouble;
 const PAGES: usize = 10_000;
 /// Bytes of a refusal that are looked through.
 const SAID: usize = 16 << 10;
-/// Searches that were refused with pages of every size, after which it is presumed that sizes are not what the source
-/// minds.
+/// After this many searches that were refused with every page size, sizes are assumed not to be the reason.
 const VAIN_SIZES: u32 = 2;
 
-/// What came of one search.
+/// The result of one search.
 pub(in crate::sync::jobs) enum Reply<'w> {
     Had(Catch<'w>),
     Refused(Refusal),
@@ -47,7 +46,7 @@ impl Refusal {
 type Opened = Result<(Page, Url, String), Refusal>;
 
 impl<'w> Work<'w> {
-    /// Makes a search without Provenance, with smaller pages as long as the source refuses it for their size.
+    /// Searches without Provenance, with smaller pages as long as the source refuses their size.
     pub(in crate::sync::jobs) async fn ask_plainly(
         &'w self,
         name: &'static str,
@@ -100,7 +99,7 @@ impl<'w> Work<'w> {
             size = next;
             refusal = match self.first(address, size).await? {
                 Ok(opened) => {
-                    // What the source chooses where sizes were not tried one by one is nothing to remember.
+                    // The source's own page size is not remembered if sizes were not tried one by one.
                     if !is_doubtful {
                         self.source.took(size);
                     }
@@ -129,7 +128,7 @@ impl<'w> Work<'w> {
         Ok(found.map(|(page, at)| (page, at, sized)))
     }
 
-    /// Goes through the pages of a search behind its first one.
+    /// Fetches the pages of a search after its first one.
     async fn walked(&'w self, opened: Result<Opened, Trouble>, draft: &str) -> Result<Reply<'w>, Trouble> {
         let came = match opened {
             Ok(Ok((first, at, url))) => {
@@ -171,7 +170,7 @@ impl<'w> Work<'w> {
         }
     }
 
-    /// One page and where it came from. What cannot be read is asked for once more.
+    /// One page and its address. A page that cannot be read is requested once more.
     async fn page(&self, url: &str) -> Result<Result<(Page, Url), Refusal>, Trouble> {
         let mut again = true;
         loop {

@@ -1,6 +1,6 @@
 //! By which parameters and values each type can be asked for, where a source refuses a search for all of it.
 
-/// Values of a parameter by which records of a type are asked for.
+/// Values of a parameter that narrow the search of a type.
 pub(super) struct Filter {
     pub(super) ty: &'static str,
     pub(super) parameter: &'static str,
@@ -48,7 +48,7 @@ const REQUEST: &[&str] = &[
 ];
 const CLAIM: &[&str] = &["active", "cancelled", "draft", "entered-in-error"];
 
-/// What is tried for a type, the first first. The categories are US Core's.
+/// The filters to try for a type, in order. The categories are US Core's.
 pub(super) const FILTERS: &[Filter] = &[
     some(
         "Observation",

@@ -11,22 +11,22 @@ use crate::sync::client::Statement;
 /// Searches of one type that two parameters make together, at most.
 const LARGEST: usize = 64;
 
-/// What a refusal may name beside the parameters by which a type is narrowed.
+/// Words that a refusal may contain besides the names of narrowing parameters.
 const OTHERS: &[&str] = &["_count", "_lastupdated", "_revinclude", "patient"];
 
 /// A set of searches in the place of one for all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Narrower {
-    /// By what, as `category`.
+    /// The parameter, such as `category`.
     pub(super) by: String,
-    /// What each search adds to the query, as `category=laboratory`.
+    /// The addition of each search to the query, such as `category=laboratory`.
     pub(super) searches: Vec<String>,
     /// Whether they reach every record.
     pub(super) reaches_all: bool,
 }
 
-/// What can be asked in the place of a search that was refused: by what the granted scopes name, then by what the
-/// refusal's text names, then by the combinations of the source's statement, then as US Core has it.
+/// Searches to try instead of a refused one: first with values from the granted scopes, then with parameters that the
+/// refusal names, then with combinations of the source's statement, then with those of US Core.
 pub(super) fn narrower(ty: &str, scope: Option<&str>, said: &str, statement: Option<&Statement>) -> Vec<Narrower> {
     let known: Vec<&Filter> = FILTERS.iter().filter(|filter| filter.ty == ty).collect();
     let mut found: Vec<Narrower> = Vec::new();
@@ -90,8 +90,8 @@ pub(super) fn named(said: &str) -> BTreeSet<&'static str> {
     known.filter(|known| words.iter().any(|word| word == known)).collect()
 }
 
-/// What a refusal says to people: the texts of an OperationOutcome or of other JSON, without names and codes; else the
-/// body as it is.
+/// The human-readable text of a refusal: the texts of an OperationOutcome or of other JSON, without names and codes.
+/// Otherwise the whole body.
 pub(super) fn text_of(body: &[u8]) -> String {
     let Ok(json) = serde_json::from_slice::<Value>(body) else {
         return String::from_utf8_lossy(body).into_owned();

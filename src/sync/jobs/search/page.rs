@@ -1,5 +1,4 @@
-//! What a source's page holds: the records in it, as they were written, the references in them, and where the next page
-//! is.
+//! Reads a source's page: its records as written, their references, and the address of the next page.
 
 use std::borrow::Cow;
 
@@ -25,7 +24,7 @@ pub(in crate::sync::jobs) struct Page {
 pub(in crate::sync::jobs) struct Record {
     /// `Type/id`.
     pub(in crate::sync::jobs) name: String,
-    /// Without line breaks and without the one at its end.
+    /// The record without line breaks, also without one at its end.
     pub(in crate::sync::jobs) line: String,
 }
 
@@ -88,22 +87,22 @@ pub(in crate::sync::jobs) fn page(body: &[u8]) -> Result<Page, NoPage> {
     Ok(page)
 }
 
-/// Reads a single resource; `None` for what the source has to say instead of one.
+/// Reads a single resource. `None` if the source sent an outcome instead.
 pub(in crate::sync::jobs) fn record(json: &str) -> Result<Option<Record>, NoPage> {
     let head: Head<'_> = serde_json::from_str(json).map_err(|_| NoPage)?;
-    // Without an id nothing refers to it; it is known by its content.
+    // Nothing can refer to a resource without an id, so its content identifies it.
     Ok((head.ty != "OperationOutcome").then(|| Record {
         name: format!("{}/{}", head.ty, head.id.unwrap_or_default()),
         line: one_line(json),
     }))
 }
 
-/// Between the tokens of JSON a blank is as good as a line break, and inside of strings there are none.
+/// A blank may replace a line break between JSON tokens, and strings contain no raw line breaks.
 fn one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
 }
 
-/// Visits what the references of a record lead to within the source, by type and id.
+/// Visits the targets of a record's references within the source, by type and id.
 pub(in crate::sync::jobs) fn references(line: &str, base: &str, mut visit: impl FnMut(TypeId, &str)) {
     const KEY: &[u8] = b"\"reference\"";
     for at in memmem::find_iter(line.as_bytes(), KEY) {

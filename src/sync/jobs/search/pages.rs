@@ -1,5 +1,5 @@
-//! How many records a source is asked for at once. A source with a maximum answers a larger `_count` with 400, and then
-//! smaller ones are tried; what it takes is remembered.
+//! The page size of requests. A source with a maximum answers a larger `_count` with 400. Then smaller sizes are tried,
+//! and the accepted one is remembered.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,15 +13,15 @@ pub(in crate::sync::jobs) struct PageSizes(Mutex<Sizes>);
 
 #[derive(Debug)]
 struct Sizes {
-    /// What searches begin with.
+    /// The initial page size.
     first: u32,
-    /// What the source took during this job.
+    /// The size that the source accepted during this job.
     taken: BTreeSet<u32>,
     remembered: Option<u32>,
 }
 
 impl PageSizes {
-    /// Begins with what is remembered of the source.
+    /// Begins with the remembered size of the source.
     pub(in crate::sync::jobs) fn new(remembered: Option<u32>) -> PageSizes {
         PageSizes(Mutex::new(Sizes {
             first: remembered.unwrap_or(SIZES[0]),
@@ -45,7 +45,7 @@ impl PageSizes {
         size == 0 || self.sizes().taken.contains(&size)
     }
 
-    /// Notes that the source took a size; gives what is to be remembered, if that is news.
+    /// Notes that the source accepted a size. Returns the size to remember, if that is new.
     pub(in crate::sync::jobs) fn took(&self, size: u32) -> Option<u32> {
         let mut sizes = self.sizes();
         sizes.taken.insert(size);

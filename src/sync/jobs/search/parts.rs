@@ -10,7 +10,7 @@ use crate::sync::jobs::source::Trouble;
 /// Searches of one kind that may be refused before any is answered.
 const VAIN: usize = 3;
 
-/// What is searched for in parts.
+/// A search in parts.
 pub(in crate::sync::jobs) struct Whole<'n> {
     pub(in crate::sync::jobs) name: &'static str,
     /// The search that was refused.
@@ -40,7 +40,7 @@ impl<'w> Work<'w> {
                 return Ok(found);
             }
         }
-        // Nothing that it says is about the size of pages, and yet that may be what it minds.
+        // The refusal does not mention page sizes, and may still be about them.
         let pages = self.source.pages();
         if refusal.status != 403 && !pages.is_proven(pages.first()) && self.refusals.may_go_on(name, &likeness) {
             let draft = format!("{name}-unsized");

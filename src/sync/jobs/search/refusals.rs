@@ -9,10 +9,10 @@ const OF_TYPE: u32 = 64;
 const OF_JOB: u32 = 400;
 /// Refusals of one kind after which a source that answered no search at all is taken for one that answers none.
 const HOPELESS: u32 = 40;
-/// Types for which refusals of one kind were met by narrower searches in vain, while that never helped.
+/// The number of types whose refusals narrower searches did not solve, as long as none was solved.
 const VAIN_TYPES: u32 = 4;
 
-/// What refusals have in common: the status and the search parameters that the text names.
+/// The signature of similar refusals: the status and the search parameters in the text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Likeness {
     pub(super) status: u16,

@@ -1,4 +1,4 @@
-//! What is asked of a view, in a form or in a link. A link holds the definition compressed, so that it is short enough
+//! The request for a view, from a form or a link. A link contains the compressed definition, so that it is short enough
 //! for an address.
 
 use std::io::{Read, Write};
@@ -13,10 +13,10 @@ use crate::http::console::pages::table::encoded;
 use crate::http::console::session::form::Fields;
 use crate::http::error::Error;
 
-/// The most bytes of a definition that a link may hold.
+/// The maximum number of bytes of a definition that a link may hold.
 const LONGEST: u64 = 256 << 10;
 
-/// What an empty editor shows.
+/// The content of an empty editor.
 const EXAMPLE: &str = r#"{
   "resourceType": "ViewDefinition",
   "name": "patients",
@@ -33,7 +33,7 @@ const EXAMPLE: &str = r#"{
   ]
 }"#;
 
-/// Which plot is wanted, of which columns.
+/// The kind of plot, and its columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
     /// `bar`, `line` or `histogram`; empty for none.
@@ -50,7 +50,7 @@ pub(super) struct Ask {
 }
 
 impl Ask {
-    /// What a form says.
+    /// The content of a form.
     pub(super) fn of_form(fields: &Fields) -> Ask {
         let text = |name| fields.filled(name).unwrap_or_default().to_owned();
         Ask {
@@ -63,7 +63,7 @@ impl Ask {
         }
     }
 
-    /// What a link says; `None` where it brings no definition.
+    /// The request in a link. `None` if it has no definition.
     pub(super) fn of_link(fields: &Fields) -> Result<Option<Ask>, Error> {
         let Some(packed) = fields.filled("d") else {
             return Ok(None);
@@ -74,7 +74,7 @@ impl Ask {
         }))
     }
 
-    /// What an empty editor shows.
+    /// The content of an empty editor.
     pub(super) fn example() -> Ask {
         Ask {
             definition: EXAMPLE.to_owned(),

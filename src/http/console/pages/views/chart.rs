@@ -10,7 +10,7 @@ use crate::http::console::shown::plot::{Plot, PlotError, Points};
 /// Bars of a plot; the longest are drawn.
 const BARS: usize = 30;
 const MICROS_OF_DAY: f64 = 86_400e6;
-/// What a plot counts where no column gives values.
+/// The unit of a plot without a value column.
 const COUNT: &str = "rows";
 
 /// The plot of some rows, or why there is none.
@@ -92,7 +92,7 @@ fn line(rows: &Rows, x: usize, counts: bool, value: &dyn Fn(&[Option<String>]) -
             is_same
         });
     }
-    // Years alone are numbers and dates; as numbers they are drawn as they are written.
+    // Plain years are both numbers and dates. They are drawn as numbers.
     match numbers {
         true => Points::Line(points),
         false => Points::Days(points),

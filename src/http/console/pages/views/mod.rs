@@ -1,5 +1,5 @@
-//! Views: an editor, what is to be said of the definition, its columns, the first rows with what they cost, a plot, and
-//! a link that makes all of it again.
+//! Views: an editor, the findings of the definition, its columns, its first rows with their cost, a plot, and a link
+//! that reproduces all of it.
 
 mod ask;
 mod chart;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 
-use crate::http::console::shown::place::Place;
+use crate::http::console::shown::tenant::Tenant;
 use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::lake::scan::ScanReport;
@@ -29,7 +29,7 @@ impl Rows {
     }
 }
 
-/// What a run came to.
+/// The result of a run.
 pub(super) struct Preview {
     pub(super) rows: Rows,
     pub(super) report: ScanReport,
@@ -37,7 +37,7 @@ pub(super) struct Preview {
     pub(super) took: Duration,
 }
 
-/// Asks the work to stop when whoever waits for it is gone.
+/// Stops the work when its client disconnects.
 struct Waiting(Stop);
 
 impl Drop for Waiting {
@@ -49,7 +49,7 @@ impl Drop for Waiting {
 /// Plans a view over the records of a place.
 pub(super) async fn planned(
     service: &Arc<Service>,
-    place: &Place,
+    place: &Tenant,
     view: Arc<View>,
     limit: Option<usize>,
 ) -> Result<Run, Error> {
@@ -64,7 +64,7 @@ pub(super) async fn planned(
 /// The first rows.
 pub(super) async fn preview(
     service: &Arc<Service>,
-    place: &Place,
+    place: &Tenant,
     view: Arc<View>,
     limit: usize,
 ) -> Result<Preview, Error> {

@@ -16,7 +16,7 @@ use crate::fhir::facts;
 use crate::http::console::session::form::Fields;
 use crate::http::console::session::operator::Operator;
 use crate::http::console::shown::page::{Frame, html, private, shown};
-use crate::http::console::shown::place::Place;
+use crate::http::console::shown::tenant::Tenant;
 use crate::http::console::shown::words;
 use crate::http::error::Error;
 use crate::http::fhir::view::body as rows_body;
@@ -59,7 +59,7 @@ struct Shown {
     is_collection: bool,
 }
 
-/// What a run came to.
+/// The result of a run.
 struct Outcome {
     rows: Rows,
     count: usize,
@@ -72,14 +72,14 @@ struct Outcome {
     plot: Option<Result<String, String>>,
 }
 
-/// The editor; where the address brings a definition, with what it gives.
+/// The editor. If the address has a definition, also its result.
 pub(in crate::http::console) async fn open(
     State(service): State<Arc<Service>>,
     operator: Operator,
     Path((mode, application)): Path<(String, String)>,
     RawQuery(sent): RawQuery,
 ) -> Response {
-    let place = Place::parse(&mode, &application);
+    let place = Tenant::parse(&mode, &application);
     let frame = operator.frame(&service, "views", place.as_ref().ok());
     let work = async {
         let place = place?;
@@ -95,7 +95,7 @@ pub(in crate::http::console) async fn open(
     shown(&frame, work).await
 }
 
-/// What the editor sent.
+/// The content of the editor.
 pub(in crate::http::console) async fn run(
     State(service): State<Arc<Service>>,
     operator: Operator,
@@ -103,7 +103,7 @@ pub(in crate::http::console) async fn run(
     headers: HeaderMap,
     sent: Body,
 ) -> Response {
-    let place = Place::parse(&mode, &application);
+    let place = Tenant::parse(&mode, &application);
     let frame = operator.frame(&service, "views", place.as_ref().ok());
     let work = async {
         let place = place?;
@@ -117,7 +117,7 @@ async fn answered(
     service: &Arc<Service>,
     operator: &Operator,
     frame: &Frame,
-    place: &Place,
+    place: &Tenant,
     ask: &Ask,
 ) -> Result<Response, Error> {
     let checked = View::check_with(ask.definition.as_bytes(), Some(service.terminology.clone()));
@@ -132,7 +132,7 @@ async fn answered(
             let result = result(preview, &ask.plot, limit);
             Ok(page(service, frame, place, ask, (&checked, Some(result), None)))
         }
-        // That the view and the data do not go together is said beside the view.
+        // A mismatch between view and data is shown beside the view.
         Err(error) if error.status().is_client_error() => {
             let problem = error.to_string();
             Ok(page(service, frame, place, ask, (&checked, None, Some(problem))))
@@ -172,7 +172,7 @@ fn result(preview: Preview, wanted: &Wanted, limit: usize) -> Outcome {
 fn page(
     service: &Service,
     frame: &Frame,
-    place: &Place,
+    place: &Tenant,
     ask: &Ask,
     (checked, result, problem): (&Checked, Option<Outcome>, Option<String>),
 ) -> Response {
@@ -221,7 +221,7 @@ pub(in crate::http::console) async fn rows(
     RawQuery(sent): RawQuery,
     id: RequestId,
 ) -> Response {
-    let place = Place::parse(&mode, &application);
+    let place = Tenant::parse(&mode, &application);
     let frame = operator.frame(&service, "views", place.as_ref().ok());
     let work = async {
         let place = place?;

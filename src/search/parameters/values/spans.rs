@@ -1,10 +1,10 @@
-//! Many half-open intervals. Whether one of them contains or overlaps another is told without looking at each.
+//! Many half-open intervals. Finds out whether one of them contains or overlaps another without looking at each.
 
 /// Intervals, in the order of their starts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spans<T> {
     starts: Vec<T>,
-    /// For each the greatest end of those up to it.
+    /// For each interval the maximum end up to it.
     ends: Vec<T>,
 }
 
@@ -12,19 +12,19 @@ impl<T: Ord + Copy> Spans<T> {
     /// These intervals, each by start and end.
     pub(crate) fn of(mut intervals: Vec<(T, T)>) -> Spans<T> {
         intervals.sort_unstable();
-        let mut stretches = Spans {
+        let mut spans = Spans {
             starts: Vec::with_capacity(intervals.len()),
             ends: Vec::with_capacity(intervals.len()),
         };
         for (start, end) in intervals {
-            let greatest = stretches.ends.last().copied().map_or(end, |before: T| before.max(end));
-            stretches.starts.push(start);
-            stretches.ends.push(greatest);
+            let max = spans.ends.last().copied().map_or(end, |before: T| before.max(end));
+            spans.starts.push(start);
+            spans.ends.push(max);
         }
-        stretches
+        spans
     }
 
-    /// The greatest end among intervals that start at `start` or before it; with `sooner` only before it.
+    /// The maximum end among intervals that start at `start` or before it; with `sooner` only before it.
     fn end_of_those_from(&self, start: T, sooner: bool) -> Option<T> {
         let started = |other: &T| if sooner { *other < start } else { *other <= start };
         let count = self.starts.partition_point(started);
@@ -33,19 +33,16 @@ impl<T: Ord + Copy> Spans<T> {
 
     /// Whether one of them contains this interval.
     pub(crate) fn contain(&self, start: T, end: T) -> bool {
-        self.end_of_those_from(start, false)
-            .is_some_and(|greatest| greatest >= end)
+        self.end_of_those_from(start, false).is_some_and(|max| max >= end)
     }
 
     /// Whether one of them contains all points from one to another, both included.
     pub(crate) fn reach(&self, from: T, to: T) -> bool {
-        self.end_of_those_from(from, false)
-            .is_some_and(|greatest| greatest > to)
+        self.end_of_those_from(from, false).is_some_and(|max| max > to)
     }
 
     /// Whether one of them shares a value with this interval.
     pub(crate) fn overlap(&self, start: T, end: T) -> bool {
-        self.end_of_those_from(end, true)
-            .is_some_and(|greatest| greatest > start)
+        self.end_of_those_from(end, true).is_some_and(|max| max > start)
     }
 }

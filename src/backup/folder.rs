@@ -23,17 +23,17 @@ const ID: &str = "%Y%m%dT%H%M%S%.3fZ";
 
 /// An open folder of backups.
 #[derive(Debug)]
-pub struct Place {
+pub struct BackupFolder {
     root: PathBuf,
-    /// `None` where the folder is on a medium that cannot be written to.
+    /// `None` if the folder is on a medium that cannot be written to.
     _lock: Option<File>,
 }
 
-impl Place {
+impl BackupFolder {
     /// Opens a folder to add to it; makes it where it is not there.
-    pub(super) fn open_or_create(root: &Path) -> Result<Place, BackupError> {
+    pub(super) fn open_or_create(root: &Path) -> Result<BackupFolder, BackupError> {
         let root = std::path::absolute(root).map_err(BackupError::io("find", root))?;
-        let place = Place { root, _lock: None };
+        let place = BackupFolder { root, _lock: None };
         let is_filled = match std::fs::read_dir(&place.root) {
             Ok(mut entries) => entries.next().is_some(),
             Err(error) if error.kind() == ErrorKind::NotFound => false,
@@ -56,7 +56,7 @@ impl Place {
             Err(TryLockError::WouldBlock) => return Err(BackupError::Busy(place.root)),
             Err(TryLockError::Error(error)) => return Err(BackupError::io("lock", &path)(error)),
         }
-        let place = Place {
+        let place = BackupFolder {
             _lock: Some(lock),
             ..place
         };
@@ -65,9 +65,9 @@ impl Place {
     }
 
     /// Opens a folder to read it. Others may read it as well.
-    pub fn open(root: &Path) -> Result<Place, BackupError> {
+    pub fn open(root: &Path) -> Result<BackupFolder, BackupError> {
         let root = std::path::absolute(root).map_err(BackupError::io("find", root))?;
-        let mut place = Place { root, _lock: None };
+        let mut place = BackupFolder { root, _lock: None };
         if !place.snapshots().is_dir() {
             return Err(BackupError::Folder {
                 path: place.root,
@@ -96,12 +96,12 @@ impl Place {
         self.root.join("files")
     }
 
-    /// Where a file of this SHA-256 lies.
+    /// The path of the file with this SHA-256.
     pub(super) fn file(&self, sha256: &str) -> PathBuf {
         self.files().join(sha256.get(..2).unwrap_or_default()).join(sha256)
     }
 
-    /// A folder for what a run is at, which it may fill.
+    /// A working folder for a run.
     pub(super) fn work(&self) -> PathBuf {
         self.root.join("work")
     }
@@ -173,7 +173,8 @@ impl Place {
         sync_folder(&self.snapshots())
     }
 
-    /// Removes all snapshots but the newest ones. Those whose manifest cannot be read stay. Gives how many went.
+    /// Removes all snapshots but the newest ones. Those with an unreadable manifest stay. Returns how many were
+    /// removed.
     pub(super) fn keep(&self, newest: usize) -> Result<u64, BackupError> {
         let mut ids = self.ids()?;
         ids.retain(|id| Manifest::read(&self.path(id)).is_ok());
@@ -186,8 +187,8 @@ impl Place {
         Ok(gone as u64)
     }
 
-    /// Removes the files that no snapshot has. Nothing is removed where a manifest cannot be read: nobody knows what it
-    /// names.
+    /// Removes the files that no snapshot has. Removes nothing if a manifest cannot be read, because nobody knows which
+    /// files it names.
     pub(super) fn sweep(&self) -> Result<u64, BackupError> {
         let mut named = rustc_hash::FxHashSet::default();
         for id in self.ids()? {

@@ -1,5 +1,5 @@
-//! How things stand with a consent: its sources with their endpoints and syncs, read together. It only reads; what is
-//! counted in the lake is not here.
+//! A consent with its sources, their endpoints and syncs, read together. This file only reads, and counts nothing in
+//! the lake.
 
 use std::sync::Arc;
 
@@ -32,17 +32,17 @@ pub struct Source {
     pub authorization: Authorization,
     /// The endpoint that was chosen.
     pub endpoint: ChosenEndpoint,
-    /// Where the newest sync job stands; `None` before the first.
+    /// The state of the newest sync job. `None` before the first.
     pub sync: Option<JobState>,
     /// Before when that job is not begun again, if it was put off.
     pub sync_not_before: Option<i64>,
     /// When a sync was last completed.
     pub synced_at: Option<i64>,
-    /// What the newest job that has ended could not have.
+    /// The missing records of the newest finished job.
     pub missing: Vec<Missing>,
 }
 
-/// What those who hold tokens are told of an endpoint.
+/// The facts about an endpoint that token holders get.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenEndpoint {
     /// Its id.
@@ -53,9 +53,9 @@ pub struct ChosenEndpoint {
     pub label: Vec<String>,
     /// Whether it can be refreshed without the patient.
     pub refreshable: bool,
-    /// For how many seconds access can be refreshed: zero for ever, `None` where nobody knows.
+    /// For how many seconds access can be refreshed: zero for ever, `None` if nobody knows.
     pub refresh_valid_for: Option<i64>,
-    /// For how many seconds a patient stays authorized: zero for ever, `None` where nobody knows.
+    /// For how many seconds a patient stays authorized: zero for ever, `None` if nobody knows.
     pub max_auth_period: Option<i64>,
     /// The resource types that it has.
     pub resources: Vec<String>,
@@ -68,15 +68,15 @@ pub enum MaxAuth {
     Seconds(i64),
     /// The endpoint does not say.
     Unknown,
-    /// For ever.
+    /// Without end.
     Indefinite,
     /// The endpoint cannot be refreshed, or authorizations of this type cannot.
     Unsupported,
 }
 
 impl ConsentWithSources {
-    /// The source whose Patient is the consent's primary one: the first whose records are here or are to come, else the
-    /// first that was authorized, else the first.
+    /// The source whose Patient is the consent's primary one: the first whose records are stored or expected, else the
+    /// first authorized one, else the first.
     pub fn primary(&self) -> Option<&Source> {
         let holds = |source: &&Source| {
             let authorization = &source.authorization;
@@ -101,7 +101,7 @@ impl ConsentWithSources {
         words.join(" ")
     }
 
-    /// What of the lake the consent covers; with a source, what that one brought.
+    /// The scope of the consent's rows in the lake; with a source, of that source's rows.
     pub fn scope(&self, lake: &Lake, source: Option<&Source>) -> Scope {
         let Consent {
             application,
@@ -126,8 +126,7 @@ impl ConsentWithSources {
         }
     }
 
-    /// Where syncing stands, over all sources whose records are not gone: what is under way goes first, then what
-    /// failed.
+    /// The combined sync state of all sources whose records are not gone: a running sync first, then a failed one.
     pub fn sync(&self, now: i64) -> Option<JobState> {
         let rank = |state: &JobState| match state {
             JobState::Active => 0,
@@ -140,8 +139,8 @@ impl ConsentWithSources {
         states.min_by_key(rank)
     }
 
-    /// Until when a refresh token that is made now is good: for its usual time, or for as long as the source that lasts
-    /// longest lets its access be refreshed.
+    /// The expiry of a refresh token that is made now: after its usual time, or when the longest-lasting source can no
+    /// longer be refreshed.
     pub(super) fn refresh_until(&self, now: i64) -> i64 {
         let usual = now + REFRESH_SECONDS;
         let of = |source: &Source| {
@@ -155,7 +154,7 @@ impl ConsentWithSources {
             }
         };
         let longest = self.sources.iter().filter(|source| source.may_refresh()).map(of).max();
-        // One that is over already is told from one without end, for which zero stands.
+        // Zero means without end, so an expired one must not become zero.
         longest.unwrap_or(usual).max(now + 1)
     }
 
@@ -166,8 +165,7 @@ impl ConsentWithSources {
 }
 
 impl Source {
-    /// Where the newest sync job stands. Of records that are gone nothing is said: COMPLETED would promise that they
-    /// can be read.
+    /// The state of the newest sync job. `None` if the records are gone: COMPLETED would promise readable records.
     pub fn sync_at(&self, now: i64) -> Option<JobState> {
         self.sync.filter(|_| !self.authorization.is_over(now))
     }
@@ -207,7 +205,7 @@ impl ConsentWithSources {
         Ok(ConsentWithSources { consent, sources })
     }
 
-    /// The same, read anew after something was changed.
+    /// The same, read again after something was changed.
     pub(super) fn again(&self, connection: &Connection) -> Result<ConsentWithSources, Error> {
         let consent = Consent::get(connection, &self.consent.id)?.ok_or(Error::Lost("consent"))?;
         ConsentWithSources::of(connection, consent)
@@ -261,17 +259,16 @@ fn labels(text: &str) -> Vec<String> {
 }
 
 impl Store {
-    /// How things stand with the consent of this id.
-    pub fn standing(&self, consent: &str) -> Result<Option<ConsentWithSources>, Error> {
+    /// The consent with this id and its sources.
+    pub fn full_consent(&self, consent: &str) -> Result<Option<ConsentWithSources>, Error> {
         self.read(|connection| match Consent::get(connection, consent)? {
             Some(consent) => ConsentWithSources::of(connection, consent).map(Some),
             None => Ok(None),
         })
     }
 
-    /// How things stand with the consent by which a sync brought a Patient; `None` of imported ones and of who is not
-    /// known.
-    pub fn standing_of_patient(
+    /// The consent whose sync brought a Patient. `None` for imported and unknown Patients.
+    pub fn full_consent_of_patient(
         &self,
         application: &str,
         mode: Mode,
@@ -288,7 +285,7 @@ impl Store {
         })
     }
 
-    /// The newest consent that knows a Patient: one whose syncs bring records before one over imported records.
+    /// The newest consent of a Patient. Consents with syncs come before those for imported records.
     pub fn consent_of_patient(&self, application: &str, mode: Mode, patient: &str) -> Result<Option<String>, Error> {
         self.read(|connection| {
             let sql = "SELECT consent.id FROM consent_patient AS known JOIN consent ON consent.id = known.consent
@@ -300,11 +297,11 @@ impl Store {
         })
     }
 
-    /// What of the lake is one Patient's: what the syncs of their consent brought, or what was imported.
+    /// One Patient's rows of the lake: those that the consent's syncs brought, or imported ones.
     pub fn scope_of_patient(&self, lake: &Lake, application: &str, mode: Mode, patient: &str) -> Result<Scope, Error> {
-        let known = self.standing_of_patient(application, mode, patient)?;
+        let known = self.full_consent_of_patient(application, mode, patient)?;
         let mut scope = match &known {
-            Some(standing) => standing.scope(lake, None),
+            Some(full_consent) => full_consent.scope(lake, None),
             None => return Ok(Scope::of_patient(lake, application, mode, patient)),
         };
         if let Some(person) = &mut scope.patient {

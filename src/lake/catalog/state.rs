@@ -1,6 +1,6 @@
-//! Where the catalog stands: three numbers that only rise, and a digest of its rows. `lake::commit::mark` keeps them
-//! beside the catalog, so that a writer notices an older copy of it and a changed row. A writer reads all rows for the
-//! digest once, when it begins.
+//! The catalog's state: three numbers that only rise, and a digest of its rows. `lake::commit::mark` keeps a copy
+//! beside the catalog, so a writer notices an older copy of the catalog and a changed row. A writer reads all rows for
+//! the digest once, when it begins.
 
 use std::hash::Hasher;
 
@@ -29,8 +29,8 @@ pub(in crate::lake) struct CatalogState {
 /// A table whose rows the digest covers, the columns that count, and a condition over `{row}` if only some rows do.
 type Covered = (&'static str, &'static [&'static str], &'static str);
 
-/// What the digest covers: every row that decides which files and columns are whose. Statistics are left out, they are
-/// many and are worked out anew.
+/// The rows that the digest covers: all that decide which files and columns belong to whom. Statistics are left out,
+/// because they are many and can be computed again.
 const COVERED: [Covered; 8] = [
     (
         "ducklake_metadata",
@@ -136,7 +136,7 @@ const COVERED: [Covered; 8] = [
     ),
 ];
 
-/// The same for the erasures that are not finished; the table is there once one was recorded.
+/// The same for unfinished erasures. The table exists after the first erasure.
 const ERASURES: Covered = (
     "tabularium_erasure",
     &[
@@ -151,7 +151,7 @@ const ERASURES: Covered = (
     "",
 );
 
-/// The same for attachments; the table is there once one was written.
+/// The same for attachments. The table exists after the first attachment.
 const ATTACHMENTS: Covered = (
     "tabularium_attachment",
     &[
@@ -173,8 +173,8 @@ const ATTACHMENTS: Covered = (
     "",
 );
 
-/// Where the catalog stands now.
-pub(in crate::lake) fn standing(connection: &Connection) -> Result<CatalogState, LakeError> {
+/// The catalog's present state.
+pub(in crate::lake) fn state(connection: &Connection) -> Result<CatalogState, LakeError> {
     Ok(CatalogState {
         newest: head(connection)?.snapshot,
         erasures: epoch(connection)?,
@@ -182,8 +182,8 @@ pub(in crate::lake) fn standing(connection: &Connection) -> Result<CatalogState,
     })
 }
 
-/// A digest of the catalog's rows: the sum of the hashes of the rows, so that it follows from what a change adds and
-/// takes away.
+/// A digest of the catalog's rows: the sum of the hashes of the rows. A change can therefore update it from the rows
+/// that it adds and removes.
 pub(in crate::lake) fn digest(connection: &Connection) -> Result<u64, LakeError> {
     let reading = connection.unchecked_transaction()?;
     let erasures = (epoch(&reading)? > 0).then_some(&ERASURES);
@@ -207,10 +207,10 @@ pub(in crate::lake) fn digest(connection: &Connection) -> Result<u64, LakeError>
     Ok(sum)
 }
 
-/// Has this connection keep the digest up to date with each row that it changes, beginning with `digest`. So whoever
-/// ends writing need not read all rows again.
+/// Makes this connection update the digest with each row that it changes, starting at `digest`. A writer then need not
+/// read all rows again at its end.
 pub(in crate::lake) fn watch(connection: &Connection, digest: u64) -> Result<(), LakeError> {
-    // What is temporary is undone with a transaction as well. Nothing of it is to reach the disk.
+    // A temporary table is rolled back with its transaction. It must not reach the disk.
     connection.pragma_update(None, "temp_store", "memory")?;
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     connection.create_scalar_function("tabularium_hash", -1, flags, |row| {
@@ -240,7 +240,7 @@ pub(in crate::lake) fn watch(connection: &Connection, digest: u64) -> Result<(),
     Ok(())
 }
 
-/// Has a connection that watches take up what somebody else has changed.
+/// Makes a watching connection read what another process has changed.
 pub(in crate::lake) fn watch_anew(connection: &Connection) -> Result<(), LakeError> {
     let digest = digest(connection)?.cast_signed();
     connection.execute("UPDATE temp.tabularium_watched SET digest = ?", [digest])?;
@@ -315,8 +315,8 @@ fn hash(hasher: &mut SipHasher13, value: ValueRef<'_>) {
     }
 }
 
-/// The owner key that stands in the bytes of a catalog that SQLite cannot read any more: a row of `ducklake_metadata`
-/// lies in one piece, the value right behind the key.
+/// The owner key from the raw bytes of a catalog that SQLite cannot read any more. A row of `ducklake_metadata` is
+/// contiguous, and its value directly follows its key.
 pub(in crate::lake) fn find_owner_key(bytes: &[u8]) -> Option<OwnerKey> {
     let name = OwnerKey::METADATA_KEY.as_bytes();
     let mut found = memchr::memmem::find_iter(bytes, name).filter_map(|at| {

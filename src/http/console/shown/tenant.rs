@@ -1,5 +1,5 @@
-//! Whose records a page shows: those of an application, live or test ones. It stands in every address, so that a link
-//! shows the same to whoever follows it.
+//! The tenant of a page: an application's live or test records. It is part of every address, so that a link shows the
+//! same to everybody.
 
 use std::sync::Arc;
 
@@ -9,33 +9,33 @@ use crate::consent::{Access, LOCAL_APPLICATION};
 use crate::http::error::Error;
 use crate::lake::{Mode, Scope};
 
-/// What the operator's own requests are counted by, where turns are shared.
+/// The subject of the operator's own requests, for limits per credential.
 const SUBJECT: &str = "console";
 /// Characters of an application's id.
 const LONGEST: usize = 200;
 
-/// Whose records are shown.
+/// The application and mode whose records are shown.
 #[derive(Clone, Debug)]
-pub(in crate::http::console) struct Place {
+pub(in crate::http::console) struct Tenant {
     /// Live or test records.
     pub(in crate::http::console) mode: Mode,
     /// Whose they are.
     pub(in crate::http::console) application: Arc<str>,
-    /// As it stands in addresses.
+    /// As in addresses.
     pub(in crate::http::console) path: String,
 }
 
-impl Default for Place {
-    fn default() -> Place {
-        Place::of(Mode::Live, LOCAL_APPLICATION)
+impl Default for Tenant {
+    fn default() -> Tenant {
+        Tenant::of(Mode::Live, LOCAL_APPLICATION)
     }
 }
 
-impl Place {
+impl Tenant {
     /// The records of an application.
-    pub(in crate::http::console) fn of(mode: Mode, application: &str) -> Place {
+    pub(in crate::http::console) fn of(mode: Mode, application: &str) -> Tenant {
         let encoded = utf8_percent_encode(application, NON_ALPHANUMERIC);
-        Place {
+        Tenant {
             path: format!("{}/{encoded}", mode.schema()),
             mode,
             application: application.into(),
@@ -43,7 +43,7 @@ impl Place {
     }
 
     /// As a path names it.
-    pub(in crate::http::console) fn parse(mode: &str, application: &str) -> Result<Place, Error> {
+    pub(in crate::http::console) fn parse(mode: &str, application: &str) -> Result<Tenant, Error> {
         let mode = match mode {
             "live" => Mode::Live,
             "test" => Mode::Test,
@@ -52,7 +52,7 @@ impl Place {
         if application.is_empty() || application.len() > LONGEST {
             return Err(Error::Unknown("no application has such an id".to_owned()));
         }
-        Ok(Place::of(mode, application))
+        Ok(Tenant::of(mode, application))
     }
 
     /// In words.
@@ -60,7 +60,7 @@ impl Place {
         format!("{} records of {}", self.mode.schema(), self.application)
     }
 
-    /// What an operator may see here: what the application may.
+    /// The scope of an operator here: the application's.
     pub(in crate::http::console) fn scope(&self) -> Arc<Scope> {
         Arc::new(Scope {
             mode: self.mode,
@@ -69,7 +69,7 @@ impl Place {
         })
     }
 
-    /// The same for what the API does for applications. It never was a token, and is good for this request alone.
+    /// The same as an access, for operations of the API. It was never a token, and is valid for this request only.
     pub(in crate::http::console) fn access(&self, ends_at: i64) -> Arc<Access> {
         Arc::new(Access {
             jti: SUBJECT.into(),
@@ -87,11 +87,11 @@ mod tests {
 
     #[test]
     fn a_place_is_what_its_path_names() {
-        let place = Place::parse("test", "my/app x").unwrap();
+        let place = Tenant::parse("test", "my/app x").unwrap();
         assert_eq!(place.path, "test/my%2Fapp%20x");
         assert_eq!((place.mode, &*place.scope().application), (Mode::Test, "my/app x"));
         assert!(place.scope().patient.is_none());
-        assert!(Place::parse("all", "local").is_err());
-        assert!(Place::parse("live", "").is_err());
+        assert!(Tenant::parse("all", "local").is_err());
+        assert!(Tenant::parse("live", "").is_err());
     }
 }
