@@ -164,14 +164,14 @@ fn sync(transaction: &mut Transaction<'_>, people: &Population, number: u64) {
 fn many_files(writer: &mut LakeWriter) {
     let mut transaction = writer.begin();
     sync(&mut transaction, &Population::new(1, 1), 0);
-    let picture = transaction.commit("bench", "").unwrap();
-    let have: u64 = picture.tables.values().map(|table| table.files.len() as u64).sum();
+    let snapshot = transaction.commit("bench", "").unwrap();
+    let have: u64 = snapshot.tables.values().map(|table| table.files.len() as u64).sum();
     let mut transaction = writer.begin();
     for number in 0..MANY_FILES - have {
-        let table = picture
+        let table = snapshot
             .tables
             .values()
-            .nth(number as usize % picture.tables.len())
+            .nth(number as usize % snapshot.tables.len())
             .unwrap();
         let path = transaction.new_file_path(table.mode, table.ty).unwrap();
         std::fs::File::create(&path).unwrap().set_len(FILE_BYTES).unwrap();

@@ -7,7 +7,7 @@ use criterion::Criterion;
 use crate::sample::{Sample, draw, observation};
 
 pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
-    let table = sample.lake.table(&sample.lake.picture(), observation(), &sample.scope);
+    let table = sample.lake.table(&sample.lake.snapshot(), observation(), &sample.scope);
     let mut ids = draw(&sample.observations);
     criterion.bench_function("read/by-id", |bencher| {
         bencher.iter(|| {

@@ -133,7 +133,7 @@ fn table(lake: &Lake) -> ScopedTable {
         application: "local".into(),
         patient: None,
     };
-    lake.table(&lake.picture(), observation_type(), &Arc::new(scope))
+    lake.table(&lake.snapshot(), observation_type(), &Arc::new(scope))
 }
 
 fn point(c: &mut Criterion) {

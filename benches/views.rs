@@ -42,7 +42,7 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
     let plan = |view: Arc<View>| {
         let table = sample
             .lake
-            .table(&sample.lake.picture(), view.resource(), &sample.scope);
+            .table(&sample.lake.snapshot(), view.resource(), &sample.scope);
         runtime
             .block_on(Run::new(&table, view, &Resources::default(), None))
             .unwrap()

@@ -12,7 +12,7 @@ use tabularium::lake::compact::{self, CompactOptions, Effort};
 use tabularium::lake::seal::KeyStore;
 use tabularium::lake::{
     Attached, AttachmentWriter, Erased, Intent, KekSource, KeyId, Lake, LakeError, LakeOptions, Mode, PatientScope,
-    Picture, Scope, SealError,
+    Scope, SealError, Snapshot,
 };
 
 use crate::harness::lake::{Fixture, files_below, fixture};
@@ -95,8 +95,8 @@ fn id(lake: &Lake, consent: u32) -> String {
 }
 
 /// The bytes of a consent's document as a scope reads them.
-fn read(lake: &Lake, picture: &Arc<Picture>, scope: &Arc<Scope>, consent: u32) -> Option<Vec<u8>> {
-    let found = lake.attachment(picture, scope, &id(lake, consent)).unwrap()?;
+fn read(lake: &Lake, snapshot: &Arc<Snapshot>, scope: &Arc<Scope>, consent: u32) -> Option<Vec<u8>> {
+    let found = lake.attachment(snapshot, scope, &id(lake, consent)).unwrap()?;
     Some(bytes(&found))
 }
 
@@ -110,7 +110,7 @@ fn bytes(found: &Attached) -> Vec<u8> {
 }
 
 pub(crate) fn own(lake: &Lake, consent: u32) -> Option<Vec<u8>> {
-    read(lake, &lake.picture(), &scope(lake, consent), consent)
+    read(lake, &lake.snapshot(), &scope(lake, consent), consent)
 }
 
 pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
@@ -142,19 +142,19 @@ fn an_attachment_is_read_by_who_sees_its_row() {
     let it = with_two();
     assert_eq!(own(&it.lake, 1).unwrap(), b"of the first");
     assert_eq!(own(&it.lake, 2).unwrap(), b"of the second");
-    let picture = it.lake.picture();
+    let snapshot = it.lake.snapshot();
     assert_eq!(
-        read(&it.lake, &picture, &of_application("app"), 1).unwrap(),
+        read(&it.lake, &snapshot, &of_application("app"), 1).unwrap(),
         b"of the first"
     );
     for stranger in [scope(&it.lake, 2), scope(&it.lake, 3), of_application("other")] {
-        assert!(read(&it.lake, &picture, &stranger, 1).is_none());
+        assert!(read(&it.lake, &snapshot, &stranger, 1).is_none());
     }
     let test = Arc::new(Scope {
         mode: Mode::Test,
         ..Scope::clone(&scope(&it.lake, 1))
     });
-    assert!(read(&it.lake, &picture, &test, 1).is_none());
+    assert!(read(&it.lake, &snapshot, &test, 1).is_none());
     // Files are their owner's alone, and nothing in their names is anybody's.
     let files = files(it.dir.path());
     assert_eq!(files.len(), 2);
@@ -167,7 +167,7 @@ fn an_attachment_is_read_by_who_sees_its_row() {
 #[test]
 fn a_newer_one_takes_its_place_and_the_older_snapshot_keeps_its_own() {
     let it = with_two();
-    let old = it.lake.picture();
+    let old = it.lake.snapshot();
     bring(&it.lake, 1, b"another");
     assert_eq!(own(&it.lake, 1).unwrap(), b"another");
     assert_eq!(read(&it.lake, &old, &scope(&it.lake, 1), 1).unwrap(), b"of the first");
@@ -176,14 +176,14 @@ fn a_newer_one_takes_its_place_and_the_older_snapshot_keeps_its_own() {
         .attachment(&old, &scope(&it.lake, 1), &id(&it.lake, 1))
         .unwrap()
         .unwrap();
-    let number = old.snapshot;
+    let number = old.id;
     drop(old);
     it.clock.advance(Duration::from_secs(2 * 3600));
     let mut writer = it.lake.writer().unwrap();
     compact::run(&mut writer, &CompactOptions::new(Effort::Thorough), |_, _, _| {}).unwrap();
     writer.expire().unwrap();
     drop(writer);
-    assert!(matches!(it.lake.picture_at(number), Err(LakeError::SnapshotGone(_))));
+    assert!(matches!(it.lake.snapshot_at(number), Err(LakeError::SnapshotGone(_))));
     assert_eq!(
         files(it.dir.path()).len(),
         2,
@@ -198,7 +198,7 @@ fn a_newer_one_takes_its_place_and_the_older_snapshot_keeps_its_own() {
 #[test]
 fn an_erasure_takes_the_files_of_all_snapshots() {
     let it = with_two();
-    let old = it.lake.picture();
+    let old = it.lake.snapshot();
     bring(&it.lake, 1, b"another of the first");
     let aside = it.dir.path().join("data/.orphans/20231114T000000Z/live/Binary");
     std::fs::create_dir_all(&aside).unwrap();
@@ -214,7 +214,7 @@ fn an_erasure_takes_the_files_of_all_snapshots() {
     let of_old = it.lake.attachment(&old, &scope(&it.lake, 1), &id(&it.lake, 1));
     assert!(
         !of_old.is_ok_and(|found| found.is_some()),
-        "nor in a picture from before"
+        "nor in a snapshot from before"
     );
     assert_eq!(own(&it.lake, 2).unwrap(), b"of the second");
     for file in files_below(it.dir.path()) {
@@ -279,7 +279,7 @@ fn a_check_finds_what_is_wrong_and_a_reader_is_told() {
             report.findings[0].path == *file && is_found(&report.findings[0].problem),
             "{report:?}"
         );
-        let read = it.lake.attachment(&it.lake.picture(), &scope, &binary);
+        let read = it.lake.attachment(&it.lake.snapshot(), &scope, &binary);
         let is_read = read.is_ok_and(|found| {
             let content = found.unwrap().content.unwrap();
             content.verify(&(0..content.bytes())).is_ok()

@@ -24,8 +24,8 @@ impl Fixture {
 #[test]
 fn a_commit_shows_and_a_dropped_transaction_leaves_nothing() {
     let it = fixture();
-    let empty = it.lake.picture();
-    assert_eq!((empty.snapshot, empty.tables.len()), (0, 0));
+    let empty = it.lake.snapshot();
+    assert_eq!((empty.id, empty.tables.len()), (0, 0));
     {
         let mut writer = it.lake.writer().unwrap();
         let mut transaction = writer.begin();
@@ -34,18 +34,18 @@ fn a_commit_shows_and_a_dropped_transaction_leaves_nothing() {
         drop(transaction);
     }
     assert_eq!(it.files_on_disk().len(), 0);
-    assert_eq!(it.lake.refresh().unwrap().snapshot, 0);
+    assert_eq!(it.lake.refresh().unwrap().id, 0);
 
-    let picture = it.commit(&[row(5), row(9)]);
-    assert_eq!(it.lake.picture().snapshot, picture.snapshot);
-    let file = &table(&picture).files[0];
+    let snapshot = it.commit(&[row(5), row(9)]);
+    assert_eq!(it.lake.snapshot().id, snapshot.id);
+    let file = &table(&snapshot).files[0];
     assert_eq!(
         (file.rows, file.owners.clone(), file.versions.clone()),
         (2, 5..=9, 1..=1)
     );
-    assert_eq!(file.last_updated, picture.time..=picture.time);
+    assert_eq!(file.last_updated, snapshot.time..=snapshot.time);
     assert_eq!(file.bytes, std::fs::metadata(&file.path).unwrap().len());
-    assert_eq!(empty.tables.len(), 0, "a picture never changes");
+    assert_eq!(empty.tables.len(), 0, "a snapshot never changes");
 }
 
 #[test]
@@ -55,17 +55,17 @@ fn a_transaction_without_changes_makes_no_snapshot() {
     let mut transaction = writer.begin();
     transaction.new_file_path(Mode::Live, patient()).unwrap();
     assert!(transaction.is_empty());
-    assert_eq!(transaction.commit("test", "").unwrap().snapshot, 0);
+    assert_eq!(transaction.commit("test", "").unwrap().id, 0);
 }
 
 #[test]
-fn another_process_sees_the_same_picture_whole_or_in_steps() {
+fn another_process_sees_the_same_snapshot_whole_or_in_steps() {
     let it = fixture();
     let stepwise = Lake::open(it.dir.path()).unwrap();
     it.commit(&[row(1)]);
     let first = stepwise.refresh().unwrap();
     it.commit(&[with(2, r#""name":[{"given":["Ann"]}]"#), row(3)]);
-    let newest = it.lake.picture();
+    let newest = it.lake.snapshot();
     let mut writer = it.lake.writer().unwrap();
     let mut transaction = writer.begin();
     transaction
@@ -74,14 +74,14 @@ fn another_process_sees_the_same_picture_whole_or_in_steps() {
     transaction.commit("test", "").unwrap();
 
     let seen = stepwise.refresh().unwrap();
-    let whole = Lake::open(it.dir.path()).unwrap().picture();
-    let own = it.lake.picture();
-    for picture in [&seen, &own] {
-        assert_eq!(picture.snapshot, 3);
-        assert_eq!(table(picture).files, table(&whole).files);
-        assert_eq!(table(picture).layout.schema(), table(&whole).layout.schema());
+    let whole = Lake::open(it.dir.path()).unwrap().snapshot();
+    let own = it.lake.snapshot();
+    for snapshot in [&seen, &own] {
+        assert_eq!(snapshot.id, 3);
+        assert_eq!(table(snapshot).files, table(&whole).files);
+        assert_eq!(table(snapshot).layout.schema(), table(&whole).layout.schema());
         assert_eq!(
-            (table(picture).rows, table(picture).bytes),
+            (table(snapshot).rows, table(snapshot).bytes),
             (table(&whole).rows, table(&whole).bytes)
         );
     }
@@ -164,10 +164,10 @@ fn times_rise_though_the_clock_stands_or_goes_back() {
     import(&earlier, "c");
     it.lake.refresh().unwrap();
     import(&it.lake, "d");
-    let picture = it.lake.picture();
+    let snapshot = it.lake.snapshot();
     let rows = it
         .lake
-        .table(&picture, patient(), &crate::harness::records::application("local"));
+        .table(&snapshot, patient(), &crate::harness::records::application("local"));
     let updated = ["a", "b", "c", "d"].map(|id| {
         let row = rows.read(id).unwrap().unwrap();
         let resource: serde_json::Value = serde_json::from_slice(&row.resource).unwrap();
@@ -177,14 +177,14 @@ fn times_rise_though_the_clock_stands_or_goes_back() {
         row.last_updated
     });
     assert!(updated.is_sorted_by(|one, next| one < next), "{updated:?}");
-    assert_eq!(updated[3], picture.time);
+    assert_eq!(updated[3], snapshot.time);
 }
 
 #[test]
 fn deletions_add_up_and_a_file_without_rows_ends() {
     let it = fixture();
-    let picture = it.commit(&[row(1), row(2), row(3)]);
-    let id = table(&picture).files[0].id;
+    let snapshot = it.commit(&[row(1), row(2), row(3)]);
+    let id = table(&snapshot).files[0].id;
     let delete = |positions: &[u64]| {
         let mut writer = it.lake.writer().unwrap();
         let mut transaction = writer.begin();
@@ -200,21 +200,21 @@ fn deletions_add_up_and_a_file_without_rows_ends() {
     let live = file.deletes.as_ref().unwrap();
     assert_eq!(kind::deleted(&live.path), [0, 2]);
     assert_eq!((live.count, table(&two).rows, file.live_rows()), (2, 1, 1));
-    assert_eq!(delete(&[2]).snapshot, 4);
+    assert_eq!(delete(&[2]).id, 4);
     let none = delete(&[1]);
     assert!(table(&none).files.is_empty());
     assert_eq!((table(&none).rows, table(&none).bytes), (0, 0));
-    // The picture from before still reads its own.
+    // The snapshot from before still reads its own.
     assert_eq!(kind::deleted(&table(&one).files[0].deletes.as_ref().unwrap().path), [2]);
 }
 
 #[test]
 fn deleting_what_is_not_there_is_refused() {
     let it = fixture();
-    let picture = it.commit(&[row(1)]);
+    let snapshot = it.commit(&[row(1)]);
     let mut writer = it.lake.writer().unwrap();
     let mut transaction = writer.begin();
-    let id = table(&picture).files[0].id;
+    let id = table(&snapshot).files[0].id;
     assert!(matches!(
         transaction.delete_rows(Mode::Live, patient(), id, [1]),
         Err(LakeError::Unknown(_))
@@ -233,7 +233,7 @@ fn deleting_what_is_not_there_is_refused() {
 fn an_older_snapshot_is_readable_for_its_hour_and_its_files_go_afterwards() {
     let it = fixture();
     let first = it.commit(&[row(1)]);
-    let (old_file, snapshot) = (table(&first).files[0].clone(), first.snapshot);
+    let (old_file, snapshot) = (table(&first).files[0].clone(), first.id);
     drop(first);
     it.clock.advance(HOUR);
     {
@@ -249,12 +249,12 @@ fn an_older_snapshot_is_readable_for_its_hour_and_its_files_go_afterwards() {
     it.clock.advance(HOUR);
     assert_eq!(it.lake.writer().unwrap().expire().unwrap().files, 0);
     let fresh = Lake::open(it.dir.path()).unwrap();
-    let again = fresh.picture_at(snapshot).unwrap();
+    let again = fresh.snapshot_at(snapshot).unwrap();
     assert_eq!(table(&again).files, std::slice::from_ref(&old_file));
-    assert!(Arc::ptr_eq(&again, &fresh.picture_at(snapshot).unwrap()));
+    assert!(Arc::ptr_eq(&again, &fresh.snapshot_at(snapshot).unwrap()));
 
     it.clock.advance(Duration::from_secs(61));
-    let held = it.lake.picture_at(snapshot).unwrap();
+    let held = it.lake.snapshot_at(snapshot).unwrap();
     assert_eq!(
         it.lake.writer().unwrap().expire().unwrap().files,
         0,
@@ -266,30 +266,30 @@ fn an_older_snapshot_is_readable_for_its_hour_and_its_files_go_afterwards() {
     assert!(!old_file.path.exists());
     assert_eq!(it.files_on_disk().len(), 1);
     assert!(matches!(
-        Lake::open(it.dir.path()).unwrap().picture_at(snapshot),
+        Lake::open(it.dir.path()).unwrap().snapshot_at(snapshot),
         Err(LakeError::SnapshotGone(_))
     ));
-    assert!(matches!(it.lake.picture_at(99), Err(LakeError::SnapshotGone(99))));
+    assert!(matches!(it.lake.snapshot_at(99), Err(LakeError::SnapshotGone(99))));
 }
 
 #[test]
 fn a_reader_that_slept_past_the_expiry_catches_up() {
     let it = fixture();
     let sleeper = Lake::open(it.dir.path()).unwrap();
-    let picture = it.commit(&[row(1)]);
+    let snapshot = it.commit(&[row(1)]);
     sleeper.refresh().unwrap();
     let mut writer = it.lake.writer().unwrap();
     let mut transaction = writer.begin();
     let new = write(&mut transaction, &[row(1)]);
     transaction
-        .replace_files(Mode::Live, patient(), [table(&picture).files[0].id], [new])
+        .replace_files(Mode::Live, patient(), [table(&snapshot).files[0].id], [new])
         .unwrap();
-    drop(picture);
+    drop(snapshot);
     transaction.commit("test", "").unwrap();
     it.clock.advance(2 * HOUR);
     assert_eq!(writer.expire().unwrap().files, 1);
     let seen = sleeper.refresh().unwrap();
-    assert_eq!(table(&seen).files, table(&it.lake.picture()).files);
+    assert_eq!(table(&seen).files, table(&it.lake.snapshot()).files);
 }
 
 #[test]
@@ -305,12 +305,12 @@ fn columns_keep_their_ids_across_commits_and_processes() {
         transaction.commit("test", "").unwrap();
     }
     let before = table(&first).layout.clone();
-    let after = table(&second.picture()).layout.clone();
+    let after = table(&second.snapshot()).layout.clone();
     assert!(after.len() > before.len());
     for field in before.schema().fields() {
         assert_eq!(after.column_id(field.name()), before.column_id(field.name()));
     }
-    let reopened = Lake::open(it.dir.path()).unwrap().picture();
+    let reopened = Lake::open(it.dir.path()).unwrap().snapshot();
     assert_eq!(table(&reopened).layout.schema(), after.schema());
 }
 
@@ -330,8 +330,8 @@ fn a_commit_on_a_catalog_that_moved_is_refused_whole() {
         .unwrap();
     let refused = transaction.commit("test", "").unwrap_err();
     assert!(matches!(refused, LakeError::Conflict { expected: 1, found: 2 }) && refused.retryable());
-    assert_eq!(it.lake.picture().snapshot, 2);
-    assert_eq!(table(&it.lake.picture()).rows, 1);
+    assert_eq!(it.lake.snapshot().id, 2);
+    assert_eq!(table(&it.lake.snapshot()).rows, 1);
     let mut transaction = writer.begin();
     add(&mut transaction, &[row(2)]);
     assert_eq!(table(&transaction.commit("test", "").unwrap()).rows, 2);

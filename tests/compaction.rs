@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tabularium::lake::compact::{self, CompactOptions, Effort};
-use tabularium::lake::{Lake, Mode, TablePicture};
+use tabularium::lake::{Lake, Mode, TableSnapshot};
 
 use crate::harness::lake::{Fixture, Row, fixture, patient, row, rows, table, with};
 
@@ -24,17 +24,17 @@ fn compact(it: &Fixture, options: &CompactOptions) -> compact::Compacted {
     done
 }
 
-fn sorted(table: &TablePicture) -> Vec<Row> {
+fn sorted(table: &TableSnapshot) -> Vec<Row> {
     let mut rows = rows(table).concat();
     rows.sort();
     rows
 }
 
 fn delete(it: &Fixture, file: usize, positions: &[u64]) {
-    let picture = it.lake.picture();
+    let snapshot = it.lake.snapshot();
     let mut writer = it.lake.writer().unwrap();
     let mut transaction = writer.begin();
-    let id = table(&picture).files[file].id;
+    let id = table(&snapshot).files[file].id;
     transaction
         .delete_rows(Mode::Live, patient(), id, positions.iter().copied())
         .unwrap();
@@ -51,11 +51,11 @@ fn files_of_different_columns_become_one_with_all_of_them() {
     ]);
     it.commit(&[with(3, r#""birthDate":"1970-01""#)]);
     delete(&it, 0, &[1]);
-    let before = it.lake.picture();
+    let before = it.lake.snapshot();
     let done = compact(&it, &CompactOptions::new(Effort::Thorough));
     assert_eq!((done.merges, done.files_before, done.files_after), (1, 3, 1));
 
-    let after = it.lake.picture();
+    let after = it.lake.snapshot();
     let files = rows(table(&after));
     assert_eq!(files.len(), 1);
     assert!(files[0].is_sorted(), "by owner and id");
@@ -86,14 +86,14 @@ fn files_of_different_columns_become_one_with_all_of_them() {
 }
 
 #[test]
-fn a_reader_keeps_its_picture_while_its_files_are_replaced() {
+fn a_reader_keeps_its_snapshot_while_its_files_are_replaced() {
     let it = fixture();
     it.commit(&[row(1), row(5)]);
     it.commit(&[row(3)]);
-    let reading = it.lake.picture();
+    let reading = it.lake.snapshot();
     let old: BTreeSet<_> = table(&reading).files.iter().map(|file| file.path.clone()).collect();
     compact(&it, &CompactOptions::new(Effort::Thorough));
-    let elsewhere = Lake::open(it.dir.path()).unwrap().picture_at(reading.snapshot).unwrap();
+    let elsewhere = Lake::open(it.dir.path()).unwrap().snapshot_at(reading.id).unwrap();
     assert_eq!(sorted(table(&elsewhere)).len(), 3);
 
     it.clock.advance(Duration::from_secs(7200));
@@ -102,7 +102,7 @@ fn a_reader_keeps_its_picture_while_its_files_are_replaced() {
     drop((reading, elsewhere));
     compact(&it, &CompactOptions::new(Effort::Thorough));
     assert!(old.iter().all(|path| !path.exists()));
-    assert_eq!(sorted(table(&it.lake.picture())).len(), 3);
+    assert_eq!(sorted(table(&it.lake.snapshot())).len(), 3);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_table_whose_rows_are_all_deleted_loses_its_files() {
     delete(&it, 0, &[0]);
     delete(&it, 0, &[0]);
     compact(&it, &CompactOptions::new(Effort::Thorough));
-    assert!(table(&it.lake.picture()).files.is_empty());
+    assert!(table(&it.lake.snapshot()).files.is_empty());
 }
 
 /// What may become of a file.
@@ -144,9 +144,9 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_merged() {
             it.commit(&[row(owner), row(owner + 20), row(owner + 40)]);
         }
         delete(&it, 1, &[2]);
-        let picture = it.lake.picture();
-        let before = sorted(table(&picture));
-        let file = &table(&picture).files[1];
+        let snapshot = it.lake.snapshot();
+        let before = sorted(table(&snapshot));
+        let file = &table(&snapshot).files[1];
         let path = match how {
             "its delete file" => &file.deletes.as_ref().unwrap().path,
             _ => &file.path,
@@ -156,7 +156,7 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_merged() {
             "another's" => {
                 let fewer = fixture();
                 fewer.commit(&[row(3)]);
-                Some(std::fs::read(&table(&fewer.lake.picture()).files[0].path).unwrap())
+                Some(std::fs::read(&table(&fewer.lake.snapshot()).files[0].path).unwrap())
             }
             "its delete file" => damaged(&whole, "cut off"),
             how => damaged(&whole, how),
@@ -173,7 +173,7 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_merged() {
         assert_eq!(unreadable[0].path, file.path, "{how}");
         let told = unreadable[0].error.to_string();
         assert!(told.contains(path.to_str().unwrap()), "{how}: {told}");
-        let after = it.lake.picture();
+        let after = it.lake.snapshot();
         assert_eq!(table(&after).files.len(), 2, "{how}");
         assert!(table(&after).file(file.id).is_some(), "{how}: it stays");
 
@@ -199,8 +199,8 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_merged() {
         let mut expected = before;
         expected.push(row(60));
         expected.sort();
-        assert_eq!(sorted(table(&it.lake.picture())), expected, "{how}");
-        assert_eq!(table(&it.lake.picture()).files.len(), 1, "{how}");
+        assert_eq!(sorted(table(&it.lake.snapshot())), expected, "{how}");
+        assert_eq!(table(&it.lake.snapshot()).files.len(), 1, "{how}");
     }
 }
 
@@ -230,10 +230,10 @@ fn owners_are_never_split_between_files() {
         rows.sort();
         it.commit(&rows);
     }
-    let before = sorted(table(&it.lake.picture()));
+    let before = sorted(table(&it.lake.snapshot()));
     compact(&it, &thorough(150_000));
-    let picture = it.lake.picture();
-    let files = &table(&picture).files;
+    let snapshot = it.lake.snapshot();
+    let files = &table(&snapshot).files;
     assert!(
         (4..=6).contains(&files.len()),
         "{} files: cut toward the target",
@@ -242,9 +242,9 @@ fn owners_are_never_split_between_files() {
     for pair in files.windows(2) {
         assert!(pair[0].owners.end() < pair[1].owners.start());
     }
-    assert_eq!(sorted(table(&picture)), before);
+    assert_eq!(sorted(table(&snapshot)), before);
     for owner in 0..10 {
-        assert_eq!(table(&picture).files_of_owner(owner).count(), 1);
+        assert_eq!(table(&snapshot).files_of_owner(owner).count(), 1);
     }
 }
 
@@ -258,10 +258,10 @@ fn a_busy_persons_files_stay_few() {
         }]);
         if version % 10 == 9 {
             compact(&it, &CompactOptions::new(Effort::Thrifty));
-            assert!(table(&it.lake.picture()).files_of_owner(1).count() <= 8);
+            assert!(table(&it.lake.snapshot()).files_of_owner(1).count() <= 8);
         }
     }
-    assert_eq!(table(&it.lake.picture()).rows, 40);
+    assert_eq!(table(&it.lake.snapshot()).rows, 40);
 }
 
 proptest! {
@@ -274,15 +274,15 @@ proptest! {
         let it = fixture();
         let mut model: BTreeSet<Row> = BTreeSet::new();
         for (at, (kind, keys, pick)) in steps.into_iter().enumerate() {
-            let picture = it.lake.picture();
-            let existing = picture.table(Mode::Live, patient()).map(Arc::clone);
+            let snapshot = it.lake.snapshot();
+            let existing = snapshot.table(Mode::Live, patient()).map(Arc::clone);
             match (kind, existing.filter(|table| !table.files.is_empty())) {
                 (2, Some(table)) => {
                     let file = (pick % table.files.len() as u64) as usize;
                     let position = pick % table.files[file].rows;
                     let before: BTreeSet<Row> = rows(&table).concat().into_iter().collect();
                     delete(&it, file, &[position]);
-                    let after: BTreeSet<Row> = rows(self::table(&it.lake.picture())).concat().into_iter().collect();
+                    let after: BTreeSet<Row> = rows(self::table(&it.lake.snapshot())).concat().into_iter().collect();
                     prop_assert!(before.len() - after.len() <= 1);
                     model = model.intersection(&after).cloned().collect();
                 }
@@ -303,8 +303,8 @@ proptest! {
                     it.commit(&new);
                 }
             }
-            let picture = it.lake.picture();
-            let Some(table) = picture.table(Mode::Live, patient()) else { continue };
+            let snapshot = it.lake.snapshot();
+            let Some(table) = snapshot.table(Mode::Live, patient()) else { continue };
             let files = rows(table);
             prop_assert!(files.iter().all(|file| file.is_sorted()));
             prop_assert_eq!(files.concat().into_iter().collect::<BTreeSet<Row>>(), model.clone());

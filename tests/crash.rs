@@ -12,7 +12,7 @@ use arrow::array::AsArray;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use tabularium::lake::{Lake, Picture};
+use tabularium::lake::{Lake, Snapshot};
 
 use crate::harness::kills::{kill_when, rounds};
 use crate::harness::kind;
@@ -60,9 +60,9 @@ fn write_round(path: &Path, population: &[String], round: usize) {
     std::fs::write(path, marked.collect::<Vec<_>>().join("\n")).unwrap();
 }
 
-/// The round that all rows of the picture are of; two would be half a commit.
-fn round_of(picture: &Picture, rows: usize) -> usize {
-    let rounds: Vec<usize> = resources(picture)
+/// The round that all rows of the snapshot are of; two would be half a commit.
+fn round_of(snapshot: &Snapshot, rows: usize) -> usize {
+    let rounds: Vec<usize> = resources(snapshot)
         .iter()
         .map(|text| {
             let from = text.find("urn:round:").unwrap() + "urn:round:".len();
@@ -83,8 +83,8 @@ fn round_of(picture: &Picture, rows: usize) -> usize {
     rounds[0]
 }
 
-fn referenced(picture: &Picture) -> BTreeSet<PathBuf> {
-    let files = picture.tables.values().flat_map(|table| &table.files);
+fn referenced(snapshot: &Snapshot) -> BTreeSet<PathBuf> {
+    let files = snapshot.tables.values().flat_map(|table| &table.files);
     files
         .flat_map(|file| std::iter::once(file.path.clone()).chain(file.deletes.iter().map(|file| file.path.clone())))
         .collect()
@@ -141,7 +141,7 @@ impl Victim {
     }
 
     fn round(&self) -> usize {
-        round_of(&self.lake().picture(), self.population.len())
+        round_of(&self.lake().snapshot(), self.population.len())
     }
 
     /// Runs the command and kills it at a point in the work rather than in time: when it has written so many of the
@@ -186,7 +186,7 @@ fn kills() -> usize {
 #[test]
 fn a_killed_import_leaves_the_lake_before_or_after_it() {
     let mut victim = Victim::new();
-    let tables = victim.lake().picture().tables.len();
+    let tables = victim.lake().snapshot().tables.len();
     let (mut before, mut after) = (0, 0);
     let mut last = 0;
     for round in 1..=kills() {
@@ -235,7 +235,7 @@ fn a_killed_first_import_leaves_a_folder_that_the_next_one_takes() {
         assert!(program(&arguments).status().unwrap().success(), "round {round}");
         let rows: u64 = Lake::open(&data)
             .unwrap()
-            .picture()
+            .snapshot()
             .tables
             .values()
             .map(|table| table.rows)
@@ -252,7 +252,7 @@ fn a_killed_first_import_leaves_a_folder_that_the_next_one_takes() {
 fn a_killed_compaction_loses_nothing() {
     let mut victim = Victim::new();
     victim.import_whole(1);
-    let tables = victim.lake().picture().tables.len();
+    let tables = victim.lake().snapshot().tables.len();
     for round in 2..2 + kills() / 4 {
         let compact = program(&["compact".as_ref(), "--data".as_ref(), victim.data().as_ref()]);
         victim.kill(compact, tables);
@@ -263,15 +263,15 @@ fn a_killed_compaction_loses_nothing() {
     let compact = program(&["compact".as_ref(), "--data".as_ref(), victim.data().as_ref()]).status();
     assert!(compact.unwrap().success());
     assert_eq!(victim.round(), 1 + kills() / 4);
-    let picture = victim.lake().picture();
-    assert!(picture.tables.values().all(|table| table.files.len() == 1));
+    let snapshot = victim.lake().snapshot();
+    assert!(snapshot.tables.values().all(|table| table.files.len() == 1));
 }
 
 /// Reads a resource as an application's token would.
 fn is_shown(lake: &Lake, text: &str) -> bool {
     let json: serde_json::Value = serde_json::from_str(text).unwrap();
     let ty = records::ty(json["resourceType"].as_str().unwrap());
-    let table = lake.table(&lake.picture(), ty, &records::application("local"));
+    let table = lake.table(&lake.snapshot(), ty, &records::application("local"));
     table.read(json["id"].as_str().unwrap()).unwrap().is_some()
 }
 
@@ -293,7 +293,7 @@ fn a_killed_erasure_is_not_begun_or_finished_by_the_next_writer() {
         .cloned()
         .collect();
     assert!(own.len() > 100 && own.len() < victim.population.len() - 100);
-    let tables = victim.lake().picture().tables.len();
+    let tables = victim.lake().snapshot().tables.len();
     let erase = |victim: &Victim| {
         program(&[
             "erase".as_ref(),
@@ -306,7 +306,7 @@ fn a_killed_erasure_is_not_begun_or_finished_by_the_next_writer() {
     };
     // What is left by an erasure that nobody kills.
     assert!(erase(&victim).status().unwrap().success());
-    let rest = resources(&victim.lake().picture()).len();
+    let rest = resources(&victim.lake().snapshot()).len();
     assert!(rest < victim.population.len() - own.len());
     let (mut before, mut after) = (0, 0);
     for round in 1..=kills() {
@@ -338,16 +338,16 @@ fn a_killed_erasure_is_not_begun_or_finished_by_the_next_writer() {
             let rows = texts_of(&orphan).unwrap_or_else(|| panic!("{} cannot be read", orphan.display()));
             assert!(rows.iter().all(|text| !text.contains(&subject)), "round {round}");
         }
-        for snapshot in 0..=lake.picture().snapshot {
-            let Ok(picture) = lake.picture_at(snapshot) else {
+        for id in 0..=lake.snapshot().id {
+            let Ok(snapshot) = lake.snapshot_at(id) else {
                 continue;
             };
             assert!(
-                resources(&picture).iter().all(|text| !text.contains(&subject)),
+                resources(&snapshot).iter().all(|text| !text.contains(&subject)),
                 "round {round}"
             );
         }
-        assert_eq!(resources(&lake.picture()).len(), rest, "round {round}");
+        assert_eq!(resources(&lake.snapshot()).len(), rest, "round {round}");
     }
     println!("{before} kills before it was recorded, {after} after");
     assert!(kills() < 16 || after > 0, "the kills hit erasures that had begun");
@@ -371,7 +371,7 @@ fn neither_a_killed_erasure_nor_a_killed_adoption_brings_rows_back() {
         .filter(|text| text.contains(&subject))
         .cloned()
         .collect();
-    let tables = victim.lake().picture().tables.len();
+    let tables = victim.lake().snapshot().tables.len();
     let call = |victim: &Victim, arguments: &[&str]| {
         let mut command = program(&arguments.iter().map(std::ffi::OsStr::new).collect::<Vec<_>>());
         command.arg("--data").arg(victim.data());
@@ -384,7 +384,7 @@ fn neither_a_killed_erasure_nor_a_killed_adoption_brings_rows_back() {
             .unwrap()
             .success()
     );
-    let rest = resources(&victim.lake().picture()).len();
+    let rest = resources(&victim.lake().snapshot()).len();
     let (mut before, mut after) = (0, 0);
     for round in 1..=kills() / 2 {
         victim.import_whole(round);
@@ -422,7 +422,7 @@ fn neither_a_killed_erasure_nor_a_killed_adoption_brings_rows_back() {
         drop(lake.writer().unwrap());
         assert_eq!(shown(&lake), now, "round {round}");
         let rows = if now > 0 { victim.population.len() } else { rest };
-        assert_eq!(resources(&lake.picture()).len(), rows, "round {round}");
+        assert_eq!(resources(&lake.snapshot()).len(), rows, "round {round}");
         let mut kept = files_below(&victim.data());
         kept.retain(|path| path.ends_with("live/Patient/unfit.parquet"));
         assert_eq!(kept.len(), 1, "round {round}");
@@ -450,9 +450,9 @@ fn texts_of(path: &Path) -> Option<Vec<String>> {
 
 /// Files of all snapshots that can still be read.
 fn known_files(lake: &Lake) -> BTreeSet<PathBuf> {
-    let newest = lake.picture().snapshot;
+    let newest = lake.snapshot().id;
     (0..=newest)
-        .filter_map(|snapshot| lake.picture_at(snapshot).ok())
-        .flat_map(|picture| referenced(&picture))
+        .filter_map(|id| lake.snapshot_at(id).ok())
+        .flat_map(|snapshot| referenced(&snapshot))
         .collect()
 }

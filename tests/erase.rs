@@ -10,7 +10,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tabularium::lake::compact::{self, CompactOptions, Effort};
-use tabularium::lake::{Intent, Lake, Mode, PatientScope, Picture};
+use tabularium::lake::{Intent, Lake, Mode, PatientScope, Snapshot};
 
 use crate::harness::kind;
 use crate::harness::lake::{Fixture, Row, add, files_below, fixture, patient, row, rows, table, with};
@@ -52,15 +52,15 @@ fn files_with(folder: &Path, bytes: &str) -> Vec<String> {
 }
 
 /// All live rows, as a reader that knows nothing of the scan finds them.
-fn all(picture: &Picture) -> Vec<Row> {
-    let mut all: Vec<Row> = rows(table(picture)).concat();
+fn all(snapshot: &Snapshot) -> Vec<Row> {
+    let mut all: Vec<Row> = rows(table(snapshot)).concat();
     all.sort();
     all
 }
 
 /// What the door shows of some people.
-fn shown(lake: &Lake, picture: &Arc<Picture>, owners: impl IntoIterator<Item = i64>) -> BTreeMap<i64, String> {
-    let table = lake.table(picture, patient(), &records::application("local"));
+fn shown(lake: &Lake, snapshot: &Arc<Snapshot>, owners: impl IntoIterator<Item = i64>) -> BTreeMap<i64, String> {
+    let table = lake.table(snapshot, patient(), &records::application("local"));
     let read = |owner: i64| {
         let row = table.read(&format!("p{owner:06}")).unwrap()?;
         Some((owner, String::from_utf8(row.resource.to_vec()).unwrap()))
@@ -86,21 +86,21 @@ fn others_rows_keep_their_places_in_every_snapshot() {
     let new = transaction.commit("test", "").unwrap();
     drop(writer);
     assert_eq!(files_with(it.dir.path(), MARKER).is_empty(), kind::is_sealed());
-    let before: Vec<Vec<Row>> = [&old, &new].map(|picture| all(picture)).into();
+    let before: Vec<Vec<Row>> = [&old, &new].map(|snapshot| all(snapshot)).into();
 
     let done = erase(&it.lake, 5);
     assert_eq!((done.rows, done.files_rewritten, done.files_removed), (2, 2, 0));
     assert_eq!(done.resources, [(patient(), 1)].into());
-    let (old_now, new_now) = (it.lake.picture_at(old.snapshot).unwrap(), it.lake.picture());
-    assert_eq!(new_now.snapshot, new.snapshot, "no snapshot is made");
+    let (old_now, new_now) = (it.lake.snapshot_at(old.id).unwrap(), it.lake.snapshot());
+    assert_eq!(new_now.id, new.id, "no snapshot is made");
     for (before, now) in before.iter().zip([&old_now, &new_now]) {
         let expected: Vec<Row> = before.iter().filter(|row| row.owner != 5).cloned().collect();
         assert_eq!(all(now), expected);
         assert_eq!(table(now).rows, expected.len() as u64);
     }
     assert_eq!(table(&old_now).files[0].id, file);
-    let places = |picture: &Arc<Picture>| {
-        let table = it.lake.table(picture, patient(), &records::application("local"));
+    let places = |snapshot: &Arc<Snapshot>| {
+        let table = it.lake.table(snapshot, patient(), &records::application("local"));
         [3, 7, 9].map(|owner| table.locate(&format!("p{owner:06}")).unwrap().map(|place| place.row))
     };
     assert_eq!(places(&old_now), [Some(0), Some(2), Some(4)]);
@@ -109,14 +109,14 @@ fn others_rows_keep_their_places_in_every_snapshot() {
     }
     assert_eq!(files_with(it.dir.path(), MARKER), [""; 0]);
     assert_eq!(files_with(it.dir.path(), "p000005"), [""; 0]);
-    assert_eq!(all(&it.lake.picture()), [row(3), row(6), row(9)].to_vec());
+    assert_eq!(all(&it.lake.snapshot()), [row(3), row(6), row(9)].to_vec());
     // What is opened anew, and what is merged, is the same.
     let again = Lake::open(it.dir.path()).unwrap();
-    assert_eq!(all(&again.picture()), all(&it.lake.picture()));
+    assert_eq!(all(&again.snapshot()), all(&it.lake.snapshot()));
     let mut writer = it.lake.writer().unwrap();
     compact::run(&mut writer, &CompactOptions::new(Effort::Thorough), |_, _, _| {}).unwrap();
     drop(writer);
-    let merged = it.lake.picture();
+    let merged = it.lake.snapshot();
     assert_eq!(table(&merged).files[0].rows, 3, "blank rows are merged away");
 }
 
@@ -148,9 +148,9 @@ fn earlier_versions_go_and_the_newest_stay() {
         .map(|file| (file.rows, file.resources, file.replaced_by.is_some()));
     assert_eq!(told.collect::<Vec<_>>(), [(1, 0, true)]);
     assert_eq!(files_with(it.dir.path(), MARKER), [""; 0]);
-    assert_eq!(it.lake.picture().snapshot, new.snapshot, "no snapshot is made");
-    assert_eq!(all(&it.lake.picture()), before);
-    let old_now = it.lake.picture_at(old.snapshot).unwrap();
+    assert_eq!(it.lake.snapshot().id, new.snapshot, "no snapshot is made");
+    assert_eq!(all(&it.lake.snapshot()), before);
+    let old_now = it.lake.snapshot_at(old.id).unwrap();
     assert_eq!(
         all(&old_now),
         [row(3), row(7)],
@@ -159,18 +159,18 @@ fn earlier_versions_go_and_the_newest_stay() {
     let table = it.lake.table(&old_now, patient(), &records::application("local"));
     assert_eq!(table.locate("p000007").unwrap().map(|place| place.row), Some(2));
     // There is nothing left to do.
-    let changes = it.lake.picture().erasures();
+    let changes = it.lake.snapshot().erasures();
     assert_eq!(
         writer
             .erase_superseded(&[intent(5), intent(3)], &[intent(5), intent(3)])
             .unwrap(),
         [[""; 0], [""; 0]]
     );
-    assert_eq!(it.lake.picture().erasures(), changes);
+    assert_eq!(it.lake.snapshot().erasures(), changes);
     drop(writer);
     let reopened = Lake::open(it.dir.path()).unwrap();
     assert!(reopened.writer().unwrap().unfinished().is_empty());
-    assert_eq!(all(&reopened.picture()), before);
+    assert_eq!(all(&reopened.snapshot()), before);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn many_rows_in_a_row_are_erased() {
         assert_eq!((done.rows, done.files_rewritten), (2500, 1));
     }
     drop(writer);
-    let now = it.lake.picture();
+    let now = it.lake.snapshot();
     assert_eq!(all(&now), stays);
     assert_eq!(table(&now).files[0].id, table(&before).files[0].id);
     let scope = records::application("local");
@@ -237,7 +237,7 @@ fn an_authorization_is_erased_without_the_others() {
         of("imported", None),
         of("other", Some("auth-a")).application("another"),
     ];
-    let picture = records::commit(&lake, &all);
+    let snapshot = records::commit(&lake, &all);
     let owner = lake.owner_of("local", "ann");
     let scope = PatientScope {
         patients: Vec::new(),
@@ -247,19 +247,19 @@ fn an_authorization_is_erased_without_the_others() {
     let done = lake.writer().unwrap().erase(Mode::Live, "local", &scope).unwrap();
     assert_eq!(done.resources.values().sum::<u64>(), 2);
     let ty = records::ty("Observation");
-    for picture in [
-        picture.clone(),
-        lake.picture(),
-        lake.picture_at(picture.snapshot).unwrap(),
+    for snapshot in [
+        snapshot.clone(),
+        lake.snapshot(),
+        lake.snapshot_at(snapshot.id).unwrap(),
     ] {
-        let table = lake.table(&picture, ty, &records::application("local"));
+        let table = lake.table(&snapshot, ty, &records::application("local"));
         let found = ["a1", "a2", "b1", "imported"].map(|id| table.locate(id).ok().flatten().is_some());
         assert!(!found[0] && !found[1], "{found:?}");
-        if picture.erasures() == lake.picture().erasures() {
+        if snapshot.erasures() == lake.snapshot().erasures() {
             assert_eq!(found, [false, false, true, true]);
         }
     }
-    let another = lake.table(&lake.picture(), ty, &records::application("another"));
+    let another = lake.table(&lake.snapshot(), ty, &records::application("another"));
     assert!(another.locate("other").unwrap().is_some());
     assert_eq!(files_with(dir.path(), "text of a1"), [""; 0]);
 }
@@ -271,7 +271,7 @@ fn an_erasure_hides_from_the_moment_it_is_recorded_and_the_next_writer_finishes_
     it.commit(&[row(3), marked.clone(), row(7)]);
     it.commit(&[row(11)]);
     let other = Lake::open(it.dir.path()).unwrap();
-    let held = other.picture();
+    let held = other.snapshot();
     let own = records::patient_of(&other, 5);
     assert_eq!(shown(&other, &held, [3, 5, 7, 11]).len(), 4);
     {
@@ -291,15 +291,15 @@ fn an_erasure_hides_from_the_moment_it_is_recorded_and_the_next_writer_finishes_
     let late = Lake::open(it.dir.path()).unwrap();
     other.refresh().unwrap();
     for lake in [&it.lake, &other, &late] {
-        for picture in [lake.picture(), lake.picture_at(1).unwrap()] {
-            let found: Vec<i64> = shown(lake, &picture, [3, 5, 7, 11]).into_keys().collect();
+        for snapshot in [lake.snapshot(), lake.snapshot_at(1).unwrap()] {
+            let found: Vec<i64> = shown(lake, &snapshot, [3, 5, 7, 11]).into_keys().collect();
             assert!(
                 !found.contains(&5) && found.contains(&3) && found.contains(&7),
                 "{found:?}"
             );
         }
     }
-    // Whoever holds a picture from before is shown no more either.
+    // Whoever holds a snapshot from before is shown no more either.
     assert_eq!(shown(&other, &held, [5]).len(), 0);
     assert_eq!(other.table(&held, patient(), &own).read("p000005").unwrap(), None);
 
@@ -307,7 +307,7 @@ fn an_erasure_hides_from_the_moment_it_is_recorded_and_the_next_writer_finishes_
     assert_eq!(files_with(it.dir.path(), MARKER), [""; 0]);
     other.refresh().unwrap();
     assert_eq!(
-        shown(&other, &other.picture(), [3, 5, 7, 11])
+        shown(&other, &other.snapshot(), [3, 5, 7, 11])
             .into_keys()
             .collect::<Vec<_>>(),
         [3, 7, 11]
@@ -316,7 +316,7 @@ fn an_erasure_hides_from_the_moment_it_is_recorded_and_the_next_writer_finishes_
     it.lake.refresh().unwrap();
     it.commit(&[marked]);
     other.refresh().unwrap();
-    assert_eq!(shown(&other, &other.picture(), [5]).len(), 1);
+    assert_eq!(shown(&other, &other.snapshot(), [5]).len(), 1);
 }
 
 /// Files that an interrupted import has left are in no snapshot, and hold records all the same.
@@ -418,7 +418,7 @@ impl Model {
     fn put(&mut self, owners: &[i64]) {
         self.version += 1;
         let mut writer = self.it.lake.writer().unwrap();
-        let picture = writer.lake().picture();
+        let snapshot = writer.lake().snapshot();
         let mut transaction = writer.begin();
         let scope = records::application("local");
         let mut now = self.now();
@@ -435,7 +435,7 @@ impl Model {
             })
             .collect();
         for row in &new {
-            let table = self.it.lake.table(&picture, patient(), &scope);
+            let table = self.it.lake.table(&snapshot, patient(), &scope);
             if let Some(place) = table.locate(&row.id).unwrap() {
                 transaction
                     .delete_rows(Mode::Live, patient(), place.file, [u64::from(place.row)])
@@ -443,8 +443,8 @@ impl Model {
             }
         }
         add(&mut transaction, &new);
-        let snapshot = transaction.commit("test", "").unwrap().snapshot;
-        self.snapshots.insert(snapshot, now);
+        let snapshot = transaction.commit("test", "").unwrap();
+        self.snapshots.insert(snapshot.id, now);
     }
 
     fn forget(&mut self, owner: i64) {
@@ -455,42 +455,44 @@ impl Model {
 
     /// The files of each snapshot in the table's order.
     fn orders(&self) -> BTreeMap<u64, Vec<u64>> {
-        let order = |snapshot: &u64| {
-            let picture = self.it.lake.picture_at(*snapshot).ok()?;
-            let files = picture.table(Mode::Live, patient())?.files.iter().map(|file| file.id);
-            Some((*snapshot, files.collect()))
+        let order = |id: &u64| {
+            let snapshot = self.it.lake.snapshot_at(*id).ok()?;
+            let files = snapshot.table(Mode::Live, patient())?.files.iter().map(|file| file.id);
+            Some((*id, files.collect()))
         };
         self.snapshots.keys().filter_map(order).collect()
     }
 
     fn check(&mut self) {
         let lake = &self.it.lake;
-        let newest = lake.picture().snapshot;
+        let newest = lake.snapshot().id;
         let mut gone = Vec::new();
-        for (snapshot, expected) in &self.snapshots {
-            let Ok(picture) = lake.picture_at(*snapshot) else {
-                assert!(*snapshot < newest);
-                gone.push(*snapshot);
+        for (id, expected) in &self.snapshots {
+            let Ok(snapshot) = lake.snapshot_at(*id) else {
+                assert!(*id < newest);
+                gone.push(*id);
                 continue;
             };
-            assert_eq!(&shown(lake, &picture, 2..14), expected, "snapshot {snapshot}");
-            if picture.table(Mode::Live, patient()).is_some() && !lake_has_pending(lake) {
-                let plain: BTreeMap<i64, String> =
-                    all(&picture).into_iter().map(|row| (row.owner, row.resource)).collect();
-                assert_eq!(&plain, expected, "snapshot {snapshot}");
-                assert_eq!(table(&picture).rows, expected.len() as u64);
-                for file in &table(&picture).files {
+            assert_eq!(&shown(lake, &snapshot, 2..14), expected, "snapshot {id}");
+            if snapshot.table(Mode::Live, patient()).is_some() && !lake_has_pending(lake) {
+                let plain: BTreeMap<i64, String> = all(&snapshot)
+                    .into_iter()
+                    .map(|row| (row.owner, row.resource))
+                    .collect();
+                assert_eq!(&plain, expected, "snapshot {id}");
+                assert_eq!(table(&snapshot).rows, expected.len() as u64);
+                for file in &table(&snapshot).files {
                     assert!(file.live_rows() > 0, "a file without rows has ended");
                 }
             }
         }
-        gone.iter().for_each(|snapshot| drop(self.snapshots.remove(snapshot)));
+        gone.iter().for_each(|id| drop(self.snapshots.remove(id)));
     }
 }
 
 /// Whether a recorded erasure waits for a writer.
 fn lake_has_pending(lake: &Lake) -> bool {
-    lake.picture().erasures() % 2 == 1
+    lake.snapshot().erasures() % 2 == 1
 }
 
 proptest! {

@@ -40,14 +40,14 @@ fn holds_mark(folder: &Path, owner: i64) -> bool {
 
 /// Owners of the rows that a reader of the whole application is shown.
 fn shown(lake: &Lake, owners: impl IntoIterator<Item = i64>) -> Vec<i64> {
-    let table = lake.table(&lake.picture(), patient(), &records::application("local"));
+    let table = lake.table(&lake.snapshot(), patient(), &records::application("local"));
     let mut owners: Vec<i64> = owners.into_iter().collect();
     owners.retain(|owner| table.read(&format!("p{owner:06}")).unwrap().is_some());
     owners
 }
 
 fn data_files(it: &Fixture) -> Vec<PathBuf> {
-    table(&it.lake.picture())
+    table(&it.lake.snapshot())
         .files
         .iter()
         .map(|file| file.path.clone())
@@ -59,7 +59,7 @@ fn many_people_cost_one_rewriting_of_each_file() {
     let it = fixture();
     it.commit(&(2..40).map(marked).collect::<Vec<_>>());
     it.commit(&(40..60).map(marked).collect::<Vec<_>>());
-    let before = it.lake.picture();
+    let before = it.lake.snapshot();
     let gone: Vec<i64> = (2..60).filter(|owner| owner % 3 == 0).collect();
     let mut asked: Vec<Intent> = gone.iter().copied().map(intent).collect();
     // Somebody whom nobody knows, and somebody twice.
@@ -74,7 +74,7 @@ fn many_people_cost_one_rewriting_of_each_file() {
         assert_eq!(done.resources.values().sum::<u64>(), there);
         assert!(done.left.is_empty());
     }
-    let now = it.lake.picture();
+    let now = it.lake.snapshot();
     // Recorded as one change, and exchanged as another.
     assert_eq!(now.erasures() - before.erasures(), gone.len() as u64 + 1);
     assert!(gone.iter().all(|owner| !holds_mark(it.dir.path(), *owner)));
@@ -92,7 +92,7 @@ fn many_people_cost_one_rewriting_of_each_file() {
 fn nothing_is_recorded_where_there_is_nothing_to_erase() {
     let it = fixture();
     it.commit(&[row(3), row(9)]);
-    let before = it.lake.picture().erasures();
+    let before = it.lake.snapshot().erasures();
     let mut elsewhere = intent(3);
     elsewhere.application = "another".to_owned();
     let mut test = intent(3);
@@ -104,7 +104,7 @@ fn nothing_is_recorded_where_there_is_nothing_to_erase() {
         .erase_all(&[intent(5), elsewhere, test])
         .unwrap();
     assert!(done.iter().all(|done| done.rows == 0 && done.left.is_empty()));
-    assert_eq!(it.lake.picture().erasures(), before);
+    assert_eq!(it.lake.snapshot().erasures(), before);
 }
 
 /// The rows that erasures left blank used to be counted as the next neighbour's.
@@ -201,7 +201,7 @@ fn an_erasure_is_not_over_while_an_old_file_is_there() {
     it.commit(&[marked(2)]);
     it.commit(&[marked(3)]);
     // Something that is to be removed and cannot be.
-    let stuck = table(&it.lake.picture()).files[0].path.with_file_name("stuck");
+    let stuck = table(&it.lake.snapshot()).files[0].path.with_file_name("stuck");
     std::fs::create_dir(&stuck).unwrap();
     let catalog = rusqlite::Connection::open(it.dir.path().join("catalog.sqlite")).unwrap();
     let schedule = "INSERT INTO ducklake_files_scheduled_for_deletion VALUES (99, 'live/Patient/stuck', 1, '2024-01-01 00:00:00+00')";

@@ -170,7 +170,7 @@ fn a_file_that_cannot_be_read_is_named_with_a_code_of_its_own() {
     import(&folder, PEOPLE);
     let lake = Lake::open(&folder).unwrap();
     let ty = tabularium::fhir::facts().lookup("Observation").unwrap();
-    let file = lake.picture().table(Mode::Live, ty).unwrap().files[0].path.clone();
+    let file = lake.snapshot().table(Mode::Live, ty).unwrap().files[0].path.clone();
     let whole = std::fs::read(&file).unwrap();
     std::fs::write(&file, b"no file").unwrap();
     let done = command(&folder, &["erase", "--yes", "--patient", "ann"]);

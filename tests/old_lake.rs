@@ -76,13 +76,13 @@ fn check_answers(lake: &Path) {
 #[test]
 fn the_first_formats_lake_reads_writes_and_compacts() {
     let lake = copy();
-    let picture = Lake::open(lake.path()).unwrap().picture();
-    assert_eq!((picture.snapshot, LAYOUT_VERSION), (2, 1));
-    let table = picture.table(Mode::Live, patient()).unwrap();
+    let snapshot = Lake::open(lake.path()).unwrap().snapshot();
+    assert_eq!((snapshot.id, LAYOUT_VERSION), (2, 1));
+    let table = snapshot.table(Mode::Live, patient()).unwrap();
     assert_eq!((table.rows, table.files.len(), table.layout.len()), (2, 2, 41));
     check_answers(lake.path());
 
-    let texts = resources(&picture);
+    let texts = resources(&snapshot);
     let stored = texts.iter().find(|text| text.contains("\"id\":\"pat-1\"")).unwrap();
     let source = std::fs::read_to_string(Path::new(FIXTURE).join("first.ndjson")).unwrap();
     let source = source.lines().find(|line| line.contains("\"id\":\"pat-1\"")).unwrap();
@@ -91,20 +91,20 @@ fn the_first_formats_lake_reads_writes_and_compacts() {
 
     // The same again changes nothing: the digests of then are those of now.
     run(&["import"], lake.path(), &format!("{FIXTURE}/second.ndjson"));
-    let again = Lake::open(lake.path()).unwrap().picture();
-    assert_eq!(again.snapshot, 2);
+    let again = Lake::open(lake.path()).unwrap().snapshot();
+    assert_eq!(again.id, 2);
 
     run(&["import"], lake.path(), &format!("{FIXTURE}/first.ndjson"));
-    let back = Lake::open(lake.path()).unwrap().picture();
+    let back = Lake::open(lake.path()).unwrap().snapshot();
     assert_eq!(
-        (back.snapshot, resources(&back).len()),
+        (back.id, resources(&back).len()),
         (3, 5),
         "one resource went back, as its third version"
     );
     assert_eq!(search(lake.path(), "Observation?value-quantity=36.6"), ["obs-1"]);
     run(&["import"], lake.path(), &format!("{FIXTURE}/second.ndjson"));
     run(&["compact"], lake.path(), "");
-    let compacted = Lake::open(lake.path()).unwrap().picture();
+    let compacted = Lake::open(lake.path()).unwrap().snapshot();
     assert!(compacted.tables.values().all(|table| table.files.len() == 1));
     check_answers(lake.path());
     // Files that had nobody to be merged with were written anew as well: from now on each page is compared, and no text
@@ -117,6 +117,6 @@ fn the_first_formats_lake_reads_writes_and_compacts() {
         );
     }
     run(&["compact"], lake.path(), "");
-    let again = Lake::open(lake.path()).unwrap().picture();
-    assert_eq!(again.snapshot, compacted.snapshot, "once is enough");
+    let again = Lake::open(lake.path()).unwrap().snapshot();
+    assert_eq!(again.id, compacted.id, "once is enough");
 }

@@ -36,8 +36,8 @@ fn statistics(folder: &Path) -> Statistics {
 /// As DuckDB's writer has it, the rows of all live files are counted, deleted ones too. Where that is the number of
 /// rows that are left, the bounds are those of the rows.
 fn check(it: &Fixture, step: &str) {
-    let picture = it.lake.picture();
-    let (table, (count, bounds)) = (table(&picture), statistics(it.dir.path()));
+    let snapshot = it.lake.snapshot();
+    let (table, (count, bounds)) = (table(&snapshot), statistics(it.dir.path()));
     assert_eq!(count, table.files.iter().map(|file| file.rows).sum::<u64>(), "{step}");
     let rows = rows(table).concat();
     let range = |of: fn(&Row) -> i64| Some((rows.iter().map(of).min()?, rows.iter().map(of).max()?));
@@ -54,10 +54,10 @@ fn check(it: &Fixture, step: &str) {
 }
 
 fn replace(it: &Fixture, file: usize, positions: &[u64], new: &[Row]) {
-    let picture = it.lake.picture();
+    let snapshot = it.lake.snapshot();
     let mut writer = it.lake.writer().unwrap();
     let mut transaction = writer.begin();
-    let id = table(&picture).files[file].id;
+    let id = table(&snapshot).files[file].id;
     let positions = positions.iter().copied();
     transaction.delete_rows(Mode::Live, patient(), id, positions).unwrap();
     crate::harness::lake::add(&mut transaction, new);

@@ -131,9 +131,9 @@ impl World {
             .take(4)
             .collect();
         let mut writer = self.writer.writer().unwrap();
-        let picture = writer.lake().picture();
+        let snapshot = writer.lake().snapshot();
         let ty = records::ty("Observation");
-        let table = writer.lake().table(&picture, ty, &records::application("local"));
+        let table = writer.lake().table(&snapshot, ty, &records::application("local"));
         let places: Vec<_> = gone
             .iter()
             .map(|at| table.locate(&format!("o{at:04}")).unwrap().unwrap())

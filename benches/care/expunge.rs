@@ -167,7 +167,7 @@ impl Served {
     }
 
     fn files(&self) -> Vec<PathBuf> {
-        let tables = &self.lake.picture().tables;
+        let tables = &self.lake.snapshot().tables;
         let files = tables.values().flat_map(|table| &table.files);
         files.map(|file| file.path.clone()).collect()
     }

@@ -40,7 +40,7 @@ pub(super) fn benches(criterion: &mut Criterion, sample: &Sample) {
         let csv = |is_sealed: bool| {
             let lake = &lakes[usize::from(is_sealed)];
             let begun = Instant::now();
-            let table = lake.table(&lake.picture(), view.resource(), &sample.scope);
+            let table = lake.table(&lake.snapshot(), view.resource(), &sample.scope);
             let run = runtime.block_on(Run::new(&table, view.clone(), &Resources::default(), None));
             run.unwrap()
                 .rows()

@@ -136,14 +136,14 @@ impl Drop for Writer {
 /// Some records of the lake with their texts.
 fn records(lake: &Lake, scope: &Arc<Scope>, seed: u64) -> Result<Vec<Value>, BenchError> {
     let rows = some_of(lake, scope, seed, CHANGING)?;
-    let picture = lake.picture();
+    let snapshot = lake.snapshot();
     let mut records = Vec::with_capacity(rows.len());
     for row in rows {
         let named = row.get(Field::Type).and_then(|name| facts().lookup(name));
         let Some((ty, id)) = named.zip(row.get(Field::Id)) else {
             continue;
         };
-        let read = lake.table(&picture, ty, scope).read(id);
+        let read = lake.table(&snapshot, ty, scope).read(id);
         let read = read.map_err(|error| std::io::Error::other(error.to_string()))?;
         records.extend(read.and_then(|row| serde_json::from_slice::<Value>(&row.resource).ok()));
     }

@@ -193,8 +193,8 @@ impl TableForm {
                 })
             }),
         };
-        let picture = lake.picture_at(self.snapshot)?;
-        let table = lake.table(&picture, ty, &Arc::new(scope));
+        let snapshot = lake.snapshot_at(self.snapshot)?;
+        let table = lake.table(&snapshot, ty, &Arc::new(scope));
         match self.is_held {
             true => Ok(table.held(owners)?),
             false => Ok(table),

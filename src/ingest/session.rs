@@ -21,7 +21,7 @@ use super::summary::Summary;
 use super::sync::synced::{Naming, Synced, SyncedAttachment};
 use crate::lake::owners::owner::OwnerKey;
 use crate::lake::scratch::TextFile;
-use crate::lake::{Lake, LakeWriter, Mode, Picture};
+use crate::lake::{Lake, LakeWriter, Mode, Snapshot};
 
 /// Larger pieces are prepared one at a time.
 const LARGE: usize = 8 << 20;
@@ -185,7 +185,7 @@ pub struct Session<'w> {
     sequence: Sequence,
     context: Context,
     lake: Lake,
-    base: Arc<Picture>,
+    base: Arc<Snapshot>,
     synced: Option<Synced>,
     /// The input as the rules need it, if they are applied.
     gathered: Option<Gathered>,

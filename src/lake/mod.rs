@@ -13,11 +13,11 @@ pub mod erase;
 mod error;
 pub mod file;
 pub mod owners;
-pub mod picture;
 pub mod scan;
 pub mod scratch;
 pub mod seal;
 mod signature;
+pub mod snapshot;
 pub mod store;
 
 pub use attachment::{
@@ -34,10 +34,10 @@ pub use erase::{
 pub use error::LakeError;
 pub use owners::owner::OwnerKey;
 pub use owners::scope::{Mode, PatientScope, Scope};
-pub use picture::{DataFile, DeleteFile, Picture, TablePicture};
 pub use scan::{Locator, Person, Row, ScanRequest, ScopedTable};
 pub use seal::{FileKey, Kek, KekSource, KeyId, Keys, Kind, SealError};
 pub use signature::SIGNATURE;
+pub use snapshot::{DataFile, DeleteFile, Snapshot, TableSnapshot};
 pub use store::folder::Folder;
 pub use store::info::{LakeInfo, TableInfo};
 pub use store::open::{Lake, LakeOptions, REFRESH};

@@ -32,7 +32,7 @@ use super::run::{explain, person};
 use crate::fhir::search_parameter::{SearchParameter, SearchParameters};
 use crate::fhir::{TypeId, facts};
 use crate::lake::scan::ScopedTable;
-use crate::lake::{Lake, LakeError, Picture, Scope};
+use crate::lake::{Lake, LakeError, Scope, Snapshot};
 use crate::terminology::Terminology;
 
 /// The maximum bytes of matching resources on a page. A page that reaches it ends there with a `next` link.
@@ -124,7 +124,7 @@ impl Engine {
 
     /// Carries out a search and renders its page as a Bundle.
     pub async fn search(&self, request: &Request<'_>) -> Result<Bytes, SearchError> {
-        let erasures = self.lake.picture().erasures();
+        let erasures = self.lake.snapshot().erasures();
         match self.search_traced(request, Trace::default()).await {
             Err(error) if self.lost(&error, erasures) => self.search_traced(request, Trace::default()).await,
             done => done,
@@ -196,8 +196,8 @@ impl Engine {
         };
         let course = self.course(&query, &path, &query.understood, request.scope)?;
         course.place(&mut query)?;
-        let picture = self.picture(course.tag.as_ref())?;
-        let table = self.lake.table(&picture, request.ty, request.scope);
+        let snapshot = self.snapshot(course.tag.as_ref())?;
+        let table = self.lake.table(&snapshot, request.ty, request.scope);
         course.check(&query, &[&table])?;
         Ok(Opened {
             query,
@@ -317,10 +317,10 @@ impl Engine {
     }
 
     /// The snapshot that a tag names, or else the newest.
-    pub(super) fn picture(&self, tag: Option<&PageToken>) -> Result<Arc<Picture>, SearchError> {
+    pub(super) fn snapshot(&self, tag: Option<&PageToken>) -> Result<Arc<Snapshot>, SearchError> {
         match tag {
-            None => Ok(self.lake.picture()),
-            Some(tag) => self.lake.picture_at(tag.snapshot).map_err(|error| match error {
+            None => Ok(self.lake.snapshot()),
+            Some(tag) => self.lake.snapshot_at(tag.snapshot).map_err(|error| match error {
                 LakeError::SnapshotGone { .. } => SearchError::Expired,
                 other => SearchError::Lake(other),
             }),

@@ -55,14 +55,14 @@ impl Session {
         views: Vec<(String, Arc<View>)>,
         options: Options,
     ) -> Result<Session, SqlError> {
-        let picture = lake.picture();
+        let snapshot = lake.snapshot();
         let mut named = BTreeMap::new();
         for (name, view) in views {
             if Tables::resource_type(&name).is_some() {
                 let problem = format!("a view is named '{name}', as the table of that type is; rename the view");
                 return Err(SqlError::Name(problem));
             }
-            let table = lake.table(&picture, view.resource(), scope);
+            let table = lake.table(&snapshot, view.resource(), scope);
             if named
                 .insert(name.clone(), Arc::new(ViewTable::new(&view, table)))
                 .is_some()
@@ -74,7 +74,7 @@ impl Session {
         }
         let any = facts().lookup("Patient").or_else(|| facts().resources().next());
         let any = any.ok_or_else(|| SqlError::Session("there are no resource types".to_owned()))?;
-        let tables = Arc::new(Tables::new(lake.table(&picture, any, scope), named));
+        let tables = Arc::new(Tables::new(lake.table(&snapshot, any, scope), named));
         let catalogs = MemoryCatalogProviderList::new();
         catalogs.register_catalog(CATALOG.to_owned(), Arc::new(Catalog(tables.clone())));
         let expressions = Arc::new(Expressions::new(options.terminology.clone()));

@@ -166,7 +166,7 @@ pub(crate) fn is_good_with(data: &Path, kek: Option<&str>) {
 
 /// All resources of the newest snapshot, with their versions and dates.
 pub(crate) fn all(data: &Path) -> Vec<String> {
-    let mut all = resources(&Lake::open(data).unwrap().picture());
+    let mut all = resources(&Lake::open(data).unwrap().snapshot());
     all.sort_unstable();
     all
 }

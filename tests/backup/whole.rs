@@ -26,11 +26,11 @@ fn a_restored_lake_is_as_each_snapshot_was() {
     // Earlier versions are there as well.
     let newest = Lake::open(scene.restore("newest", &[])).unwrap();
     let live = Lake::open(scene.data()).unwrap();
-    assert_eq!(newest.picture().snapshot, live.picture().snapshot);
-    for snapshot in 0..=live.picture().snapshot {
+    assert_eq!(newest.snapshot().id, live.snapshot().id);
+    for snapshot in 0..=live.snapshot().id {
         let of = |lake: &Lake| {
-            lake.picture_at(snapshot)
-                .map(|picture| crate::harness::lake::resources(&picture))
+            lake.snapshot_at(snapshot)
+                .map(|snapshot| crate::harness::lake::resources(&snapshot))
         };
         assert_eq!(of(&newest).ok(), of(&live).ok());
     }
@@ -258,7 +258,7 @@ fn a_backup_of_a_busy_lake_is_of_one_moment() {
         ];
         let restored = scene.restore(&format!("restored-{id}"), &more);
         let lake = Lake::open(&restored).unwrap();
-        snapshots.insert(lake.picture().snapshot);
+        snapshots.insert(lake.snapshot().id);
         let resources = all(&restored);
         let organizations: Vec<&String> = resources.iter().filter(|text| text.contains("Organization")).collect();
         let years: BTreeSet<&str> = organizations

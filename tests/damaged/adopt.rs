@@ -255,7 +255,7 @@ fn a_new_catalog_counts_on() {
     succeeds(&tabularium(lake.path(), &["erase", "--yes", "--patient", "ann"]));
     let of = |lake: &Copy<'_>| {
         let lake = Lake::open(lake.path()).unwrap();
-        (lake.picture().snapshot, lake.picture().erasures())
+        (lake.snapshot().id, lake.snapshot().erasures())
     };
     let (snapshot, erasures) = of(&lake);
     let older = std::fs::read(lake.catalog()).unwrap();
@@ -264,7 +264,7 @@ fn a_new_catalog_counts_on() {
     let now = of(&lake);
     assert!(now.0 > snapshot && now.1 >= erasures, "{now:?}");
     let opened = Lake::open(lake.path()).unwrap();
-    assert!((0..=snapshot).all(|gone| opened.picture_at(gone).is_err()));
+    assert!((0..=snapshot).all(|gone| opened.snapshot_at(gone).is_err()));
     drop(opened);
     // A copy of the catalog before is an older one to it.
     let new = std::fs::read(lake.catalog()).unwrap();

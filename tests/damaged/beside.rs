@@ -7,8 +7,8 @@ use crate::harness::lake::{add, row};
 use crate::harness::records;
 
 fn patients(lake: &Lake) -> u64 {
-    let picture = lake.picture();
-    let table = picture.table(Mode::Live, records::ty("Patient")).unwrap();
+    let snapshot = lake.snapshot();
+    let table = snapshot.table(Mode::Live, records::ty("Patient")).unwrap();
     table.rows
 }
 

@@ -12,7 +12,7 @@ use tabularium::columns::shred::{Shredder, SystemValues};
 use tabularium::fhir::{TypeId, facts};
 use tabularium::lake::clock::ManualClock;
 use tabularium::lake::file::{stored_digest, write_file};
-use tabularium::lake::{Lake, LakeOptions, Mode, Picture, TablePicture, Transaction, WrittenFile};
+use tabularium::lake::{Lake, LakeOptions, Mode, Snapshot, TableSnapshot, Transaction, WrittenFile};
 
 use super::kind;
 
@@ -37,7 +37,7 @@ pub(crate) fn fixture() -> Fixture {
 
 impl Fixture {
     /// Commits one file of these rows.
-    pub(crate) fn commit(&self, rows: &[Row]) -> Arc<Picture> {
+    pub(crate) fn commit(&self, rows: &[Row]) -> Arc<Snapshot> {
         let mut writer = self.lake.writer().unwrap();
         let mut transaction = writer.begin();
         add(&mut transaction, rows);
@@ -77,8 +77,8 @@ pub(crate) fn patient() -> TypeId {
 }
 
 /// The table of live Patients.
-pub(crate) fn table(picture: &Picture) -> &TablePicture {
-    picture.table(Mode::Live, patient()).unwrap()
+pub(crate) fn table(snapshot: &Snapshot) -> &TableSnapshot {
+    snapshot.table(Mode::Live, patient()).unwrap()
 }
 
 /// Writes a file of these rows (in their order) and adds it to the table of live Patients.
@@ -118,7 +118,7 @@ pub(crate) fn write(transaction: &mut Transaction<'_>, rows: &[Row]) -> WrittenF
 
 /// The live rows of a table, file after file in the table's order, as a reader that knows nothing of the scan finds
 /// them.
-pub(crate) fn rows(table: &TablePicture) -> Vec<Vec<Row>> {
+pub(crate) fn rows(table: &TableSnapshot) -> Vec<Vec<Row>> {
     table
         .files
         .iter()
@@ -136,9 +136,9 @@ pub(crate) fn rows(table: &TablePicture) -> Vec<Vec<Row>> {
 }
 
 /// The text of every live resource of every table.
-pub(crate) fn resources(picture: &Picture) -> Vec<String> {
+pub(crate) fn resources(snapshot: &Snapshot) -> Vec<String> {
     let mut found = Vec::new();
-    for file in picture.tables.values().flat_map(|table| &table.files) {
+    for file in snapshot.tables.values().flat_map(|table| &table.files) {
         let gone = file
             .deletes
             .as_ref()

@@ -8,7 +8,7 @@ use tabularium::columns::json::Tape;
 use tabularium::columns::shred::{Shredder, SystemValues};
 use tabularium::fhir::{TypeId, facts};
 use tabularium::lake::file::{stored_digest, write_file};
-use tabularium::lake::{Lake, Mode, PatientScope, Picture, Scope};
+use tabularium::lake::{Lake, Mode, PatientScope, Scope, Snapshot};
 
 /// A resource to store.
 #[derive(Clone, Debug)]
@@ -91,12 +91,12 @@ pub(crate) fn lake() -> (tempfile::TempDir, Lake) {
 }
 
 /// Commits records as one snapshot, with one file per table.
-pub(crate) fn commit(lake: &Lake, records: &[Record]) -> Arc<Picture> {
+pub(crate) fn commit(lake: &Lake, records: &[Record]) -> Arc<Snapshot> {
     commit_deleting(lake, records, &[])
 }
 
 /// Commits records and deletes rows (table, data file, position) in the same snapshot.
-pub(crate) fn commit_deleting(lake: &Lake, records: &[Record], deleted: &[(TypeId, u64, u64)]) -> Arc<Picture> {
+pub(crate) fn commit_deleting(lake: &Lake, records: &[Record], deleted: &[(TypeId, u64, u64)]) -> Arc<Snapshot> {
     let mut writer = lake.writer().unwrap();
     let mut transaction = writer.begin();
     let time = transaction.time();

@@ -28,7 +28,7 @@ pub(crate) type Identity = (Mode, String, &'static str, String);
 /// Owner, `Type/id` and version of all rows of the newest snapshot. A row that stands twice fails the test.
 pub(crate) fn versions(lake: &Lake) -> BTreeMap<i64, BTreeMap<String, i64>> {
     let mut owners: BTreeMap<i64, BTreeMap<String, i64>> = BTreeMap::new();
-    for ((_, ty), table) in &lake.picture().tables {
+    for ((_, ty), table) in &lake.snapshot().tables {
         let name = facts().get(*ty).name;
         for file in &table.files {
             let deleted: HashSet<u64> = match &file.deletes {
@@ -62,7 +62,7 @@ pub(crate) fn versions(lake: &Lake) -> BTreeMap<i64, BTreeMap<String, i64>> {
 /// All rows of the newest snapshot. A row that stands twice fails the test.
 pub(crate) fn stored(lake: &Lake) -> BTreeMap<Identity, Stored> {
     let mut rows = BTreeMap::new();
-    for ((mode, ty), table) in &lake.picture().tables {
+    for ((mode, ty), table) in &lake.snapshot().tables {
         let mut count = 0;
         for file in &table.files {
             let deleted: HashSet<u64> = match &file.deletes {
@@ -127,7 +127,7 @@ pub(crate) fn stored(lake: &Lake) -> BTreeMap<Identity, Stored> {
 /// Every column of the live rows of an authorization, decoded to text.
 pub(crate) fn decoded(lake: &Lake, authorization: &str) -> Vec<String> {
     let mut rows = Vec::new();
-    for table in lake.picture().tables.values() {
+    for table in lake.snapshot().tables.values() {
         for file in &table.files {
             let deleted: HashSet<usize> = match &file.deletes {
                 Some(deletes) => {

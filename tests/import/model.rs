@@ -99,7 +99,7 @@ proptest! {
                 Options { limits, ..Options::default() },
                 &[&fixture.input().join(&folder)],
             );
-            prop_assert_eq!((again.total().stored, again.snapshot), (0, fixture.lake.picture().snapshot));
+            prop_assert_eq!((again.total().stored, again.snapshot), (0, fixture.lake.snapshot().id));
         }
     }
 }

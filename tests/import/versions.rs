@@ -83,7 +83,7 @@ fn an_input_may_hold_several_versions() {
     let summary = fixture.import_text("b.ndjson", &lines);
     assert_eq!(
         (totals(&summary), summary.snapshot),
-        ([4, 0, 1, 3, 0], fixture.lake.picture().snapshot)
+        ([4, 0, 1, 3, 0], fixture.lake.snapshot().id)
     );
     assert_eq!(fixture.row("Patient", "p").version, 3);
     let back = [patient("other"), patient("male")].join("\n");

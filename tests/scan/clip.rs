@@ -9,7 +9,7 @@ use arrow::util::display::array_value_to_string;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tabularium::fhir::storage::LeafSet;
-use tabularium::lake::{Lake, Locator, Person, Picture, ScanRequest};
+use tabularium::lake::{Lake, Locator, Person, ScanRequest, Snapshot};
 
 use super::{collect, leaves};
 use crate::harness::records::{Record, application, commit, lake, ty};
@@ -93,7 +93,7 @@ fn paths(schema: &Schema) -> Vec<String> {
 }
 
 /// Files of very different columns.
-fn fixture() -> (tempfile::TempDir, Lake, Arc<Picture>) {
+fn fixture() -> (tempfile::TempDir, Lake, Arc<Snapshot>) {
     let (dir, lake) = lake();
     let coding = |code: &str| json!({"coding": [{"system": "http://loinc.org", "code": code}]});
     let resource = |id: &str, rest: Value| {
@@ -147,15 +147,15 @@ fn fixture() -> (tempfile::TempDir, Lake, Arc<Picture>) {
             ),
         ],
     );
-    let picture = commit(
+    let snapshot = commit(
         &lake,
         &[resource("d1", json!({"status": "amended"})), resource("d2", json!({}))],
     );
-    (dir, lake, picture)
+    (dir, lake, snapshot)
 }
 
-fn read(lake: &Lake, picture: &Arc<Picture>, leaves: &LeafSet) -> (RecordBatch, RecordBatch) {
-    let table = lake.table(picture, ty("Observation"), &application("local"));
+fn read(lake: &Lake, snapshot: &Arc<Snapshot>, leaves: &LeafSet) -> (RecordBatch, RecordBatch) {
+    let table = lake.table(snapshot, ty("Observation"), &application("local"));
     let request = ScanRequest {
         leaves: leaves.clone(),
         ..ScanRequest::default()
@@ -177,16 +177,16 @@ proptest! {
             "referenceRange.high.value", "nothing", "note.authorReference.reference", "component.*", "*",
         ]), 0..3),
     ) {
-        thread_local!(static FIXTURE: (tempfile::TempDir, Lake, Arc<Picture>) = fixture());
-        FIXTURE.with(|(_, lake, picture)| {
-            let table = lake.table(picture, ty("Observation"), &application("local"));
-            let layout = picture.table(tabularium::lake::Mode::Live, ty("Observation")).unwrap().layout.schema().clone();
+        thread_local!(static FIXTURE: (tempfile::TempDir, Lake, Arc<Snapshot>) = fixture());
+        FIXTURE.with(|(_, lake, snapshot)| {
+            let table = lake.table(snapshot, ty("Observation"), &application("local"));
+            let layout = snapshot.table(tabularium::lake::Mode::Live, ty("Observation")).unwrap().layout.schema().clone();
             let known = paths(&layout);
             let all: LeafSet = known.iter().cloned().collect();
             let mut wanted: LeafSet = picks.iter().map(|pick| pick.get(&known).clone()).collect();
             wanted.extend(strays.iter().map(|stray| (*stray).to_owned()));
-            let (full, _) = read(lake, picture, &all);
-            let (scanned, person) = read(lake, picture, &wanted);
+            let (full, _) = read(lake, snapshot, &all);
+            let (scanned, person) = read(lake, snapshot, &wanted);
             let asked = Asked::new(&wanted);
             prop_assert_eq!(full.num_rows(), 9);
             prop_assert_eq!(asked.rows(&scanned), asked.rows(&full));
@@ -201,8 +201,8 @@ proptest! {
 
 #[test]
 fn the_clipped_schema_has_what_was_asked_for_and_exists() {
-    let (_dir, lake, picture) = fixture();
-    let table = lake.table(&picture, ty("Observation"), &application("local"));
+    let (_dir, lake, snapshot) = fixture();
+    let table = lake.table(&snapshot, ty("Observation"), &application("local"));
     let clipped = |asked: &[&str]| -> BTreeSet<String> { paths(&table.schema(&leaves(asked))).into_iter().collect() };
     let set = |paths: &[&str]| -> BTreeSet<String> { paths.iter().map(|path| (*path).to_owned()).collect() };
     assert_eq!(
@@ -216,7 +216,7 @@ fn the_clipped_schema_has_what_was_asked_for_and_exists() {
     assert_eq!(deepest.len(), 4, "{deepest:?}");
     assert!(deepest.contains("component.code.coding"));
     assert_eq!(clipped(&["component"]).len(), 2);
-    let layout = picture
+    let layout = snapshot
         .table(tabularium::lake::Mode::Live, ty("Observation"))
         .unwrap()
         .layout
@@ -243,8 +243,8 @@ fn the_clipped_schema_has_what_was_asked_for_and_exists() {
 
 #[test]
 fn an_absent_leaf_keeps_the_elements_it_would_lie_in() {
-    let (_dir, lake, picture) = fixture();
-    let (batch, _) = read(&lake, &picture, &leaves(&["component.code.coding.code", "id"]));
+    let (_dir, lake, snapshot) = fixture();
+    let (batch, _) = read(&lake, &snapshot, &leaves(&["component.code.coding.code", "id"]));
     let rows = Asked::new(&leaves(&["component.code.coding.code", "id"])).rows(&batch);
     let found: Vec<Value> = rows.into_values().collect();
     let of = |id: &str| found.iter().find(|row| row["id"] == id).unwrap().clone();

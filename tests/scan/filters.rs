@@ -48,7 +48,7 @@ fn is_final() -> Asked {
 #[test]
 fn filters_leave_the_rows_that_evaluation_leaves() {
     let (_dir, lake, times) = fixture();
-    let table = lake.table(&lake.picture(), ty("Observation"), &application("local"));
+    let table = lake.table(&lake.snapshot(), ty("Observation"), &application("local"));
     let request = ScanRequest {
         leaves: leaves(&["id", "patient", "last_updated", "status"]),
         ..ScanRequest::default()
@@ -108,7 +108,7 @@ fn filters_leave_the_rows_that_evaluation_leaves() {
 #[test]
 fn a_predicate_above_a_limit_is_evaluated_there() {
     let (_dir, lake, _) = fixture();
-    let table = lake.table(&lake.picture(), ty("Observation"), &application("local"));
+    let table = lake.table(&lake.snapshot(), ty("Observation"), &application("local"));
     let request = ScanRequest {
         leaves: leaves(&["id"]),
         ..ScanRequest::default()
@@ -134,7 +134,7 @@ fn a_predicate_above_a_limit_is_evaluated_there() {
 #[test]
 fn the_plan_says_what_the_scan_takes_over() {
     let (_dir, lake, _) = fixture();
-    let table = lake.table(&lake.picture(), ty("Observation"), &application("local"));
+    let table = lake.table(&lake.snapshot(), ty("Observation"), &application("local"));
     let request = ScanRequest {
         leaves: leaves(&["id", "patient", "last_updated"]),
         ..ScanRequest::default()

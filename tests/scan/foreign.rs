@@ -69,7 +69,7 @@ fn shown(lake: &Lake) -> Vec<Vec<Row>> {
     let mut shown = Vec::new();
     for scope in scopes(lake) {
         for name in ["Observation", "Practitioner"] {
-            let table = lake.table(&lake.picture(), ty(name), &scope);
+            let table = lake.table(&lake.snapshot(), ty(name), &scope);
             let all = ids(&table);
             if scope.patient.is_some() {
                 let mut own = person_ids(&table, Person::OfScope);

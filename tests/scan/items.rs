@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use tabularium::lake::scan::{ItemMatch, LeafTest};
-use tabularium::lake::{Lake, Picture, ScanRequest};
+use tabularium::lake::{Lake, ScanRequest, Snapshot};
 
 use super::asked::{Asked, scanned};
 use super::{leaves, texts};
@@ -37,7 +37,7 @@ fn concept(n: usize) -> Value {
 }
 
 /// Two files, of which the second lacks `status` and all systems of components.
-fn fixture() -> (tempfile::TempDir, Lake, Arc<Picture>, Vec<Value>) {
+fn fixture() -> (tempfile::TempDir, Lake, Arc<Snapshot>, Vec<Value>) {
     let (dir, lake) = lake();
     let mut rows = Vec::new();
     for file in 0..2 {
@@ -67,8 +67,8 @@ fn fixture() -> (tempfile::TempDir, Lake, Arc<Picture>, Vec<Value>) {
             .collect();
         commit(&lake, &records);
     }
-    let picture = lake.picture();
-    (dir, lake, picture, rows)
+    let snapshot = lake.snapshot();
+    (dir, lake, snapshot, rows)
 }
 
 /// The objects at a path, lists opened; objects that the writer drops because nothing is in them are not there.
@@ -159,9 +159,9 @@ proptest! {
 
     #[test]
     fn codes_columns_and_json_agree(condition in condition(), person in 0usize..6) {
-        thread_local!(static FIXTURE: (tempfile::TempDir, Lake, Arc<Picture>, Vec<Value>) = fixture());
-        FIXTURE.with(|(_, lake, picture, rows)| {
-            let table = lake.table(picture, ty("Observation"), &application("local"));
+        thread_local!(static FIXTURE: (tempfile::TempDir, Lake, Arc<Snapshot>, Vec<Value>) = fixture());
+        FIXTURE.with(|(_, lake, snapshot, rows)| {
+            let table = lake.table(snapshot, ty("Observation"), &application("local"));
             let ids = |owners: Option<Vec<i64>>| -> BTreeSet<String> {
                 let request = ScanRequest { leaves: leaves(&["id"]), owners, ..ScanRequest::default() };
                 let (found, _) = scanned(&table, request, &[Asked::of_items(&condition)]);
@@ -180,8 +180,8 @@ proptest! {
 
 #[test]
 fn a_count_by_code_reads_the_codes_alone() {
-    let (_dir, lake, picture, rows) = fixture();
-    let table = lake.table(&picture, ty("Observation"), &application("local"));
+    let (_dir, lake, snapshot, rows) = fixture();
+    let table = lake.table(&snapshot, ty("Observation"), &application("local"));
     let condition = ItemMatch {
         leaves: vec!["code.coding.system".into(), "code.coding.code".into()],
         any_of: vec![vec![LeafTest::Is("http://loinc.org".into()), LeafTest::Is("a".into())]],

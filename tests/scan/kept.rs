@@ -33,7 +33,7 @@ fn by_each_door(table: &ScopedTable, id: &str) -> [Option<String>; 3] {
 fn what_one_scope_has_read_another_one_is_not_shown() {
     let (_dir, lake) = lake();
     let other = observation("same", "ann", "of another application").application("other");
-    let picture = commit(
+    let snapshot = commit(
         &lake,
         &[
             observation("ann-1", "ann", "hers").of(&lake, "ann"),
@@ -42,16 +42,16 @@ fn what_one_scope_has_read_another_one_is_not_shown() {
             other.of(&lake, "ann"),
         ],
     );
-    let all = lake.table(&picture, ty("Observation"), &application("local"));
+    let all = lake.table(&snapshot, ty("Observation"), &application("local"));
     for id in ["ann-1", "bob-1", "same", "same"] {
         assert!(by_each_door(&all, id).iter().all(Option::is_some), "{id}");
     }
     let hers = all.locate("ann-1").unwrap().unwrap();
-    let bob = lake.table(&picture, ty("Observation"), &patient(&lake, "local", "bob"));
+    let bob = lake.table(&snapshot, ty("Observation"), &patient(&lake, "local", "bob"));
     assert!(by_each_door(&bob, "bob-1").iter().all(Option::is_some));
     assert_eq!(by_each_door(&bob, "ann-1"), [None, None, None]);
     assert!(bob.resources(&[hers]).is_err());
-    let elsewhere = lake.table(&picture, ty("Observation"), &application("other"));
+    let elsewhere = lake.table(&snapshot, ty("Observation"), &application("other"));
     assert_eq!(by_each_door(&elsewhere, "ann-1"), [None, None, None]);
     for seen in by_each_door(&elsewhere, "same") {
         assert!(seen.unwrap().contains("of another application"));
@@ -104,8 +104,8 @@ fn bounds_in_bytes_count_what_is_kept() {
     let rows: Vec<Record> = (0..8)
         .map(|at| observation(&format!("o{at}"), "ann", &"x".repeat(100 * at)).of(&lake, "ann"))
         .collect();
-    let picture = commit(&lake, &rows);
-    let table = lake.table(&picture, ty("Observation"), &application("local"));
+    let snapshot = commit(&lake, &rows);
+    let table = lake.table(&snapshot, ty("Observation"), &application("local"));
     let places: Vec<_> = (0..8)
         .map(|at| table.locate(&format!("o{at}")).unwrap().unwrap())
         .collect();

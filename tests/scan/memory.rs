@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tabularium::lake::compact::{self, CompactOptions, Effort};
 use tabularium::lake::scan::{MemoryLimits, MemoryUse};
-use tabularium::lake::{Lake, LakeOptions, Mode, Person, Picture};
+use tabularium::lake::{Lake, LakeOptions, Mode, Person, Snapshot};
 
 use super::leaves;
 use crate::harness::records::{Record, application, commit, commit_deleting, lake, patient, ty};
@@ -23,8 +23,8 @@ fn observation(id: &str, patient: &str) -> Record {
 }
 
 /// Reads what there is in every way that keeps something.
-fn look(lake: &Lake, picture: &Arc<Picture>, id: &str) {
-    let all = lake.table(picture, ty("Observation"), &application("local"));
+fn look(lake: &Lake, snapshot: &Arc<Snapshot>, id: &str) {
+    let all = lake.table(snapshot, ty("Observation"), &application("local"));
     assert!(all.read(id).unwrap().is_some());
     assert!(all.read("absent").unwrap().is_none());
     for person in PEOPLE {
@@ -33,9 +33,9 @@ fn look(lake: &Lake, picture: &Arc<Picture>, id: &str) {
             all.person_batch(owner, &leaves(&[column])).unwrap();
         }
         let scope = patient(lake, "local", person);
-        let own = lake.table(picture, ty("Observation"), &scope);
+        let own = lake.table(snapshot, ty("Observation"), &scope);
         own.person_batch(Person::OfScope, &leaves(&["status"])).unwrap();
-        let doctors = lake.table(picture, ty("Practitioner"), &scope);
+        let doctors = lake.table(snapshot, ty("Practitioner"), &scope);
         doctors.person_batch(Person::OfScope, &leaves(&["id"])).unwrap();
     }
 }
@@ -50,7 +50,7 @@ fn tidy(lake: &Lake) {
 }
 
 fn files(lake: &Lake) -> usize {
-    lake.picture().tables.values().map(|table| table.files.len()).sum()
+    lake.snapshot().tables.values().map(|table| table.files.len()).sum()
 }
 
 /// Imports so many times, each time followed by reads and now and then by upkeep.
@@ -61,9 +61,9 @@ fn imports(lake: &Lake, count: usize) -> MemoryUse {
     );
     for n in 0..count {
         let (id, person) = (format!("o-{n}"), PEOPLE[n % 3]);
-        let picture = commit(lake, &[observation(&id, person).of(lake, person)]);
-        look(lake, &picture, &id);
-        drop(picture);
+        let snapshot = commit(lake, &[observation(&id, person).of(lake, person)]);
+        look(lake, &snapshot, &id);
+        drop(snapshot);
         if n % 20 == 19 {
             tidy(lake);
         }
@@ -89,22 +89,22 @@ fn two_hundred_imports_with_searches_keep_no_more_than_the_newest_files_have() {
     assert!(kept.shared <= 3 && kept.rows <= 201 && kept.deletes == 0, "{kept:?}");
     assert!(kept.bytes < 8 << 20 && kept.bytes < kept.limit, "{kept:?}");
     // What is kept is of use: it is there when the same is asked again.
-    let picture = lake.picture();
-    look(&lake, &picture, "o-199");
+    let snapshot = lake.snapshot();
+    look(&lake, &snapshot, "o-199");
     let before = lake.memory();
-    look(&lake, &picture, "o-199");
+    look(&lake, &snapshot, "o-199");
     assert_eq!(lake.memory(), before);
     assert!(before.files > 0 && before.people > 0, "{before:?}");
 }
 
 #[test]
-fn what_replaced_files_had_goes_when_nobody_holds_a_picture_of_them() {
+fn what_replaced_files_had_goes_when_nobody_holds_a_snapshot_of_them() {
     let (_dir, lake) = lake();
     let ids: Vec<String> = (0..20).map(|n| format!("o-{n}")).collect();
     for id in &ids {
         commit(&lake, &[observation(id, "ann").of(&lake, "ann")]);
     }
-    let old = lake.picture();
+    let old = lake.snapshot();
     look(&lake, &old, "o-3");
     let before = lake.memory();
     assert_eq!(before.files, 20);
@@ -121,7 +121,7 @@ fn what_replaced_files_had_goes_when_nobody_holds_a_picture_of_them() {
         "{kept:?} after {before:?}"
     );
     assert_eq!(kept.rows, 0, "{kept:?}");
-    look(&lake, &lake.picture(), "o-3");
+    look(&lake, &lake.snapshot(), "o-3");
 }
 
 #[test]
@@ -131,10 +131,10 @@ fn deleted_positions_and_peoples_rows_go_with_the_deletions_that_newer_ones_repl
         .map(|n| observation(&format!("o-{n}"), "ann").of(&lake, "ann"))
         .collect();
     commit(&lake, &rows);
-    let file = lake.picture().table(Mode::Live, ty("Observation")).unwrap().files[0].id;
+    let file = lake.snapshot().table(Mode::Live, ty("Observation")).unwrap().files[0].id;
     for row in 0..4 {
-        let picture = commit_deleting(&lake, &[], &[(ty("Observation"), file, row)]);
-        look(&lake, &picture, "o-7");
+        let snapshot = commit_deleting(&lake, &[], &[(ty("Observation"), file, row)]);
+        look(&lake, &snapshot, "o-7");
     }
     assert_eq!(lake.memory().deletes, 4);
     let mut writer = lake.writer().unwrap();
@@ -143,7 +143,7 @@ fn deleted_positions_and_peoples_rows_go_with_the_deletions_that_newer_ones_repl
     lake.release();
     let kept = lake.memory();
     assert_eq!((kept.deletes, kept.files), (1, 1), "{kept:?}");
-    let table = lake.table(&lake.picture(), ty("Observation"), &application("local"));
+    let table = lake.table(&lake.snapshot(), ty("Observation"), &application("local"));
     assert_eq!(super::ids(&table), ["o-4", "o-5", "o-6", "o-7"]);
 }
 
@@ -161,8 +161,8 @@ fn everything_shares_one_budget() {
     let lake = Lake::create_with(dir.path(), options).unwrap();
     for n in 0..60 {
         let (id, person) = (format!("o-{n}"), PEOPLE[n % 3]);
-        let picture = commit(&lake, &[observation(&id, person).of(&lake, person)]);
-        look(&lake, &picture, &id);
+        let snapshot = commit(&lake, &[observation(&id, person).of(&lake, person)]);
+        look(&lake, &snapshot, &id);
         let kept = lake.memory();
         assert!(kept.bytes <= kept.limit && kept.limit <= 1 << 20, "{kept:?}");
     }

@@ -12,7 +12,7 @@ use datafusion::prelude::{SessionConfig, SessionContext, col, lit};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tabularium::lake::scan::{Prune, ScanReport};
-use tabularium::lake::{Lake, Person, Picture, Row, ScanRequest};
+use tabularium::lake::{Lake, Person, Row, ScanRequest, Snapshot};
 
 use super::asked::{Asked, Keep, filtered, scanned};
 use super::{collect, leaves, texts};
@@ -39,7 +39,7 @@ fn observation(n: usize, patient: &str) -> Value {
     })
 }
 
-fn population(people: usize, each: usize) -> (tempfile::TempDir, Lake, Arc<Picture>) {
+fn population(people: usize, each: usize) -> (tempfile::TempDir, Lake, Arc<Snapshot>) {
     let (dir, lake) = lake();
     let records: Vec<Record> = (0..people * each)
         .map(|n| {
@@ -47,14 +47,14 @@ fn population(people: usize, each: usize) -> (tempfile::TempDir, Lake, Arc<Pictu
             Record::new(observation(n, &patient)).of(&lake, &patient)
         })
         .collect();
-    let picture = commit(&lake, &records);
-    (dir, lake, picture)
+    let snapshot = commit(&lake, &records);
+    (dir, lake, snapshot)
 }
 
 #[test]
 fn a_query_reads_the_bytes_of_its_leaves() {
-    let (_dir, lake, picture) = population(100, 50);
-    hold_to_a_quarter(&lake, &picture);
+    let (_dir, lake, snapshot) = population(100, 50);
+    hold_to_a_quarter(&lake, &snapshot);
 }
 
 #[test]
@@ -81,14 +81,14 @@ fn a_query_reads_the_bytes_of_its_leaves_of_real_records() {
         }
     }
     assert!(records.len() > 1000);
-    let picture = commit(&lake, &records);
-    hold_to_a_quarter(&lake, &picture);
+    let snapshot = commit(&lake, &records);
+    hold_to_a_quarter(&lake, &snapshot);
 }
 
 /// `code` and `valueQuantity` of all Observations take at most a quarter of the file's bytes outside `resource`.
-fn hold_to_a_quarter(lake: &Lake, picture: &Arc<Picture>) {
-    let table = lake.table(picture, ty("Observation"), &application("local"));
-    let file = &picture
+fn hold_to_a_quarter(lake: &Lake, snapshot: &Arc<Snapshot>) {
+    let table = lake.table(snapshot, ty("Observation"), &application("local"));
+    let file = &snapshot
         .table(tabularium::lake::Mode::Live, ty("Observation"))
         .unwrap()
         .files[0];
@@ -129,8 +129,8 @@ fn hold_to_a_quarter(lake: &Lake, picture: &Arc<Picture>) {
 
 #[test]
 fn a_persons_rows_are_found_without_reading_the_others() {
-    let (_dir, lake, picture) = population(100, 50);
-    let table = lake.table(&picture, ty("Observation"), &application("local"));
+    let (_dir, lake, snapshot) = population(100, 50);
+    let table = lake.table(&snapshot, ty("Observation"), &application("local"));
     let owner = lake.owner_of("local", "p42");
     let request = ScanRequest {
         leaves: leaves(&["code.coding.code"]),
@@ -197,8 +197,8 @@ fn code_is(codes: &[&'static str]) -> Asked {
 
 #[test]
 fn a_predicate_decides_before_the_rest_is_read() {
-    let (_dir, lake, picture) = population(100, 50);
-    let table = lake.table(&picture, ty("Observation"), &application("local"));
+    let (_dir, lake, snapshot) = population(100, 50);
+    let table = lake.table(&snapshot, ty("Observation"), &application("local"));
     let request = || ScanRequest {
         leaves: leaves(&["id", "code.coding.display", "resource"]),
         ..ScanRequest::default()
@@ -226,8 +226,8 @@ fn a_predicate_decides_before_the_rest_is_read() {
 
 #[test]
 fn filters_and_limits_of_a_plan_reach_the_scan() {
-    let (_dir, lake, picture) = population(100, 50);
-    let table = lake.table(&picture, ty("Observation"), &application("local"));
+    let (_dir, lake, snapshot) = population(100, 50);
+    let table = lake.table(&snapshot, ty("Observation"), &application("local"));
     let provider = table.provider(ScanRequest {
         leaves: leaves(&["id", "status", "resource"]),
         ..ScanRequest::default()
@@ -320,8 +320,8 @@ proptest! {
     #[test]
     fn pruning_loses_no_row_that_matches((prune, matches, n) in conditions(), or in conditions(), all in any::<bool>()) {
         thread_local!(static FIXTURE: Clustered = clustered());
-        FIXTURE.with(|(_, lake, picture, rows)| {
-            let table = lake.table(picture, ty("Observation"), &application("local"));
+        FIXTURE.with(|(_, lake, snapshot, rows)| {
+            let table = lake.table(snapshot, ty("Observation"), &application("local"));
             let both = if all { Prune::And(vec![prune, or.0.clone()]) } else { Prune::Or(vec![prune, or.0.clone()]) };
             let request = ScanRequest { leaves: leaves(&["id"]), ..ScanRequest::default() };
             let (kept, _) = scanned(&table, request, &[Asked::refuted_by(both)]);
@@ -336,7 +336,7 @@ proptest! {
     }
 }
 
-type Clustered = (tempfile::TempDir, Lake, Arc<Picture>, Vec<Value>);
+type Clustered = (tempfile::TempDir, Lake, Arc<Snapshot>, Vec<Value>);
 
 /// Rows whose values go with their place, so that page statistics can tell something.
 fn clustered() -> Clustered {
@@ -354,14 +354,14 @@ fn clustered() -> Clustered {
         .iter()
         .map(|json| Record::new(json.clone()).of(&lake, "p"))
         .collect();
-    let picture = commit(&lake, &records);
-    (dir, lake, picture, rows)
+    let snapshot = commit(&lake, &records);
+    (dir, lake, snapshot, rows)
 }
 
 #[test]
 fn statistics_spare_pages() {
-    let (_dir, lake, picture, _) = clustered();
-    let table = lake.table(&picture, ty("Observation"), &application("local"));
+    let (_dir, lake, snapshot, _) = clustered();
+    let table = lake.table(&snapshot, ty("Observation"), &application("local"));
     let scan = |prune: Prune| {
         let request = ScanRequest {
             leaves: leaves(&["id"]),
@@ -395,8 +395,8 @@ fn statistics_spare_pages() {
 
 #[test]
 fn resources_come_in_the_order_asked_for() {
-    let (_dir, lake, picture) = population(20, 100);
-    let table = lake.table(&picture, ty("Observation"), &application("local"));
+    let (_dir, lake, snapshot) = population(20, 100);
+    let table = lake.table(&snapshot, ty("Observation"), &application("local"));
     let wanted = ["obs-01999", "obs-00000", "obs-00777", "obs-00000", "obs-00778"];
     let places: Vec<_> = wanted.iter().map(|id| table.locate(id).unwrap().unwrap()).collect();
     let rows = table.resources(&places).unwrap();
@@ -406,7 +406,7 @@ fn resources_come_in_the_order_asked_for() {
         let n: usize = row.id[4..].parse().unwrap();
         let json: Value = serde_json::from_slice(&row.resource).unwrap();
         assert_eq!(json, observation(n, &format!("p{}", n / 100)));
-        assert_eq!((row.version, row.last_updated), (1, picture.time));
+        assert_eq!((row.version, row.last_updated), (1, snapshot.time));
     }
     assert!(table.resources(&[]).unwrap().is_empty());
 }
@@ -418,7 +418,7 @@ fn a_scan_pauses_while_its_conditions_take_long() {
     const ROWS: usize = 9_000;
     let (_dir, lake) = lake();
     let basic = |at: usize| Record::new(json!({"resourceType": "Basic", "id": format!("b{at:05}")}));
-    let picture = commit(&lake, &(0..ROWS).map(basic).collect::<Vec<_>>());
+    let snapshot = commit(&lake, &(0..ROWS).map(basic).collect::<Vec<_>>());
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = asked.clone();
     let keep: Keep = Arc::new(move |batch: &RecordBatch| {
@@ -429,7 +429,7 @@ fn a_scan_pauses_while_its_conditions_take_long() {
         }
         Ok(BooleanArray::from(vec![false; batch.num_rows()]))
     });
-    let table = lake.table(&picture, ty("Basic"), &application("local"));
+    let table = lake.table(&snapshot, ty("Basic"), &application("local"));
     let slow = Asked::of("slow", leaves(&["id"]), keep);
     let (provider, filters) = filtered(&table, ScanRequest::default(), &[slow]);
     let context = SessionContext::new();

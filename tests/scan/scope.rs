@@ -24,18 +24,18 @@ fn another_applications_rows_look_as_if_they_did_not_exist() {
         mode: Mode::Test,
         ..observation(id, "p")
     };
-    let picture = commit(
+    let snapshot = commit(
         &lake,
         &[here("a"), here("b"), there("b"), there("c"), test("d").of(&lake, "p")],
     );
-    let local = lake.table(&picture, ty("Observation"), &application("local"));
-    let other = lake.table(&picture, ty("Observation"), &application("other"));
+    let local = lake.table(&snapshot, ty("Observation"), &application("local"));
+    let other = lake.table(&snapshot, ty("Observation"), &application("other"));
     assert_eq!(ids(&local), ["a", "b"]);
     assert_eq!(ids(&other), ["b", "c"]);
-    assert!(ids(&lake.table(&picture, ty("Observation"), &application("third"))).is_empty());
+    assert!(ids(&lake.table(&snapshot, ty("Observation"), &application("third"))).is_empty());
     assert_eq!(local.read("c").unwrap(), None);
     assert_eq!(local.read("d").unwrap(), None);
-    assert!(ids(&lake.table(&picture, ty("Patient"), &application("local"))).is_empty());
+    assert!(ids(&lake.table(&snapshot, ty("Patient"), &application("local"))).is_empty());
     let foreign = other.locate("c").unwrap().unwrap();
     assert!(local.resources(&[foreign]).is_err());
     let owner = lake.owner_of("local", "p");
@@ -79,9 +79,9 @@ fn family(lake: &Lake) -> Vec<Record> {
 #[test]
 fn a_patient_sees_its_own_rows_and_what_they_refer_to() {
     let (_dir, lake) = lake();
-    let picture = commit(&lake, &family(&lake));
+    let snapshot = commit(&lake, &family(&lake));
     let see = |scope: &_, name: &str| {
-        let table = lake.table(&picture, ty(name), scope);
+        let table = lake.table(&snapshot, ty(name), scope);
         let seen = ids(&table);
         assert_eq!(person_ids(&table, Person::OfScope), seen, "{name}");
         assert_eq!(person_ids(&table, Person::OfScope), seen, "{name} from the cache");
@@ -101,17 +101,17 @@ fn a_patient_sees_its_own_rows_and_what_they_refer_to() {
     assert_eq!(see(&ann, "Coverage"), ["family"]);
     assert!(see(&bob, "Coverage").is_empty());
     let all = application("local");
-    assert_eq!(ids(&lake.table(&picture, ty("Group"), &all)), ["study"]);
-    assert_eq!(ids(&lake.table(&picture, ty("Organization"), &all)).len(), 4);
-    let practitioners = lake.table(&picture, ty("Practitioner"), &all);
+    assert_eq!(ids(&lake.table(&snapshot, ty("Group"), &all)), ["study"]);
+    assert_eq!(ids(&lake.table(&snapshot, ty("Organization"), &all)).len(), 4);
+    let practitioners = lake.table(&snapshot, ty("Practitioner"), &all);
     let wilson = practitioners.locate("wilson").unwrap().unwrap();
-    let seen_by_ann = lake.table(&picture, ty("Practitioner"), &ann);
+    let seen_by_ann = lake.table(&snapshot, ty("Practitioner"), &ann);
     assert!(seen_by_ann.resources(&[wilson]).is_err());
     assert_eq!(seen_by_ann.read("wilson").unwrap(), None);
     assert_eq!(person_ids(&seen_by_ann, Person::Owner(0)), ["house"]);
     assert!(
         person_ids(
-            &lake.table(&picture, ty("Observation"), &ann),
+            &lake.table(&snapshot, ty("Observation"), &ann),
             Person::Owner(lake.owner_of("local", "bob"))
         )
         .is_empty()
@@ -123,7 +123,7 @@ fn what_a_patient_sees_follows_the_snapshot() {
     let (_dir, lake) = lake();
     let before = commit(&lake, &family(&lake));
     let ann = patient(&lake, "local", "ann");
-    let table = |picture: &_, name: &str| lake.table(picture, ty(name), &ann);
+    let table = |snapshot: &_, name: &str| lake.table(snapshot, ty(name), &ann);
     let old = lake
         .table(&before, ty("Observation"), &application("local"))
         .locate("ann-1")
@@ -155,7 +155,7 @@ fn an_authorization_decides_over_its_own_rows() {
         authorization: Some(authorization.to_owned()),
         ..observation(id, "p").of(&lake, "p")
     };
-    let picture = commit(
+    let snapshot = commit(
         &lake,
         &[
             synced("a", "first"),
@@ -167,7 +167,7 @@ fn an_authorization_decides_over_its_own_rows() {
     let mut person = scope.patient.unwrap().as_ref().clone();
     person.authorizations = vec!["second".to_owned()];
     scope.patient = Some(person.into());
-    let table = lake.table(&picture, ty("Observation"), &scope.into());
+    let table = lake.table(&snapshot, ty("Observation"), &scope.into());
     assert_eq!(ids(&table), ["b", "c"]);
     assert_eq!(person_ids(&table, Person::OfScope), ["b", "c"]);
 }
@@ -178,16 +178,16 @@ fn deleted_rows_are_gone_in_every_way_of_reading() {
     let rows: Vec<Record> = (0..5000)
         .map(|n| observation(&format!("o{n:04}"), "p").of(&lake, "p"))
         .collect();
-    let picture = commit(&lake, &rows);
+    let snapshot = commit(&lake, &rows);
     let all = application("local");
-    let table = lake.table(&picture, ty("Observation"), &all);
+    let table = lake.table(&snapshot, ty("Observation"), &all);
     let place = |id: &str| table.locate(id).unwrap().unwrap();
     let gone = ["o0000", "o0001", "o1024", "o2500", "o4999"];
     let deleted: Vec<_> = gone
         .map(|id| (ty("Observation"), place(id).file, u64::from(place(id).row)))
         .to_vec();
-    let picture = commit_deleting(&lake, &[], &deleted);
-    let table = lake.table(&picture, ty("Observation"), &all);
+    let snapshot = commit_deleting(&lake, &[], &deleted);
+    let table = lake.table(&snapshot, ty("Observation"), &all);
     let left: Vec<String> = (0..5000)
         .map(|n| format!("o{n:04}"))
         .filter(|id| !gone.contains(&id.as_str()))
@@ -208,7 +208,7 @@ fn deleted_rows_are_gone_in_every_way_of_reading() {
 #[test]
 fn a_reader_that_keeps_nothing_sees_the_same() {
     let (dir, lake) = lake();
-    let picture = commit(&lake, &family(&lake));
+    let snapshot = commit(&lake, &family(&lake));
     let memory = MemoryLimits {
         bytes: 0,
         handles: 0,
@@ -232,8 +232,8 @@ fn a_reader_that_keeps_nothing_sees_the_same() {
         "Coverage",
     ] {
         let (kept, fresh) = (
-            lake.table(&picture, ty(name), &ann),
-            forgetful.table(&forgetful.picture(), ty(name), &ann),
+            lake.table(&snapshot, ty(name), &ann),
+            forgetful.table(&forgetful.snapshot(), ty(name), &ann),
         );
         assert_eq!(ids(&fresh), ids(&kept), "{name}");
         assert_eq!(
@@ -254,9 +254,9 @@ fn what_is_read_ahead_is_bounded_and_changes_no_answer() {
         .flat_map(|patient| (0..3).map(move |at| observation(&format!("{patient}-{at}"), patient).of(here, patient)))
         .collect();
     commit(&lake, &rows[..60]);
-    let picture = commit(&lake, &rows[60..]);
+    let snapshot = commit(&lake, &rows[60..]);
     let asked = |lake: &Lake| {
-        let of = |id| lake.table(&picture, ty("Observation"), &patient(lake, "local", id));
+        let of = |id| lake.table(&snapshot, ty("Observation"), &patient(lake, "local", id));
         (ids(&of("p00")), ids(&of("p39")))
     };
     let expected = (vec!["p00-0", "p00-1", "p00-2"], vec!["p39-0", "p39-1", "p39-2"]);

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tabularium::lake::file::CHECKSUMS_KEY;
 use tabularium::lake::scan::{ItemMatch, LeafTest, Prune, ScanReport};
-use tabularium::lake::{Lake, Picture, ScanRequest};
+use tabularium::lake::{Lake, ScanRequest, Snapshot};
 
 use super::asked::{Asked, scanned, try_scanned};
 use super::{leaves, texts};
@@ -91,13 +91,13 @@ fn observation(row: usize) -> Value {
     json
 }
 
-fn fixture() -> (tempfile::TempDir, Lake, Arc<Picture>) {
+fn fixture() -> (tempfile::TempDir, Lake, Arc<Snapshot>) {
     let (dir, lake) = lake();
     let records: Vec<Record> = (0..ROWS)
         .map(|row| Record::new(observation(row)).of(&lake, "p"))
         .collect();
-    let picture = commit(&lake, &records);
-    (dir, lake, picture)
+    let snapshot = commit(&lake, &records);
+    (dir, lake, snapshot)
 }
 
 /// A predicate that keeps all it is asked about.
@@ -107,8 +107,8 @@ fn everything() -> Asked {
 }
 
 /// The rows that come out under a condition of statistics and a predicate that keeps all it is asked about.
-fn kept(lake: &Lake, picture: &Arc<Picture>, prune: Prune) -> (BTreeSet<String>, ScanReport) {
-    let table = lake.table(picture, ty("Observation"), &application("local"));
+fn kept(lake: &Lake, snapshot: &Arc<Snapshot>, prune: Prune) -> (BTreeSet<String>, ScanReport) {
+    let table = lake.table(snapshot, ty("Observation"), &application("local"));
     let request = ScanRequest {
         leaves: leaves(&["id"]),
         ..ScanRequest::default()
@@ -160,9 +160,9 @@ proptest! {
 
     #[test]
     fn ranges_keep_the_rows_that_match(condition in condition(range())) {
-        thread_local!(static FIXTURE: (tempfile::TempDir, Lake, Arc<Picture>) = fixture());
-        FIXTURE.with(|(_, lake, picture)| {
-            let (kept, _) = kept(lake, picture, condition.clone());
+        thread_local!(static FIXTURE: (tempfile::TempDir, Lake, Arc<Snapshot>) = fixture());
+        FIXTURE.with(|(_, lake, snapshot)| {
+            let (kept, _) = kept(lake, snapshot, condition.clone());
             let matching = matching(&condition);
             prop_assert!(matching.is_subset(&kept));
             // Few rows that pages have left are not looked at one by one.
@@ -177,9 +177,9 @@ proptest! {
         1 => prop::sample::select(LEAVES.to_vec()).prop_map(|leaf| Prune::Present { leaf: leaf.into() }),
         1 => Just(Prune::Keep),
     ])) {
-        thread_local!(static FIXTURE: (tempfile::TempDir, Lake, Arc<Picture>) = fixture());
-        FIXTURE.with(|(_, lake, picture)| {
-            let (kept, _) = kept(lake, picture, condition.clone());
+        thread_local!(static FIXTURE: (tempfile::TempDir, Lake, Arc<Snapshot>) = fixture());
+        FIXTURE.with(|(_, lake, snapshot)| {
+            let (kept, _) = kept(lake, snapshot, condition.clone());
             prop_assert!(matching(&condition).is_subset(&kept));
             Ok(())
         })?;
@@ -188,7 +188,7 @@ proptest! {
 
 #[test]
 fn what_does_not_match_is_not_decoded_and_the_account_says_so() {
-    let (_dir, lake, picture) = fixture();
+    let (_dir, lake, snapshot) = fixture();
     let within = |leaf: &str, days: std::ops::Range<usize>| Prune::Range {
         leaf: leaf.into(),
         from: Some(number(leaf, days.start)),
@@ -198,7 +198,7 @@ fn what_does_not_match_is_not_decoded_and_the_account_says_so() {
         within("effectiveDateTime__start", 100..130),
         within("effectivePeriod.start__start", 100..130),
     ]);
-    let (rows, report) = kept(&lake, &picture, condition.clone());
+    let (rows, report) = kept(&lake, &snapshot, condition.clone());
     assert_eq!(rows, matching(&condition));
     assert!(!rows.is_empty());
     let step = report.steps["statistics' conditions, row by row"];
@@ -206,7 +206,7 @@ fn what_does_not_match_is_not_decoded_and_the_account_says_so() {
     assert_eq!(report.steps["all"].rows_in, rows.len() as u64);
     assert_eq!(report.rows_filtered, (ROWS - rows.len()) as u64);
     // What statistics decide of all rows, or of none, reads no leaf.
-    let (all, report) = kept(&lake, &picture, Prune::Or(vec![condition, Prune::Keep]));
+    let (all, report) = kept(&lake, &snapshot, Prune::Or(vec![condition, Prune::Keep]));
     assert_eq!(all.len(), ROWS);
     assert!(!report.bytes_by_leaf.contains_key("effectiveDateTime__start"));
 }
@@ -226,8 +226,8 @@ fn second_page(path: &Path, leaf: &str) -> (usize, usize) {
 
 #[test]
 fn a_page_that_says_it_is_shorter_is_an_error_and_no_other_rows() {
-    let (_dir, lake, picture) = fixture();
-    let path = picture.tables.values().next().unwrap().files[0].path.clone();
+    let (_dir, lake, snapshot) = fixture();
+    let path = snapshot.tables.values().next().unwrap().files[0].path.clone();
     let mut file = std::fs::read(&path).unwrap();
     let (at, length) = second_page(&path, "valueInteger");
     // 1,024 values, as the header has it.
@@ -238,7 +238,7 @@ fn a_page_that_says_it_is_shorter_is_an_error_and_no_other_rows() {
     let key = memchr::memmem::rfind(&file, CHECKSUMS_KEY.as_bytes()).unwrap();
     file[key] = b'-';
     std::fs::write(&path, file).unwrap();
-    let table = lake.table(&picture, ty("Observation"), &application("local"));
+    let table = lake.table(&snapshot, ty("Observation"), &application("local"));
     let status = ItemMatch {
         leaves: vec!["status".into()],
         any_of: vec![vec![LeafTest::Is("final".into())]],
@@ -278,7 +278,7 @@ fn what_keeps_most_rows_is_asked_no_further() {
         to: None,
     };
     for (from, asked) in [(8, 900), (1, 600)] {
-        let (rows, report) = kept(&lake, &lake.picture(), least(from));
+        let (rows, report) = kept(&lake, &lake.snapshot(), least(from));
         let step = report.steps["statistics' conditions, row by row"];
         assert!(rows.len() >= 90 * (10 - from as usize));
         assert!(step.rows_in <= asked, "{} rows", step.rows_in);

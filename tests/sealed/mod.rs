@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
-use tabularium::lake::{Lake, LakeOptions, Picture};
+use tabularium::lake::{Lake, LakeOptions, Snapshot};
 
 use crate::harness::kind::KEK;
 use crate::harness::lake::files_below;
@@ -96,15 +96,15 @@ impl Scene {
     /// The texts of all resources, as a new catalog and reader find them.
     fn resources(&self) -> Vec<String> {
         let lake = self.lake();
-        resources(&lake, &lake.picture())
+        resources(&lake, &lake.snapshot())
     }
 
     /// The same of every snapshot that can still be read.
     fn history(&self) -> BTreeMap<u64, Vec<String>> {
         let lake = self.lake();
-        let pictures = (0..=lake.picture().snapshot).filter_map(|snapshot| lake.picture_at(snapshot).ok());
-        pictures
-            .map(|picture| (picture.snapshot, resources(&lake, &picture)))
+        let snapshots = (0..=lake.snapshot().id).filter_map(|id| lake.snapshot_at(id).ok());
+        snapshots
+            .map(|snapshot| (snapshot.id, resources(&lake, &snapshot)))
             .collect()
     }
 
@@ -147,9 +147,9 @@ impl Scene {
 }
 
 /// The texts of all resources of a snapshot.
-fn resources(lake: &Lake, picture: &Picture) -> Vec<String> {
+fn resources(lake: &Lake, snapshot: &Snapshot) -> Vec<String> {
     let mut found = Vec::new();
-    for file in picture.tables.values().flat_map(|table| &table.files) {
+    for file in snapshot.tables.values().flat_map(|table| &table.files) {
         let keys = lake.folder().keys();
         let gone = file.deletes.as_ref().map_or_else(Vec::new, |file| {
             tabularium::lake::deletes::read(&file.path, keys).unwrap()

@@ -22,7 +22,7 @@ fn scope() -> Arc<Scope> {
 fn planned(lake: &Lake) -> Run {
     let view = json!({"resource": "Observation", "select": [{"column": [{"name": "id", "path": "id"}]}]});
     let view = Arc::new(View::parse(view.to_string().as_bytes()).unwrap());
-    let table = lake.table(&lake.picture(), view.resource(), &scope());
+    let table = lake.table(&lake.snapshot(), view.resource(), &scope());
     futures::executor::block_on(Run::new(&table, view, &Resources::default(), None)).unwrap()
 }
 
@@ -67,7 +67,7 @@ fn an_answer_that_began_before_seal_ended_is_read_to_its_end() {
 #[test]
 fn a_file_in_clear_is_not_opened_after_the_lake_has_become_sealed() {
     let (scene, lake) = open();
-    let clear = lake.picture();
+    let clear = lake.snapshot();
     let kept: Vec<_> = clear.tables.values().flat_map(|table| &table.files).collect();
     let kept: Vec<_> = kept
         .iter()
@@ -83,7 +83,7 @@ fn a_file_in_clear_is_not_opened_after_the_lake_has_become_sealed() {
     let held = table.held(None).map(|_| ()).unwrap_err().to_string();
     assert!(held.contains("cannot read"), "{held}");
     assert!(table.read("finding-0003").is_err());
-    let fresh = lake.table(&lake.picture(), ty, &scope());
+    let fresh = lake.table(&lake.snapshot(), ty, &scope());
     assert_eq!(fresh.read("finding-0003").unwrap().unwrap().id, "finding-0003");
 }
 

@@ -48,14 +48,14 @@ fn a_key_that_a_writer_has_just_made_stays() {
 fn a_process_forgets_the_keys_that_another_one_has_destroyed() {
     let scene = Scene::with(&people(6));
     let lake = scene.lake();
-    assert_eq!(super::resources(&lake, &lake.picture()).len(), 12);
+    assert_eq!(super::resources(&lake, &lake.snapshot()).len(), 12);
     let known = lake.folder().keys().ids().unwrap();
     assert!(known.iter().all(|id| lake.folder().keys().key(id).is_ok()));
     scene.done("erase", &["--yes", "--patient", "person-0003"]);
     lake.refresh().unwrap();
     let left = known.iter().filter(|id| lake.folder().keys().key(id).is_ok()).count();
     assert_eq!(left, 0, "all files of these tables were written anew");
-    assert_eq!(super::resources(&lake, &lake.picture()).len(), 10);
+    assert_eq!(super::resources(&lake, &lake.snapshot()).len(), 10);
 }
 
 /// Backups may have the files that a conversion has replaced: their keys stay until it has come to its end.

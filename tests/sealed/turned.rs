@@ -128,7 +128,7 @@ fn a_damaged_file_keeps_the_lake_halfway_until_it_is_mended() {
     let (scene, records) = filled();
     let before = scene.resources();
     let lake = scene.lake();
-    let tables = lake.picture();
+    let tables = lake.snapshot();
     let damaged = tables.tables.values().next().unwrap().files[0].path.clone();
     drop(lake);
     let whole = std::fs::read(&damaged).unwrap();

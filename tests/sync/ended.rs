@@ -63,7 +63,7 @@ fn many_consents_end_at_once() {
             .unwrap();
     }
     let left = world.rows(&people[5]);
-    let before = world.lake().picture().erasures();
+    let before = world.lake().snapshot().erasures();
     assert_eq!(
         carry_out_erasures(world.store(), world.lake(), 0, &world.rules())
             .unwrap()
@@ -76,7 +76,7 @@ fn many_consents_end_at_once() {
     }
     assert_eq!(world.rows(&people[5]), left);
     // Recorded one by one and finished together.
-    assert_eq!(world.lake().picture().erasures(), before + 6);
+    assert_eq!(world.lake().snapshot().erasures(), before + 6);
     assert_eq!(
         carry_out_erasures(world.store(), world.lake(), 0, &world.rules())
             .unwrap()

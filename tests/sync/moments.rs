@@ -218,7 +218,7 @@ fn killed_between_an_erasures_record_and_its_end() {
             return false;
         };
         gone += 1;
-        let before = stage.world.lake().picture().erasures();
+        let before = stage.world.lake().snapshot().erasures();
         stage
             .world
             .store()
@@ -226,7 +226,7 @@ fn killed_between_an_erasures_record_and_its_end() {
             .unwrap();
         stage.catch("a record", || {
             stage.world.lake().refresh().unwrap();
-            stage.world.lake().picture().erasures() > before
+            stage.world.lake().snapshot().erasures() > before
         });
         let held = Held::catalog(&stage.world);
         let hit = held.count(recorded) > 0;
@@ -252,7 +252,7 @@ fn killed_between_an_erasures_record_and_its_end() {
 fn killed_between_an_erasures_end_and_its_note() {
     let stage = Stage::new();
     let people = [0, 1].map(|person| stage.synced("lakeshore", person));
-    let before = stage.world.lake().picture().erasures();
+    let before = stage.world.lake().snapshot().erasures();
     stage
         .world
         .store()
@@ -263,7 +263,7 @@ fn killed_between_an_erasures_end_and_its_note() {
     // Recorded, and finished. Files go with it, so nobody looks into them before the kill.
     stage.catch("the erasure", || {
         stage.world.lake().refresh().unwrap();
-        stage.world.lake().picture().erasures() == before + 2
+        stage.world.lake().snapshot().erasures() == before + 2
     });
     stage.kill();
     drop(held);

@@ -446,8 +446,8 @@ fn an_erasure_whose_rest_cannot_be_normalized_is_put_off_for_longer_each_time() 
     // The rows themselves are gone.
     assert!(world.lake().writer().unwrap().unfinished().is_empty());
     let noted = || {
-        let picture = world.lake().picture();
-        (world.audit(&once), picture.erasures(), picture.snapshot)
+        let snapshot = world.lake().snapshot();
+        (world.audit(&once), snapshot.erasures(), snapshot.id)
     };
     let before = noted();
     // A minute, then two, then four.
@@ -471,8 +471,8 @@ fn an_erasure_whose_rest_cannot_be_normalized_is_put_off_for_longer_each_time() 
 /// Makes the texts of a file unreadable that has rows of one connection and none of another, which an erasure of the
 /// other's rows does not write anew; gives the file and its bytes.
 fn damaged_texts(world: &World, connected: &Connected, other: &Connected) -> (PathBuf, Vec<u8>) {
-    let picture = world.lake().picture();
-    for file in picture.tables.values().flat_map(|table| &table.files) {
+    let snapshot = world.lake().snapshot();
+    for file in snapshot.tables.values().flat_map(|table| &table.files) {
         let whole = std::fs::read(&file.path).unwrap();
         let reader = SerializedFileReader::new(std::fs::File::open(&file.path).unwrap()).unwrap();
         let group = reader.metadata().row_group(0);

@@ -279,11 +279,11 @@ pub(super) fn check_records(world: &World, looks: &[Seen]) {
 pub(super) fn check_files(world: &World) {
     drop(world.lake().writer().unwrap());
     world.lake().refresh().unwrap();
-    let newest = world.lake().picture().snapshot;
-    let pictures = (0..=newest).filter_map(|snapshot| world.lake().picture_at(snapshot).ok());
+    let newest = world.lake().snapshot().id;
+    let snapshots = (0..=newest).filter_map(|id| world.lake().snapshot_at(id).ok());
     let mut known = BTreeSet::new();
-    for picture in pictures {
-        for file in picture.tables.values().flat_map(|table| &table.files) {
+    for snapshot in snapshots {
+        for file in snapshot.tables.values().flat_map(|table| &table.files) {
             known.insert(file.path.clone());
             known.extend(file.deletes.iter().map(|deletes| deletes.path.clone()));
         }

@@ -61,7 +61,7 @@ fn a_view_that_was_planned_reads_files_that_are_gone() {
     for hears in [false, true] {
         let (_folder, lake) = records::lake();
         let organization = |id: &str| Record::new(json!({"resourceType": "Organization", "id": id}));
-        let picture = records::commit(
+        let snapshot = records::commit(
             &lake,
             &[
                 observation(&lake, "a1", "ann"),
@@ -73,7 +73,7 @@ fn a_view_that_was_planned_reads_files_that_are_gone() {
             ],
         );
         let ty = records::ty("Observation");
-        let table = picture.table(Mode::Live, ty).unwrap();
+        let table = snapshot.table(Mode::Live, ty).unwrap();
         // The first row of the file, which is Ann's first or Ben's.
         records::commit_deleting(&lake, &[], &[(ty, table.files[0].id, 0)]);
         let scopes = [

@@ -97,7 +97,7 @@ fn patients_and_since_narrow_the_resources() {
         ..of(&["b"])
     };
     assert_eq!(ids(&owned).1, 1);
-    let first = lake.picture().time;
+    let first = lake.snapshot().time;
     commit(&lake, &[Record::new(observation("b2", "b", "later")).of(&lake, "b")]);
     let since = |since: i64| Resources {
         since: Some(since),

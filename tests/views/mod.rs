@@ -63,7 +63,7 @@ fn written(rows: Rows, format: Format) -> Result<String, String> {
 }
 
 fn table(lake: &Lake, scope: &Arc<Scope>, view: &View) -> ScopedTable {
-    lake.table(&lake.picture(), view.resource(), scope)
+    lake.table(&lake.snapshot(), view.resource(), scope)
 }
 
 fn run(lake: &Lake, scope: &Arc<Scope>, view: &Arc<View>, resources: &Resources, limit: Option<usize>) -> Run {

@@ -75,8 +75,8 @@ impl Drawn {
         families: &[Family],
         seed: u64,
     ) -> Result<Drawn, BenchError> {
-        let picture = lake.refresh()?;
-        let table = |ty| lake.table(&picture, ty, scope);
+        let snapshot = lake.refresh()?;
+        let table = |ty| lake.table(&snapshot, ty, scope);
         let queries: Vec<&Query> = families.iter().flat_map(|family| &family.queries).collect();
         let wanted = types_of(&queries);
         let people = match facts().lookup("Patient") {
@@ -94,7 +94,7 @@ impl Drawn {
             drawn.pools.insert(facts().get(*ty).name, pool);
         }
         if queries.iter().any(|query| query.subject == Subject::Lake) {
-            let tables = picture.tables.values().filter(|table| table.mode == scope.mode);
+            let tables = snapshot.tables.values().filter(|table| table.mode == scope.mode);
             let mut types: Vec<TypeId> = tables.map(|table| table.ty).collect();
             types.sort_by_key(|ty| facts().get(*ty).name);
             drawn.any = any(types.into_iter().map(table), seed)?;
@@ -316,9 +316,9 @@ pub(in crate::bench) fn some_of(
     seed: u64,
     count: usize,
 ) -> Result<Vec<Arc<Row>>, BenchError> {
-    let picture = lake.refresh()?;
-    let types = picture.tables.keys().filter(|(mode, _)| *mode == scope.mode);
-    let mut rows = any(types.map(|(_, ty)| lake.table(&picture, *ty, scope)), seed)?;
+    let snapshot = lake.refresh()?;
+    let types = snapshot.tables.keys().filter(|(mode, _)| *mode == scope.mode);
+    let mut rows = any(types.map(|(_, ty)| lake.table(&snapshot, *ty, scope)), seed)?;
     Dice::new(seed, "some", 0).deal(&mut rows, count);
     rows.truncate(count);
     Ok(rows)

@@ -144,16 +144,16 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
 
 /// Says what an erasure would take, without one.
 fn would_erase(lake: &Lake, intent: &Intent, patient: &str) -> Result<(), Failure> {
-    let picture = lake.picture();
+    let snapshot = lake.snapshot();
     let scope = Arc::new(Scope {
         mode: intent.mode,
         application: intent.application.as_str().into(),
         patient: Some(Arc::new(intent.patient.clone())),
     });
     let mut counts: Vec<(&str, u64)> = Vec::new();
-    for table in picture.tables.values().filter(|table| table.mode == intent.mode) {
+    for table in snapshot.tables.values().filter(|table| table.mode == intent.mode) {
         let rows = lake
-            .table(&picture, table.ty, &scope)
+            .table(&snapshot, table.ty, &scope)
             .own_rows()
             .map_err(Failure::other)?;
         counts.extend((rows > 0).then(|| (facts().get(table.ty).name, rows)));
@@ -233,15 +233,15 @@ fn resumed(writer: &LakeWriter, intent: &Intent) -> Erased {
 
 /// Says what is not erased though it names the person, or is theirs by way of a sync; so many rows are there that go.
 fn stays(lake: &Lake, intent: &Intent, patient: &str, going: u64) -> String {
-    let picture = lake.picture();
+    let snapshot = lake.snapshot();
     let scope = Arc::new(Scope {
         mode: intent.mode,
         application: intent.application.as_str().into(),
         patient: None,
     });
     let (mut named, mut synced, mut unread) = (Vec::new(), 0, Vec::new());
-    for table in picture.tables.values().filter(|table| table.mode == intent.mode) {
-        let (rows, name) = (lake.table(&picture, table.ty, &scope), facts().get(table.ty).name);
+    for table in snapshot.tables.values().filter(|table| table.mode == intent.mode) {
+        let (rows, name) = (lake.table(&snapshot, table.ty, &scope), facts().get(table.ty).name);
         let filed = rows.filed_under(&intent.patient.owners, patient);
         match filed.and_then(|filed| Ok((filed, rows.mentions(patient)?))) {
             Ok((filed, count)) => {

@@ -48,7 +48,7 @@ pub(in crate::cli) fn warn_of_nobody(lake: &Lake, mode: Mode, application: &str,
     let Some(ty) = facts().lookup("Patient") else { return };
     let everybody = scope(lake, mode, application, None);
     // A lake that cannot be read is told of where it is asked.
-    if let Ok(None) = lake.table(&lake.picture(), ty, &everybody).read(patient) {
+    if let Ok(None) = lake.table(&lake.snapshot(), ty, &everybody).read(patient) {
         let mode = mode.schema();
         warn(&format!(
             "there is no Patient {patient:?} among the {mode} records of {application:?}"

@@ -74,7 +74,7 @@ pub(in crate::cli) fn issue(
             .lookup("Patient")
             .ok_or_else(|| Failure::other("the R4 tables have no Patient"))?;
         if lake
-            .table(&lake.picture(), ty, scope)
+            .table(&lake.snapshot(), ty, scope)
             .read(id)
             .map_err(Failure::other)?
             .is_none()

@@ -58,8 +58,8 @@ fn run(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
     let (mut compaction, mut begun) = (Compaction::new(OPTIONS), Instant::now());
     while !stop.load(Ordering::Relaxed) {
         let state = |lake: &Lake| {
-            let picture = lake.picture();
-            (picture.snapshot, picture.erasures())
+            let snapshot = lake.snapshot();
+            (snapshot.id, snapshot.erasures())
         };
         let due = seen != Some(state(lake)) && last.elapsed() >= delay(failures);
         if due || last.elapsed() > AT_LEAST {
@@ -100,7 +100,7 @@ fn warm(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
         }
         !stop.load(Ordering::Relaxed)
     };
-    let erasures = lake.picture().erasures();
+    let erasures = lake.snapshot().erasures();
     match lake.warm(go_on) {
         Ok(done) => {
             let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -137,10 +137,10 @@ impl Store {
         for job in &jobs {
             let mut proof = self.proof(job)?;
             if proof.lake.after == LakeState::default() {
-                let picture = lake.picture();
+                let snapshot = lake.snapshot();
                 proof.lake.after = LakeState {
-                    snapshot: picture.snapshot,
-                    erasures: picture.erasures(),
+                    snapshot: snapshot.id,
+                    erasures: snapshot.erasures(),
                 };
             }
             let consent = job.consent.as_deref().map(|id| self.consent(id)).transpose()?;

@@ -20,7 +20,7 @@ use super::patient_wildcard;
 use super::pretty::pretty;
 use super::resource_type::resource_type;
 use crate::fhir::TypeId;
-use crate::lake::Picture;
+use crate::lake::Snapshot;
 use crate::search::raw;
 use crate::search::{Subset, with_base};
 
@@ -64,10 +64,10 @@ async fn read(
         return Err(Error::NotSupported(format!("GET {name}/{id} is not supported")));
     }
     let subset = subset(ty, query)?;
-    let read = |picture: &Arc<Picture>| service.lake.table(picture, ty, &access.scope).read(&id);
-    let picture = service.lake.picture();
-    let found = match read(&picture) {
-        Err(_) if service.lake.erased_since(picture.erasures()) => read(&service.lake.picture()),
+    let read = |snapshot: &Arc<Snapshot>| service.lake.table(snapshot, ty, &access.scope).read(&id);
+    let snapshot = service.lake.snapshot();
+    let found = match read(&snapshot) {
+        Err(_) if service.lake.erased_since(snapshot.erasures()) => read(&service.lake.snapshot()),
         found => found,
     };
     let found = found.map_err(Error::internal)?;

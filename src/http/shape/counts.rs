@@ -9,7 +9,7 @@ use quick_cache::sync::Cache;
 use crate::fhir::{TypeId, facts};
 use crate::http::error::Error;
 use crate::lake::scan::ScanError;
-use crate::lake::{Lake, Picture, Scope};
+use crate::lake::{Lake, Scope, Snapshot};
 
 /// Resources by type, in the order of the types' names.
 pub(in crate::http) type ByType = BTreeMap<&'static str, u64>;
@@ -68,37 +68,37 @@ impl Counts {
     /// The resources that are the scope's own, by type.
     pub(in crate::http) fn of(&self, lake: &Lake, scope: Scope) -> Result<Arc<ByType>, Error> {
         let scope = Arc::new(scope);
-        let counted = |picture: &Arc<Picture>| {
-            let (snapshot, erasures) = (picture.snapshot, picture.erasures());
+        let counted = |snapshot: &Arc<Snapshot>| {
+            let (id, erasures) = (snapshot.id, snapshot.erasures());
             if let Some(kept) = self.0.get(&scope)
-                && (kept.snapshot, kept.erasures) == (snapshot, erasures)
+                && (kept.snapshot, kept.erasures) == (id, erasures)
             {
                 return Ok(kept.counts);
             }
-            let counts = count(lake, picture, &scope)?;
+            let counts = count(lake, snapshot, &scope)?;
             let counted = Counted {
-                snapshot,
+                snapshot: id,
                 erasures,
                 counts: counts.clone(),
             };
             self.0.insert(scope.clone(), counted);
             Ok(counts)
         };
-        let picture = lake.picture();
-        match counted(&picture) {
+        let snapshot = lake.snapshot();
+        match counted(&snapshot) {
             // A file may be gone that another process's erasure has replaced.
-            Err(_) if lake.erased_since(picture.erasures()) => counted(&lake.picture()),
+            Err(_) if lake.erased_since(snapshot.erasures()) => counted(&lake.snapshot()),
             counts => counts,
         }
         .map_err(|error: ScanError| Error::internal(error))
     }
 }
 
-fn count(lake: &Lake, picture: &Arc<Picture>, scope: &Arc<Scope>) -> Result<Arc<ByType>, ScanError> {
+fn count(lake: &Lake, snapshot: &Arc<Snapshot>, scope: &Arc<Scope>) -> Result<Arc<ByType>, ScanError> {
     let mut counts: Option<ByType> = None;
-    let types = picture.tables.keys().filter(|(mode, _)| *mode == scope.mode);
+    let types = snapshot.tables.keys().filter(|(mode, _)| *mode == scope.mode);
     for (_, ty) in types {
-        let rows = lake.table(picture, *ty, scope).own_rows()?;
+        let rows = lake.table(snapshot, *ty, scope).own_rows()?;
         if rows > 0 {
             let counts = counts.get_or_insert_with(|| ByType::clone(&ZEROS));
             counts.insert(name(*ty), rows);

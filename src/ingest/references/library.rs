@@ -10,12 +10,12 @@ use super::super::error::IngestError;
 use super::condition::{Key, Keys, Token};
 use super::known::{Opened, Rows};
 use crate::fhir::TypeId;
-use crate::lake::{DataFile, Mode, Picture, deletes};
+use crate::lake::{DataFile, Mode, Snapshot, deletes};
 
 /// Where rows are that were there before, or were written in this import.
 #[derive(Clone, Debug)]
 pub(in crate::ingest) struct Library {
-    base: Arc<Picture>,
+    base: Arc<Snapshot>,
     /// The keys that open the files.
     sealing: crate::lake::Keys,
     mode: Mode,
@@ -32,7 +32,7 @@ pub(in crate::ingest) type Visit<'v> = dyn FnMut(&str, &[Key]) + 'v;
 
 impl Library {
     pub(in crate::ingest) fn new(
-        base: Arc<Picture>,
+        base: Arc<Snapshot>,
         sealing: crate::lake::Keys,
         mode: Mode,
         application: &str,

@@ -23,7 +23,7 @@ use super::encode::{Done, Job, Pending, Row, Target};
 use super::unfit::Unfit;
 use crate::fhir::TypeId;
 use crate::lake::file::{CheckedFile, write_file};
-use crate::lake::{LakeError, NewAttachment, Picture, Transaction, WrittenFile};
+use crate::lake::{LakeError, NewAttachment, Snapshot, Transaction, WrittenFile};
 
 /// The maximum number of rows of a file: one row group.
 const FILE_ROWS: usize = 32_768;
@@ -37,7 +37,7 @@ const MIN_BYTES: usize = 4 << 20;
 #[derive(Debug)]
 pub(in crate::ingest) struct Store<'w> {
     transaction: Transaction<'w>,
-    base: Arc<Picture>,
+    base: Arc<Snapshot>,
     options: Options,
     /// The time of the snapshot it will be, in microseconds; all its rows carry it.
     last_updated: i64,
@@ -173,8 +173,8 @@ impl<'w> Store<'w> {
         for ((ty, file), rows) in &self.superseded {
             self.transaction.delete_rows(mode, *ty, *file, rows.iter())?;
         }
-        let picture = self.transaction.commit(&self.options.application, self.cause)?;
-        summary.snapshot = picture.snapshot;
+        let snapshot = self.transaction.commit(&self.options.application, self.cause)?;
+        summary.snapshot = snapshot.id;
         Ok(())
     }
 

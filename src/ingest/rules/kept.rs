@@ -11,7 +11,7 @@ use crate::ingest::error::IngestError;
 use crate::ingest::references::condition::Keys;
 use crate::lake::owners::owner::{APPLICATION_ONLY, SHARED};
 use crate::lake::scan::{Locator, MemoryLimits, Person, Reader, Row, ScanError, ScopedTable, Sought};
-use crate::lake::{Lake, Mode, Picture, Scope};
+use crate::lake::{Lake, Mode, Scope, Snapshot};
 
 /// Texts are read in portions of this many rows.
 const PORTION: usize = 512;
@@ -26,7 +26,7 @@ const READER: MemoryLimits = MemoryLimits {
 #[derive(Clone, Debug)]
 pub(in crate::ingest) struct Shelf {
     reader: Arc<Reader>,
-    picture: Arc<Picture>,
+    snapshot: Arc<Snapshot>,
     pub(super) mode: Mode,
     pub(super) application: String,
 }
@@ -84,7 +84,7 @@ impl Shelf {
     /// The rows that an import, or a sync, finds.
     pub(in crate::ingest) fn new(
         lake: &Lake,
-        picture: Arc<Picture>,
+        snapshot: Arc<Snapshot>,
         mode: Mode,
         application: &str,
         is_import: bool,
@@ -95,7 +95,7 @@ impl Shelf {
             } else {
                 lake.reader()
             },
-            picture,
+            snapshot,
             mode,
             application: application.to_owned(),
         }
@@ -107,7 +107,7 @@ impl Shelf {
             application: self.application.as_str().into(),
             patient: None,
         });
-        self.reader.table(&self.picture, ty, &scope)
+        self.reader.table(&self.snapshot, ty, &scope)
     }
 
     /// Whether the owner has rows.
@@ -121,9 +121,9 @@ impl Shelf {
             .map(str::to_owned)
             .into();
         let mut kept = Kept::default();
-        for (mode, resource_type) in self.picture.tables.keys() {
-            let is_held = |table: &Arc<crate::lake::TablePicture>| table.files_of_owner(owner).next().is_some();
-            if *mode != self.mode || !self.picture.table(*mode, *resource_type).is_some_and(is_held) {
+        for (mode, resource_type) in self.snapshot.tables.keys() {
+            let is_held = |table: &Arc<crate::lake::TableSnapshot>| table.files_of_owner(owner).next().is_some();
+            if *mode != self.mode || !self.snapshot.table(*mode, *resource_type).is_some_and(is_held) {
                 continue;
             }
             let batch = self

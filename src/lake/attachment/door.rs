@@ -11,8 +11,8 @@ use crate::fhir::facts;
 use crate::lake::catalog::{self, StoredAttachment};
 use crate::lake::error::LakeError;
 use crate::lake::owners::scope::{Mode, Scope};
-use crate::lake::picture::Picture;
 use crate::lake::scan::{Row, ScanError};
+use crate::lake::snapshot::Snapshot;
 use crate::lake::store::open::Lake;
 
 /// A row of `Binary` and, if its bytes are not in it, the file that has them.
@@ -46,10 +46,10 @@ impl Lake {
     /// such row.
     ///
     /// A missing or damaged file is an error. So is a file that an erasure removed after the row was read. A caller
-    /// whose picture may be out of date tries once more ([`erased_since`](Lake::erased_since)).
+    /// whose snapshot may be out of date tries once more ([`erased_since`](Lake::erased_since)).
     pub fn attachment(
         &self,
-        picture: &Arc<Picture>,
+        snapshot: &Arc<Snapshot>,
         scope: &Arc<Scope>,
         id: &str,
     ) -> Result<Option<Attached>, LakeError> {
@@ -57,12 +57,11 @@ impl Lake {
             return Ok(None);
         };
         let failed = |error: ScanError| LakeError::Damaged(error.to_string());
-        let Some(row) = self.table(picture, ty, scope).read(id).map_err(failed)? else {
+        let Some(row) = self.table(snapshot, ty, scope).read(id).map_err(failed)? else {
             return Ok(None);
         };
-        let found = self.with_reader(|reader| {
-            catalog::find_attachment(reader, scope.mode, &scope.application, id, picture.snapshot)
-        })?;
+        let found = self
+            .with_reader(|reader| catalog::find_attachment(reader, scope.mode, &scope.application, id, snapshot.id))?;
         let mut content = None;
         if let Some(found) = found.filter(|found| self.is_shown(found, scope)) {
             let recorded = found.contents(self.folder().keys())?;
@@ -75,9 +74,9 @@ impl Lake {
 
     /// The same in the newest snapshot. It tries once more if an erasure changed that snapshot in between.
     pub fn newest_attachment(&self, scope: &Arc<Scope>, id: &str) -> Result<Option<Attached>, LakeError> {
-        let picture = self.picture();
-        match self.attachment(&picture, scope, id) {
-            Err(_) if self.erased_since(picture.erasures()) => self.attachment(&self.picture(), scope, id),
+        let snapshot = self.snapshot();
+        match self.attachment(&snapshot, scope, id) {
+            Err(_) if self.erased_since(snapshot.erasures()) => self.attachment(&self.snapshot(), scope, id),
             found => found,
         }
     }

@@ -32,7 +32,7 @@ pub(in crate::lake) fn kind(connection: &Connection) -> Result<Kind, LakeError> 
 }
 
 /// Has the lake be of another kind from now on. It counts as a change by an erasure does: files change under the
-/// snapshots, and other processes take a new picture.
+/// snapshots, and other processes take the newest snapshot anew.
 pub(in crate::lake) fn turn(connection: &mut Connection, kind: Kind) -> Result<(), LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     match kind {

@@ -1,4 +1,4 @@
-//! Turns the catalog's rows into a `Picture`: all rows, or only those that changed since an earlier picture.
+//! Turns the catalog's rows into a `Snapshot`: all rows, or only those that changed since an earlier snapshot.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::erase::Erasures;
 use crate::lake::error::LakeError;
 use crate::lake::owners::scope::Mode;
-use crate::lake::picture::{DataFile, DeleteFile, Picture, TablePicture};
+use crate::lake::snapshot::{DataFile, DeleteFile, Snapshot, TableSnapshot};
 use crate::lake::store::folder::Folder;
 
 /// A row of `ducklake_snapshot`.
@@ -63,22 +63,22 @@ fn snapshot(connection: &Connection, condition: &str, id: u64) -> Result<Option<
     Ok(Some(Head { time, ..head }))
 }
 
-/// The newest snapshot's picture. With `base`, an earlier picture, it reads only what changed and shares the rest.
+/// The newest snapshot. With `base`, an earlier snapshot, it reads only what changed and shares the rest.
 pub(in crate::lake) fn load(
     connection: &Connection,
     folder: &Folder,
-    base: Option<&Arc<Picture>>,
-) -> Result<Arc<Picture>, LakeError> {
+    base: Option<&Arc<Snapshot>>,
+) -> Result<Arc<Snapshot>, LakeError> {
     // One read transaction: all queries see the same snapshot.
     let reading = connection.unchecked_transaction()?;
     let head = head(&reading)?;
     let erasures = erasures(&reading)?;
-    // An erasure changes files of pictures that were made before.
+    // An erasure changes files of snapshots that were read before.
     let base = base.filter(|base| base.erasures.epoch == erasures.epoch);
     let base = match base {
-        Some(base) if base.snapshot == head.snapshot => return Ok(Arc::clone(base)),
+        Some(base) if base.id == head.snapshot => return Ok(Arc::clone(base)),
         // Rows that ended since `base` may have expired. Then the catalog no longer knows what ended.
-        Some(base) => snapshot(&reading, "snapshot_id = ?1", base.snapshot)?.map(|from| (base, from)),
+        Some(base) => snapshot(&reading, "snapshot_id = ?1", base.id)?.map(|from| (base, from)),
         None => None,
     };
     match base {
@@ -92,14 +92,14 @@ pub(in crate::lake) fn is_kept(connection: &Connection, id: u64) -> Result<bool,
     Ok(snapshot(connection, "snapshot_id = ?1", id)?.is_some())
 }
 
-/// An older snapshot's picture. `newest` lends its layouts: columns are only ever added, and a column that no file of
+/// An older snapshot. `newest` lends its layouts: columns are only ever added, and a column that no file of
 /// the older snapshot has is null in all its rows.
 pub(in crate::lake) fn load_at(
     connection: &Connection,
     folder: &Folder,
     id: u64,
-    newest: &Picture,
-) -> Result<Arc<Picture>, LakeError> {
+    newest: &Snapshot,
+) -> Result<Arc<Snapshot>, LakeError> {
     let reading = connection.unchecked_transaction()?;
     let head = snapshot(&reading, "snapshot_id = ?1", id)?.ok_or(LakeError::SnapshotGone(id))?;
     let erasures = erasures(&reading)?;
@@ -111,7 +111,7 @@ pub(in crate::lake) fn load_at(
     assemble(&reading, head, tables, erasures, layout)
 }
 
-fn whole(reading: &Connection, folder: &Folder, head: Head, erasures: Erasures) -> Result<Arc<Picture>, LakeError> {
+fn whole(reading: &Connection, folder: &Folder, head: Head, erasures: Erasures) -> Result<Arc<Snapshot>, LakeError> {
     let tables = tables(reading, folder, head.snapshot)?;
     assemble(reading, head, tables, erasures, |table| {
         layout(reading, table, head.snapshot)
@@ -124,23 +124,23 @@ fn assemble(
     tables: Vec<TableRow>,
     erasures: Erasures,
     layout: impl Fn(&TableRow) -> Result<Arc<Layout>, LakeError>,
-) -> Result<Arc<Picture>, LakeError> {
+) -> Result<Arc<Snapshot>, LakeError> {
     let mut deletes = delete_files(reading, &tables, 0, head.snapshot)?;
     let mut files = data_files(reading, &tables, 0, head.snapshot)?;
-    let mut pictures = BTreeMap::new();
+    let mut snapshots = BTreeMap::new();
     for table in &tables {
         let mut of_table = files.remove(&table.id).unwrap_or_default();
         for file in &mut of_table {
             file.deletes = deletes.remove(&file.id);
         }
         let of_table = of_table.into_iter().map(Arc::new).collect();
-        let picture = TablePicture::new(table.id, table.mode, table.ty, layout(table)?, of_table);
-        pictures.insert((table.mode, table.ty), Arc::new(picture));
+        let snapshot = TableSnapshot::new(table.id, table.mode, table.ty, layout(table)?, of_table);
+        snapshots.insert((table.mode, table.ty), Arc::new(snapshot));
     }
-    Ok(Arc::new(Picture {
-        snapshot: head.snapshot,
+    Ok(Arc::new(Snapshot {
+        id: head.snapshot,
         time: head.time,
-        tables: pictures,
+        tables: snapshots,
         erasures,
     }))
 }
@@ -149,11 +149,11 @@ fn assemble(
 fn advance(
     reading: &Connection,
     folder: &Folder,
-    base: &Picture,
+    base: &Snapshot,
     from: Head,
     head: Head,
     erasures: Erasures,
-) -> Result<Arc<Picture>, LakeError> {
+) -> Result<Arc<Snapshot>, LakeError> {
     let tables = tables(reading, folder, head.snapshot)?;
     let mut ended: FxHashMap<u64, Vec<u64>> = FxHashMap::default();
     let mut statement = reading.prepare_cached(
@@ -167,7 +167,7 @@ fn advance(
     let mut files = data_files(reading, &tables, from.next_file_id, head.snapshot)?;
     let altered = altered_tables(reading, from, head)?;
 
-    let mut pictures = BTreeMap::new();
+    let mut snapshots = BTreeMap::new();
     for table in &tables {
         let old = base.table(table.mode, table.ty);
         let added = files.remove(&table.id).unwrap_or_default();
@@ -177,7 +177,7 @@ fn advance(
             _ => layout(reading, table, head.snapshot)?,
         };
         let deleted = !deletes.is_empty() && old.is_some_and(|old| deletes.keys().any(|id| old.file(*id).is_some()));
-        let picture = match old {
+        let snapshot = match old {
             Some(old) if added.is_empty() && gone.is_empty() && !deleted && Arc::ptr_eq(&layout, &old.layout) => {
                 Arc::clone(old)
             }
@@ -199,15 +199,15 @@ fn advance(
                     file.deletes = deletes.remove(&file.id);
                     Arc::new(file)
                 }));
-                Arc::new(TablePicture::new(table.id, table.mode, table.ty, layout, all))
+                Arc::new(TableSnapshot::new(table.id, table.mode, table.ty, layout, all))
             }
         };
-        pictures.insert((table.mode, table.ty), picture);
+        snapshots.insert((table.mode, table.ty), snapshot);
     }
-    Ok(Arc::new(Picture {
-        snapshot: head.snapshot,
+    Ok(Arc::new(Snapshot {
+        id: head.snapshot,
         time: head.time,
-        tables: pictures,
+        tables: snapshots,
         erasures,
     }))
 }

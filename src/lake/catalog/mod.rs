@@ -1,6 +1,6 @@
 //! The catalog: DuckLake 1.0 tables in one SQLite file, so that other DuckLake readers open the same lake.
 //!
-//! This room writes the catalog's rows for a snapshot and reads them back as a `Picture`. It does not write data files,
+//! This room writes the catalog's rows for a snapshot and reads them back as a `Snapshot`. It does not write data files,
 //! take locks or decide what to commit (`lake::commit::transaction`, `lake::commit::writer`).
 //!
 //! Besides the DuckLake tables the catalog has five of our own:

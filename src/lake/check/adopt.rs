@@ -230,13 +230,13 @@ fn set_aside(
 
 fn old_catalog(folder: &Folder, mark: Option<&Mark>) -> Old {
     let read = |connection: &Connection| -> Result<Old, LakeError> {
-        let picture = catalog::load(connection, folder, None)?;
+        let snapshot = catalog::load(connection, folder, None)?;
         Ok(Old {
             key: Some(catalog::owner_key(connection)?),
             erasures: catalog::unfinished(connection)?,
-            time: picture.time,
-            snapshot: picture.snapshot,
-            epoch: picture.erasures.epoch,
+            time: snapshot.time,
+            snapshot: snapshot.id,
+            epoch: snapshot.erasures.epoch,
             scheduled: given_up(connection, folder).unwrap_or_default(),
             evidence: Vec::new(),
         })

@@ -16,8 +16,8 @@ use crate::lake::deletes;
 use crate::lake::error::LakeError;
 use crate::lake::file::CheckedFile;
 use crate::lake::owners::scope::Mode;
-use crate::lake::picture::DataFile;
 use crate::lake::seal::Keys;
+use crate::lake::snapshot::DataFile;
 use crate::lake::store::folder::Folder;
 
 /// Rows decoded at a time.
@@ -27,7 +27,7 @@ const COLUMNS: [&str; 4] = ["id", "application", "authorization", "resource"];
 /// Contradictions between `Binary` rows and attachments in the newest snapshot, by file. Empty if another process
 /// commits at the same time.
 pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(PathBuf, Problem)>, LakeError> {
-    let picture = catalog::load(connection, folder, None)?;
+    let snapshot = catalog::load(connection, folder, None)?;
     let mut attachments = catalog::all_attachments(connection)?;
     attachments.retain(|one| one.end.is_none());
     // What is wrong with one whose key is lost is found elsewhere.
@@ -42,7 +42,7 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
         })
         .collect();
     let (mut found, mut named, mut are_all_read) = (Vec::new(), FxHashSet::default(), true);
-    let tables = picture.tables.values();
+    let tables = snapshot.tables.values();
     for table in tables.filter(|table| facts().get(table.ty).name == TABLE) {
         for file in &table.files {
             // The faults of a file that cannot be read is found elsewhere.
@@ -74,7 +74,7 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
         }
     }
     let now = catalog::load(connection, folder, None)?;
-    let is_same = (now.snapshot, now.erasures.epoch) == (picture.snapshot, picture.erasures.epoch);
+    let is_same = (now.snapshot, now.erasures.epoch) == (snapshot.id, snapshot.erasures.epoch);
     Ok(if is_same { found } else { Vec::new() })
 }
 
@@ -89,7 +89,7 @@ pub(in crate::lake) struct Unattached {
 
 /// All such rows of the newest snapshot.
 pub(in crate::lake) fn unattached(connection: &Connection, folder: &Folder) -> Result<Vec<Unattached>, LakeError> {
-    let picture = catalog::load(connection, folder, None)?;
+    let snapshot = catalog::load(connection, folder, None)?;
     let attachments = catalog::all_attachments(connection)?.into_iter();
     let live = attachments.filter(|one| one.end.is_none());
     let known = live.map(|one| {
@@ -98,7 +98,7 @@ pub(in crate::lake) fn unattached(connection: &Connection, folder: &Folder) -> R
     });
     let known = known.collect::<Result<FxHashSet<_>, LakeError>>()?;
     let mut found = Vec::new();
-    let tables = picture.tables.values();
+    let tables = snapshot.tables.values();
     for table in tables.filter(|table| facts().get(table.ty).name == TABLE) {
         for file in &table.files {
             let rows = rows(file, folder.keys())?.into_iter().filter(|row| row.is_synced);

@@ -84,10 +84,10 @@ impl CopyKeys {
         let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
         let mut connection = catalog::open_writer(&folder.catalog())?;
         let lost = lost_files(&connection, &self.known)?;
-        let picture = catalog::load(&connection, &folder, None)?;
+        let snapshot = catalog::load(&connection, &folder, None)?;
         let mut exchanges = Vec::with_capacity(lost.data.len());
         for (table, id, _) in &lost.data {
-            let of = picture.tables.values().find(|one| one.table_id == *table);
+            let of = snapshot.tables.values().find(|one| one.table_id == *table);
             let of = of.ok_or_else(|| LakeError::Damaged(format!("files of an unknown table {table}")))?;
             exchanges.push(Exchange {
                 table: *table,

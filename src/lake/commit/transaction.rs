@@ -16,8 +16,8 @@ use super::super::catalog::{AddedAttachment, AttachmentCommit, Commit, NewDelete
 use super::super::deletes;
 use super::super::error::LakeError;
 use super::super::owners::scope::Mode;
-use super::super::picture::{DataFile, Picture, TablePicture};
 use super::super::seal::{FileKey, Keys};
+use super::super::snapshot::{DataFile, Snapshot, TableSnapshot};
 use super::super::store::private;
 use super::writer::{LakeWriter, remove};
 use super::written::WrittenFile;
@@ -28,7 +28,7 @@ use crate::fhir::{TypeId, facts};
 #[derive(Debug)]
 pub struct Transaction<'w> {
     writer: &'w mut LakeWriter,
-    base: Arc<Picture>,
+    base: Arc<Snapshot>,
     time: i64,
     tables: BTreeMap<(Mode, TypeId), TableChange>,
     attachments: AttachmentCommit,
@@ -64,7 +64,7 @@ pub struct NewAttachment<'a> {
 /// The changes of one table in a transaction.
 #[derive(Debug)]
 struct TableChange {
-    base: Option<Arc<TablePicture>>,
+    base: Option<Arc<TableSnapshot>>,
     layout: Layout,
     new_columns: Vec<ColumnRow>,
     added: Vec<WrittenFile>,
@@ -76,7 +76,7 @@ struct TableChange {
 impl<'w> Transaction<'w> {
     pub(in crate::lake) fn new(writer: &'w mut LakeWriter) -> Transaction<'w> {
         let left_orphans = std::mem::replace(&mut writer.leaves_orphans, true);
-        let base = writer.lake().picture();
+        let base = writer.lake().snapshot();
         // Whole milliseconds, as in FHIR's instants. Each is later than the one before, even if the clock is not.
         let millis = |micros: i64| micros.div_euclid(1_000);
         let time = millis(writer.lake().clock().now()).max(millis(base.time) + 1) * 1_000;
@@ -94,7 +94,7 @@ impl<'w> Transaction<'w> {
     }
 
     /// The snapshot it builds on.
-    pub fn base(&self) -> &Arc<Picture> {
+    pub fn base(&self) -> &Arc<Snapshot> {
         &self.base
     }
 
@@ -212,7 +212,7 @@ impl<'w> Transaction<'w> {
     }
 
     /// Makes it all one new snapshot, durable when this returns. Without changes there is no new snapshot.
-    pub fn commit(mut self, author: &str, message: &str) -> Result<Arc<Picture>, LakeError> {
+    pub fn commit(mut self, author: &str, message: &str) -> Result<Arc<Snapshot>, LakeError> {
         if self.merges_what_is_erased() {
             return Err(LakeError::Erasing);
         }
@@ -244,7 +244,7 @@ impl<'w> Transaction<'w> {
         }
         let keys = self.writer.lake().folder().keys().clone();
         let commit = Commit {
-            base: self.base.snapshot,
+            base: self.base.id,
             time: self.time,
             author,
             message,
@@ -263,10 +263,10 @@ impl<'w> Transaction<'w> {
         }
         inserted?;
         self.is_unsure = false;
-        let picture = self.writer.publish(&self.base)?;
+        let snapshot = self.writer.publish(&self.base)?;
         // Not only at the writer's end: it may be killed.
         self.writer.mark_commit();
-        Ok(picture)
+        Ok(snapshot)
     }
 
     /// Whether a replaced file may hold rows of an unfinished erasure. These rows would move into a new file, which the

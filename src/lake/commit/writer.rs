@@ -15,8 +15,8 @@ use super::super::erase::{Erased, ErasedIds, Intent};
 use super::super::error::LakeError;
 use super::super::owners::owner::OwnerKey;
 use super::super::owners::scope::Scope;
-use super::super::picture::Picture;
 use super::super::seal::{KekSource, Kind};
+use super::super::snapshot::Snapshot;
 use super::super::store::folder::Folder;
 use super::super::store::open::Lake;
 use super::super::store::survey::{Survey, survey};
@@ -267,10 +267,10 @@ impl LakeWriter {
     }
 
     /// Reads what was committed on this connection and shows it to the lake's readers.
-    pub(in crate::lake) fn publish(&mut self, base: &Arc<Picture>) -> Result<Arc<Picture>, LakeError> {
-        let picture = catalog::load(&self.connection, self.lake.folder(), Some(base))?;
-        self.lake.advance_to(Arc::clone(&picture));
-        Ok(picture)
+    pub(in crate::lake) fn publish(&mut self, base: &Arc<Snapshot>) -> Result<Arc<Snapshot>, LakeError> {
+        let snapshot = catalog::load(&self.connection, self.lake.folder(), Some(base))?;
+        self.lake.advance_to(Arc::clone(&snapshot));
+        Ok(snapshot)
     }
 }
 

@@ -19,8 +19,8 @@ use crate::lake::commit::written::WrittenFile;
 use crate::lake::deletes;
 use crate::lake::error::LakeError;
 use crate::lake::file::{CheckedFile, FileWriter, adapt, check_digests, row_bytes};
-use crate::lake::picture::DataFile;
 use crate::lake::seal::Keys;
+use crate::lake::snapshot::DataFile;
 
 /// Bytes of decoded rows held for all runs together, about.
 const READ_BYTES: u64 = 24 << 20;

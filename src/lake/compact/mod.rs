@@ -2,7 +2,7 @@
 //! Afterwards one person's rows are adjacent, in whatever order they were imported.
 //!
 //! `plan` decides which files to merge, `merge` does it in bounded memory, `run` commits the result. Readers keep the
-//! pictures they hold. Replaced files stay until the snapshots that need them have expired.
+//! snapshots they hold. Replaced files stay until the snapshots that need them have expired.
 
 mod merge;
 mod plan;

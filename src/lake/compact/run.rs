@@ -12,8 +12,8 @@ use crate::lake::commit::writer::LakeWriter;
 use crate::lake::error::LakeError;
 use crate::lake::file::CheckedFile;
 use crate::lake::owners::scope::Mode;
-use crate::lake::picture::{DataFile, Picture, TablePicture};
 use crate::lake::seal::Keys;
+use crate::lake::snapshot::{DataFile, Snapshot, TableSnapshot};
 
 /// What to compact and how far.
 #[derive(Clone, Copy, Debug)]
@@ -100,9 +100,9 @@ impl Compaction {
 
     /// Does one merge; `None` when there is nothing to do. Between two steps a writer may do other work.
     pub fn step(&mut self, writer: &mut LakeWriter) -> Result<Option<(Mode, TypeId, Compacted)>, LakeError> {
-        let (picture, keys) = (writer.lake().picture(), writer.lake().folder().keys().clone());
-        for table in picture.tables.values() {
-            while let Some(group) = self.next(&picture, table, &keys) {
+        let (snapshot, keys) = (writer.lake().snapshot(), writer.lake().folder().keys().clone());
+        for table in snapshot.tables.values() {
+            while let Some(group) = self.next(&snapshot, table, &keys) {
                 match merge_group(writer, table, &group, self.options.target_bytes) {
                     Ok(done) => return Ok(Some((table.mode, table.ty, done))),
                     Err(MergeError::Other(error)) => return Err(error),
@@ -123,9 +123,9 @@ impl Compaction {
     }
 
     /// The files of a table to merge next.
-    fn next(&mut self, picture: &Picture, table: &TablePicture, keys: &Keys) -> Option<Vec<Vec<Candidate>>> {
+    fn next(&mut self, snapshot: &Snapshot, table: &TableSnapshot, keys: &Keys) -> Option<Vec<Vec<Candidate>>> {
         // A merged file would take rows along that are being erased.
-        let erased = |file: &DataFile| picture.erasures.may_reach(table.mode, file.id, &file.owners);
+        let erased = |file: &DataFile| snapshot.erasures.may_reach(table.mode, file.id, &file.owners);
         let mut files: Vec<&Arc<DataFile>> = table.files.iter().filter(|file| !erased(file)).collect();
         files.retain(|file| !self.unreadable.contains_key(&file.id));
         let candidates: Vec<Candidate> = files.iter().map(|file| candidate(file)).collect();
@@ -167,7 +167,7 @@ fn candidate(file: &DataFile) -> Candidate {
 
 fn merge_group(
     writer: &mut LakeWriter,
-    table: &TablePicture,
+    table: &TableSnapshot,
     group: &[Vec<Candidate>],
     target: u64,
 ) -> Result<Compacted, MergeError> {

@@ -11,14 +11,14 @@ use crate::lake::deletes;
 use crate::lake::erase::{Fresh, random_name, rewrite};
 use crate::lake::error::LakeError;
 use crate::lake::owners::owner::OwnerKey;
-use crate::lake::picture::TablePicture;
 use crate::lake::seal::FileKey;
+use crate::lake::snapshot::TableSnapshot;
 use crate::lake::store::folder::Folder;
 
 /// A file to write again.
 #[derive(Debug)]
 pub(super) enum Old {
-    Data(Arc<TablePicture>, StoredFile),
+    Data(Arc<TableSnapshot>, StoredFile),
     Attachment(StoredAttachment),
 }
 
@@ -85,7 +85,7 @@ impl Old {
 /// A data file with the same rows in the same places, and its delete files.
 fn data_file<'p>(
     folder: &Folder,
-    table: &'p TablePicture,
+    table: &'p TableSnapshot,
     file: &StoredFile,
     fresh: &mut Fresh,
 ) -> Result<Exchange<'p>, LakeError> {

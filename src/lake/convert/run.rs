@@ -94,7 +94,7 @@ impl Conversion {
     fn next(&self, writer: &LakeWriter) -> Result<Vec<Old>, LakeError> {
         let connection = &writer.connection;
         let are_sealed = self.goal == Kind::Open;
-        let picture = writer.lake().picture();
+        let snapshot = writer.lake().snapshot();
         let (mut some, mut bytes) = (Vec::new(), 0);
         let mut has_room = |of: u64| {
             let has_room = bytes <= self.at_once;
@@ -103,7 +103,7 @@ impl Conversion {
         };
         let mut others = catalog::files_of_other_kind(connection, are_sealed)?;
         others.retain(|other| !self.unreadable.contains(&other.id) && has_room(other.bytes));
-        for table in picture.tables.values() {
+        for table in snapshot.tables.values() {
             let of_table = others.iter().filter(|other| other.table == table.table_id);
             let ids: FxHashSet<u64> = of_table.map(|other| other.id).collect();
             if ids.is_empty() {
@@ -226,7 +226,7 @@ impl LakeWriter {
     }
 
     fn publish_change(&mut self) -> Result<(), LakeError> {
-        let base = self.lake().picture();
+        let base = self.lake().snapshot();
         self.publish(&base)?;
         self.mark_commit();
         Ok(())

@@ -38,8 +38,8 @@ impl LakeWriter {
             return Ok(Vec::new());
         }
         let mut meant = Meant::new();
-        let picture = self.lake().picture();
-        for table in picture.tables.values() {
+        let snapshot = self.lake().snapshot();
+        for table in snapshot.tables.values() {
             let folder = self
                 .lake()
                 .folder()

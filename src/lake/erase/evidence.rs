@@ -197,10 +197,10 @@ impl LakeWriter {
                 Arc::make_mut(&mut self.erased_ids.identifiers).add(*number, "Patient", id);
             }
         }
-        let picture = self.lake().picture();
+        let snapshot = self.lake().snapshot();
         let after = LakeState {
-            snapshot: picture.snapshot,
-            erasures: picture.erasures(),
+            snapshot: snapshot.id,
+            erasures: snapshot.erasures(),
         };
         let in_catalog = catalog::search(&self.connection, &self.erased_ids)?;
         let scopes: Vec<_> = intents.iter().map(|(intent, _)| intent.scope()).collect();

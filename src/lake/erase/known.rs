@@ -1,11 +1,11 @@
 //! The rows that a process must hide: rows of unfinished erasures, and rows of finished ones from readers of an older
-//! picture.
+//! snapshot.
 
 use std::sync::Arc;
 
 use super::intent::{Erasure, Erasures, Intent};
 use crate::lake::owners::scope::Scope;
-use crate::lake::picture::Picture;
+use crate::lake::snapshot::Snapshot;
 
 /// The erasures that this process knows of.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +24,7 @@ struct One {
 }
 
 impl Known {
-    /// The rows to hide after `now` was read from the catalog, while no picture from before `oldest` is held. `None` if
+    /// The rows to hide after `now` was read from the catalog, while no snapshot from before `oldest` is held. `None` if
     /// nothing changed.
     pub(in crate::lake) fn learn(&self, now: &Erasures, oldest: u64) -> Option<Known> {
         if now.epoch <= self.epoch {
@@ -69,9 +69,9 @@ impl Known {
         })
     }
 
-    /// The erasures that a scope's reading of a picture has to honour.
-    pub(in crate::lake) fn of(&self, picture: &Picture, scope: &Scope) -> Box<[Arc<Erasure>]> {
-        let is_left = |one: &&One| one.finished.is_none_or(|finished| finished > picture.erasures.epoch);
+    /// The erasures that a scope's reading of a snapshot has to honour.
+    pub(in crate::lake) fn of(&self, snapshot: &Snapshot, scope: &Scope) -> Box<[Arc<Erasure>]> {
+        let is_left = |one: &&One| one.finished.is_none_or(|finished| finished > snapshot.erasures.epoch);
         let recorded = self.list.iter().filter(is_left).map(|one| &one.erasure);
         let concerns = |erasure: &&Arc<Erasure>| {
             erasure.scope.mode == scope.mode && erasure.scope.application == scope.application

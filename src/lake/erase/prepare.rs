@@ -21,9 +21,9 @@ use crate::lake::commit::transaction::file_name;
 use crate::lake::deletes;
 use crate::lake::error::LakeError;
 use crate::lake::owners::scope::Scope;
-use crate::lake::picture::TablePicture;
 use crate::lake::scan::{OwnRows, ScanError, own_rows};
 use crate::lake::seal::Keys;
+use crate::lake::snapshot::TableSnapshot;
 use crate::lake::store::folder::Folder;
 
 /// Files that no snapshot has yet. They go with this.
@@ -118,7 +118,7 @@ pub(in crate::lake) fn meant(path: &Path, id: u64, scopes: &[&Scope], keys: &Key
 /// Writes the file that takes a file's place, and its delete files; nothing where none of its rows is meant.
 pub(super) fn prepare<'p>(
     folder: &Folder,
-    table: &'p Arc<TablePicture>,
+    table: &'p Arc<TableSnapshot>,
     file: &StoredFile,
     erasures: &[&Erasure],
     (wanted, oldest): (&Wanted<'_>, u64),
@@ -136,7 +136,7 @@ pub(super) fn prepare<'p>(
 /// The ids of the rows that erasures mean in a file, each with its number.
 pub(super) fn collect_ids(
     folder: &Folder,
-    table: &TablePicture,
+    table: &TableSnapshot,
     file: &StoredFile,
     erasures: &[(&Erasure, u32)],
     identifiers: &mut Identifiers,
@@ -154,7 +154,7 @@ pub(super) fn collect_ids(
 /// replacement.
 fn describe(
     folder: &Folder,
-    table: &TablePicture,
+    table: &TableSnapshot,
     file: &StoredFile,
     erasures: &[&Erasure],
     wanted: &Wanted<'_>,
@@ -233,7 +233,7 @@ pub(super) struct Superseded<'a> {
 /// The same for the rows of scopes that the newest snapshot has no more. Rows that are blank already are no reason.
 pub(super) fn prepare_superseded<'p>(
     folder: &Folder,
-    table: &'p Arc<TablePicture>,
+    table: &'p Arc<TableSnapshot>,
     file: &StoredFile,
     whose: &[Superseded<'_>],
     (identifiers, oldest): (&Identifiers, u64),
@@ -270,7 +270,7 @@ pub(super) fn prepare_superseded<'p>(
 /// Says of each subject what becomes of a file that held earlier versions.
 fn tell_superseded(
     folder: &Folder,
-    table: &TablePicture,
+    table: &TableSnapshot,
     file: &StoredFile,
     of: &[(Superseded<'_>, u64)],
     identifiers: &Identifiers,
@@ -313,14 +313,14 @@ fn tell_superseded(
     Ok(told.collect())
 }
 
-fn path(folder: &Folder, table: &TablePicture, file: &StoredFile) -> PathBuf {
+fn path(folder: &Folder, table: &TableSnapshot, file: &StoredFile) -> PathBuf {
     folder.table(table.mode, facts().get(table.ty).name).join(&file.name)
 }
 
 /// Writes the replacement of a file without these rows.
 fn replace<'p>(
     folder: &Folder,
-    table: &'p Arc<TablePicture>,
+    table: &'p Arc<TableSnapshot>,
     file: &StoredFile,
     erasures: &[&Erasure],
     erased: &OwnRows,

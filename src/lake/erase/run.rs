@@ -17,7 +17,7 @@ use crate::lake::commit::writer::LakeWriter;
 use crate::lake::erase::ledger;
 use crate::lake::error::LakeError;
 use crate::lake::owners::scope::{Mode, PatientScope, Scope};
-use crate::lake::picture::{Picture, TablePicture};
+use crate::lake::snapshot::{Snapshot, TableSnapshot};
 
 /// New files are exchanged for the old ones once they have this many bytes: that much more room is taken for a while,
 /// and that much work a kill may cost.
@@ -142,7 +142,7 @@ impl LakeWriter {
             let recorded = catalog::record(&mut self.connection, &intents)?;
             there.iter().zip(recorded).for_each(|(at, id)| ids[*at] = Some(id));
             self.recorded = Some(Instant::now());
-            let base = self.lake().picture();
+            let base = self.lake().snapshot();
             self.publish(&base)?;
             self.note_erasures();
         }
@@ -163,8 +163,8 @@ impl LakeWriter {
     /// Erasures that are not finished because a file could not be read, replaced or removed. Nobody sees their rows,
     /// and each writer tries again.
     pub fn unfinished(&self) -> Vec<Intent> {
-        let picture = self.lake().picture();
-        let pending = picture.erasures.pending.iter();
+        let snapshot = self.lake().snapshot();
+        let pending = snapshot.erasures.pending.iter();
         let mut unfinished: Vec<Intent> = pending.filter_map(|erasure| erasure.intent()).collect();
         for erasure in self.not_removed() {
             if !unfinished.contains(&erasure) {
@@ -176,13 +176,13 @@ impl LakeWriter {
 
     /// Which intents mean rows that some snapshot has, or may have in a file that cannot be read.
     fn have_rows(&self, intents: &[&Intent]) -> Result<Vec<bool>, LakeError> {
-        let picture = self.lake().picture();
+        let snapshot = self.lake().snapshot();
         let scopes: Vec<Scope> = intents.iter().map(|intent| intent.scope()).collect();
         let mut have = Vec::with_capacity(scopes.len());
         for intent in intents {
             have.push(catalog::means_attachments(&self.connection, intent)?);
         }
-        for table in picture.tables.values() {
+        for table in snapshot.tables.values() {
             let open = |have: &[bool]| -> Vec<usize> {
                 let open = (0..scopes.len()).filter(|at| !have[*at] && scopes[*at].mode == table.mode);
                 open.collect()
@@ -216,7 +216,7 @@ impl LakeWriter {
         Ok(have)
     }
 
-    fn path(&self, table: &TablePicture, file: &StoredFile) -> PathBuf {
+    fn path(&self, table: &TableSnapshot, file: &StoredFile) -> PathBuf {
         let folder = self.lake().folder().table(table.mode, facts().get(table.ty).name);
         folder.join(&file.name)
     }
@@ -224,12 +224,12 @@ impl LakeWriter {
     /// Finishes what an earlier writer left, as far as possible. The rest stays hidden and prevents nobody from
     /// writing.
     pub(in crate::lake) fn go_on_erasing(&mut self) -> Result<(), LakeError> {
-        let pending = self.lake().picture().erasures.pending.clone();
+        let pending = self.lake().snapshot().erasures.pending.clone();
         if !pending.is_empty() {
             let mut done = self.finish_erasures();
             let of = |erasure: &Arc<Erasure>| Some((erasure.intent()?, done.remove(&erasure.id).unwrap_or_default()));
             self.resumed = pending.iter().filter_map(of).collect();
-        } else if self.lake().picture().erasures.epoch > 0 {
+        } else if self.lake().snapshot().erasures.epoch > 0 {
             // Somebody may have been reading when the last erasure ended.
             self.connection.busy_timeout(Duration::ZERO)?;
             catalog::empty_log(&self.connection)?;
@@ -242,7 +242,7 @@ impl LakeWriter {
     ///
     /// Failures are part of the result and not an error: the erasures are recorded and their rows hidden.
     fn finish_erasures(&mut self) -> BTreeMap<u64, Erased> {
-        let pending = self.lake().picture().erasures.pending.clone();
+        let pending = self.lake().snapshot().erasures.pending.clone();
         let mut progress = Progress::default();
         if pending.is_empty() {
             return progress.done;
@@ -303,15 +303,15 @@ impl LakeWriter {
         at_once: u64,
         progress: &mut Progress,
     ) -> Result<(), LakeError> {
-        let picture = self.lake().picture();
+        let snapshot = self.lake().snapshot();
         let folder = self.lake().folder().clone();
-        let (numbers, identifiers) = self.collect_ids(&picture, pending)?;
+        let (numbers, identifiers) = self.collect_ids(&snapshot, pending)?;
         let wanted = Wanted {
             identifiers: &identifiers,
             numbers: &numbers,
         };
         let mut work = Work::default();
-        for table in picture.tables.values() {
+        for table in snapshot.tables.values() {
             let of_mode = || pending.iter().filter(|erasure| erasure.scope.mode == table.mode);
             let reached = catalog::reached(&self.connection, table.table_id, |file, owners| {
                 of_mode().any(|erasure| erasure.may_reach(file, owners))
@@ -360,7 +360,7 @@ impl LakeWriter {
     /// reported later, when it is rewritten.
     fn collect_ids(
         &mut self,
-        picture: &Picture,
+        snapshot: &Snapshot,
         pending: &[Arc<Erasure>],
     ) -> Result<(BTreeMap<u64, u32>, Arc<Identifiers>), LakeError> {
         let key = self.lake().owner_key();
@@ -372,7 +372,7 @@ impl LakeWriter {
         }
         let folder = self.lake().folder().clone();
         let identifiers = Arc::make_mut(&mut self.erased_ids.identifiers);
-        for table in picture.tables.values() {
+        for table in snapshot.tables.values() {
             let of_mode = || pending.iter().filter(|erasure| erasure.scope.mode == table.mode);
             let reached = catalog::reached(&self.connection, table.table_id, |file, owners| {
                 of_mode().any(|erasure| erasure.may_reach(file, owners))
@@ -439,7 +439,7 @@ impl LakeWriter {
         for found in &work.found {
             progress.done.entry(found.erasure).or_default().add(found);
         }
-        let base = self.lake().picture();
+        let base = self.lake().snapshot();
         self.publish(&base)?;
         // They stay in the catalog's schedule until they are gone.
         let not_removed = self.remove_scheduled()?;

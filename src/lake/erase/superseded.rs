@@ -19,7 +19,7 @@ impl LakeWriter {
     /// Nothing is recorded, because the newest snapshot shows no such row. A caller whose request does not finish
     /// repeats it. The files count as evidence of the erasures `of`, one for each intent.
     pub fn erase_superseded(&mut self, intents: &[Intent], of: &[Intent]) -> Result<Vec<Vec<String>>, LakeError> {
-        let picture = self.lake().picture();
+        let snapshot = self.lake().snapshot();
         let key = self.lake().owner_key();
         let subjects: Vec<String> = of.iter().map(|intent| subject(key, intent)).collect();
         let numbers: Vec<u32> = subjects.iter().map(|subject| self.erased_ids.number(subject)).collect();
@@ -32,7 +32,7 @@ impl LakeWriter {
         };
         let mut left = vec![Vec::new(); intents.len()];
         let (mut work, mut progress) = (Work::default(), Progress::default());
-        for table in picture.tables.values() {
+        for table in snapshot.tables.values() {
             let of_mode: Vec<usize> = (0..scopes.len()).filter(|at| scopes[*at].mode == table.mode).collect();
             let files = catalog::reached(&self.connection, table.table_id, |_, owners| {
                 of_mode.iter().any(|at| may_hold(*at, owners))

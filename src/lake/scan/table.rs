@@ -26,8 +26,8 @@ use crate::fhir::storage::LeafSet;
 use crate::lake::erase::{Erasure, Erasures, Intent, Known};
 use crate::lake::owners::owner::SHARED;
 use crate::lake::owners::scope::Scope;
-use crate::lake::picture::{DataFile, Picture, TablePicture};
 use crate::lake::seal::Keys;
+use crate::lake::snapshot::{DataFile, Snapshot, TableSnapshot};
 
 /// Reads a lake's files and caches what is useful. One per lake and process.
 pub struct Reader {
@@ -54,7 +54,7 @@ impl Reader {
         }
     }
 
-    /// Hides the rows of these erasures from now on. `oldest` is the lowest epoch of any picture that is held.
+    /// Hides the rows of these erasures from now on. `oldest` is the lowest epoch of any snapshot that is held.
     pub(in crate::lake) fn learn(&self, erasures: &Erasures, oldest: u64) {
         let mut known = self.erasures.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(now) = known.learn(erasures, oldest) {
@@ -74,9 +74,9 @@ impl Reader {
         }
     }
 
-    /// Drops cache entries of files and snapshots that none of these pictures has.
-    pub(in crate::lake) fn release(&self, pictures: &[Arc<Picture>]) {
-        self.memory.release(pictures);
+    /// Drops cache entries of files and snapshots that none of these snapshots has.
+    pub(in crate::lake) fn release(&self, snapshots: &[Arc<Snapshot>]) {
+        self.memory.release(snapshots);
     }
 
     /// The sizes of the caches.
@@ -90,14 +90,14 @@ impl Reader {
 
     /// The rows of a type that a scope shows in a snapshot. A type that was never stored is a table of the system
     /// columns without rows.
-    pub fn table(self: &Arc<Self>, picture: &Arc<Picture>, ty: TypeId, scope: &Arc<Scope>) -> ScopedTable {
+    pub fn table(self: &Arc<Self>, snapshot: &Arc<Snapshot>, ty: TypeId, scope: &Arc<Scope>) -> ScopedTable {
         ScopedTable {
             reader: self.clone(),
-            picture: picture.clone(),
-            table: picture.table(scope.mode, ty).cloned(),
+            snapshot: snapshot.clone(),
+            table: snapshot.table(scope.mode, ty).cloned(),
             ty,
             scope: scope.clone(),
-            erasures: self.erasures().of(picture, scope),
+            erasures: self.erasures().of(snapshot, scope),
             held: None,
             watch: Weak::new(),
         }
@@ -127,11 +127,11 @@ pub struct Row {
 #[derive(Clone)]
 pub struct ScopedTable {
     pub(super) reader: Arc<Reader>,
-    pub(super) picture: Arc<Picture>,
-    pub(super) table: Option<Arc<TablePicture>>,
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) table: Option<Arc<TableSnapshot>>,
     pub(super) ty: TypeId,
     pub(super) scope: Arc<Scope>,
-    /// Rows that the picture's files may still have and that must be hidden.
+    /// Rows that the snapshot's files may still have and that must be hidden.
     pub(super) erasures: Box<[Arc<Erasure>]>,
     /// Keeps its files from going away.
     pub(super) held: Option<Arc<Held>>,
@@ -174,7 +174,7 @@ impl ScopedTable {
 
     /// The snapshot it reads.
     pub fn snapshot(&self) -> u64 {
-        self.picture.snapshot
+        self.snapshot.id
     }
 
     /// Whether its files are held, so that none goes away before it is dropped.
@@ -196,7 +196,7 @@ impl ScopedTable {
     pub fn other(&self, ty: TypeId) -> ScopedTable {
         ScopedTable {
             watch: self.watch.clone(),
-            ..self.reader.table(&self.picture, ty, &self.scope)
+            ..self.reader.table(&self.snapshot, ty, &self.scope)
         }
     }
 
@@ -262,7 +262,7 @@ impl ScopedTable {
     fn hidden(&self) -> Cow<'_, [Arc<Erasure>]> {
         match &self.held {
             None => Cow::Borrowed(&self.erasures),
-            Some(_) => Cow::Owned(self.reader.erasures().of(&self.picture, &self.scope).into_vec()),
+            Some(_) => Cow::Owned(self.reader.erasures().of(&self.snapshot, &self.scope).into_vec()),
         }
     }
 
@@ -378,7 +378,7 @@ impl fmt::Debug for ScopedTable {
         let patients = self.scope.patient.as_ref().map(|patient| patient.patients.len());
         f.debug_struct("ScopedTable")
             .field("ty", &self.ty)
-            .field("snapshot", &self.picture.snapshot)
+            .field("snapshot", &self.snapshot.id)
             .field("patients", &patients)
             .finish_non_exhaustive()
     }

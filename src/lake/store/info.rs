@@ -58,8 +58,8 @@ impl Lake {
 
     /// Counts the contents of the newest snapshot.
     pub fn info(&self) -> Result<LakeInfo, LakeError> {
-        let picture = self.refresh()?;
-        let mut tables: Vec<TableInfo> = picture
+        let snapshot = self.refresh()?;
+        let mut tables: Vec<TableInfo> = snapshot
             .tables
             .values()
             .map(|table| TableInfo {
@@ -77,9 +77,9 @@ impl Lake {
         let path = self.folder().catalog();
         let log = std::fs::metadata(path.with_extension("sqlite-wal")).map_or(0, |log| log.len());
         let catalog_bytes = std::fs::metadata(&path).map_err(LakeError::io("read", &path))?.len() + log;
-        let committed = chrono::DateTime::from_timestamp_micros(picture.time).unwrap_or_default();
+        let committed = chrono::DateTime::from_timestamp_micros(snapshot.time).unwrap_or_default();
         Ok(LakeInfo {
-            snapshot: picture.snapshot,
+            snapshot: snapshot.id,
             committed: committed.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
             snapshots,
             rows: tables.iter().map(|table| table.rows).sum(),

@@ -1,4 +1,4 @@
-//! An open lake: its folder, the newest picture of it, and pictures of older snapshots that somebody still reads.
+//! An open lake: its folder, its newest snapshot, and older ones that somebody still reads.
 //!
 //! Opening needs no lock and changes nothing. Writing goes through `Lake::writer`.
 
@@ -18,9 +18,9 @@ use super::super::erase::Intent;
 use super::super::error::LakeError;
 use super::super::owners::owner::OwnerKey;
 use super::super::owners::scope::Scope;
-use super::super::picture::Picture;
 use super::super::scan::{MemoryLimits, MemoryUse, Reader, ScanError, ScopedTable, Warmed};
 use super::super::seal::{KekSource, Kind};
+use super::super::snapshot::Snapshot;
 use super::folder::Folder;
 use crate::fhir::TypeId;
 
@@ -28,7 +28,7 @@ use crate::fhir::TypeId;
 pub const REFRESH: Duration = Duration::from_secs(1);
 /// How long a snapshot stays readable after its successor was committed: page links name it that long.
 const RETENTION: Duration = Duration::from_secs(3600);
-/// Older pictures kept at hand, so that the pages of one search do not each read the catalog.
+/// Older snapshots kept at hand, so that the pages of one search do not each read the catalog.
 const RECENT: usize = 8;
 
 /// The options of an opened lake.
@@ -58,7 +58,7 @@ impl Default for LakeOptions {
     }
 }
 
-/// An open lake. Cheap to clone; clones see the same pictures.
+/// An open lake. Cheap to clone; clones see the same snapshots.
 #[derive(Clone, Debug)]
 pub struct Lake(Arc<Shared>);
 
@@ -66,7 +66,7 @@ pub struct Lake(Arc<Shared>);
 struct Shared {
     folder: Folder,
     options: LakeOptions,
-    newest: RwLock<Arc<Picture>>,
+    newest: RwLock<Arc<Snapshot>>,
     older: Mutex<Older>,
     reader: Mutex<Connection>,
     /// The catalog's file that the reader has open.
@@ -81,8 +81,8 @@ struct Shared {
 /// Pictures of older snapshots: a few recent ones, and all that are held.
 #[derive(Debug, Default)]
 struct Older {
-    recent: VecDeque<Arc<Picture>>,
-    held: Vec<Weak<Picture>>,
+    recent: VecDeque<Arc<Snapshot>>,
+    held: Vec<Weak<Snapshot>>,
 }
 
 impl Lake {
@@ -157,22 +157,22 @@ impl Lake {
     }
 
     /// The newest snapshot this process knows of. Holding it keeps its files.
-    pub fn picture(&self) -> Arc<Picture> {
+    pub fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.0.newest.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Loads what another process committed and returns the newest picture. Costs one small query if nothing happened.
-    pub fn refresh(&self) -> Result<Arc<Picture>, LakeError> {
+    /// Loads what another process committed and returns the newest snapshot. Costs one small query if nothing happened.
+    pub fn refresh(&self) -> Result<Arc<Snapshot>, LakeError> {
         self.refuse_replaced()?;
         let reader = lock(&self.0.reader);
-        let picture = catalog::load(&reader, &self.0.folder, Some(&self.picture()))?;
-        // After the picture: a file of a kind that the lake is no more is one that has been replaced since.
+        let snapshot = catalog::load(&reader, &self.0.folder, Some(&self.snapshot()))?;
+        // After the snapshot: a file of a kind that the lake is no more is one that has been replaced since.
         let kind = catalog::kind(&reader)?;
         // Only one refresh at a time: an older kind must not replace a newer one.
         self.turn_to(kind)?;
         drop(reader);
-        self.advance_to(picture);
-        Ok(self.picture())
+        self.advance_to(snapshot);
+        Ok(self.snapshot())
     }
 
     /// Loads changes of the lake's keys by other processes: its kind, and destroyed keys.
@@ -199,40 +199,40 @@ impl Lake {
         self.0.folder.keys().kind()
     }
 
-    /// Whether something was erased since a picture with this epoch. Then files that it names may have been replaced,
-    /// perhaps by another process. A caller that failed to read them takes a new picture.
+    /// Whether something was erased since a snapshot with this epoch. Then files that it names may have been replaced,
+    /// perhaps by another process. A caller that failed to read them takes a new snapshot.
     pub fn erased_since(&self, erasures: u64) -> bool {
         self.refresh().is_ok_and(|now| now.erasures() != erasures)
     }
 
-    /// The picture of a snapshot, as a page link names it. [`LakeError::SnapshotGone`] once it has expired. While the
-    /// picture is held, this process does not remove its files.
-    pub fn picture_at(&self, snapshot: u64) -> Result<Arc<Picture>, LakeError> {
-        let newest = self.picture();
-        if newest.snapshot == snapshot {
+    /// A snapshot by its id, as a page link names it. [`LakeError::SnapshotGone`] once it has expired. While the
+    /// snapshot is held, this process does not remove its files.
+    pub fn snapshot_at(&self, id: u64) -> Result<Arc<Snapshot>, LakeError> {
+        let newest = self.snapshot();
+        if newest.id == id {
             return Ok(newest);
         }
         let epoch = catalog::epoch(&lock(&self.0.reader))?;
-        let held = self.older().find(snapshot, epoch);
+        let held = self.older().find(id, epoch);
         if let Some(held) = held {
             // Another process may have let it go, and its files with it.
-            return match catalog::is_kept(&lock(&self.0.reader), snapshot)? {
+            return match catalog::is_kept(&lock(&self.0.reader), id)? {
                 true => Ok(held),
-                false => Err(LakeError::SnapshotGone(snapshot)),
+                false => Err(LakeError::SnapshotGone(id)),
             };
         }
-        let newest = if snapshot > newest.snapshot || epoch != newest.erasures.epoch {
+        let newest = if id > newest.id || epoch != newest.erasures.epoch {
             self.refresh()?
         } else {
             newest
         };
-        if newest.snapshot == snapshot {
+        if newest.id == id {
             return Ok(newest);
         }
-        let picture = catalog::load_at(&lock(&self.0.reader), &self.0.folder, snapshot, &newest)?;
-        self.learn(&picture);
-        self.older().keep(Arc::clone(&picture));
-        Ok(picture)
+        let snapshot = catalog::load_at(&lock(&self.0.reader), &self.0.folder, id, &newest)?;
+        self.learn(&snapshot);
+        self.older().keep(Arc::clone(&snapshot));
+        Ok(snapshot)
     }
 
     /// The secret under which owners and rewritten ids are hashed; for writers.
@@ -266,8 +266,8 @@ impl Lake {
 
     /// The rows of a resource type that a scope shows in a snapshot: the only door to the data. Where no such row was
     /// ever stored this is a table without rows.
-    pub fn table(&self, picture: &Arc<Picture>, ty: TypeId, scope: &Arc<Scope>) -> ScopedTable {
-        self.0.data.table(picture, ty, scope)
+    pub fn table(&self, snapshot: &Arc<Snapshot>, ty: TypeId, scope: &Arc<Scope>) -> ScopedTable {
+        self.0.data.table(snapshot, ty, scope)
     }
 
     /// The reader of the data.
@@ -291,7 +291,7 @@ impl Lake {
     /// system columns of each row group. Uses up to half of the budget ([`MemoryLimits::bytes`]). A step takes some
     /// milliseconds; continues while `go_on` returns `true`.
     pub fn warm(&self, go_on: impl FnMut() -> bool) -> Result<Warmed, ScanError> {
-        self.0.data.warm(&self.picture(), go_on)
+        self.0.data.warm(&self.snapshot(), go_on)
     }
 
     /// Takes the lake's lock for writing. [`LakeError::Busy`] names the process that has it. Moves aside what an
@@ -316,7 +316,7 @@ impl Lake {
         lock(&self.0.left)
     }
 
-    /// Asks the catalog something that no picture knows.
+    /// Asks the catalog something that no snapshot tells.
     pub(in crate::lake) fn with_reader<T>(
         &self,
         ask: impl FnOnce(&Connection) -> Result<T, LakeError>,
@@ -324,29 +324,29 @@ impl Lake {
         ask(&lock(&self.0.reader))
     }
 
-    /// Puts a newer picture in place; an older one is left alone.
-    pub(in crate::lake) fn advance_to(&self, picture: Arc<Picture>) {
-        // First the rows to hide, then the picture: nobody may read the picture without them.
-        self.learn(&picture);
+    /// Puts a newer snapshot in place; an older one is left alone.
+    pub(in crate::lake) fn advance_to(&self, snapshot: Arc<Snapshot>) {
+        // First the rows to hide, then the snapshot: nobody may read the snapshot without them.
+        self.learn(&snapshot);
         let mut newest = self.0.newest.write().unwrap_or_else(PoisonError::into_inner);
-        if age(&newest) >= age(&picture) {
+        if age(&newest) >= age(&snapshot) {
             return;
         }
-        let before = std::mem::replace(&mut *newest, Arc::clone(&picture));
+        let before = std::mem::replace(&mut *newest, Arc::clone(&snapshot));
         drop(newest);
-        let replaced = before.names_more_than(&picture);
+        let replaced = before.names_more_than(&snapshot);
         self.older().keep(before);
         if replaced {
             self.release();
         }
     }
 
-    /// Drops caches of files and snapshots that newer ones have replaced, unless this process still holds a picture of
-    /// them or they are among the last few.
+    /// Drops caches of files and snapshots that newer ones have replaced, unless this process still holds one that
+    /// has them or they are among the last few.
     pub fn release(&self) {
-        let mut pictures = self.older().all();
-        pictures.push(self.picture());
-        self.0.data.release(&pictures);
+        let mut snapshots = self.older().all();
+        snapshots.push(self.snapshot());
+        self.0.data.release(&snapshots);
     }
 
     /// The sizes of the caches.
@@ -354,16 +354,16 @@ impl Lake {
         self.0.data.usage()
     }
 
-    /// Reads the erasures that a picture was made with.
-    fn learn(&self, picture: &Picture) {
-        let newest = self.picture().erasures.epoch;
+    /// Reads the erasures that a snapshot was made with.
+    fn learn(&self, snapshot: &Snapshot) {
+        let newest = self.snapshot().erasures.epoch;
         let oldest = self.older().oldest_epoch().map_or(newest, |oldest| oldest.min(newest));
-        self.0.data.learn(&picture.erasures, oldest);
+        self.0.data.learn(&snapshot.erasures, oldest);
     }
 
     /// The oldest snapshot that this process holds.
     pub(in crate::lake) fn oldest_held(&self) -> u64 {
-        let newest = self.picture().snapshot;
+        let newest = self.snapshot().id;
         self.older().oldest().map_or(newest, |oldest| oldest.min(newest))
     }
 
@@ -373,41 +373,41 @@ impl Lake {
 }
 
 impl Older {
-    fn find(&mut self, snapshot: u64, epoch: u64) -> Option<Arc<Picture>> {
+    fn find(&mut self, id: u64, epoch: u64) -> Option<Arc<Snapshot>> {
         let found = self
             .held
             .iter()
             .filter_map(Weak::upgrade)
-            .find(|picture| picture.snapshot == snapshot && picture.erasures.epoch == epoch)?;
+            .find(|snapshot| snapshot.id == id && snapshot.erasures.epoch == epoch)?;
         self.keep(Arc::clone(&found));
         Some(found)
     }
 
-    fn keep(&mut self, picture: Arc<Picture>) {
+    fn keep(&mut self, snapshot: Arc<Snapshot>) {
         self.held.retain(|held| held.strong_count() > 0);
         if !self
             .held
             .iter()
-            .any(|held| std::ptr::eq(held.as_ptr(), Arc::as_ptr(&picture)))
+            .any(|held| std::ptr::eq(held.as_ptr(), Arc::as_ptr(&snapshot)))
         {
-            self.held.push(Arc::downgrade(&picture));
+            self.held.push(Arc::downgrade(&snapshot));
         }
-        self.recent.retain(|kept| kept.snapshot != picture.snapshot);
-        self.recent.push_back(picture);
+        self.recent.retain(|kept| kept.id != snapshot.id);
+        self.recent.push_back(snapshot);
         if self.recent.len() > RECENT {
             self.recent.pop_front();
         }
     }
 
-    /// Every older picture that is held.
-    fn all(&self) -> Vec<Arc<Picture>> {
+    /// Every older snapshot that is held.
+    fn all(&self) -> Vec<Arc<Snapshot>> {
         self.held.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// The lowest epoch of any picture that is held.
+    /// The lowest epoch of any snapshot that is held.
     fn oldest_epoch(&mut self) -> Option<u64> {
         let held = self.held.iter().filter_map(Weak::upgrade);
-        held.map(|picture| picture.erasures.epoch).min()
+        held.map(|snapshot| snapshot.erasures.epoch).min()
     }
 
     /// The lowest snapshot held by somebody else than this cache.
@@ -417,17 +417,17 @@ impl Older {
         self.held
             .iter()
             .filter_map(Weak::upgrade)
-            .map(|picture| picture.snapshot)
+            .map(|snapshot| snapshot.id)
             .min()
     }
 }
 
-/// Which of two pictures is the newer one: both only ever grow.
-fn age(picture: &Picture) -> (u64, u64) {
-    (picture.snapshot, picture.erasures.epoch)
+/// Which of two snapshots is the newer one: both only ever grow.
+fn age(snapshot: &Snapshot) -> (u64, u64) {
+    (snapshot.id, snapshot.erasures.epoch)
 }
 
-fn read_catalog(folder: &Folder) -> Result<(Connection, Arc<Picture>, OwnerKey), LakeError> {
+fn read_catalog(folder: &Folder) -> Result<(Connection, Arc<Snapshot>, OwnerKey), LakeError> {
     let reader = catalog::open_reader(folder)?;
     catalog::check_version(&reader, folder)?;
     let newest = catalog::load(&reader, folder, None)?;

@@ -4,7 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::lake::{Lake, Picture};
+use crate::lake::{Lake, Snapshot};
 
 const USED: &[u8] = b"snapshot of a view's rows";
 
@@ -20,11 +20,11 @@ pub struct SnapshotToken {
 }
 
 impl SnapshotToken {
-    /// Of a picture.
-    pub fn of(picture: &Picture) -> SnapshotToken {
+    /// Of a snapshot.
+    pub fn of(snapshot: &Snapshot) -> SnapshotToken {
         SnapshotToken {
-            snapshot: picture.snapshot,
-            erasures: picture.erasures(),
+            snapshot: snapshot.id,
+            erasures: snapshot.erasures(),
         }
     }
 

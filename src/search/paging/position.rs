@@ -83,8 +83,8 @@ impl Engine {
             search,
             scope: scope_seal(self.lake(), scope),
             tag,
-            // Read before the picture is taken: an erasure in between then counts as later.
-            erasures: self.lake().picture().erasures(),
+            // Read before the snapshot is taken: an erasure in between then counts as later.
+            erasures: self.lake().snapshot().erasures(),
         })
     }
 }

@@ -22,7 +22,7 @@ use super::super::parameters::result::{MAX_COUNT, Total};
 use super::super::run::parts::{MatchPosition, Part};
 use super::page::{RecordPage, Shown};
 use crate::fhir::{TypeId, facts};
-use crate::lake::{Picture, Scope};
+use crate::lake::{Scope, Snapshot};
 
 /// A type of a compartment.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ pub enum Extent<'a> {
 /// The source of a record's parts.
 struct Sources<'a> {
     request: &'a RecordRequest<'a>,
-    picture: Arc<Picture>,
+    snapshot: Arc<Snapshot>,
     filed: Filed,
     /// Whether records may have been erased since the link was made that led here.
     erased_since: bool,
@@ -97,7 +97,7 @@ struct Parts {
 impl Engine {
     /// Finds a record and reads its beginning. `None` if the scope shows none of the Patients.
     pub async fn record(&self, request: &RecordRequest<'_>) -> Result<Option<RecordPage>, SearchError> {
-        let erasures = self.lake().picture().erasures();
+        let erasures = self.lake().snapshot().erasures();
         match self.begin_record(request).await {
             Err(error) if self.lost(&error, erasures) => self.begin_record(request).await,
             done => done,
@@ -107,7 +107,7 @@ impl Engine {
     async fn begin_record(&self, request: &RecordRequest<'_>) -> Result<Option<RecordPage>, SearchError> {
         let (mut lead, course) = self.lead(request)?;
         let sources = Sources {
-            picture: self.picture(course.tag.as_ref())?,
+            snapshot: self.snapshot(course.tag.as_ref())?,
             filed: Filed::of(self.lake(), &request.scope.application, request.patients),
             erased_since: lead.erased_since,
             request,
@@ -145,7 +145,7 @@ impl Engine {
             false => Shown::Places(places.iter().filter_map(MatchPosition::outer).collect()),
         };
         let mut page = RecordPage::new(self.lake(), request, (lead, course), (places.len(), more), total);
-        page.snapshot = sources.picture.snapshot;
+        page.snapshot = sources.snapshot.id;
         page.show(shown, parts.parts, parts.places, parts.members);
         page.read_first()?;
         Ok(Some(page))
@@ -191,7 +191,7 @@ impl Engine {
         let Some(patient) = facts().lookup("Patient") else {
             return Ok(false);
         };
-        let table = self.lake().table(&sources.picture, patient, sources.request.scope);
+        let table = self.lake().table(&sources.snapshot, patient, sources.request.scope);
         for id in sources.request.patients {
             if table.read(id)?.is_some() {
                 return Ok(true);
@@ -222,7 +222,7 @@ impl Engine {
     /// The resources of one type in the compartments. `None` if nobody has any of the type.
     fn member(&self, sources: &Sources<'_>, member: &Member, since: bool) -> Result<Option<Part>, SearchError> {
         let request = sources.request;
-        let table = self.lake().table(&sources.picture, member.ty, request.scope);
+        let table = self.lake().table(&sources.snapshot, member.ty, request.scope);
         if !table.has_files() {
             return Ok(None);
         }
@@ -267,7 +267,7 @@ impl Engine {
             None => None,
         };
         for (at, ty) in request.referred.iter().enumerate() {
-            let table = self.lake().table(&sources.picture, *ty, request.scope);
+            let table = self.lake().table(&sources.snapshot, *ty, request.scope);
             if !sources.shows(*ty) || !table.has_files() {
                 continue;
             }
@@ -296,7 +296,7 @@ impl Engine {
         while new.types().next().is_some() {
             let mut next = none.clone();
             for ty in new.types() {
-                let table = self.lake().table(&sources.picture, ty, request.scope);
+                let table = self.lake().table(&sources.snapshot, ty, request.scope);
                 if let Some(ids) = self.one_of(ty, &new)?.filter(|_| table.has_files()) {
                     let query = Query::of_criteria(ty, vec![ids]);
                     next.merge(self.all_referred(&table, &query, &none).await?);

@@ -44,7 +44,7 @@ pub struct SystemRequest<'a> {
 impl Engine {
     /// Carries out a search over the types that `_type` names, all types without it, and renders its page as a Bundle.
     pub async fn search_system(&self, request: &SystemRequest<'_>) -> Result<Bytes, SearchError> {
-        let erasures = self.lake().picture().erasures();
+        let erasures = self.lake().snapshot().erasures();
         match self.search_system_traced(request, Trace::default()).await {
             Err(error) if self.lost(&error, erasures) => self.search_system_traced(request, Trace::default()).await,
             done => done,
@@ -104,8 +104,8 @@ impl Engine {
                 Some(table) => table,
                 None => {
                     let course = course.insert(self.course(&query, &path, &repeated, request.scope)?);
-                    let picture = self.picture(course.tag.as_ref())?;
-                    trace.watched(self.lake().table(&picture, ty, request.scope))
+                    let snapshot = self.snapshot(course.tag.as_ref())?;
+                    trace.watched(self.lake().table(&snapshot, ty, request.scope))
                 }
             };
             query.trace = trace.clone();

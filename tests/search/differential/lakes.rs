@@ -169,10 +169,10 @@ fn altered(folders: &[PathBuf]) -> Vec<Value> {
 
 /// Deletes rows here and there.
 fn delete_some(lake: &Lake) {
-    let picture = lake.picture();
+    let snapshot = lake.snapshot();
     let mut writer = lake.writer().unwrap();
     let mut transaction = writer.begin();
-    for ((mode, ty), table) in &picture.tables {
+    for ((mode, ty), table) in &snapshot.tables {
         let few = ["Observation", "Condition", "Encounter", "Claim"].contains(&facts().get(*ty).name);
         for file in table
             .files
@@ -189,7 +189,7 @@ fn delete_some(lake: &Lake) {
 /// Merges a lake's files as far as they go.
 pub(super) fn compact(lake: &Lake) {
     let before = lake
-        .picture()
+        .snapshot()
         .tables
         .values()
         .map(|table| table.files.len())
@@ -201,7 +201,7 @@ pub(super) fn compact(lake: &Lake) {
     )
     .unwrap();
     let after = lake
-        .picture()
+        .snapshot()
         .tables
         .values()
         .map(|table| table.files.len())

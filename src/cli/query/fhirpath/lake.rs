@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &Args, data: &Path, options: &CompileOptions<'_>) -
         ..ScanRequest::default()
     };
     request.leaves.insert("id".to_owned());
-    let provider = lake.table(&lake.picture(), ty, &scope).provider(request);
+    let provider = lake.table(&lake.snapshot(), ty, &scope).provider(request);
     let schema = provider.schema();
     let columns: Vec<usize> = (0..schema.fields().len())
         .filter(|at| !matches!(schema.field(*at).name().as_str(), FILE | ROW))

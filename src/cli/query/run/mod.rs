@@ -48,10 +48,10 @@ fn over_lake(arguments: &Args, lake: &Lake, targets: &[Target], format: Format) 
         application: arguments.application.as_str().into(),
         patient: None,
     });
-    let (picture, resources) = (lake.picture(), resources(arguments, lake));
+    let (snapshot, resources) = (lake.snapshot(), resources(arguments, lake));
     let mut plans = Vec::new();
     for (ty, places) in by_type(targets) {
-        let table = lake.table(&picture, ty, &scope);
+        let table = lake.table(&snapshot, ty, &scope);
         let views = places.iter().map(|place| targets[*place].view.clone()).collect();
         let run = SharedRun::new(&table, views, &resources, arguments.limit);
         let run = futures::executor::block_on(run).map_err(|error| failure(&targets[places[0]], error))?;

@@ -53,7 +53,7 @@ fn events(
     limit: Option<usize>,
     format: Format,
 ) -> Result<impl Iterator<Item = Result<Event, RunError>>, Failure> {
-    let table = lake.table(&lake.picture(), view.resource(), scope);
+    let table = lake.table(&lake.snapshot(), view.resource(), scope);
     let resources = Resources {
         owners: None,
         patients: None,

@@ -111,7 +111,7 @@ async fn tried(service: &Arc<Service>, place: &Tenant, name: &str, expression: &
         request.leaves.insert("id".to_owned());
         let provider = service
             .lake
-            .table(&service.lake.picture(), ty, &scope)
+            .table(&service.lake.snapshot(), ty, &scope)
             .provider(request);
         evaluated(&provider, &program, ty)
     });

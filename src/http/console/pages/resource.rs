@@ -153,15 +153,15 @@ async fn versions(service: &Arc<Service>, place: &Tenant, ty: TypeId, id: &str) 
         let _turn = turn;
         let mut versions: Vec<Version> = Vec::new();
         let snapshots = service.lake.growth(SNAPSHOTS).map_err(Error::internal)?;
-        for snapshot in snapshots {
-            let picture = match service.lake.picture_at(snapshot.snapshot) {
+        for size in snapshots {
+            let snapshot = match service.lake.snapshot_at(size.snapshot) {
                 // Let go between the two calls.
                 Err(LakeError::SnapshotGone(_)) => continue,
                 found => found.map_err(Error::internal)?,
             };
             let row = service
                 .lake
-                .table(&picture, ty, &scope)
+                .table(&snapshot, ty, &scope)
                 .read(&id)
                 .map_err(Error::internal)?;
             if let Some(row) = row

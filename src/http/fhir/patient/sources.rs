@@ -116,9 +116,9 @@ fn own(service: &Service, named: &Named) -> Result<Arc<Scope>, Error> {
 /// tag names.
 fn unconnected(service: &Service, named: &Named) -> Result<Source, Error> {
     let patient = crate::fhir::facts().lookup("Patient");
-    let picture = service.lake.picture();
+    let snapshot = service.lake.snapshot();
     let row = patient.and_then(|ty| {
-        let table = service.lake.table(&picture, ty, &named.scope);
+        let table = service.lake.table(&snapshot, ty, &named.scope);
         named.patients.iter().find_map(|id| table.read(id).ok().flatten())
     });
     let endpoint = row.and_then(|row| endpoint_of(&row.resource));

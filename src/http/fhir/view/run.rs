@@ -183,7 +183,7 @@ impl Asked {
             turn: Arc::new(turn),
             id,
         });
-        let erasures = begin.service.lake.picture().erasures();
+        let erasures = begin.service.lake.snapshot().erasures();
         let begun = begin.clone().response().await;
         let mut response = match begun {
             // Files were erased before they were held. A newer snapshot has their replacements.

@@ -11,7 +11,7 @@ use crate::fhir::facts;
 use crate::fhir::temporal::Temporal;
 use crate::http::error::Error;
 use crate::http::service::Service;
-use crate::lake::Picture;
+use crate::lake::Snapshot;
 use crate::search::{Handling, SearchError, SnapshotToken};
 use crate::views::{Finding, Page, Resources, Rows, Run, RunError, Stop, View};
 
@@ -44,20 +44,20 @@ impl Work {
         })?;
         // Without reading the lake, the snapshot of a link does not matter.
         let reads_lake = request.resources.is_none() || !request.groups.is_empty();
-        let picture = match request.pin.filter(|_| reads_lake) {
-            None => service.lake.picture(),
-            Some(pin) => service.lake.picture_at(pin.snapshot).map_err(RunError::from)?,
+        let snapshot = match request.pin.filter(|_| reads_lake) {
+            None => service.lake.snapshot(),
+            Some(pin) => service.lake.snapshot_at(pin.snapshot).map_err(RunError::from)?,
         };
         // Pages are counted, and rows of earlier pages may have been erased since.
         let counted = request.pin.filter(|_| reads_lake && request.offset > 0);
-        if counted.is_some_and(|pin| pin.erasures != picture.erasures()) {
+        if counted.is_some_and(|pin| pin.erasures != snapshot.erasures()) {
             return Err(SearchError::Expired.into());
         }
-        let patients = patients(request, access, service, &picture)?;
+        let patients = patients(request, access, service, &snapshot)?;
         let plan = Plan {
             service,
             access,
-            picture: &picture,
+            snapshot: &snapshot,
             view: Arc::new(view),
         };
         let (rows, stop, total) = match &request.resources {
@@ -66,7 +66,7 @@ impl Work {
         };
         let left = total.saturating_sub(request.offset);
         let more = request.count.filter(|count| *count < left);
-        let link = |count: usize| next_link(service, request, path, count, SnapshotToken::of(&picture));
+        let link = |count: usize| next_link(service, request, path, count, SnapshotToken::of(&snapshot));
         Ok(Work {
             rows,
             stop,
@@ -79,14 +79,14 @@ impl Work {
 struct Plan<'a> {
     service: &'a Service,
     access: &'a Access,
-    picture: &'a Arc<Picture>,
+    snapshot: &'a Arc<Snapshot>,
     view: Arc<View>,
 }
 
 impl Plan<'_> {
     fn over_lake(self, patients: Option<Vec<String>>, request: &RunRequest) -> Result<(Rows, Stop, usize), Error> {
         let lake = &self.service.lake;
-        let table = lake.table(self.picture, self.view.resource(), &self.access.scope);
+        let table = lake.table(self.snapshot, self.view.resource(), &self.access.scope);
         // A patient token's scope knows under which owners its rows are.
         let owners = match (&patients, self.access.patients()) {
             (Some(patients), None) => {
@@ -132,7 +132,7 @@ fn patients(
     request: &RunRequest,
     access: &Access,
     service: &Service,
-    picture: &Arc<Picture>,
+    snapshot: &Arc<Snapshot>,
 ) -> Result<Option<Vec<String>>, Error> {
     let named = match &request.patients {
         None => None,
@@ -152,7 +152,7 @@ fn patients(
     let ty = facts()
         .lookup("Group")
         .ok_or_else(|| Error::internal("R4 has Groups"))?;
-    let groups = service.lake.table(picture, ty, &access.scope);
+    let groups = service.lake.table(snapshot, ty, &access.scope);
     let now = service.store.clock().now() * 1_000_000;
     let mut members = Vec::new();
     for id in &request.groups {

@@ -10,7 +10,7 @@ use super::super::table::ScopedTable;
 use super::super::visible::shared_rows::SharedRows;
 use super::handles::HeldHandle;
 use crate::lake::owners::owner::SHARED;
-use crate::lake::picture::DataFile;
+use crate::lake::snapshot::DataFile;
 
 /// Keeps what a table's rows are read from.
 #[derive(Debug)]

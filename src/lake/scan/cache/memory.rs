@@ -22,8 +22,8 @@ use super::handles::{Handles, HeldHandle};
 use super::kept::RowKey;
 use crate::lake::deletes;
 use crate::lake::owners::scope::Scope;
-use crate::lake::picture::{DataFile, DeleteFile, Picture};
 use crate::lake::seal::Keys;
+use crate::lake::snapshot::{DataFile, DeleteFile, Snapshot};
 
 /// Upper bounds of the caches.
 #[derive(Clone, Copy, Debug)]
@@ -165,10 +165,10 @@ impl Memory {
         self.kept.clear();
     }
 
-    /// Drops the entries of files, deletions and snapshots that none of these pictures has. Takes some milliseconds if
+    /// Drops the entries of files, deletions and snapshots that none of these snapshots has. Takes some milliseconds if
     /// the caches are large.
-    pub(in crate::lake::scan) fn release(&self, pictures: &[Arc<Picture>]) {
-        let named = Named::of(pictures);
+    pub(in crate::lake::scan) fn release(&self, snapshots: &[Arc<Snapshot>]) {
+        let named = Named::of(snapshots);
         self.kept.retain(|key, kept| named.has(key, kept));
         self.handles.retain(|path| named.paths.contains(path));
     }
@@ -279,7 +279,7 @@ fn read_deletes(file: &DeleteFile, keys: &Keys) -> Result<Arc<[u32]>, ScanError>
     Ok(positions.into_iter().filter_map(|at| u32::try_from(at).ok()).collect())
 }
 
-/// What some pictures have.
+/// What some snapshots have.
 #[derive(Default)]
 struct Named<'a> {
     files: FxHashSet<u64>,
@@ -289,13 +289,13 @@ struct Named<'a> {
 }
 
 impl<'a> Named<'a> {
-    fn of(pictures: &'a [Arc<Picture>]) -> Named<'a> {
+    fn of(snapshots: &'a [Arc<Snapshot>]) -> Named<'a> {
         let mut named = Named::default();
         // Pictures share the tables that did not change between them.
         let mut met = FxHashSet::default();
-        for picture in pictures {
-            named.snapshots.insert(picture.snapshot);
-            for table in picture.tables.values().filter(|table| met.insert(Arc::as_ptr(table))) {
+        for snapshot in snapshots {
+            named.snapshots.insert(snapshot.id);
+            for table in snapshot.tables.values().filter(|table| met.insert(Arc::as_ptr(table))) {
                 for file in &table.files {
                     named.files.insert(file.id);
                     named.paths.insert(&file.path);

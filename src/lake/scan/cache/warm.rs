@@ -6,7 +6,7 @@
 use super::super::error::ScanError;
 use super::super::table::Reader;
 use super::memory::Memory;
-use crate::lake::picture::{DataFile, Picture};
+use crate::lake::snapshot::{DataFile, Snapshot};
 
 /// What was read ahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,15 +18,15 @@ pub struct Warmed {
 }
 
 impl Reader {
-    /// Opens a picture's files and then builds the system columns of their row groups. Stops when the files fill half
+    /// Opens a snapshot's files and then builds the system columns of their row groups. Stops when the files fill half
     /// of their bound, or when `go_on`, called before every step, returns `false`. The largest tables come first: they
     /// are requested most and take longest to read.
     pub(in crate::lake) fn warm(
         &self,
-        picture: &Picture,
+        snapshot: &Snapshot,
         mut go_on: impl FnMut() -> bool,
     ) -> Result<Warmed, ScanError> {
-        let mut tables: Vec<_> = picture.tables.values().collect();
+        let mut tables: Vec<_> = snapshot.tables.values().collect();
         tables.sort_by_key(|table| std::cmp::Reverse(table.bytes));
         let files: Vec<&DataFile> = tables
             .iter()

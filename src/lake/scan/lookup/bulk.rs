@@ -16,7 +16,7 @@ use super::super::table::{Row, ScopedTable};
 use super::locator::Locator;
 use super::point::{KEPT_AT_ONCE, has_id, mentions_id};
 use crate::lake::owners::owner::SHARED;
-use crate::lake::picture::DataFile;
+use crate::lake::snapshot::DataFile;
 
 /// A row that is looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -26,7 +26,7 @@ use super::locator;
 use crate::fhir::storage::LeafSet;
 use crate::lake::owners::owner::SHARED;
 use crate::lake::owners::scope::Scope;
-use crate::lake::picture::DataFile;
+use crate::lake::snapshot::DataFile;
 
 /// A person's rows.
 #[derive(Clone, Debug)]
@@ -126,7 +126,7 @@ impl ScopedTable {
         if may_share && !self.files_of(&[SHARED]).is_empty() {
             let rows = self.shared()?;
             if rows.any(self.ty) {
-                shared = self.picture.snapshot;
+                shared = self.snapshot.id;
                 files = self.files_of(&[owners.as_slice(), &[SHARED]].concat());
             }
         }

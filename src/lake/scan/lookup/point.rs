@@ -19,7 +19,7 @@ use super::super::table::{Row, ScopedTable};
 use super::super::visible::system_columns::Shown;
 use super::locator::Locator;
 use crate::fhir::storage::LeafSet;
-use crate::lake::picture::DataFile;
+use crate::lake::snapshot::DataFile;
 
 /// Reads of more rows at a time bypass the cache, so that a walk through thousands of rows does not evict others.
 pub(in crate::lake::scan) const KEPT_AT_ONCE: usize = 100;

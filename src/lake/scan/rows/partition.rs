@@ -21,7 +21,7 @@ use super::row_group::{BATCH, Filtering, Group, Portion};
 use super::share::Share;
 use super::span::Ends;
 use super::top_k::{Ranking, TopKFilter};
-use crate::lake::picture::DataFile;
+use crate::lake::snapshot::DataFile;
 
 /// Files of a share that are held open at once so that their row groups can be read in the order of a sort.
 const MAX_RANKED: usize = 256;

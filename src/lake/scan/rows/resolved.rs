@@ -20,7 +20,7 @@ use super::order::Order;
 use super::request::ScanRequest;
 use super::span::{Ends, Span};
 use crate::fhir::storage::LeafSet;
-use crate::lake::picture::DataFile;
+use crate::lake::snapshot::DataFile;
 
 /// A scan, resolved against a table's layout.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::super::lookup::locator::Locator;
 use super::super::table::ScopedTable;
-use crate::lake::picture::DataFile;
+use crate::lake::snapshot::DataFile;
 
 /// A span of a table's rows in the table's order. The default is the whole table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Ends {
     }
 }
 
-/// The order in which a picture lists a table's files.
+/// The order in which a snapshot lists a table's files.
 fn place_of(file: &DataFile) -> FilePlace {
     (*file.owners.start(), file.id)
 }

@@ -16,7 +16,7 @@ impl ScopedTable {
 
     fn counted(
         &self,
-        files: &[std::sync::Arc<crate::lake::picture::DataFile>],
+        files: &[std::sync::Arc<crate::lake::snapshot::DataFile>],
         owners: Option<&OwnerSet>,
     ) -> Result<u64, ScanError> {
         let mut count = 0;

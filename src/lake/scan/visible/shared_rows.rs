@@ -22,7 +22,7 @@ use super::system_columns::Shown;
 use crate::fhir::{TypeId, facts};
 use crate::lake::owners::owner::SHARED;
 use crate::lake::owners::scope::Scope;
-use crate::lake::picture::Picture;
+use crate::lake::snapshot::Snapshot;
 
 /// Positions of shared rows, by type and data file, ascending.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ type Found = FxHashMap<(TypeId, u64), Box<[u32]>>;
 #[derive(Debug, PartialEq, Eq)]
 struct Origin {
     snapshot: u64,
-    /// The erasures that the picture knows.
+    /// The erasures that the snapshot knows.
     epoch: u64,
     /// The rows that are left out of it.
     erasures: Box<[u64]>,
@@ -48,10 +48,10 @@ type Target = (TypeId, String);
 
 impl SharedRows {
     pub(in crate::lake::scan) fn of(table: &ScopedTable) -> Result<Arc<SharedRows>, ScanError> {
-        let (reader, picture, scope) = (&table.reader, &table.picture, &table.scope);
+        let (reader, snapshot, scope) = (&table.reader, &table.snapshot, &table.scope);
         let origin = Origin {
-            snapshot: picture.snapshot,
-            epoch: picture.erasures.epoch,
+            snapshot: snapshot.id,
+            epoch: snapshot.erasures.epoch,
             erasures: table.erasures.iter().map(|erasure| erasure.id).collect(),
         };
         let kept = reader.memory.shared(scope);
@@ -60,7 +60,7 @@ impl SharedRows {
         }
         let search = Search {
             reader,
-            picture,
+            snapshot,
             scope,
             met: HashSet::new(),
         };
@@ -111,7 +111,7 @@ type Referred = (Arc<OpenFile>, Vec<u32>);
 /// A walk along references.
 struct Search<'a> {
     reader: &'a Arc<Reader>,
-    picture: &'a Arc<Picture>,
+    snapshot: &'a Arc<Snapshot>,
     scope: &'a Arc<Scope>,
     met: HashSet<Target>,
 }
@@ -151,7 +151,7 @@ impl Search<'_> {
     }
 
     fn table(&self, ty: TypeId) -> ScopedTable {
-        self.reader.table(self.picture, ty, self.scope)
+        self.reader.table(self.snapshot, ty, self.scope)
     }
 
     /// The targets of the scope's own rows.
@@ -161,7 +161,7 @@ impl Search<'_> {
             return Ok(targets);
         };
         let types: Vec<TypeId> = self
-            .picture
+            .snapshot
             .tables
             .keys()
             .filter(|(mode, _)| *mode == self.scope.mode)

@@ -55,7 +55,7 @@ pub(super) async fn planned(
 ) -> Result<Run, Error> {
     let scope = place.scope();
     let planning = service.blocking(move |service| {
-        let table = service.lake.table(&service.lake.picture(), view.resource(), &scope);
+        let table = service.lake.table(&service.lake.snapshot(), view.resource(), &scope);
         futures::executor::block_on(Run::new(&table, view, &Resources::default(), limit))
     });
     Ok(planning.await??)

@@ -1,7 +1,7 @@
-//! An immutable picture of one snapshot: the files of each table, and what is known about them without opening them.
+//! One snapshot of the lake, immutable: the files of each table, and what is known about them without opening them.
 //!
-//! Readers hold an `Arc<Picture>` and never ask the catalog again. Successive pictures share what did not change.
-//! `catalog` reads a picture from the catalog.
+//! Readers hold an `Arc<Snapshot>` and never ask the catalog again. Successive snapshots share what did not change.
+//! `catalog` reads snapshots.
 
 mod owners;
 
@@ -20,27 +20,27 @@ use owners::OwnerIndex;
 
 /// One snapshot of the whole lake.
 #[derive(Debug)]
-pub struct Picture {
-    /// The snapshot's id in the catalog; zero for an empty lake.
-    pub snapshot: u64,
+pub struct Snapshot {
+    /// Its id in the catalog; zero for an empty lake.
+    pub id: u64,
     /// When it was committed, in microseconds since 1970.
     pub time: i64,
     /// The tables that exist, one per mode and resource type.
-    pub tables: BTreeMap<(Mode, TypeId), Arc<TablePicture>>,
-    /// The erasures that were recorded when it was made. Those that were finished by then are in no picture's files.
+    pub tables: BTreeMap<(Mode, TypeId), Arc<TableSnapshot>>,
+    /// The erasures that were recorded when it was read. Rows that were erased by then are in none of its files.
     pub(super) erasures: Erasures,
 }
 
-impl Picture {
-    /// How many times an erasure was recorded or finished before it was made: what older pictures of the same snapshot
-    /// hold may differ from this one.
+impl Snapshot {
+    /// How many times an erasure was recorded or finished before it was read: the same snapshot
+    /// read earlier may name other files.
     pub fn erasures(&self) -> u64 {
         self.erasures.epoch
     }
 
     /// Whether it has data files that another one has not. Asks tables only that differ between the two.
-    pub(super) fn names_more_than(&self, other: &Picture) -> bool {
-        let lost = |(key, table): (&(Mode, TypeId), &Arc<TablePicture>)| match other.tables.get(key) {
+    pub(super) fn names_more_than(&self, other: &Snapshot) -> bool {
+        let lost = |(key, table): (&(Mode, TypeId), &Arc<TableSnapshot>)| match other.tables.get(key) {
             Some(now) => !Arc::ptr_eq(table, now) && table.files.iter().any(|file| now.file(file.id).is_none()),
             None => !table.files.is_empty(),
         };
@@ -48,14 +48,14 @@ impl Picture {
     }
 
     /// The table of a resource type, if a row of it was ever stored in this mode.
-    pub fn table(&self, mode: Mode, ty: TypeId) -> Option<&Arc<TablePicture>> {
+    pub fn table(&self, mode: Mode, ty: TypeId) -> Option<&Arc<TableSnapshot>> {
         self.tables.get(&(mode, ty))
     }
 }
 
 /// The files of one table in one snapshot.
 #[derive(Debug)]
-pub struct TablePicture {
+pub struct TableSnapshot {
     /// The table's id in the catalog.
     pub table_id: u64,
     /// Live or test.
@@ -74,7 +74,7 @@ pub struct TablePicture {
     by_id: OnceLock<FxHashMap<u64, u32>>,
 }
 
-impl TablePicture {
+impl TableSnapshot {
     /// A table with these files, in any order.
     pub(super) fn new(
         table_id: u64,
@@ -82,7 +82,7 @@ impl TablePicture {
         ty: TypeId,
         layout: Arc<Layout>,
         mut files: Vec<Arc<DataFile>>,
-    ) -> TablePicture {
+    ) -> TableSnapshot {
         files.sort_by_key(|file| (*file.owners.start(), file.id));
         let rows = files.iter().map(|file| file.live_rows()).sum();
         let bytes = files
@@ -90,7 +90,7 @@ impl TablePicture {
             .map(|file| file.bytes + file.deletes.as_ref().map_or(0, |deletes| deletes.bytes))
             .sum();
         let owners = OwnerIndex::new(files.iter().map(|file| &file.owners));
-        TablePicture {
+        TableSnapshot {
             table_id,
             mode,
             ty,
