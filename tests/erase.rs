@@ -148,7 +148,7 @@ fn earlier_versions_go_and_the_newest_stay() {
         .map(|file| (file.rows, file.resources, file.replaced_by.is_some()));
     assert_eq!(told.collect::<Vec<_>>(), [(1, 0, true)]);
     assert_eq!(files_with(it.dir.path(), MARKER), [""; 0]);
-    assert_eq!(it.lake.snapshot().id, new.snapshot, "no snapshot is made");
+    assert_eq!(it.lake.snapshot().id, new.id, "no snapshot is made");
     assert_eq!(all(&it.lake.snapshot()), before);
     let old_now = it.lake.snapshot_at(old.id).unwrap();
     assert_eq!(

@@ -74,7 +74,7 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
         }
     }
     let now = catalog::load(connection, folder, None)?;
-    let is_same = (now.snapshot, now.erasures.epoch) == (snapshot.id, snapshot.erasures.epoch);
+    let is_same = (now.id, now.erasures.epoch) == (snapshot.id, snapshot.erasures.epoch);
     Ok(if is_same { found } else { Vec::new() })
 }
 
