@@ -1,7 +1,7 @@
 //! The integration tests, one binary. Each module is one door or one promise; `harness` is what they share.
 //!
-//! Tests over real records look for them at `$TABULARIUM_SHARED`. Without it each of them prints one line and passes. The
-//! lines are counted, so the last one has the number of skipped tests.
+//! Tests over real records look for them at `$TABULARIUM_SHARED`. Without it each of them prints one line and passes.
+//! The lines are counted, so the last one has the number of skipped tests.
 //! `cargo test --test main search::` runs one module.
 
 #![allow(clippy::print_stderr, clippy::print_stdout, clippy::unwrap_used)]

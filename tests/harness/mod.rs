@@ -40,7 +40,7 @@ pub(crate) fn shared(test: &str) -> Option<PathBuf> {
     let mut skipped = SKIPPED.lock().unwrap();
     if skipped.insert(test.to_owned()) {
         let count = skipped.len();
-        // The test runner hides what a passing test prints by `eprintln!`. It does not hide what is written to the stream.
+        // The test runner hides `eprintln!` of a passing test. It does not hide bytes written to the stream.
         let _ = writeln!(
             std::io::stderr(),
             "skipped test {count}: {test}: TABULARIUM_SHARED is not set"
