@@ -331,6 +331,7 @@ fn in_the_demo_a_person_connects_records_and_the_application_reads_renews_and_en
     assert!(surfer.url.path() == "/app/records", "{} {}", surfer.url, surfer.text);
     fetched(&mut surfer);
     assert_eq!(surfer.attribute("data-stage"), "there", "{}", surfer.text);
+    surfer.go("/app/developer");
     assert!(
         matches(&surfer) > 0 && surfer.text.contains("ExplanationOfBenefit"),
         "{}",
@@ -354,6 +355,7 @@ fn in_the_demo_a_person_connects_records_and_the_application_reads_renews_and_en
     );
     assert_eq!(told["sync"]["resourceTypes"]["Patient"], 1, "{told}");
     surfer.go("/app/records?query=Coverage");
+    assert_eq!(surfer.url.path(), "/app/developer");
     assert_eq!(
         (surfer.attribute("data-stage"), surfer.element("status")),
         ("there".into(), "200".into())
@@ -399,7 +401,7 @@ fn in_the_demo_a_person_connects_records_and_the_application_reads_renews_and_en
         surfer.text
     );
 
-    surfer.go("/app/records");
+    surfer.go("/app/developer");
     surfer.press("/app/revoke", "Revoke", &[]);
     let ended: Value = serde_json::from_str(&surfer.element("last-answer")).unwrap();
     assert_eq!(ended["count"], 1, "{ended}");
@@ -407,8 +409,17 @@ fn in_the_demo_a_person_connects_records_and_the_application_reads_renews_and_en
         (surfer.attribute("data-stage"), surfer.element("status")),
         ("ended".into(), "401".into())
     );
-    for way in ["summary", "pdf", "everything"] {
-        surfer.go(&format!("/app/record/{way}"));
+    for way in [
+        "records",
+        "medicines",
+        "visits",
+        "results",
+        "overview",
+        "record/summary",
+        "record/pdf",
+        "record/everything",
+    ] {
+        surfer.go(&format!("/app/{way}"));
         assert_eq!(surfer.attribute("data-stage"), "ended", "{way}: {}", surfer.text);
     }
     assert_eq!(demo.terminate(), Some(0));
@@ -461,5 +472,161 @@ fn in_the_demo_a_verified_person_reads_what_facilities_hold() {
     surfer.press("/app/revoke", "Revoke", &[]);
     let ended: Value = serde_json::from_str(&surfer.element("last-answer")).unwrap();
     assert_eq!(ended["count"], 3, "{ended}");
+    assert_eq!(demo.terminate(), Some(0));
+}
+
+/// Adds a record of somebody to those of Riverbend.
+fn put(demo: &Process, user: &str, resource: &Value) {
+    let surfer = at_the_application(demo);
+    let body = serde_json::json!({"user": user, "resource": resource}).to_string();
+    let url = surfer.url.join("/admin/riverbend/records").unwrap();
+    let answer = ureq::post(url.as_str())
+        .header("content-type", "application/json")
+        .send(body)
+        .unwrap();
+    assert_eq!(answer.status(), 201);
+}
+
+#[test]
+fn the_sample_application_shows_records_as_people_read_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let demo = demo_of(&folder.path().join("demo"), "3");
+    let user = login(&demo, 1);
+    let mut logins = at_the_application(&demo);
+    logins.go("/admin/logins?count=1&from=1");
+    let known: Value = serde_json::from_str(&logins.text).unwrap();
+    let subject =
+        serde_json::json!({"reference": format!("Patient/{}", known["logins"][0]["patient"].as_str().unwrap())});
+    let hostile = "<script>alert(1)</script><img src=x>";
+    put(
+        &demo,
+        &user,
+        &serde_json::json!({"resourceType": "Encounter", "id": "hostile", "status": "finished", "class": {"code": "AMB"},
+            "type": [{"text": format!("{hostile}{}", "y".repeat(5_000))}], "subject": subject,
+            "period": {"start": "2026-11-01T10:00:00Z"}}),
+    );
+    put(
+        &demo,
+        &user,
+        &serde_json::json!({"resourceType": "MedicationRequest", "id": "hostile", "status": "active", "intent": "order",
+            "subject": subject, "authoredOn": "2026-11-02", "medicationCodeableConcept": {"text": "Remedy <b>"},
+            "dosageInstruction": [{"text": format!("\"{hostile}")}]}),
+    );
+    for day in 1..=14 {
+        let value = serde_json::json!({"value": 80 + day, "unit": "<i>/L", "system": "http://unitsofmeasure.org"});
+        put(
+            &demo,
+            &user,
+            &serde_json::json!({"resourceType": "Observation", "id": format!("hostile-{day}"), "status": "final",
+                "category": [{"coding": [{"code": "laboratory", "system": "http://terminology.hl7.org/CodeSystem/observation-category"}]}],
+                "code": {"text": "Humour <u>"}, "subject": subject, "effectiveDateTime": format!("2026-10-{day:02}"),
+                "valueQuantity": value, "referenceRange": [{"high": {"value": 90}}]}),
+        );
+    }
+    let mut surfer = at_the_application(&demo);
+    surfer.press("/app/connect", "Connect", &[]);
+    surfer.press("/connect/choose", "Riverbend Medical Center", &[]);
+    surfer.press("/connect/share", "", &[]);
+    surfer.press(
+        "/riverbend/login",
+        "Sign in",
+        &[("user", &user), ("password", "sandbox")],
+    );
+    surfer.press("/riverbend/consent", "Share", &[]);
+    fetched(&mut surfer);
+
+    // The timeline: the newest first, page by page, none of them without an end.
+    assert!(
+        surfer.text.contains("November 2026") && surfer.text.contains("2 November 2026"),
+        "{}",
+        surfer.text
+    );
+    let (medicine, visit) = (
+        surfer.text.find("Remedy").unwrap(),
+        surfer.text.find("&#60;script&#62;").unwrap(),
+    );
+    assert!(medicine < visit, "{}", surfer.text);
+    let mut pages = 0;
+    let mut months = Vec::new();
+    loop {
+        pages += 1;
+        assert!(
+            surfer.text.len() < 40_000,
+            "page {pages} has {} bytes",
+            surfer.text.len()
+        );
+        let events = surfer.text.matches("<li class=\"event ").count();
+        assert!((1..=18).contains(&events), "{events} on page {pages}");
+        let titles = surfer.text.split("<section class=\"month\"><h2>").skip(1);
+        months.extend(titles.map(|rest| rest.split('<').next().unwrap().to_owned()));
+        assert!(
+            !surfer.text.contains("<script") && !surfer.text.contains("<img"),
+            "{}",
+            surfer.text
+        );
+        let next = surfer
+            .text
+            .split("rel=\"next\" href=\"")
+            .nth(1)
+            .map(|rest| rest.split('"').next().unwrap().to_owned());
+        let Some(next) = next else { break };
+        surfer.go(&next.replace("&#38;", "&"));
+    }
+    assert!(pages > 1 && months.len() > pages, "{pages} pages of {months:?}");
+
+    surfer.go("/app/medicines");
+    assert!(surfer.text.contains("Remedy &#60;b&#62;") && surfer.text.contains("Prescribed since 2 November 2026"));
+    assert!(surfer.text.contains("&#34;&#60;script&#62;alert(1)"), "{}", surfer.text);
+
+    surfer.go("/app/visits");
+    assert!(
+        surfer.text.contains("yyy…") && !surfer.text.contains(&"y".repeat(200)),
+        "{}",
+        surfer.text
+    );
+    assert!(surfer.text.matches("<li data-name=\"Encounter/").count() <= 10);
+
+    // A value with its unit, whether it is usual, and a chart of numbers only.
+    surfer.go("/app/results");
+    let card = surfer
+        .text
+        .split("<h2>Humour &#60;u&#62;</h2>")
+        .nth(1)
+        .unwrap_or_else(|| panic!("{}", surfer.text));
+    let card = card.split("</li>").next().unwrap();
+    assert!(
+        card.contains("<strong>94 &#60;i&#62;/L</strong> <span class=\"flag\">High</span>"),
+        "{card}"
+    );
+    assert!(
+        card.contains("Usual: 90 &#60;i&#62;/L or less") && card.contains("The newest 12 of 14 values"),
+        "{card}"
+    );
+    assert_eq!(
+        (card.matches("<circle").count(), card.matches("<dd>").count()),
+        (12, 12),
+        "{card}"
+    );
+    assert!(
+        card.contains("12 values from 3 October 2026 to 14 October 2026, between 83 and 94"),
+        "{card}"
+    );
+    surfer.go("/app/results?of=vitals&page=999");
+    assert_eq!(surfer.attribute("data-stage"), "there");
+
+    // JSON is a click away, and behind a disclosure.
+    surfer.go("/app/developer?query=MedicationRequest?authoredon=2026-11-02");
+    assert!(
+        surfer.text.contains("<details id=\"json\"><summary>"),
+        "{}",
+        surfer.text
+    );
+    assert!(
+        surfer
+            .text
+            .contains("Remedy &#60;b&#62;</a> <span class=\"note\">2 November 2026"),
+        "{}",
+        surfer.text
+    );
     assert_eq!(demo.terminate(), Some(0));
 }

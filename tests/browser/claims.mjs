@@ -108,6 +108,7 @@ try {
   await connect(page, 'Riverbend Medical Center');
   await press(page, /^Share with/);
   await recordsCome(page);
+  await page.goto(`${demo.sandbox}/app/developer`);
   const tokens = JSON.parse(await page.textContent('#tokens'));
 
   // In the application.
@@ -151,7 +152,7 @@ try {
   assert.ok(!orders.some((one) => text(one.medicationCodeableConcept).includes('Atorvastatin')), 'the cancelled fill is still prescribed');
 
   // The end of the consent.
-  await page.goto(`${demo.sandbox}/app/records`);
+  await page.goto(`${demo.sandbox}/app/developer`);
   await press(page, 'Revoke');
   await page.locator('[data-stage=ended]').waitFor();
   await page.goto(`${demo.sandbox}/app/overview`);

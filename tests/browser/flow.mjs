@@ -92,6 +92,7 @@ async function ask(page, button, heading) {
 async function liveOut(page, number, renews) {
   // The page looks again by itself until the records are there.
   await page.locator('[data-stage=there]').waitFor({ timeout: 3 * PATIENCE });
+  await page.getByRole('link', { name: 'For developers' }).click();
   const { given, family } = await alone.person(number);
   const [found, patients] = await search(page, 'Patient?_elements=name');
   assert.equal(found, '200');
@@ -146,6 +147,8 @@ const tests = {
     await page.getByText('do not go together').waitFor();
     await signIn(page, await demo.login(1));
     await ends(page, '/app/records');
+    await page.goto(`${demo.sandbox}/app/developer`);
+    await page.getByText('The answer with the tokens').first().click();
     await page.getByText('access_token').first().waitFor();
     await page.goto(`${demo.base}/connect`);
     await heading(page, 'You’re done here');
@@ -458,6 +461,32 @@ const tests = {
     if (!popup.isClosed()) await popup.waitForEvent('close');
   },
 
+  async 'what the link component tells of a flow, and when'() {
+    for (const display of ['popup', 'iframe']) {
+      const page = await (await context()).newPage();
+      await page.goto(`${demo.sandbox}/app/link`);
+      await page.evaluate((display) => {
+        window.told = [];
+        const note = (name) => (value) => window.told.push(value === undefined ? [name] : [name, value]);
+        TabulariumLink.create({
+          publishableKey: document.getElementById('connect').dataset.key, display, endpointId: 'sandbox-lakeshore',
+          onEvent: (name, details) => window.told.push([name, details]), onLoad: note('onLoad'), onSuccess: note('onSuccess'),
+          onExit: note('onExit'),
+        }).open();
+      }, display);
+      const told = async (count) => {
+        await page.waitForFunction((count) => window.told.length >= count, count);
+        return page.evaluate(() => window.told);
+      };
+      const view = (view) => ['view', { view }];
+      assert.deepEqual(await told(4), [['open', {}], ['load', {}], ['onLoad'], view('review')]);
+      const inside = display === 'popup' ? page.context().pages()[1] : page.frameLocator('iframe');
+      await inside.getByRole('button', { name: /^Cancel/ }).click();
+      const error = { error: 'access_denied', error_description: 'User cancelled the consent flow' };
+      assert.deepEqual((await told(6)).slice(4), [['exit', { error }], ['onExit', error]]);
+    }
+  },
+
   async 'the link component in a popup, cancelled and closed'() {
     const page = await (await context()).newPage();
     await page.goto(`${demo.sandbox}/app/link`);
@@ -484,9 +513,10 @@ const tests = {
     const opened = page.context().waitForEvent('page');
     await frame.getByRole('button', { name: /^Open Lakeshore/ }).click();
     const beside = await opened;
+    // The window closes itself, and nobody has to.
+    const closed = beside.waitForEvent('close');
     await signIn(beside, await demo.login(8));
-    await heading(beside, 'You can close this window');
-    await beside.close();
+    await closed;
     await frame.getByRole('heading', { name: 'You’re connected' }).waitFor();
     await frame.getByRole('button', { name: /^Share with/ }).click();
     await ends(page, '/app/records');
@@ -524,13 +554,12 @@ const tests = {
       assert.equal(error.error, 'invalid_request');
       assert.ok(error.error_description.startsWith(about), error.error_description);
     }
-    // To whoever names no application nothing is told: the window says it, and its end is all that is known.
-    const opened = page.waitForEvent('popup');
-    const end = ended({ publishableKey: 'pk_test_nobodys' });
-    const popup = await opened;
-    await heading(popup, 'This link doesn’t work');
-    await popup.close();
-    assert.deepEqual(await end, { error: null });
+    // Who names no application, or is not of its pages, is told that, in a window and in a frame.
+    for (const display of ['popup', 'iframe']) {
+      const { error } = await ended({ publishableKey: 'pk_test_nobodys', display });
+      assert.deepEqual(error, { error: 'invalid_key', error_description: 'publishable_key is missing, repeated or unknown' });
+    }
+    assert.equal(await page.locator('iframe').count(), 0);
     await page.evaluate(() => { window.open = () => null; });
     assert.equal((await ended({})).error.error, 'popup_blocked');
   },
@@ -580,12 +609,39 @@ const tests = {
     assert.deepEqual(await ends(1), [['one', 'access_denied']]);
   },
 
-  async 'the link component in a frame that shows nothing'() {
+  async 'the link component on a page of another origin'() {
+    const page = await (await context()).newPage();
+    await page.goto(`${demo.sandbox}/app/link`);
+    const key = await page.locator('#connect').getAttribute('data-key');
+    // The same machine by another name: an origin that nobody has registered.
+    await page.goto(`${demo.sandbox.replace('127.0.0.1', 'localhost')}/app/link`);
+    for (const display of ['popup', 'iframe']) {
+      const error = await page.evaluate(([publishableKey, display]) => new Promise((onExit) => {
+        TabulariumLink.create({ publishableKey, display, onExit }).open();
+      }), [key, display]);
+      assert.equal(error.error, 'invalid_origin');
+      assert.match(error.error_description, /not registered/);
+    }
+  },
+
+  async 'the link component where the service is not'() {
+    const page = await (await context()).newPage();
+    await page.goto(`${demo.sandbox}/app/link`);
+    // The page's policy lets the frame show the service only, so this one stays empty.
+    const error = await page.evaluate(() => new Promise((onExit) => {
+      TabulariumLink.create({ publishableKey: 'k', service: 'http://127.0.0.1:9', display: 'iframe', onExit }).open();
+    }));
+    assert.equal(error.error, 'load_failed');
+    assert.equal(await page.locator('iframe').count(), 0);
+  },
+
+  async 'the link component in a frame that is closed'() {
     const page = await (await context()).newPage();
     await page.goto(`${demo.sandbox}/app/link`);
     await page.evaluate(() => {
       window.ended = new Promise((resolve) => {
-        TabulariumLink.create({ publishableKey: 'pk_test_nobodys', display: 'iframe', onExit: (error) => resolve({ error }) }).open();
+        const publishableKey = document.getElementById('connect').dataset.key;
+        TabulariumLink.create({ publishableKey, display: 'iframe', onExit: (error) => resolve({ error }) }).open();
       });
     });
     // The page was stuck behind it.

@@ -72,20 +72,130 @@ fn who_cancels_is_told_to_the_page_that_holds_the_component() {
 }
 
 #[test]
-fn only_registered_origins_may_hold_the_component() {
+fn only_registered_origins_may_hold_the_component_and_others_are_told_why() {
+    // The page that holds the component heard nothing, and was called with null once somebody had closed the window.
     let world = World::new();
-    for (name, value) in [
-        ("origin", "https://evil.example"),
-        ("origin", "https://app.example:8443"),
-        ("origin", "*"),
-        ("origin", ""),
-        ("publishable_key", "pk_test_unknown"),
+    for (name, value, error, to) in [
+        (
+            "origin",
+            "https://evil.example",
+            "invalid_origin",
+            "https://evil.example",
+        ),
+        (
+            "origin",
+            "https://app.example:8443",
+            "invalid_origin",
+            "https://app.example:8443",
+        ),
+        ("origin", "http://[::1]:3000", "invalid_origin", "http://[::1]:3000"),
+        ("publishable_key", "pk_test_unknown", "invalid_key", ORIGIN),
+        ("publishable_key", "", "invalid_key", ORIGIN),
     ] {
         let mut browser = world.browser();
         let page = browser.go(&start(&world, &[(name, value)]));
-        assert_eq!(page.status, 400, "{name}={value}");
-        assert!(!page.text.contains("link-end"), "{}", page.text);
+        assert_eq!(
+            (page.status, page.heading().as_str()),
+            (400, "This link doesn’t work"),
+            "{name}={value}"
+        );
+        assert_eq!(page.behind("data-error=\""), error, "{name}={value}");
+        assert!(page.behind("data-description=\"").contains(name), "{}", page.text);
+        assert_eq!(page.behind("id=\"link-end\" hidden data-origin=\""), to);
+        assert_eq!(
+            (page.behind("data-event=\""), page.behind("data-token=\"")),
+            ("exit".into(), String::new())
+        );
+        assert_eq!(
+            page.header("content-security-policy").split("frame-ancestors ").nth(1),
+            Some("'none'")
+        );
+        assert_eq!(page.header("set-cookie"), "", "{name}={value}");
     }
+}
+
+#[test]
+fn a_frame_that_may_not_be_held_shows_nothing_and_tells_its_page_why() {
+    // The browser showed a broken frame, since no page may frame that notice.
+    let world = World::new();
+    let wrong = [
+        ("origin", "https://evil.example"),
+        ("publishable_key", "pk_test_unknown"),
+    ];
+    let mut browser = world.browser();
+    let page = browser.go(&start(&world, &[wrong[0], ("display", "iframe")])).clone();
+    assert_eq!(
+        (page.status, page.behind("data-error=\"")),
+        (400, "invalid_origin".into())
+    );
+    let policy = page.header("content-security-policy");
+    assert!(policy.ends_with("frame-ancestors https://evil.example"), "{policy}");
+    let body = page.text.split("<body>").nth(1).unwrap();
+    let shown: String = body.split('<').filter_map(|tag| tag.split('>').nth(1)).collect();
+    assert_eq!(shown.trim(), "", "{body}");
+    let page = browser.go(&start(&world, &[wrong[1], ("display", "iframe")]));
+    assert_eq!((page.status, page.behind("data-error=\"")), (400, "invalid_key".into()));
+    assert!(
+        page.header("content-security-policy")
+            .ends_with(&format!("frame-ancestors {ORIGIN}"))
+    );
+}
+
+#[test]
+fn a_message_is_addressed_to_an_origin_and_nothing_else() {
+    let world = World::new();
+    for origin in [
+        "*",
+        "",
+        "null",
+        "https://*",
+        "https://evil.example/",
+        "https://evil.example/page",
+        "https://EVIL.example",
+        "https://evil.example;script-src",
+        "https://evil.example https://other.example",
+        "https://a@evil.example",
+        "javascript:alert(1)",
+        "file:///",
+    ] {
+        for display in ["popup", "iframe"] {
+            let mut browser = world.browser();
+            let page = browser.go(&start(&world, &[("origin", origin), ("display", display)]));
+            assert_eq!(page.status, 400, "{origin}");
+            assert!(!page.text.contains("link-end"), "{}", page.text);
+            let policy = page.header("content-security-policy");
+            assert!(policy.ends_with("frame-ancestors 'none'"), "{policy}");
+        }
+    }
+    for channel in ["", "a b", "\"><script>", &"c".repeat(129)] {
+        let page = world
+            .browser()
+            .go(&start(&world, &[("publishable_key", "x"), ("channel", channel)]))
+            .clone();
+        assert!(page.status == 400 && !page.text.contains("link-end"), "{}", page.text);
+    }
+}
+
+#[test]
+fn the_page_that_holds_the_component_is_told_which_page_is_shown_and_nothing_of_it() {
+    let world = World::new();
+    let mut browser = opened(&world, &[]);
+    let told = format!("<body data-origin=\"{ORIGIN}\" data-channel=\"channel-1\" data-view=\"");
+    assert_eq!(browser.page.behind(&told), "choose");
+    browser.send("choose", &[("endpoint", "lakeshore")]);
+    assert_eq!(browser.page.behind(&told), "review");
+    let tag = browser
+        .page
+        .text
+        .split("<body")
+        .nth(1)
+        .unwrap()
+        .split('>')
+        .next()
+        .unwrap();
+    assert!(!tag.contains("lakeshore") && !tag.contains("user-1"), "{tag}");
+    // Who comes by a redirect is held by no page.
+    assert!(!world.enter(&[]).page.text.contains("data-view"));
 }
 
 #[test]
@@ -136,6 +246,7 @@ fn a_frame_opens_the_source_in_a_window_and_goes_on_when_that_is_done() {
     let world = World::new();
     let (mut frame, ticket) = framed(&world);
     let mark = frame.page.behind("data-mark=\"");
+    assert_eq!(frame.page.behind("data-view=\""), "sign_in");
     assert_eq!(frame.go("/connect/progress").text, mark);
     // The window has none of the frame's cookies.
     let mut window = world.browser();
@@ -145,9 +256,21 @@ fn a_frame_opens_the_source_in_a_window_and_goes_on_when_that_is_done() {
     assert_eq!(world.states(), ["lakeshore OAUTH AUTHORIZING"]);
     let back = world.payer.log_in(there.as_str(), &world.payer.person(0).user);
     assert_eq!(window.go(back.as_str()).heading(), "You can close this window");
+    // A window that a script has opened closes itself.
+    assert!(window.page.text.contains("data-closes"), "{}", window.page.text);
     assert_eq!(world.states(), ["lakeshore OAUTH AUTHORIZED"]);
     assert_ne!(frame.go("/connect/progress").text, mark);
     assert_eq!(frame.go("/connect").heading(), "You’re connected");
+    // One source was asked for, and no page speaks of more.
+    for more in [
+        "Connect as many",
+        "Add another",
+        "Not connected",
+        "your sources",
+        "Remove",
+    ] {
+        assert!(!frame.page.text.contains(more), "{more}: {}", frame.page.text);
+    }
     let page = frame.press("finish", &[]);
     assert_eq!(page.behind("data-event=\""), "success");
     assert!(page.behind("data-token=\"").starts_with("public_"));

@@ -1,6 +1,6 @@
 //! Search mode: several sources in one session, found in the directory or by what patients say of themselves.
 
-use tabularium::consent::{Actor, ConsentState, IDLE_SECONDS};
+use tabularium::consent::{Actor, ConsentState, EndpointStatus, IDLE_SECONDS};
 use tabularium::lake::Mode;
 
 use super::browser::Browser;
@@ -95,6 +95,35 @@ fn cancelling_one_connection_leads_back_to_the_others() {
         ["lakeshore OAUTH AUTHORIZED", "riverbend OAUTH ABANDONED"]
     );
     assert!(browser.press("finish", &[]).answer("code").is_some());
+}
+
+#[test]
+fn the_list_speaks_of_more_sources_only_where_there_are_more() {
+    let world = World::new();
+    let mut browser = world.enter(&[SEARCH]);
+    browser.send("choose", &[("endpoint", "lakeshore")]);
+    world.connect(&mut browser);
+    let more = ["Connect as many as you like", "Add another source"];
+    for text in more {
+        assert!(browser.page.text.contains(text), "{text}: {}", browser.page.text);
+    }
+    for endpoint in world.store().endpoints(None).unwrap() {
+        if endpoint.id != "lakeshore" {
+            let status = EndpointStatus::Unavailable;
+            world
+                .store()
+                .set_endpoint_status(&endpoint.id, status, Actor::Operator)
+                .unwrap();
+        }
+    }
+    browser.go("/connect");
+    assert_eq!(browser.page.heading(), "Your sources");
+    for text in more {
+        assert!(!browser.page.text.contains(text), "{text}: {}", browser.page.text);
+    }
+    // What is connected can still be taken off, and is to be chosen again then.
+    browser.send("remove", &[("endpoint", "lakeshore")]);
+    assert!(browser.page.text.contains(more[1]), "{}", browser.page.text);
 }
 
 #[test]

@@ -100,6 +100,10 @@ fn it_says_when_the_service_does_not_answer() {
     // There are no records without a connection.
     let records = payer.send("GET", "/app/records", &session, "");
     assert_eq!(records.location().unwrap(), format!("{}/app", payer.base));
+    for page in ["medicines", "visits", "results", "overview", "developer"] {
+        let reply = payer.send("GET", &format!("/app/{page}"), &session, "");
+        assert_eq!(reply.location().unwrap(), format!("{}/app", payer.base), "{page}");
+    }
     for way in ["summary", "pdf", "everything"] {
         let record = payer.send("GET", &format!("/app/record/{way}"), &session, "");
         assert_eq!(record.location().unwrap(), format!("{}/app", payer.base), "{way}");
@@ -124,6 +128,26 @@ fn the_page_of_the_link_component_loads_scripts_of_the_service_only() {
     assert!(page.text.contains(r#"src="http://127.0.0.1:1/link/v1/link.js""#));
     assert!(page.text.contains("pk_test_1") && !page.text.contains("sk_test_1"));
     assert_eq!(payer.get("/app/link.js", None).status, 200);
+}
+
+#[test]
+fn pages_load_nothing_but_their_own_style() {
+    let payer = app();
+    let page = payer.get("/app", None);
+    let policy = page.headers.get("content-security-policy").unwrap().to_str().unwrap();
+    let expected = "default-src 'none'; style-src 'self'; form-action 'self' http://127.0.0.1:1; base-uri 'none'; \
+                    frame-ancestors 'none'";
+    assert_eq!(policy, expected);
+    for inline in ["<style", " style=", "<script", "//cdn", "@import"] {
+        assert!(!page.text.contains(inline), "{inline}: {}", page.text);
+    }
+    let style = payer.get("/app/style.css", None);
+    assert_eq!(style.headers.get("content-type").unwrap(), "text/css; charset=utf-8");
+    assert!(
+        style.text.contains("prefers-color-scheme: dark") && !style.text.contains("url("),
+        "{}",
+        style.text
+    );
 }
 
 #[test]

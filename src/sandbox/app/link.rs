@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::header::CONTENT_SECURITY_POLICY;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use url::Url;
 
 use super::client::Way;
-use super::pages::{LinkPage, failed};
+use super::pages::{LinkPage, Loads, failed, loading};
 use super::routes::{App, with_cookie};
 use super::start::connected;
 use crate::sandbox::payer::answer::{body, page};
@@ -26,15 +24,8 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Res
         service: &settings.service,
         publishable_key: &settings.publishable_key,
     };
-    let mut response = page(StatusCode::OK, &link);
     // The component's script and frame come from the service.
-    let origin = Url::parse(&settings.service).map_or_else(|_| String::new(), |url| url.origin().ascii_serialization());
-    let policy = format!(
-        "default-src 'none'; script-src 'self' {origin}; frame-src {origin}; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
-    );
-    if let Ok(policy) = HeaderValue::from_str(&policy) {
-        response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
-    }
+    let response = loading(page(StatusCode::OK, &link), Loads::Link);
     with_cookie(response, cookie)
 }
 

@@ -4,9 +4,11 @@
 //! decides nothing that the service's documents do not ask of an application.
 
 mod client;
+mod developer;
 mod link;
 mod overview;
 mod pages;
+mod reading;
 mod record;
 mod records;
 mod routes;

@@ -1,11 +1,18 @@
 //! The application's pages. How they look, `templates/sandbox/app` says.
 
 use askama::Template;
-use axum::http::StatusCode;
+use axum::http::header::CONTENT_SECURITY_POLICY;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 
 use super::client::Way;
+use super::developer::Listed;
 use super::overview::Kind;
+use super::reading::entry::Entry;
+use super::reading::medicines::Medicine;
+use super::reading::page::Part;
+use super::reading::results::Series;
+use super::reading::timeline::Month;
 use super::record::Summary;
 use super::session::NewLink;
 use super::share::Link;
@@ -50,10 +57,77 @@ pub(super) enum Stage {
     Refused,
 }
 
-/// The page of tokens and records.
+/// Whose records are shown.
+#[derive(Debug, Default)]
+pub(super) struct Head {
+    pub(super) name: Option<String>,
+    pub(super) born: Option<String>,
+}
+
+/// What happened, month by month.
 #[derive(Template)]
-#[template(path = "sandbox/app/records.html")]
-pub(super) struct RecordsPage<'a> {
+#[template(path = "sandbox/app/timeline.html")]
+pub(super) struct TimelinePage<'a> {
+    pub(super) user: &'a str,
+    pub(super) head: Head,
+    /// The page that says more of it, what it is called, and how many there are.
+    pub(super) counts: [(&'static str, &'static str, usize); 3],
+    pub(super) months: Vec<Month>,
+    /// Pages of later and of earlier events.
+    pub(super) before: Option<usize>,
+    pub(super) after: Option<usize>,
+    pub(super) total: usize,
+}
+
+/// Medicines of now and of before.
+#[derive(Template)]
+#[template(path = "sandbox/app/medicines.html")]
+pub(super) struct MedicinesPage<'a> {
+    pub(super) user: &'a str,
+    pub(super) part: Part<Medicine>,
+}
+
+/// Visits with what was found and done there.
+#[derive(Template)]
+#[template(path = "sandbox/app/visits.html")]
+pub(super) struct VisitsPage<'a> {
+    pub(super) user: &'a str,
+    pub(super) part: Part<Entry>,
+}
+
+/// Lab values, or vital signs.
+#[derive(Template)]
+#[template(path = "sandbox/app/results.html")]
+pub(super) struct ResultsPage<'a> {
+    pub(super) user: &'a str,
+    pub(super) is_vital: bool,
+    pub(super) part: Part<Series>,
+}
+
+impl ResultsPage<'_> {
+    /// What addresses of the pages of this list begin with.
+    fn path(&self) -> &'static str {
+        match self.is_vital {
+            true => "/app/results?of=vitals&",
+            false => "/app/results?",
+        }
+    }
+}
+
+/// Why there are no records to show, yet or any more.
+#[derive(Template)]
+#[template(path = "sandbox/app/waiting.html")]
+pub(super) struct WaitingPage<'a> {
+    pub(super) user: &'a str,
+    pub(super) stage: Stage,
+    /// Seconds until the page looks again.
+    pub(super) wait: Option<u64>,
+}
+
+/// The page of searches and tokens.
+#[derive(Template)]
+#[template(path = "sandbox/app/developer.html")]
+pub(super) struct DeveloperPage<'a> {
     pub(super) user: &'a str,
     pub(super) way: Way,
     pub(super) stage: Stage,
@@ -61,6 +135,7 @@ pub(super) struct RecordsPage<'a> {
     pub(super) wait: Option<u64>,
     pub(super) status: u16,
     pub(super) total: Option<u64>,
+    pub(super) listed: Vec<Listed>,
     pub(super) query: &'a str,
     pub(super) answer: String,
     pub(super) access_token: &'a str,
@@ -75,9 +150,6 @@ pub(super) struct RecordsPage<'a> {
 #[template(path = "sandbox/app/overview.html")]
 pub(super) struct OverviewPage<'a> {
     pub(super) user: &'a str,
-    pub(super) stage: Stage,
-    /// Seconds until the page looks again.
-    pub(super) wait: Option<u64>,
     pub(super) kinds: Vec<Kind>,
 }
 
@@ -117,6 +189,42 @@ struct RefusedPage<'a> {
 #[template(path = "sandbox/app/failed.html")]
 struct FailedPage<'a> {
     text: &'a str,
+}
+
+/// What a page loads beyond the style.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Loads {
+    /// The picture of a QR code, which it brings along.
+    Picture,
+    /// The link component: a script and a frame of the service.
+    Link,
+}
+
+/// A page that loads more than the style.
+pub(super) fn loading(mut response: Response, loads: Loads) -> Response {
+    response.extensions_mut().insert(loads);
+    response
+}
+
+/// The bounds on what pages of the application load and where their forms lead. Forms that connect records end at the
+/// service, whose origin this is.
+pub(super) fn bounded(mut response: Response, service: &str) -> Response {
+    let headers = response.headers();
+    if !headers.contains_key(CONTENT_SECURITY_POLICY) {
+        return response;
+    }
+    let more = match response.extensions().get::<Loads>() {
+        None => String::new(),
+        Some(Loads::Picture) => "img-src data:; ".to_owned(),
+        Some(Loads::Link) => format!("script-src 'self' {service}; frame-src {service}; "),
+    };
+    let policy = format!(
+        "default-src 'none'; style-src 'self'; {more}form-action 'self' {service}; base-uri 'none'; frame-ancestors 'none'"
+    );
+    // Nothing is loaded where the service's address cannot be named.
+    let policy = HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+    response
 }
 
 /// The connection ended without records.

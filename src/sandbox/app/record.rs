@@ -206,7 +206,7 @@ impl Summary {
 }
 
 /// A HumanName as it is called.
-fn named(name: &Value) -> Option<String> {
+pub(super) fn named(name: &Value) -> Option<String> {
     text(&name["text"]).or_else(|| {
         let given = name["given"].as_array().into_iter().flatten().filter_map(text);
         let parts: Vec<String> = given.chain(text(&name["family"])).collect();

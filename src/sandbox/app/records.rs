@@ -1,142 +1,210 @@
-//! What came of a connection: the tokens, the records once they are there, and the buttons of a developer.
+//! The records of a connection, as a person reads them: the timeline, medicines, visits and results. What else asks for
+//! records begins here, too: how far they are, and what is shown until they are there.
 
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use futures::future::try_join_all;
 use serde_json::Value;
 
-use super::client::{Answer, Unreachable};
-use super::pages::{RecordsPage, Stage, failed};
+use super::client::Answer;
+use super::pages::{Head, MedicinesPage, ResultsPage, Stage, TimelinePage, VisitsPage, WaitingPage, failed};
+use super::reading::entry::visit;
+use super::reading::medicines::medicines;
+use super::reading::page::Part;
+use super::reading::results::series;
+use super::reading::text::{resources, said_day};
+use super::reading::timeline::{Records, months, timeline};
 use super::routes::App;
-use super::session::{Connection, Deed, Session};
+use super::session::{Connection, Session};
 use crate::sandbox::payer::answer::{page, see_other};
 use crate::sandbox::payer::params::Params;
 
 /// Seconds between two looks while the records are being fetched, where the service does not say.
 const WAIT: u64 = 3;
-/// What is searched for first: the first of these that there is anything of.
-const FIRST: &[&str] = &[
-    "ExplanationOfBenefit",
-    "Observation",
-    "Encounter",
-    "Condition",
-    "Coverage",
-];
-/// What is searched for where there is nothing of those.
-const LAST: &str = "Patient?_total=accurate";
-/// How much of an answer the page shows, in bytes.
-const SHOWN: usize = 20_000;
+/// What a page of each list holds.
+const EVENTS: usize = 18;
+const MEDICINES: usize = 12;
+const VISITS: usize = 10;
+const SERIES: usize = 12;
+/// What follows `/fhir/` for the lists: the newest of each kind, as many as the service gives at once.
+const PATIENT: &str = "Patient?_count=1";
+const ENCOUNTERS: &str = "Encounter?patient=$PATIENT_ID&_sort=-date&_count=1000";
+const LABORATORY: &str = "Observation?patient=$PATIENT_ID&category=laboratory&_sort=-date&_count=1000";
+const VITAL_SIGNS: &str = "Observation?patient=$PATIENT_ID&category=vital-signs&_sort=-date&_count=1000";
+const REPORTS: &str = "DiagnosticReport?patient=$PATIENT_ID&category=LAB&_sort=-date&_count=1000";
+const ORDERS: &str = "MedicationRequest?patient=$PATIENT_ID&_sort=-authoredon&_count=1000";
+const STATEMENTS: &str = "MedicationStatement?patient=$PATIENT_ID&_count=1000";
+const DISPENSES: &str = "MedicationDispense?patient=$PATIENT_ID&_count=1000";
+const VACCINES: &str = "Immunization?patient=$PATIENT_ID&_sort=-date&_count=1000";
+const CONDITIONS: &str = "Condition?patient=$PATIENT_ID&_count=1000";
+const PROCEDURES: &str = "Procedure?patient=$PATIENT_ID&_count=1000";
 
-/// The page of tokens and records.
+/// What happened, the newest first.
 pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
-    let Some((_, session, connection)) = connection(&app, &headers) else {
+    // Addresses that name a search are of the page for developers.
+    if params.get("query").is_some() {
+        let base = &app.client.settings.base_url;
+        return see_other(&format!("{base}/app/developer?{}", query.unwrap_or_default()));
+    }
+    let number = numbered(&params);
+    let queries = [
+        PATIENT, ENCOUNTERS, LABORATORY, REPORTS, ORDERS, VACCINES, CONDITIONS, PROCEDURES,
+    ];
+    with_records(&app, &headers, queries, |user, found: [Vec<Value>; 8]| {
+        let [
+            patients,
+            visits,
+            results,
+            reports,
+            orders,
+            vaccines,
+            conditions,
+            procedures,
+        ] = &found;
+        let records = Records {
+            visits,
+            results,
+            reports,
+            orders,
+            vaccines,
+            conditions,
+            procedures,
+        };
+        let part = Part::of(timeline(&records), number, EVENTS);
+        let current = medicines(orders, &[]).iter().filter(|one| one.is_current).count();
+        let timeline = TimelinePage {
+            user,
+            head: head(patients.first()),
+            counts: [
+                ("visits", "Visits", visits.len()),
+                ("medicines", "Medicines now", current),
+                ("results", "Lab values", results.len()),
+            ],
+            before: part.before,
+            after: part.after,
+            total: part.total,
+            months: months(part.shown),
+        };
+        page(StatusCode::OK, &timeline)
+    })
+    .await
+}
+
+/// What is taken now, and what was.
+pub(super) async fn show_medicines(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let number = numbered(&Params::parse(query.as_deref().unwrap_or_default().as_bytes()));
+    let queries = [ORDERS, STATEMENTS, DISPENSES];
+    with_records(&app, &headers, queries, |user, found: [Vec<Value>; 3]| {
+        let [mut orders, statements, dispenses] = found;
+        orders.extend(statements);
+        let part = Part::of(medicines(&orders, &dispenses), number, MEDICINES);
+        page(StatusCode::OK, &MedicinesPage { user, part })
+    })
+    .await
+}
+
+/// Visits with what was found and done there.
+pub(super) async fn show_visits(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let number = numbered(&Params::parse(query.as_deref().unwrap_or_default().as_bytes()));
+    let queries = [ENCOUNTERS, CONDITIONS, PROCEDURES];
+    with_records(&app, &headers, queries, |user, found: [Vec<Value>; 3]| {
+        let [visits, conditions, procedures] = &found;
+        let visits: Vec<_> = visits.iter().map(|one| visit(one, conditions, procedures)).collect();
+        let part = Part::of(visits, number, VISITS);
+        page(StatusCode::OK, &VisitsPage { user, part })
+    })
+    .await
+}
+
+/// What was measured, each with how it went.
+pub(super) async fn show_results(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
+    let is_vital = params.text("of") == "vitals";
+    let queries = [if is_vital { VITAL_SIGNS } else { LABORATORY }];
+    let number = numbered(&params);
+    with_records(&app, &headers, queries, |user, [observations]: [Vec<Value>; 1]| {
+        let part = Part::of(series(&observations), number, SERIES);
+        page(StatusCode::OK, &ResultsPage { user, is_vital, part })
+    })
+    .await
+}
+
+/// The page of a list that is asked for.
+fn numbered(params: &Params) -> usize {
+    params.text("page").parse().unwrap_or(1)
+}
+
+/// Whose records they are.
+fn head(patient: Option<&Value>) -> Head {
+    let Some(patient) = patient else { return Head::default() };
+    Head {
+        name: super::record::named(&patient["name"][0]),
+        born: patient["birthDate"].as_str().map(said_day),
+    }
+}
+
+/// Asks for all of this at once, and shows it; else says how far the records are.
+pub(super) async fn with_records<const N: usize>(
+    app: &App,
+    headers: &HeaderMap,
+    queries: [&str; N],
+    shown: impl FnOnce(&str, [Vec<Value>; N]) -> Response,
+) -> Response {
+    let Some((_, session, connection)) = connection(app, headers) else {
         return see_other(&format!("{}/app", app.client.settings.base_url));
     };
-    let asked = params
-        .get("query")
-        .map(|query| query.trim().trim_start_matches('/').to_owned());
-    match searched(&app, &connection, asked).await {
-        Ok((query, answer)) => {
-            let stage = stage(&answer);
-            let wait = wait(&answer);
-            let records = RecordsPage {
-                user: &session.user,
-                way: connection.way,
-                stage,
-                wait,
-                status: answer.status,
-                total: answer.body["total"].as_u64(),
-                query: &query,
-                answer: pretty(&answer.body),
-                access_token: &connection.access_token,
-                response: pretty(&connection.response),
-                refreshable: connection.refresh_token.is_some(),
-                last: session
-                    .last
-                    .as_ref()
-                    .map(|deed| (deed.what, deed.status, pretty(&deed.body))),
-            };
-            page(StatusCode::OK, &records)
-        }
+    let token = &connection.access_token;
+    match try_join_all(queries.map(|query| app.client.fhir(token, query))).await {
+        Ok(answers) => match all_found(answers) {
+            Ok(found) => shown(&session.user, found),
+            Err(answer) => not_there(&session.user, &answer),
+        },
         Err(error) => failed(&error.to_string()),
     }
 }
 
-/// Renews the access token.
-pub(super) async fn refresh(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    let call = async |connection: &Connection| {
-        let token = connection.refresh_token.as_deref().unwrap_or_default();
-        app.client.refresh(connection.way, token).await
-    };
-    done(&app, &headers, "Refresh", call).await
-}
-
-/// Asks what the access token stands for.
-pub(super) async fn introspect(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    let call = async |connection: &Connection| app.client.introspect(connection.way, &connection.access_token).await;
-    done(&app, &headers, "Introspection", call).await
-}
-
-/// Ends the consent.
-pub(super) async fn revoke(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    let call = async |connection: &Connection| app.client.revoke(connection.way, &connection.access_token).await;
-    done(&app, &headers, "Revocation", call).await
-}
-
-/// Makes a call, keeps what came of it, and leads back to the records.
-async fn done(
-    app: &App,
-    headers: &HeaderMap,
-    what: &'static str,
-    call: impl AsyncFnOnce(&Connection) -> Result<Answer, Unreachable>,
-) -> Response {
-    let Some((name, _, connection)) = connection(app, headers) else {
-        return see_other(&format!("{}/app", app.client.settings.base_url));
-    };
-    let answer = match call(&connection).await {
-        Ok(answer) => answer,
-        Err(error) => return failed(&error.to_string()),
-    };
-    app.sessions.change(&name, |session| {
-        // A refresh that worked gives new tokens, and the old ones are done with.
-        if let (Some(connection), Some(token)) = (&mut session.connection, answer.body["access_token"].as_str()) {
-            connection.access_token = token.to_owned();
-            connection.refresh_token = answer.body["refresh_token"].as_str().map(str::to_owned);
-            connection.response.clone_from(&answer.body);
+/// The resources of each answer, or the first that has none.
+fn all_found<const N: usize>(answers: Vec<Answer>) -> Result<[Vec<Value>; N], Answer> {
+    let mut found: [Vec<Value>; N] = std::array::from_fn(|_| Vec::new());
+    for (kept, answer) in found.iter_mut().zip(answers) {
+        if answer.status != 200 {
+            return Err(answer);
         }
-        session.last = Some(Deed {
-            what,
-            status: answer.status,
-            body: answer.body,
-        });
-    });
-    see_other(&format!("{}/app/records#last", app.client.settings.base_url))
+        *kept = resources(answer.body);
+    }
+    Ok(found)
+}
+
+/// Says why there are no records. While they are being fetched, the page looks again by itself.
+pub(super) fn not_there(user: &str, answer: &Answer) -> Response {
+    let waiting = WaitingPage {
+        user,
+        stage: stage(answer),
+        wait: wait(answer),
+    };
+    page(StatusCode::OK, &waiting)
 }
 
 pub(super) fn connection(app: &App, headers: &HeaderMap) -> Option<(String, Session, Connection)> {
     let (name, session) = app.sessions.of(headers)?;
     let connection = session.connection.clone()?;
     Some((name, session, connection))
-}
-
-/// What the user asked for, or the newest of what there is most likely something of.
-async fn searched(app: &App, connection: &Connection, asked: Option<String>) -> Result<(String, Answer), Unreachable> {
-    if let Some(query) = asked.filter(|query| !query.is_empty()) {
-        let answer = app.client.fhir(&connection.access_token, &query).await?;
-        return Ok((query, answer));
-    }
-    for ty in FIRST {
-        let query = format!("{ty}?patient=$PATIENT_ID&_count=5&_total=accurate");
-        let answer = app.client.fhir(&connection.access_token, &query).await?;
-        if answer.status != 200 || answer.body["total"].as_u64() != Some(0) {
-            return Ok((query, answer));
-        }
-    }
-    let answer = app.client.fhir(&connection.access_token, LAST).await?;
-    Ok((LAST.to_owned(), answer))
 }
 
 /// How far the records are, as the answer to a search tells.
@@ -153,20 +221,4 @@ pub(super) fn stage(answer: &Answer) -> Stage {
 /// Seconds until a page looks again, while the records are being fetched.
 pub(super) fn wait(answer: &Answer) -> Option<u64> {
     (stage(answer) == Stage::Fetching).then(|| answer.wait.unwrap_or(WAIT))
-}
-
-fn pretty(value: &Value) -> String {
-    let mut text = match value {
-        Value::String(text) => text.clone(),
-        value => serde_json::to_string_pretty(value).unwrap_or_default(),
-    };
-    if text.len() > SHOWN {
-        let mut end = SHOWN;
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        text.truncate(end);
-        text.push_str("\n…");
-    }
-    text
 }

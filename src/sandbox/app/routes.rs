@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::HeaderValue;
 use axum::http::header::SET_COOKIE;
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::map_response;
 use axum::response::Response;
 use axum::routing::{get, post};
+use url::Url;
 
 use super::client::{AppSettings, Client};
 use super::session::Sessions;
-use super::{link, overview, record, records, share, start};
+use super::{developer, link, overview, pages, record, records, share, start};
+use crate::sandbox::payer::answer::body;
 
 /// The application, ready to be served.
 pub(in crate::sandbox) struct App {
@@ -30,6 +33,8 @@ impl App {
 
 /// All that is under `/app`.
 pub(in crate::sandbox) fn routes(app: Arc<App>) -> Router {
+    let service = Url::parse(&app.client.settings.service);
+    let service = service.map_or_else(|_| String::new(), |url| url.origin().ascii_serialization());
     Router::new()
         .route("/app", get(start::show))
         .route("/app/connect", post(start::connect))
@@ -38,7 +43,12 @@ pub(in crate::sandbox) fn routes(app: Arc<App>) -> Router {
         .route("/app/link", get(link::show))
         .route("/app/link.js", get(link::script))
         .route("/app/link/exchange", post(link::exchange))
+        .route("/app/style.css", get(style))
         .route("/app/records", get(records::show))
+        .route("/app/medicines", get(records::show_medicines))
+        .route("/app/visits", get(records::show_visits))
+        .route("/app/results", get(records::show_results))
+        .route("/app/developer", get(developer::show))
         .route("/app/overview", get(overview::show))
         .route("/app/record/summary", get(record::summary))
         .route("/app/record/pdf", get(record::pdf))
@@ -46,10 +56,20 @@ pub(in crate::sandbox) fn routes(app: Arc<App>) -> Router {
         .route("/app/record/card", post(share::card))
         .route("/app/share", get(share::show).post(share::make))
         .route("/app/share/end", post(share::end))
-        .route("/app/refresh", post(records::refresh))
-        .route("/app/introspect", post(records::introspect))
-        .route("/app/revoke", post(records::revoke))
+        .route("/app/refresh", post(developer::refresh))
+        .route("/app/introspect", post(developer::introspect))
+        .route("/app/revoke", post(developer::revoke))
+        .layer(map_response(move |response: Response| {
+            let bounded = pages::bounded(response, &service);
+            async move { bounded }
+        }))
         .with_state(app)
+}
+
+/// How all pages look.
+async fn style() -> Response {
+    let text = include_str!("../../../templates/sandbox/app/style.css");
+    body(StatusCode::OK, "text/css; charset=utf-8", text)
 }
 
 /// The answer with a cookie, where there is one to set.

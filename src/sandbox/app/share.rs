@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::header::CONTENT_SECURITY_POLICY;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::client::Answer;
-use super::pages::{SharePage, Stage, failed};
+use super::pages::{Loads, SharePage, Stage, failed, loading};
 use super::record::{kept, not_yet};
 use super::records::{connection, stage, wait};
 use super::routes::App;
@@ -19,10 +18,6 @@ use crate::sandbox::payer::answer::{page, see_other};
 use crate::sandbox::payer::params::Params;
 
 const CARD: &str = "Patient/$PATIENT_ID/$health-cards-issue";
-/// The QR code stands in the page as the service gave it.
-const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'",
-);
 
 /// A link as the page lists it.
 #[derive(Debug, PartialEq, Eq)]
@@ -92,9 +87,8 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Res
         made: made.as_ref(),
         links,
     };
-    let mut response = page(StatusCode::OK, &share);
-    response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
-    response
+    // The QR code stands in the page as the service gave it.
+    loading(page(StatusCode::OK, &share), Loads::Picture)
 }
 
 /// Makes a link, and leads back to the page, which shows it.

@@ -6,6 +6,14 @@
   const summary = document.getElementById('summary');
   if (summary) summary.focus();
 
+  // The page that holds the link component learns which page is shown, and nothing of what is on it.
+  const { origin, channel, view } = document.body.dataset;
+  const holder = window.opener || (window.parent !== window ? window.parent : null);
+  if (view && holder) holder.postMessage({ type: 'svc-link', channel, event: 'view', view }, origin);
+
+  // The window beside a frame is done. Browsers let a script close what a script has opened.
+  if (document.querySelector('[data-closes]')) window.close();
+
   // A form is sent once, and says that it is on its way. One that opens a window of its own may be sent again.
   const AGAIN = 10000;
   document.addEventListener('submit', (event) => {
@@ -77,7 +85,14 @@
   if (waiting) {
     const { watch, mark, text, late } = waiting.dataset;
     const form = document.querySelector('form[data-waiting]');
-    if (form) form.addEventListener('submit', () => { waiting.textContent = text; });
+    if (form) {
+      const beside = 'beside-' + crypto.getRandomValues(new Uint32Array(2)).join('-');
+      form.addEventListener('submit', () => {
+        waiting.textContent = text;
+        // Opened by this script, the window may close itself in the end; else it is left to the form.
+        if (window.open('', beside, 'popup,width=520,height=760')) form.target = beside;
+      });
+    }
     if (late) setTimeout(() => { waiting.textContent = late; }, 10000);
     const look = async () => {
       try {

@@ -42,7 +42,7 @@ macro_rules! action {
             };
             let t = visit.texts;
             $(if let Err(allowance) = $charge(&service) {
-                return notice::busy(&service, t, &allowance, visit.framed_by());
+                return notice::busy(&service, t, &allowance, visit.framed_by(), None);
             })?
             match $work(&service, visit, parameters).await {
                 Ok(response) => response,
@@ -187,7 +187,7 @@ pub(in crate::http::connect) async fn window(State(service): State<Arc<Service>>
         return notice::stale_window(&service, t);
     }
     if let Err(allowance) = service.throttle.charge_flow(&parts.extensions) {
-        return notice::busy(&service, t, &allowance, &[]);
+        return notice::busy(&service, t, &allowance, &[], None);
     }
     let form = match fields(&service, &parts.headers, body).await {
         Ok(form) => form,

@@ -8,7 +8,7 @@ use axum::response::Response;
 
 use super::super::language::{self, Texts};
 use super::super::page::answer::{because, with_cookie};
-use super::super::page::ending::{link_refused, not_begun, refused};
+use super::super::page::ending::{link_not_begun, link_refused, not_begun, refused};
 use super::super::page::notice;
 use super::cookie;
 use super::parameters::Parameters;
@@ -63,30 +63,25 @@ pub(in crate::http::connect) async fn link_start(
     let parameters = Parameters::parse(query.unwrap_or_default().as_bytes());
     let asked = language::named(&service, &parameters);
     let t = asked.unwrap_or_else(|| language::of(&service, &headers));
+    let holder = request::claimed_holder(&parameters);
+    let untrusted = |why: Untrusted| notice::link_untrusted(&service, t, why, holder, request::is_framed(&parameters));
     let (key, origin) = match request::key_and_origin(&parameters) {
         Ok((key, origin)) => (key.to_owned(), origin.to_owned()),
-        Err(why) => return notice::untrusted(&service, t, why),
+        Err(why) => return untrusted(why),
     };
     let known = match known(&service, &key).await {
         Ok(known) => known,
         Err(error) => return notice::broken(&service, t, error),
     };
     let Some((client, application)) = known else {
-        return notice::untrusted(&service, t, Untrusted::Client);
+        return untrusted(Untrusted::Client);
     };
     if !application.origins.contains(&origin) {
-        return notice::untrusted(&service, t, Untrusted::Origin);
+        return untrusted(Untrusted::Origin);
     }
+    let known_holder = (origin.as_str(), parameters.sole("channel").unwrap_or_default());
     let refuse = |Invalid { error, description }: Invalid| {
-        let channel = parameters.sole("channel").unwrap_or_default();
-        link_refused(
-            &service,
-            t,
-            (&origin, channel),
-            &application.origins,
-            error,
-            &description,
-        )
+        link_refused(&service, t, known_holder, &application.origins, error, &description)
     };
     let wanted = match request::link(&parameters) {
         Ok(wanted) => wanted,
@@ -96,13 +91,13 @@ pub(in crate::http::connect) async fn link_start(
         return to_session(&service);
     }
     if let Err(allowance) = service.throttle.charge_flow(&extensions) {
-        return notice::busy(&service, t, &allowance, &application.origins);
+        return notice::busy(&service, t, &allowance, &application.origins, Some(known_holder));
     }
     let framed = wanted.display == Display::Frame;
     match begin(&service, client, wanted).await {
         Ok(Ok(response)) => in_language(&service, response, asked, framed),
         Ok(Err(invalid)) => refuse(invalid),
-        Err(error) => notice::broken(&service, t, error),
+        Err(error) => because(link_not_begun(&service, t, known_holder, &application.origins), error),
     }
 }
 
@@ -152,7 +147,7 @@ async fn by_redirect(service: Arc<Service>, sent: Sent, RawQuery(query): RawQuer
         return response;
     }
     if let Err(allowance) = service.throttle.charge_flow(&sent.extensions) {
-        return notice::busy(&service, t, &allowance, &[]);
+        return notice::busy(&service, t, &allowance, &[], None);
     }
     match begin(&service, client, wanted).await {
         Ok(Ok(response)) => in_language(&service, response, asked, false),

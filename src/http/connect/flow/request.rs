@@ -84,6 +84,31 @@ pub(in crate::http::connect) fn key_and_origin(parameters: &Parameters) -> Resul
     Ok((key, origin))
 }
 
+/// The origin and the channel that the link component names, where a message to them can be addressed. They may be
+/// anybody's: nothing is told there but that a request is refused.
+pub(in crate::http::connect) fn claimed_holder(parameters: &Parameters) -> Option<(&str, &str)> {
+    let origin = parameters.sole("origin").filter(|origin| is_origin(origin))?;
+    let channel = parameters.sole("channel").filter(|channel| is_channel(channel))?;
+    Some((origin, channel))
+}
+
+/// Whether a text is the origin of a page as browsers write it. It stands in a policy, which some letters of hosts
+/// would break.
+fn is_origin(text: &str) -> bool {
+    let letters = |byte: u8| byte.is_ascii_alphanumeric() || b".-:/[]".contains(&byte);
+    let url = url::Url::parse(text).ok().filter(|_| text.bytes().all(letters));
+    url.is_some_and(|url| matches!(url.scheme(), "https" | "http") && url.origin().ascii_serialization() == text)
+}
+
+fn is_channel(text: &str) -> bool {
+    text.len() <= 128 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// Whether the pages are to be in a frame.
+pub(in crate::http::connect) fn is_framed(parameters: &Parameters) -> bool {
+    parameters.sole("display") == Some("iframe")
+}
+
 /// Whether an interrupted flow is to be taken up.
 pub(in crate::http::connect) fn resumes(parameters: &Parameters) -> bool {
     parameters.sole(RESUME) == Some("true")
@@ -162,7 +187,7 @@ pub(in crate::http::connect) fn link(parameters: &Parameters) -> Result<FlowRequ
         Some(_) => return Err(invalid("usage must be ONE_TIME or MULTIPLE")),
     };
     let channel = parameters.sole("channel").ok_or_else(|| missing("channel"))?;
-    if channel.len() > 128 || !channel.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+    if !is_channel(channel) {
         return Err(invalid("channel must be 1 to 128 letters, digits or hyphens"));
     }
     let (way, endpoint, hints) = way(parameters)?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::bundle::Bundle;
 use super::file::{self, LanguageError};
@@ -16,10 +16,10 @@ static BUILTIN: LazyLock<[&'static Texts; 2]> = LazyLock::new(|| {
     [english, builtin("es.ftl", spanish, Some(english))]
 });
 
-/// The link component, before the words of each language are put in.
-const LINK: &str = include_str!("../../../../templates/connect/assets/link.js");
-/// Where they are put.
-const LINK_TEXTS: &str = "{ /* texts */ }";
+/// The link component, with its words in the languages that are part of the program.
+const LINK: &str = include_str!("../../../../templates/connect/link/link.js");
+/// What stands before its words, and behind them.
+const LINK_TEXTS: [&str; 2] = ["  const texts = ", ";\n"];
 
 /// The languages of a server's pages.
 #[derive(Clone, Debug)]
@@ -66,11 +66,11 @@ impl Languages {
 
     fn of(all: Vec<&'static Texts>) -> Languages {
         let words = all.iter().map(|texts| {
-            let words = json!({"title": texts.link_title, "close": texts.link_close});
-            (texts.lang.to_owned(), words)
+            let (close, title) = (json!(texts.link_close), json!(texts.link_title));
+            format!("{}:{{\"close\":{close},\"title\":{title}}}", json!(texts.lang))
         });
-        let words = serde_json::Value::Object(words.collect::<Map<_, _>>());
-        let link = LINK.replace(LINK_TEXTS, &words.to_string());
+        let words = format!("{{{}}}", words.collect::<Vec<_>>().join(","));
+        let link = with_words(&words);
         Languages { all, link }
     }
 
@@ -96,6 +96,17 @@ impl Languages {
             wanted = &wanted[..wanted.rfind('-')?];
         }
     }
+}
+
+/// The link component with these words.
+fn with_words(words: &str) -> String {
+    let [before, behind] = LINK_TEXTS;
+    // A test tells that the script has such a place.
+    let Some((head, rest)) = LINK.split_once(before) else {
+        return LINK.to_owned();
+    };
+    let tail = rest.split_once(behind).map_or("", |(_, tail)| tail);
+    format!("{head}{before}{words}{behind}{tail}")
 }
 
 fn builtin(name: &str, text: &str, english: Option<&'static Texts>) -> &'static Texts {
@@ -152,6 +163,17 @@ mod tests {
     }
 
     #[test]
+    fn the_link_component_of_the_package_has_the_words_of_the_program() {
+        // The package on npm holds the file itself, and a server without more languages serves the same bytes.
+        let languages = Languages::default();
+        assert_eq!(languages.link(), LINK);
+        for texts in languages.all() {
+            let words = format!("{:?}:{{\"close\":{:?}", texts.lang, texts.link_close);
+            assert!(LINK.contains(&words), "{words}");
+        }
+    }
+
+    #[test]
     fn a_folder_adds_a_language_and_english_says_the_rest() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(
@@ -165,7 +187,8 @@ mod tests {
         assert_eq!((texts.lang, texts.dir), ("he", "rtl"));
         assert_eq!(texts.fill(texts.cancel, "Well"), "חזרה אל \u{2068}Well\u{2069}");
         assert_eq!(texts.skip, languages.all()[0].skip);
-        assert!(languages.link().contains(r#""he":{"#));
+        assert!(languages.link().contains(r#","he":{"close":"Close","title":"#));
+        assert!(languages.link().starts_with(LINK.split_once(LINK_TEXTS[0]).unwrap().0));
 
         std::fs::write(folder.path().join("fr.ftl"), "cancel = Retour").unwrap();
         let error = Languages::with_folder(folder.path()).unwrap_err();

@@ -76,6 +76,7 @@ fn shown(
             address,
             all: service.pages.languages.all(),
         }),
+        told: None,
     };
     page(status, &Errors { s, one, all: &all(t) }, &Policy::default())
 }

@@ -208,6 +208,7 @@ fn last(
         steps: Vec::new(),
         to_hub: false,
         languages: None,
+        told: None,
     };
     let policy = match flow.request.display {
         Display::Frame => Policy::default().framed_by(&application.origins),
@@ -242,10 +243,44 @@ pub(in crate::http::connect) fn link_refused(
     error: &str,
     description: &str,
 ) -> Response {
+    let message = Message {
+        error,
+        description,
+        ..Message::exit(holder.0, holder.1)
+    };
+    let titled = (t.untrusted_title, t.untrusted_what);
+    link_ended(service, t, StatusCode::BAD_REQUEST, titled, message, framed_by)
+}
+
+/// The flow could not be begun for a link component whose page is known to be the application's.
+pub(in crate::http::connect) fn link_not_begun(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    holder: (&str, &str),
+    framed_by: &[String],
+) -> Response {
+    let message = Message {
+        error: Denial::NotBegun.error(),
+        description: Denial::NotBegun.description(),
+        ..Message::exit(holder.0, holder.1)
+    };
+    let titled = (t.broken_title, t.broken_text);
+    let status = StatusCode::INTERNAL_SERVER_ERROR;
+    link_ended(service, t, status, titled, message, framed_by)
+}
+
+fn link_ended(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    status: StatusCode,
+    (title, text): (&str, &str),
+    message: Message<'_>,
+    framed_by: &[String],
+) -> Response {
     let s = Shell {
         t,
         base: service.base_path(),
-        title: t.untrusted_title.to_owned(),
+        title: title.to_owned(),
         brand: &service.pages.branding,
         app: None,
         asks: None,
@@ -255,21 +290,14 @@ pub(in crate::http::connect) fn link_refused(
         steps: Vec::new(),
         to_hub: false,
         languages: None,
-    };
-    let message = Message {
-        origin: holder.0,
-        channel: holder.1,
-        event: "exit",
-        token: "",
-        error,
-        description,
+        told: None,
     };
     let end = End {
         s,
-        text: t.untrusted_what.to_owned(),
+        text: text.to_owned(),
         next: None,
         good: false,
         message: Some(message),
     };
-    page(StatusCode::BAD_REQUEST, &end, &Policy::default().framed_by(framed_by))
+    page(status, &end, &Policy::default().framed_by(framed_by))
 }

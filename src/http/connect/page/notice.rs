@@ -9,7 +9,7 @@ use axum::response::Response;
 use super::super::flow::request::Untrusted;
 use super::super::language::Texts;
 use super::answer::{Policy, because, page};
-use super::view::{Notice, Shell};
+use super::view::{Message, Notice, Shell, Silent};
 use crate::consent::{Application, Display, Flow};
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -66,18 +66,30 @@ pub(in crate::http::connect) fn stray(service: &Arc<Service>, t: &'static Texts)
 
 /// The window beside a frame is done.
 pub(in crate::http::connect) fn window_done(service: &Arc<Service>, t: &'static Texts) -> Response {
-    let said = Said::plain(t.window_title, vec![t.window_text.to_owned()]);
+    let said = Said {
+        closes: true,
+        ..Said::plain(t.window_title, vec![t.window_text.to_owned()])
+    };
     notice(service, t, StatusCode::OK, said)
 }
 
-/// Too many flows come from an address. Pages of these origins may show it in a frame.
+/// Too many flows come from an address. Pages of these origins may show it in a frame, and `holder`, the origin and the
+/// channel of a link component that begins, is told.
 pub(in crate::http::connect) fn busy(
     service: &Arc<Service>,
     t: &'static Texts,
     allowance: &Allowance,
     framed_by: &[String],
+    holder: Option<(&str, &str)>,
 ) -> Response {
-    let said = Said::bad(t.busy_title, vec![t.busy_text.to_owned()]);
+    let said = Said {
+        message: holder.map(|(origin, channel)| Message {
+            error: "temporarily_unavailable",
+            description: "Too many flows were begun from this network; try again later",
+            ..Message::exit(origin, channel)
+        }),
+        ..Said::bad(t.busy_title, vec![t.busy_text.to_owned()])
+    };
     let policy = Policy::default().framed_by(framed_by);
     let mut response = bounded(service, t, StatusCode::TOO_MANY_REQUESTS, said, &policy);
     response
@@ -121,6 +133,51 @@ fn refused(service: &Arc<Service>, t: &'static Texts, text: &'static str, detail
     notice(service, t, StatusCode::BAD_REQUEST, said)
 }
 
+/// A link component whose key or origin is not known. The page that holds it is told why and nothing else, and in a
+/// frame nothing is shown: whoever that page is of, no page of the service is to be seen inside of it.
+pub(in crate::http::connect) fn link_untrusted(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    why: Untrusted,
+    holder: Option<(&str, &str)>,
+    framed: bool,
+) -> Response {
+    let (text, error, description) = match why {
+        Untrusted::Origin | Untrusted::NoRedirect | Untrusted::Redirect => (
+            t.untrusted_origin,
+            "invalid_origin",
+            "origin is missing, repeated or not registered with the application of the publishable key",
+        ),
+        Untrusted::Client => (
+            t.untrusted_client,
+            "invalid_key",
+            "publishable_key is missing, repeated or unknown",
+        ),
+    };
+    let detail = format!("{error}: {description}");
+    let message = holder.map(|(origin, channel)| Message {
+        error,
+        description,
+        ..Message::exit(origin, channel)
+    });
+    let said = Said {
+        detail: Some(&detail),
+        message,
+        ..Said::bad(t.untrusted_title, vec![text.to_owned(), t.untrusted_what.to_owned()])
+    };
+    match (framed, holder) {
+        (true, Some((origin, _))) => {
+            let silent = Silent {
+                s: shell(service, t, said.title),
+                message: said.message,
+            };
+            let policy = Policy::default().framed_by(&[origin.to_owned()]);
+            page(StatusCode::BAD_REQUEST, &silent, &policy)
+        }
+        _ => notice(service, t, StatusCode::BAD_REQUEST, said),
+    }
+}
+
 /// What a page says.
 struct Said<'a> {
     title: &'a str,
@@ -129,6 +186,8 @@ struct Said<'a> {
     bad: bool,
     detail: Option<&'a str>,
     onward: Option<(String, String)>,
+    closes: bool,
+    message: Option<Message<'a>>,
 }
 
 impl<'a> Said<'a> {
@@ -139,6 +198,8 @@ impl<'a> Said<'a> {
             bad: false,
             detail: None,
             onward: None,
+            closes: false,
+            message: None,
         }
     }
 
@@ -155,10 +216,24 @@ fn notice(service: &Arc<Service>, t: &'static Texts, status: StatusCode, said: S
 }
 
 fn bounded(service: &Arc<Service>, t: &'static Texts, status: StatusCode, said: Said<'_>, policy: &Policy) -> Response {
-    let s = Shell {
+    let template = Notice {
+        s: shell(service, t, said.title),
+        texts: said.texts,
+        bad: said.bad,
+        detail: said.detail,
+        onward: said.onward,
+        closes: said.closes,
+        message: said.message,
+    };
+    page(status, &template, policy)
+}
+
+/// What all these pages share: they belong to no session.
+fn shell<'a>(service: &'a Service, t: &'static Texts, title: &str) -> Shell<'a> {
+    Shell {
         t,
         base: service.base_path(),
-        title: said.title.to_owned(),
+        title: title.to_owned(),
         brand: &service.pages.branding,
         app: None,
         asks: None,
@@ -168,13 +243,6 @@ fn bounded(service: &Arc<Service>, t: &'static Texts, status: StatusCode, said: 
         steps: Vec::new(),
         to_hub: false,
         languages: None,
-    };
-    let template = Notice {
-        s,
-        texts: said.texts,
-        bad: said.bad,
-        detail: said.detail,
-        onward: said.onward,
-    };
-    page(status, &template, policy)
+        told: None,
+    }
 }

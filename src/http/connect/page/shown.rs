@@ -17,7 +17,7 @@ use super::duration::duration;
 use super::view::{
     Asking, BirthField, Choice, Choose, Connected, DetailsPage, Facilities, Failed, Found, Fragment, FramePage, Hub,
     IdentityPage, Lasting, NoneFound, Onward, OrganizationView, PlaceView, Problem, Share, Shell, StepMark, Switch,
-    WaitingPage, Wrong,
+    Told, WaitingPage, Wrong,
 };
 use super::{kinds, notice};
 use crate::consent::{
@@ -147,6 +147,27 @@ fn shell<'a>(service: &'a Service, visit: &'a Visit, title: impl ToString, at: u
             address: format!("{}/connect", service.base_path()),
             all: service.pages.languages.all(),
         }),
+        told: request.holder.as_ref().map(|holder| Told {
+            origin: &holder.origin,
+            channel: &holder.channel,
+            view: view_of(&visit.flow.progress.step),
+        }),
+    }
+}
+
+/// What the link component calls the page of a step.
+fn view_of(step: &Step) -> &'static str {
+    match step {
+        Step::Choose => "choose",
+        Step::Share { .. } | Step::Away { .. } => "review",
+        Step::Window { .. } => "sign_in",
+        Step::Trouble { .. } => "problem",
+        Step::Hub => "sources",
+        Step::Identity { .. } => "identity",
+        Step::Details { .. } => "details",
+        Step::Places => "places",
+        Step::Nothing => "nothing",
+        Step::Waiting { .. } => "waiting",
     }
 }
 
@@ -206,7 +227,9 @@ async fn choose(service: &Arc<Service>, visit: &Visit, query: &str) -> Result<Re
     let found = find(service, visit, query.to_owned()).await?;
     let details = finds_by_details(service, visit).await?;
     let at = if visit.flow.request.way == Way::Identity { 1 } else { 0 };
-    let s = shell(service, visit, visit.texts.choose_title, at);
+    let mut s = shell(service, visit, visit.texts.choose_title, at);
+    // Who goes back in the browser's history chooses again, wherever the session stands.
+    s.told.iter_mut().for_each(|told| told.view = "choose");
     Ok(page(StatusCode::OK, &Choose { s, found, details }, &policy(visit)))
 }
 
@@ -340,19 +363,22 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
         let located = matches!(one.ty, AuthorizationType::Ial1 | AuthorizationType::Ial2);
         located && one.state == AuthorizationState::Authorizing
     });
-    let failed = flow.errored().chain(unanswered).filter(|one| !flow.has(&one.endpoint));
+    let alone = flow.request.way == Way::Choose;
+    let has_some = flow.authorized().next().is_some();
+    // Who wanted one source, and has it, needs to know no more of another that they tried first.
+    let failed = flow.errored().chain(unanswered);
+    let failed = failed.filter(|one| !flow.has(&one.endpoint) && !(alone && has_some));
     let mut failed: Vec<&Endpoint> = failed.filter_map(|one| known(&one.endpoint)).collect();
     failed.sort_by(|one, other| one.id.cmp(&other.id));
     failed.dedup_by(|one, other| one.id == other.id);
     let open = |place: &consent::Place| !flow.has(&place.endpoint);
-    let alone = flow.request.way == Way::Choose;
     let view = |endpoint: &Endpoint| Failed {
         endpoint: endpoint.id.clone(),
         name: display_name(endpoint),
         again: !alone && endpoint.ty.signs_in() && endpoint.status != EndpointStatus::Unavailable,
     };
     // The step that is left: none of a way with one source, which is connected; else to connect some or to share them.
-    let (title, at) = match (alone, flow.authorized().next().is_some()) {
+    let (title, at) = match (alone, has_some) {
         (true, _) => (t.hub_title_alone, 3),
         (false, true) => (t.hub_title, 2),
         (false, false) => (t.hub_title, 1),
@@ -362,10 +388,17 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
         app: &visit.application.name,
         connected: connected.collect(),
         failed: failed.into_iter().map(view).collect(),
-        add: !alone,
+        remove: !alone,
+        add: !alone && has_more(service, visit).await?,
         facilities: flow.progress.places.iter().any(open),
     };
     Ok(page(StatusCode::OK, &template, &policy(visit)))
+}
+
+/// Whether there is a source that is not connected yet.
+async fn has_more(service: &Arc<Service>, visit: &Visit) -> Result<bool, Error> {
+    let found = find(service, visit, String::new()).await?;
+    Ok(found.more || found.organizations.iter().any(|one| !one.connected))
 }
 
 /// The endpoints of a flow's authorizations and of the places that were found.

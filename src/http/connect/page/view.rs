@@ -29,6 +29,16 @@ pub(in crate::http::connect) struct Shell<'a> {
     pub(in crate::http::connect) to_hub: bool,
     /// The languages that the page can be shown in, where it can be asked for in another.
     pub(in crate::http::connect) languages: Option<Switch<'a>>,
+    /// The page that holds the link component, which is told what is shown.
+    pub(in crate::http::connect) told: Option<Told<'a>>,
+}
+
+/// Whom the page is shown for, and its name among those that the link component knows. It names no source and nobody:
+/// nothing is shared yet.
+pub(in crate::http::connect) struct Told<'a> {
+    pub(in crate::http::connect) origin: &'a str,
+    pub(in crate::http::connect) channel: &'a str,
+    pub(in crate::http::connect) view: &'static str,
 }
 
 impl Shell<'_> {
@@ -266,6 +276,9 @@ pub(in crate::http::connect) struct Hub<'a> {
     pub(in crate::http::connect) app: &'a str,
     pub(in crate::http::connect) connected: Vec<Connected>,
     pub(in crate::http::connect) failed: Vec<Failed>,
+    /// Whether a source can be taken off the list.
+    pub(in crate::http::connect) remove: bool,
+    /// Whether there is another source to add.
     pub(in crate::http::connect) add: bool,
     pub(in crate::http::connect) facilities: bool,
 }
@@ -428,6 +441,20 @@ pub(in crate::http::connect) struct Message<'a> {
     pub(in crate::http::connect) description: &'a str,
 }
 
+impl<'a> Message<'a> {
+    /// That nothing was shared, to the page of this origin and channel.
+    pub(in crate::http::connect) fn exit(origin: &'a str, channel: &'a str) -> Message<'a> {
+        Message {
+            origin,
+            channel,
+            event: "exit",
+            token: "",
+            error: "",
+            description: "",
+        }
+    }
+}
+
 #[derive(Template)]
 #[template(path = "connect/end.html")]
 pub(in crate::http::connect) struct End<'a> {
@@ -448,6 +475,17 @@ pub(in crate::http::connect) struct Notice<'a> {
     pub(in crate::http::connect) detail: Option<&'a str>,
     /// Where a button leads, and what it says.
     pub(in crate::http::connect) onward: Option<(String, String)>,
+    /// Whether the window closes itself, as far as the browser lets it.
+    pub(in crate::http::connect) closes: bool,
+    pub(in crate::http::connect) message: Option<Message<'a>>,
+}
+
+/// A page that a frame shows nothing of: it only tells the page that holds the link component.
+#[derive(Template)]
+#[template(path = "connect/silent.html")]
+pub(in crate::http::connect) struct Silent<'a> {
+    pub(in crate::http::connect) s: Shell<'a>,
+    pub(in crate::http::connect) message: Option<Message<'a>>,
 }
 
 /// An error code and what it says to whom.

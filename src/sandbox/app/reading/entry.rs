@@ -1,0 +1,164 @@
+//! What is said of a prescription, a visit or a plan: a title, facts, and what it was made from.
+
+use serde_json::Value;
+
+use super::medicines;
+use super::text::{concept, list, name_of, reference, said_day, said_period};
+
+/// What is said of a visit at most, of each sort.
+const DETAILS: usize = 6;
+
+/// A prescription, a visit or a plan.
+#[derive(Debug, Default)]
+pub(in crate::sandbox::app) struct Entry {
+    pub(in crate::sandbox::app) title: String,
+    /// The rule that made it from claims.
+    pub(in crate::sandbox::app) made: Option<String>,
+    /// A name and what is said there, one or more.
+    pub(in crate::sandbox::app) facts: Vec<(&'static str, Vec<String>)>,
+    /// The resource itself, as `Encounter/1`.
+    pub(in crate::sandbox::app) name: String,
+    /// The claim that it was made from.
+    pub(in crate::sandbox::app) claim: Option<String>,
+}
+
+/// A MedicationRequest.
+pub(in crate::sandbox::app) fn prescription(order: &Value) -> Entry {
+    let mut entry = entry(order, medicines::title_of(order));
+    entry.says("Status", order["status"].as_str().map(str::to_owned));
+    entry.says("Written", day(&order["authoredOn"]));
+    entry.says("By", reference(&order["requester"]));
+    entry.says("Pharmacy", reference(&order["dispenseRequest"]["performer"]));
+    let claims = list(&order["supportingInformation"]).filter_map(|one| one["reference"].as_str());
+    entry.claim = claims
+        .map(str::to_owned)
+        .find(|name| name.starts_with("ExplanationOfBenefit/"));
+    entry
+}
+
+/// An Encounter, with the names of those of these Conditions and Procedures that belong to it.
+pub(in crate::sandbox::app) fn visit(visit: &Value, conditions: &[Value], procedures: &[Value]) -> Entry {
+    let kind = list(&visit["type"]).find_map(concept);
+    let class = visit["class"]["display"].as_str().or(visit["class"]["code"].as_str());
+    let mut entry = entry(visit, kind.or(class.map(str::to_owned)));
+    entry.says("When", said_period(&visit["period"]));
+    let provider = list(&visit["participant"]).find_map(|one| reference(&one["individual"]));
+    entry.says("With", reference(&visit["serviceProvider"]).or(provider));
+    let name = &entry.name;
+    let at_visit = |all: &[Value]| {
+        let own = all
+            .iter()
+            .filter(|one| one["encounter"]["reference"].as_str() == Some(name.as_str()));
+        own.filter_map(|one| concept(&one["code"]))
+            .take(DETAILS)
+            .collect::<Vec<String>>()
+    };
+    let (diagnoses, done) = (at_visit(conditions), at_visit(procedures));
+    let reasons = list(&visit["reasonCode"]).filter_map(concept);
+    let reasons: Vec<String> = reasons.filter(|one| !diagnoses.contains(one)).take(DETAILS).collect();
+    entry.facts.extend(
+        [("Reason", reasons), ("Diagnosis", diagnoses), ("Procedure", done)]
+            .into_iter()
+            .filter(|(_, texts)| !texts.is_empty()),
+    );
+    entry
+}
+
+/// An InsurancePlan.
+pub(in crate::sandbox::app) fn plan(plan: &Value) -> Entry {
+    let mut entry = entry(plan, plan["name"].as_str().map(str::to_owned));
+    entry.says("Kind", list(&plan["type"]).find_map(concept));
+    entry.says("By", reference(&plan["ownedBy"]));
+    entry.says(
+        "Number",
+        list(&plan["identifier"])
+            .find_map(|one| one["value"].as_str())
+            .map(str::to_owned),
+    );
+    entry.says("From", day(&plan["period"]["start"]));
+    entry.says("Until", day(&plan["period"]["end"]));
+    entry
+}
+
+/// A Coverage whose plan is not known.
+pub(in crate::sandbox::app) fn coverage(coverage: &Value) -> Entry {
+    let is_plan = |class: &&Value| list(&class["type"]["coding"]).any(|coding| coding["code"] == "plan");
+    let name = list(&coverage["class"])
+        .find(is_plan)
+        .and_then(|class| class["name"].as_str());
+    let mut entry = entry(coverage, name.map(str::to_owned).or(concept(&coverage["type"])));
+    entry.says("Kind", concept(&coverage["type"]).filter(|kind| *kind != entry.title));
+    entry.says("By", list(&coverage["payor"]).find_map(reference));
+    entry.says("Member", coverage["subscriberId"].as_str().map(str::to_owned));
+    entry.says("From", day(&coverage["period"]["start"]));
+    entry.says("Until", day(&coverage["period"]["end"]));
+    entry
+}
+
+impl Entry {
+    /// What it was made from, if it was made.
+    pub(in crate::sandbox::app) fn made_from(&self) -> &'static str {
+        match self.made.as_deref() {
+            Some("InsurancePlan") => "coverage",
+            _ => "claims",
+        }
+    }
+
+    fn says(&mut self, name: &'static str, text: Option<String>) {
+        self.facts.extend(text.map(|text| (name, vec![text])));
+    }
+}
+
+fn entry(resource: &Value, title: Option<String>) -> Entry {
+    let mut tags = list(&resource["meta"]["tag"]);
+    let made = tags.find(|tag| {
+        tag["system"]
+            .as_str()
+            .is_some_and(|system| system.ends_with("/GeneratedBy"))
+    });
+    Entry {
+        title: title.unwrap_or_else(|| "Without a name".to_owned()),
+        made: made.and_then(|tag| tag["code"].as_str()).map(str::to_owned),
+        name: name_of(resource),
+        ..Entry::default()
+    }
+}
+
+/// The day of a date or time.
+fn day(value: &Value) -> Option<String> {
+    value.as_str().map(said_day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn made(rule: &str) -> Value {
+        json!({"tag": [{"system": "https://x.example/tags/EndpointId", "code": "e"},
+                       {"system": "https://x.example/tags/GeneratedBy", "code": rule}]})
+    }
+
+    #[test]
+    fn a_visit_says_what_was_found_and_done_there_and_what_it_was_made_from() {
+        let stay = json!({"resourceType": "Encounter", "id": "v", "meta": made("Encounter"), "class": {"code": "AMB"},
+            "period": {"start": "2026-03-01T10:00:00Z", "end": "2026-03-01"}, "serviceProvider": {"display": "Clinic"}});
+        let at = |id: &str, text: &str| json!({"encounter": {"reference": format!("Encounter/{id}")}, "code": {"text": text}});
+        let entry = visit(
+            &stay,
+            &[at("v", "Asthma"), at("other", "Gout")],
+            &[at("v", "Spirometry")],
+        );
+        assert_eq!(
+            (entry.title.as_str(), entry.made.as_deref()),
+            ("AMB", Some("Encounter"))
+        );
+        let expected = [
+            ("When", vec!["1 March 2026".to_owned()]),
+            ("With", vec!["Clinic".to_owned()]),
+            ("Diagnosis", vec!["Asthma".to_owned()]),
+            ("Procedure", vec!["Spirometry".to_owned()]),
+        ];
+        assert_eq!(entry.facts, expected);
+    }
+}

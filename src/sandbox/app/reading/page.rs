@@ -1,0 +1,49 @@
+//! A long list in pages: what one of them shows, and which are before and after it.
+
+/// One page of a list.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::sandbox::app) struct Part<T> {
+    pub(in crate::sandbox::app) shown: Vec<T>,
+    /// Numbers of the pages beside it.
+    pub(in crate::sandbox::app) before: Option<usize>,
+    pub(in crate::sandbox::app) after: Option<usize>,
+    /// How many there are in all.
+    pub(in crate::sandbox::app) total: usize,
+}
+
+impl<T> Part<T> {
+    /// The page of a number from 1 on; the last one where there are fewer.
+    pub(in crate::sandbox::app) fn of(all: Vec<T>, number: usize, size: usize) -> Part<T> {
+        let total = all.len();
+        let pages = total.div_ceil(size).max(1);
+        let number = number.clamp(1, pages);
+        Part {
+            shown: all.into_iter().skip((number - 1) * size).take(size).collect(),
+            before: (number > 1).then(|| number - 1),
+            after: (number < pages).then(|| number + 1),
+            total,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_shown_page_by_page() {
+        let part = |number| Part::of((0..5).collect::<Vec<u8>>(), number, 2);
+        assert_eq!(
+            (part(1).shown, part(1).before, part(1).after),
+            (vec![0, 1], None, Some(2))
+        );
+        assert_eq!(
+            (part(2).shown, part(2).before, part(2).after),
+            (vec![2, 3], Some(1), Some(3))
+        );
+        assert_eq!((part(3).shown, part(3).before, part(3).after), (vec![4], Some(2), None));
+        // Whoever writes a number into the address gets a page that is there.
+        assert_eq!((part(0), part(usize::MAX)), (part(1), part(3)));
+        assert!(Part::of(Vec::<u8>::new(), 7, 2).shown.is_empty());
+    }
+}

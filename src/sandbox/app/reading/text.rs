@@ -1,0 +1,151 @@
+//! Texts of records in the words of people: what a concept is called, whom a reference names, when something was.
+
+use serde_json::Value;
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+/// The longest text that is shown of a record, in characters: a whole note does not fit into a line.
+const MAX_TEXT: usize = 160;
+
+/// The resources of a Bundle.
+pub(in crate::sandbox::app) fn resources(mut bundle: Value) -> Vec<Value> {
+    let entries = bundle["entry"].as_array_mut().into_iter().flatten();
+    entries.map(|entry| entry["resource"].take()).collect()
+}
+
+/// The members of an array, or nothing.
+pub(in crate::sandbox::app) fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+/// What a CodeableConcept is called.
+pub(in crate::sandbox::app) fn concept(concept: &Value) -> Option<String> {
+    let codings = || list(&concept["coding"]);
+    let display = || codings().find_map(|coding| coding["display"].as_str());
+    let code = || codings().find_map(|coding| coding["code"].as_str());
+    let text = concept["text"].as_str().or_else(display).or_else(code);
+    text.map(shortened)
+}
+
+/// Whom or what a reference names.
+pub(in crate::sandbox::app) fn reference(reference: &Value) -> Option<String> {
+    reference["display"].as_str().map(shortened)
+}
+
+/// A resource's name, as `Encounter/1`.
+pub(in crate::sandbox::app) fn name_of(resource: &Value) -> String {
+    let part = |name: &str| resource[name].as_str().unwrap_or_default();
+    format!("{}/{}", part("resourceType"), part("id"))
+}
+
+/// A text that fits into a line or two.
+pub(in crate::sandbox::app) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_TEXT) {
+        None => text.to_owned(),
+        Some((at, _)) => format!("{}…", text[..at].trim_end()),
+    }
+}
+
+/// The date or time of an element of several types, as `effective` in an Observation.
+pub(in crate::sandbox::app) fn moment<'v>(resource: &'v Value, name: &str) -> Option<&'v str> {
+    let of = |end: &str| &resource[format!("{name}{end}")];
+    let period = of("Period");
+    let given = [of("DateTime"), of("Instant"), &period["start"], &period["end"]];
+    given.into_iter().find_map(Value::as_str)
+}
+
+/// The day of a date or time, as `2026-03-01`.
+pub(in crate::sandbox::app) fn iso_day(text: &str) -> &str {
+    text.get(..10).unwrap_or(text)
+}
+
+/// The day of a date or time as people write it: `1 March 2026`. What is no date stays as it is.
+pub(in crate::sandbox::app) fn said_day(text: &str) -> String {
+    let mut parts = iso_day(text).split('-');
+    let (year, month, day) = (parts.next(), parts.next().and_then(month_name), parts.next());
+    let day = day.and_then(|day| day.parse::<u8>().ok());
+    match (year, month, day) {
+        (Some(year), Some(month), Some(day)) => format!("{day} {month} {year}"),
+        (Some(year), Some(month), None) => format!("{month} {year}"),
+        _ => shortened(text),
+    }
+}
+
+/// The month of a date or time, as `March 2026`; the year, where no more is known.
+pub(in crate::sandbox::app) fn said_month(text: &str) -> String {
+    said_day(text.get(..7).unwrap_or(text))
+}
+
+fn month_name(number: &str) -> Option<&'static str> {
+    let number: usize = number.parse().ok()?;
+    MONTHS.get(number.checked_sub(1)?).copied()
+}
+
+/// The days that a period spans, as people write them.
+pub(in crate::sandbox::app) fn said_period(period: &Value) -> Option<String> {
+    let day = |name: &str| period[name].as_str().map(said_day);
+    match (day("start"), day("end")) {
+        (Some(start), Some(end)) if start != end => Some(format!("{start} to {end}")),
+        (start, end) => start.or(end),
+    }
+}
+
+/// A number without zeros that say nothing.
+pub(in crate::sandbox::app) fn said_number(number: f64) -> String {
+    format!("{number}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn dates_are_said_as_people_write_them() {
+        for (given, said) in [
+            ("2026-03-01T10:00:00Z", "1 March 2026"),
+            ("2026-03-01", "1 March 2026"),
+            ("2026-03", "March 2026"),
+            ("2026", "2026"),
+            ("2026-13-01", "2026-13-01"),
+            ("yesterday", "yesterday"),
+            ("é", "é"),
+        ] {
+            assert_eq!(said_day(given), said);
+        }
+        assert_eq!(["2026-03-01T10:00:00Z", "2026"].map(said_month), ["March 2026", "2026"]);
+        let stay = json!({"start": "2026-03-01T23:00:00Z", "end": "2026-03-02"});
+        assert_eq!(said_period(&stay).unwrap(), "1 March 2026 to 2 March 2026");
+        assert_eq!(said_period(&json!({"end": "2026-03-02"})).unwrap(), "2 March 2026");
+        assert_eq!(said_period(&json!({})), None);
+        assert_eq!([5.0, 36.80, 0.25].map(said_number), ["5", "36.8", "0.25"]);
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_letters() {
+        let text = "ä".repeat(MAX_TEXT + 1);
+        let said = concept(&json!({"text": text})).unwrap();
+        assert_eq!(said.chars().count(), MAX_TEXT + 1);
+        assert!(said.ends_with('…'));
+        assert_eq!(
+            concept(&json!({"coding": [{"code": "x"}, {"display": "Gout"}]})).unwrap(),
+            "Gout"
+        );
+        assert_eq!(
+            moment(&json!({"effectivePeriod": {"start": "2026"}}), "effective"),
+            Some("2026")
+        );
+    }
+}
