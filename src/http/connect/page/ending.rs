@@ -207,6 +207,7 @@ fn last(
         csrf: None,
         steps: Vec::new(),
         to_hub: false,
+        ends: None,
         languages: None,
     };
     let policy = match flow.request.display {
@@ -254,6 +255,7 @@ pub(in crate::http::connect) fn link_refused(
         csrf: None,
         steps: Vec::new(),
         to_hub: false,
+        ends: None,
         languages: None,
     };
     let message = Message {

@@ -70,6 +70,15 @@ pub(in crate::http::connect) fn window_done(service: &Arc<Service>, t: &'static 
     notice(service, t, StatusCode::OK, said)
 }
 
+/// A browser asks for an address that nothing is at.
+pub(in crate::http::connect) fn nowhere(service: &Arc<Service>, t: &'static Texts) -> Response {
+    let said = Said {
+        onward: Some((format!("{}/", service.base_path()), t.nowhere_start.to_owned())),
+        ..Said::plain(t.nowhere_title, vec![t.nowhere_text.to_owned()])
+    };
+    notice(service, t, StatusCode::NOT_FOUND, said)
+}
+
 /// Too many flows come from an address. Pages of these origins may show it in a frame.
 pub(in crate::http::connect) fn busy(
     service: &Arc<Service>,
@@ -167,6 +176,7 @@ fn bounded(service: &Arc<Service>, t: &'static Texts, status: StatusCode, said: 
         csrf: None,
         steps: Vec::new(),
         to_hub: false,
+        ends: None,
         languages: None,
     };
     let template = Notice {
