@@ -8,6 +8,7 @@
 mod cards;
 mod care;
 mod catalog;
+mod directory;
 mod everything;
 mod import;
 mod medians;
@@ -39,6 +40,7 @@ fn main() {
     shred::benches(&mut criterion, &sample);
     import::benches(&mut criterion, &sample);
     catalog::benches(&mut criterion);
+    directory::benches(&mut criterion);
     care::benches(&mut criterion, &sample);
     read::benches(&mut criterion, &sample);
     search::benches(&mut criterion, &sample);

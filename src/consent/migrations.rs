@@ -77,6 +77,7 @@ const STEPS: &[&str] = &[
     ATTACHMENT_COUNTS,
     CONSOLE,
     PROFILES,
+    DIRECTORY_SEARCH,
 ];
 
 /// Patients' consents, their purposes and their results. Times are seconds since the Unix epoch, secrets are SHA-256
@@ -519,6 +520,39 @@ const PROFILES: &str = "
         logo_media TEXT,
         logo_digest TEXT
     ) STRICT, WITHOUT ROWID;
+";
+
+/// What the search of the directory goes by: the operator's rank, lately granted consents, and a count of changes, so
+/// that every process sees when its index is out of date.
+const DIRECTORY_SEARCH: &str = "
+    ALTER TABLE organization_profile ADD COLUMN rank INTEGER CHECK (rank > 0);
+    CREATE INDEX patient_authorization_by_grant ON patient_authorization (authorized_at, endpoint, consent)
+        WHERE authorized_at IS NOT NULL;
+
+    CREATE TABLE directory_change (
+        id INTEGER PRIMARY KEY CHECK (id = 0),
+        number INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO directory_change (id, number) VALUES (0, 0);
+    CREATE TRIGGER organization_comes AFTER INSERT ON organization
+        BEGIN UPDATE directory_change SET number = number + 1; END;
+    CREATE TRIGGER organization_changes AFTER UPDATE ON organization
+        BEGIN UPDATE directory_change SET number = number + 1; END;
+    CREATE TRIGGER organization_goes AFTER DELETE ON organization
+        BEGIN UPDATE directory_change SET number = number + 1; END;
+    CREATE TRIGGER organization_profile_comes AFTER INSERT ON organization_profile
+        BEGIN UPDATE directory_change SET number = number + 1; END;
+    CREATE TRIGGER organization_profile_changes AFTER UPDATE OF place, rank ON organization_profile
+        BEGIN UPDATE directory_change SET number = number + 1; END;
+    CREATE TRIGGER organization_profile_goes AFTER DELETE ON organization_profile
+        BEGIN UPDATE directory_change SET number = number + 1; END;
+    CREATE TRIGGER endpoint_comes AFTER INSERT ON endpoint
+        BEGIN UPDATE directory_change SET number = number + 1; END;
+    -- Its SMART configuration is taken down anew at every departure, and searched by nobody.
+    CREATE TRIGGER endpoint_changes AFTER UPDATE OF organization, name, mode, label, type, status ON endpoint
+        BEGIN UPDATE directory_change SET number = number + 1; END;
+    CREATE TRIGGER endpoint_goes AFTER DELETE ON endpoint
+        BEGIN UPDATE directory_change SET number = number + 1; END;
 ";
 
 /// References that lead nowhere are counted for each source by itself, and an erasure has two steps.

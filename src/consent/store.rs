@@ -23,6 +23,7 @@ use super::access::seal::Sealer;
 use super::access::secret;
 use super::access::token::PATIENT_SECONDS;
 use super::clock::Clock;
+use super::directory::find::Catalogue;
 use super::error::Error;
 use super::log::audit::{About, Actor, note};
 use super::migrations::migrate;
@@ -67,6 +68,7 @@ pub struct Store {
     sealer: Sealer,
     kept_house_at: AtomicI64,
     guesses: Guesses,
+    catalogue: Catalogue,
 }
 
 /// Copies the store of a folder to a file where nothing is yet, while others use it. `false` if there is no store.
@@ -167,6 +169,7 @@ impl Store {
             sealer,
             kept_house_at: AtomicI64::new(i64::MIN),
             guesses: Guesses::default(),
+            catalogue: Catalogue::default(),
         };
         store.register_application(LOCAL_APPLICATION)?;
         store.reload()?;
@@ -212,6 +215,11 @@ impl Store {
     /// The last time of hourly work.
     pub(super) fn kept_house_at(&self) -> &AtomicI64 {
         &self.kept_house_at
+    }
+
+    /// The index over the directory.
+    pub(super) fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
     }
 
     /// The passcodes that are being checked.

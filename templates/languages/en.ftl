@@ -57,6 +57,11 @@ choose_more = { $number ->
  }
 choose_connected = Connected
 choose_details = Search by my details instead
+choose_searching = Searching…
+choose_lost = Can’t find yours?
+choose_lost_tips = Try the name on your insurance card or a bill, the larger group that it belongs to, or its town or state. It doesn’t have to be spelled right.
+choose_lost_details = If it isn’t in the list, we can look for your records with your name and date of birth.
+choose_lost_app = If it isn’t in the list, it can’t be connected yet. Tell { $app } which one you miss.
 choose_hub = Back to my sources
 
 ## The review
@@ -235,6 +240,14 @@ link_close = Close
 window_title = You can close this window
 window_text = Continue on the page that you came from.
 
+## Time
+
+# How long a page stays open. A time of day fills the gap.
+ends_until = This page stays open until { $time }. Loading it again gives you more time.
+ends_title = Do you need more time?
+ends_text = To protect you, this page closes at { $time } unless you stay.
+ends_stay = Stay on this page
+
 ## The end
 
 done_title = Done
@@ -270,6 +283,10 @@ untrusted_redirect = The app that sent you asked us to send you back to an addre
 untrusted_origin = The page that opened this window isn’t known to belong to the app that it names.
 untrusted_what = Nothing was shared. Close this window and tell the maker of the app.
 untrusted_detail = For its maker:
+
+nowhere_title = There’s nothing at this address
+nowhere_text = It may be mistyped, or what was here is gone. If an app or website sent you here, go back to it and start again.
+nowhere_start = Go to the start page
 
 ## The error codes, for patients and for developers
 

@@ -52,6 +52,11 @@ choose_more = { $number ->
  }
 choose_connected = Conectado
 choose_details = Buscar con mis datos
+choose_searching = Buscando…
+choose_lost = ¿No encuentra el suyo?
+choose_lost_tips = Pruebe con el nombre de su tarjeta de seguro o de una factura, el grupo al que pertenece, o su ciudad o estado. No hace falta escribirlo bien.
+choose_lost_details = Si no está en la lista, podemos buscar sus registros con su nombre y fecha de nacimiento.
+choose_lost_app = Si no está en la lista, todavía no se puede conectar. Dígale a { $app } cuál le falta.
 choose_hub = Volver a mis fuentes
 
 share_title = ¿Compartir sus registros de { $source }?
@@ -216,6 +221,11 @@ done_next = { $app } los recibe en los próximos minutos. Puede dejar de compart
 left_title = No se compartió nada
 left_text = Puede cerrar esta ventana.
 
+ends_until = Esta página queda abierta hasta las { $time }. Si la carga de nuevo, tendrá más tiempo.
+ends_title = ¿Necesita más tiempo?
+ends_text = Para protegerlo, esta página se cierra a las { $time } si no se queda.
+ends_stay = Quedarme en esta página
+
 over_title = Esta página ya no está abierta
 over_text = Se acabó su tiempo, o usted la terminó o la abrió en otra ventana.
 over_again = Para empezar de nuevo, vuelva a la aplicación o al sitio web que lo envió aquí.
@@ -233,6 +243,9 @@ callback_title = No sabemos de dónde viene
 callback_text = Alguien lo envió de vuelta, pero no desde un inicio de sesión abierto en este navegador. No se compartió nada. Vuelva a la aplicación que lo envió y empiece de nuevo.
 busy_title = Demasiadas personas a la vez
 busy_text = Acabamos de recibir demasiadas solicitudes de su red. No se compartió nada. Espere unos segundos y cargue esta página otra vez.
+nowhere_title = No hay nada en esta dirección
+nowhere_text = Puede estar mal escrita, o lo que había aquí ya no está. Si lo envió aquí una aplicación o un sitio web, vuelva allí y empiece de nuevo.
+nowhere_start = Ir a la página de inicio
 broken_title = Algo salió mal aquí
 broken_text = No es culpa suya, y no se compartió nada por ello. Inténtelo otra vez en un momento.
 

@@ -55,9 +55,14 @@ async function signIn(page, user, decision = 'Share') {
   await press(page, new RegExp(`^${decision}$`));
 }
 
+// Presses an organization, which is a button, and an option while its name is typed.
+async function pick(page, name) {
+  await page.locator('button.organization').filter({ hasText: name }).click();
+}
+
 async function choose(page, name) {
   await heading(page, 'Where are your records?');
-  await press(page, new RegExp(`^${name}`));
+  await pick(page, name);
   await heading(page, `Share your records from ${name}?`);
 }
 
@@ -396,7 +401,7 @@ const tests = {
     const page = await begin(await context(), 'search');
     await page.getByLabel('Name of your plan or provider').pressSequentially('northfield');
     await page.getByText('1 place', { exact: true }).waitFor();
-    await press(page, /^Northfield Hospital/);
+    await pick(page, 'Northfield Hospital');
     await heading(page, 'Find your records at Northfield Hospital');
     await look(page, 'details-at');
     const { given, family, birthDate } = await demo.person(1);
@@ -427,6 +432,68 @@ const tests = {
     assert.equal(await page.locator('.sources .good').count(), 2);
     await press(page, /^Share with/);
     await ends(page, '/app/records');
+  },
+
+  async 'an organization by keyboard, misspelt'() {
+    const page = await begin(await context());
+    await heading(page, 'Where are your records?');
+    const field = page.getByLabel('Name of your plan or provider');
+    await field.pressSequentially('lakshore');
+    await page.getByText('1 place', { exact: true }).waitFor();
+    assert.equal(await field.getAttribute('role'), 'combobox');
+    const option = page.getByRole('option', { name: /^Lakeshore Health Plan/ });
+    assert.equal(await option.getAttribute('aria-selected'), 'false');
+    await field.press('ArrowDown');
+    assert.equal(await option.getAttribute('aria-selected'), 'true');
+    assert.equal(await field.getAttribute('aria-activedescendant'), await option.getAttribute('id'));
+    await look(page, 'choose-by-keyboard');
+    await field.press('Escape');
+    assert.equal(await field.getAttribute('aria-activedescendant'), null);
+    await field.press('ArrowUp');
+    await field.press('Enter');
+    await heading(page, 'Share your records from Lakeshore Health Plan?');
+  },
+
+  async 'a place that is not in the list'() {
+    const page = await begin(await context());
+    await heading(page, 'Where are your records?');
+    await page.getByLabel('Name of your plan or provider').pressSequentially('nobodys');
+    await page.getByText('We found nothing for', { exact: false }).waitFor();
+    await page.getByRole('link', { name: 'Can’t find yours?' }).click();
+    await page.getByRole('heading', { level: 2, name: 'Can’t find yours?' }).waitFor();
+    await look(page, 'choose-nothing');
+  },
+
+  async 'a session that runs out of time'() {
+    const beginning = await context();
+    await beginning.clock.install();
+    const page = await begin(beginning);
+    await heading(page, 'Where are your records?');
+    const dialog = page.getByRole('alertdialog', { name: 'Do you need more time?' });
+    await page.clock.fastForward('27:30');
+    assert.equal(await dialog.isVisible(), false);
+    await page.clock.fastForward('01:00');
+    await dialog.waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Stay on this page');
+    await look(page, 'staying');
+    await press(dialog, 'Stay on this page');
+    await dialog.waitFor({ state: 'hidden' });
+    await page.clock.fastForward('27:30');
+    assert.equal(await dialog.isVisible(), false);
+    await page.clock.fastForward('01:00');
+    await dialog.waitFor();
+    // Nobody stays: what is shown goes.
+    const reloaded = page.waitForEvent('load');
+    await page.clock.fastForward('02:00');
+    await reloaded;
+  },
+
+  async 'an address that nothing is at'() {
+    const page = await (await context()).newPage();
+    const answer = await page.goto(`${demo.base}/elsewhere`);
+    assert.equal(answer.status(), 404);
+    await heading(page, 'There’s nothing at this address');
+    await look(page, 'nowhere');
   },
 
   async 'coming back too late'() {

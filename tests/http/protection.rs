@@ -64,10 +64,13 @@ fn the_page_shows_every_operation_and_needs_nothing_beside_it() {
             assert_eq!(page.text.matches(&format!("<details id=\"{id}\">")).count(), 1, "{id}");
         }
     }
+    let (before, rest) = page.text.split_once("<script>").unwrap();
+    let (script, after) = rest.split_once("</script>").unwrap();
+    let rest = format!("{before}{after}");
     for outside in ["<script", "<link", "<img", "src=", "@import", "url(", " style=", " on"] {
-        let inside_tags = page.text.split('<').filter_map(|piece| piece.split('>').next());
+        let inside_tags = rest.split('<').filter_map(|piece| piece.split('>').next());
         let found = match outside.starts_with('<') || outside == "@import" || outside == "url(" {
-            true => page.text.contains(outside),
+            true => rest.contains(outside),
             false => inside_tags.into_iter().any(|tag| tag.contains(outside)),
         };
         assert!(!found, "{outside}");
@@ -85,12 +88,96 @@ fn the_page_shows_every_operation_and_needs_nothing_beside_it() {
         .split("</style>")
         .next()
         .unwrap();
+    let policy = page.header("content-security-policy");
     assert!(
-        page.header("content-security-policy")
-            .contains(&format!("style-src 'sha256-{}'", digest(style)))
+        policy.contains(&format!("style-src 'sha256-{}';", digest(style))),
+        "{policy}"
     );
+    assert!(
+        policy.contains(&format!("script-src 'sha256-{}';", digest(script))),
+        "{policy}"
+    );
+    assert!(policy.contains("connect-src 'self';"), "{policy}");
     assert!(page.text.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"));
     assert!(page.text.contains("<title>"));
+}
+
+/// The values of an attribute in a page.
+fn values<'p>(page: &'p str, attribute: &str) -> Vec<&'p str> {
+    let mark = format!(" {attribute}=\"");
+    let rest = page.split(mark.as_str()).skip(1);
+    rest.map(|rest| rest.split('"').next().unwrap()).collect()
+}
+
+#[test]
+fn every_operation_has_an_example_and_every_id_stands_once() {
+    let server = Server::start(&[]);
+    let page = server.send("GET", "/docs", &[], "").text;
+    let ids = values(&page, "id");
+    let unique: std::collections::BTreeSet<&&str> = ids.iter().collect();
+    assert_eq!(unique.len(), ids.len(), "{ids:?}");
+    assert!(ids.iter().all(|id| !id.contains(char::is_whitespace)), "{ids:?}");
+    for (attribute, sign) in [("href", "#"), ("aria-labelledby", "")] {
+        for value in values(&page, attribute)
+            .iter()
+            .filter_map(|value| value.strip_prefix(sign))
+        {
+            let leads_away = attribute == "href" && value.is_empty();
+            assert!(leads_away || ids.contains(&value), "{attribute} {value}");
+        }
+    }
+    let operations = page.matches("<details id=").count();
+    assert!(operations > 50, "{operations}");
+    assert_eq!(page.matches(">curl ").count(), operations);
+    assert_eq!(page.matches("<form class=\"try\" hidden").count(), operations);
+    assert_eq!(page.matches("aria-label=\"Call: ").count(), operations);
+    // A call by its example: of a route that needs nothing, as it stands there.
+    let base = format!("http://{}", server.address);
+    let lines = page
+        .split(">curl &#39;")
+        .skip(1)
+        .map(|rest| rest.split("&#39;<").next().unwrap());
+    let plain = lines.filter(|line| !line.contains("&#39;") && !line.contains("text"));
+    let mut called = 0;
+    for address in plain {
+        let path = address.strip_prefix(&base).unwrap_or_else(|| panic!("{address}"));
+        let answer = server.send("GET", path, &[], "");
+        assert!(answer.status < 500, "{path}: {}", answer.status);
+        called += 1;
+    }
+    assert!(called > 5, "{called}");
+}
+
+#[test]
+fn operations_are_found_by_words() {
+    let server = Server::start(&[]);
+    let found = |query: &str| {
+        let page = server.send("GET", &format!("/docs?q={query}"), &[], "");
+        assert_eq!(page.status, 200);
+        let text = page.text;
+        let names = text.split("<details id=\"").skip(1);
+        let names: Vec<String> = names.map(|rest| rest.split('"').next().unwrap().to_owned()).collect();
+        (names, text)
+    };
+    let (names, _) = found("Everything+get");
+    assert!(names.contains(&"everything".to_owned()), "{names:?}");
+    assert!(!names.contains(&"everythingByPost".to_owned()), "{names:?}");
+    let (names, text) = found("%3Cscript%3Ealert(1)");
+    assert_eq!(names, [] as [&str; 0]);
+    assert!(text.contains("No operation has these words.") && !text.contains("<script>alert"));
+    let (names, _) = found("");
+    assert!(names.len() > 50, "{names:?}");
+}
+
+#[test]
+fn pages_follow_the_size_of_letters_that_a_reader_set() {
+    let server = Server::start(&[]);
+    for path in ["/", "/docs"] {
+        let page = server.send("GET", path, &[], "").text;
+        let style = page.split("<style>").nth(1).unwrap().split("</style>").next().unwrap();
+        let sizes = regex::Regex::new(r"(?:font|font-size):[^;}]*?\d+px").unwrap();
+        assert!(!sizes.is_match(style), "{path}: {:?}", sizes.find(style));
+    }
 }
 
 #[test]

@@ -471,7 +471,7 @@ fn purpose(endpoint: &str) -> String {
     format!("endpoint/{endpoint}")
 }
 
-fn one(connection: &Connection, id: &str) -> Result<Option<Endpoint>, Error> {
+pub(super) fn one(connection: &Connection, id: &str) -> Result<Option<Endpoint>, Error> {
     Ok(Endpoint::select(connection, "WHERE endpoint.id = ?1", [id])?.pop())
 }
 

@@ -1,21 +1,14 @@
-//! Finds an endpoint by what a patient types: a brand, an organization, a part of a name.
-
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
+//! Finds endpoints by what a patient types: a brand, an organization, a part of a name.
 
 use super::super::error::Error;
 use super::super::record::AuthorizationType;
 use super::super::store::Store;
-use super::endpoint::{Endpoint, EndpointStatus};
+use super::endpoint::Endpoint;
 use crate::lake::Mode;
 
-/// Words of a search that are looked at.
-const WORDS: usize = 10;
-
 impl Store {
-    /// Selectable endpoints of a mode and these types (all types if the list is empty). Every word of `text` must begin
-    /// a word of a label, of the organization's name or of the name. Best matches first, at most `limit`. An empty text
-    /// matches all.
+    /// Selectable endpoints of a mode and these types (all types if the list is empty) that match a text, at most
+    /// `limit`. The best match comes first. Misspelt words match, too. An empty text matches all, the most popular first.
     pub fn search_endpoints(
         &self,
         mode: Mode,
@@ -23,61 +16,18 @@ impl Store {
         types: &[AuthorizationType],
         limit: usize,
     ) -> Result<Vec<Endpoint>, Error> {
-        let folded = fold(text);
-        let words: Vec<&str> = words(&folded).take(WORDS).collect();
-        let all = self.endpoints(Some(mode))?.into_iter();
-        let offered = all.filter(|endpoint| {
-            endpoint.status != EndpointStatus::Unavailable && (types.is_empty() || types.contains(&endpoint.ty))
-        });
-        let mut found: Vec<((usize, String), Endpoint)> = offered
-            .filter_map(|endpoint| Some((rank(&endpoint, &words)?, endpoint)))
-            .collect();
-        found.sort_by(|(one, _), (other, _)| one.cmp(other));
-        Ok(found.into_iter().take(limit).map(|(_, endpoint)| endpoint).collect())
+        let meant = self.meant_endpoints(mode, text, types, limit)?;
+        self.read(|connection| {
+            let found = meant.iter().map(|id| super::endpoint::one(connection, id));
+            found.filter_map(Result::transpose).collect()
+        })
     }
-}
-
-/// The rank of an endpoint, lower is better, and the order among equal ranks. `None` for no match.
-fn rank(endpoint: &Endpoint, sought: &[&str]) -> Option<(usize, String)> {
-    let shown = endpoint
-        .label
-        .iter()
-        .chain([&endpoint.organization.name, &endpoint.name]);
-    let shown: Vec<String> = shown.map(|text| fold(text)).collect();
-    let begins = |word: &str| shown.iter().any(|text| words(text).any(|own| own.starts_with(word)));
-    if !sought.iter().all(|word| begins(word)) {
-        return None;
-    }
-    let whole = sought.join(" ");
-    let spaced = |text: &String| words(text).collect::<Vec<_>>().join(" ");
-    let closeness = match shown
-        .iter()
-        .map(spaced)
-        .map(|text| (text == whole, text.starts_with(&whole)))
-        .max()
-    {
-        Some((true, _)) => 0,
-        Some((_, true)) => 1,
-        _ => 2,
-    };
-    Some((closeness, shown.join("\n")))
-}
-
-/// Lower case without marks.
-fn fold(text: &str) -> String {
-    let plain = text.nfkd().filter(|letter| !is_combining_mark(*letter));
-    plain.flat_map(char::to_lowercase).collect()
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|letter: char| !letter.is_alphanumeric())
-        .filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::consent::{Actor, Clock, NewEndpoint, Organization};
+    use crate::consent::{Actor, Clock, EndpointStatus, NewEndpoint, Organization, OrganizationChange};
 
     fn save(store: &Store, name: &str, labels: &[&str], organization: &str) -> Result<Endpoint, Error> {
         let ty = "PAYER".to_owned();
@@ -120,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_begins_a_word_and_the_closest_comes_first() {
+    fn every_word_is_looked_for_and_the_nearest_comes_first() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
         save(&store, "aa", &["Santé Plus"], "Blue Sky").unwrap();
@@ -145,6 +95,59 @@ mod tests {
             []
         );
         assert_eq!(store.search_endpoints(Mode::Test, "", &[], 1).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_changes_is_found_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
+        // Another process with the same store.
+        let other = Store::open(folder.path(), Clock::at(1_000)).unwrap();
+        let find = |text: &str| names(store.search_endpoints(Mode::Test, text, &[], 10).unwrap());
+        assert_eq!(find("lakshore"), [] as [&str; 0]);
+        let made = save(&other, "aa", &["Lakeshore"], "Blue").unwrap();
+        assert_eq!(find("lakshore"), ["aa"]);
+        assert_eq!(find("oregon"), [] as [&str; 0]);
+        let change = OrganizationChange {
+            place: Some("Portland, OR"),
+            ..OrganizationChange::default()
+        };
+        other
+            .set_organization_profile("blue", &change, Actor::Operator)
+            .unwrap();
+        assert_eq!(find("oregon"), ["aa"]);
+        save(&store, "aaa", &["Harbor"], "Blue").unwrap();
+        assert_eq!(find("harbor"), ["aaa"]);
+        other
+            .set_endpoint_status(&made.id, EndpointStatus::Unavailable, Actor::Operator)
+            .unwrap();
+        assert_eq!(find("lakeshore"), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn the_operators_rank_comes_before_the_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
+        for (name, organization) in [("a", "Ash"), ("bb", "Birch"), ("ccc", "Cedar"), ("dddd", "Dogwood")] {
+            save(&store, name, &[organization], organization).unwrap();
+        }
+        let find = || names(store.search_endpoints(Mode::Test, "", &[], 10).unwrap());
+        let rank = |organization: &str, rank| {
+            let change = OrganizationChange {
+                rank: Some(rank),
+                ..OrganizationChange::default()
+            };
+            store
+                .set_organization_profile(organization, &change, Actor::Operator)
+                .unwrap();
+        };
+        assert_eq!(find(), ["a", "bb", "ccc", "dddd"]);
+        rank("dogwood", Some(2));
+        rank("cedar", Some(1));
+        assert_eq!(find(), ["ccc", "dddd", "a", "bb"]);
+        rank("cedar", None);
+        assert_eq!(find(), ["dddd", "a", "bb", "ccc"]);
+        assert_eq!(store.organization_profile("dogwood").unwrap().rank, Some(2));
     }
 
     #[test]

@@ -6,5 +6,6 @@ pub(super) mod application;
 pub(super) mod dialect;
 pub(super) mod endpoint;
 pub(super) mod endpoint_search;
+pub(super) mod find;
 pub(super) mod identity;
 pub(super) mod profile;

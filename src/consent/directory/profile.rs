@@ -66,6 +66,8 @@ pub struct ApplicationProfile {
 pub struct OrganizationProfile {
     /// Its place, in patients' words.
     pub place: Option<String>,
+    /// Its place among those that patients are shown first. `None` comes after all ranks.
+    pub rank: Option<u32>,
     /// A name for the logo, another one for each. `None` if it has none.
     pub logo: Option<String>,
 }
@@ -88,6 +90,8 @@ pub struct ApplicationChange<'a> {
 pub struct OrganizationChange<'a> {
     /// Where it is.
     pub place: Option<&'a str>,
+    /// Its place among those that patients are shown first, or none any more.
+    pub rank: Option<Option<u32>>,
     /// Its logo, or none any more.
     pub logo: Option<Option<&'a Logo>>,
 }
@@ -156,12 +160,13 @@ impl Store {
     /// An organization's profile for patients.
     pub fn organization_profile(&self, organization: &str) -> Result<OrganizationProfile, Error> {
         self.read(|connection| {
-            let sql = "SELECT place, logo_digest FROM organization_profile WHERE organization = ?1";
+            let sql = "SELECT place, rank, logo_digest FROM organization_profile WHERE organization = ?1";
             let mut statement = connection.prepare_cached(sql)?;
             let found = statement.query_row([organization], |row| {
                 Ok(OrganizationProfile {
                     place: row.get(0)?,
-                    logo: row.get(1)?,
+                    rank: row.get(1)?,
+                    logo: row.get(2)?,
                 })
             });
             Ok(found.optional()?.unwrap_or_default())
@@ -186,6 +191,10 @@ impl Store {
             transaction.execute(sql, [organization])?;
             let table = ("organization_profile", "organization", organization);
             put(transaction, table, "place", place)?;
+            if let Some(rank) = change.rank {
+                let sql = "UPDATE organization_profile SET rank = ?2 WHERE organization = ?1";
+                transaction.execute(sql, params![organization, rank])?;
+            }
             put_logo(transaction, table, change.logo)?;
             note(
                 transaction,

@@ -13,5 +13,6 @@ mod routes;
 
 pub use brand::{Branding, BrandingError};
 pub use language::{LanguageError, Languages};
+pub(super) use page::nowhere;
 pub use pages::Pages;
 pub(super) use routes::routes;

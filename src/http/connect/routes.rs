@@ -46,6 +46,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
         Route::at("/connect/callback/{endpoint}").also_get(callback::from_source),
         Route::at("/connect/identity/{provider}").also_get(callback::from_provider),
         Route::at("/connect/assets/{name}").also_get(asset::asset),
+        Route::at("/favicon.ico").also_get(asset::icon),
         Route::at("/connect/brand.css").also_get(asset::brand_style),
         Route::at("/connect/brand/logo").also_get(asset::brand_logo),
         Route::at("/connect/logo/application/{id}").also_get(asset::application_logo),
@@ -65,6 +66,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
         form("/connect/cancel", actions::cancel),
         form("/connect/leave", actions::leave),
         form("/connect/drop", actions::give_up),
+        form("/connect/stay", actions::stay),
     ]
 }
 

@@ -1,14 +1,17 @@
-//! The OpenAPI document as a page: its families, their operations, and of each what it takes and answers.
+//! The OpenAPI document as a page: its families, their operations, and of each what it takes and answers, and how it is
+//! called.
 
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use serde_json::{Map, Value};
 
-use super::page::{STYLE, page};
+use super::examples::{Example, Proof, value_of};
+use super::page::{SCRIPT, STYLE, page};
 use crate::http::error::Error;
+use crate::http::fhir::negotiate::parameter;
 use crate::http::routes::{Operation, Route, resolved, schema};
 use crate::http::service::Service;
 
@@ -28,6 +31,9 @@ struct Home<'a> {
 #[template(path = "home/docs.html")]
 struct Docs<'a> {
     style: &'static str,
+    script: &'static str,
+    /// What is looked for.
+    query: &'a str,
     title: &'a str,
     version: &'a str,
     base_url: &'a str,
@@ -36,6 +42,8 @@ struct Docs<'a> {
 }
 
 struct Family<'a> {
+    /// By which the page leads to it.
+    id: String,
     name: &'a str,
     about: &'a str,
     operations: Vec<Shown<'a>>,
@@ -48,6 +56,8 @@ struct Shown<'a> {
     path: &'a str,
     summary: &'a str,
     credential: &'static str,
+    proof: &'static str,
+    example: Example,
     parameters: Vec<Parameter<'a>>,
     body: Option<Body<'a>>,
     answers: Vec<Answer<'a>>,
@@ -59,6 +69,8 @@ struct Parameter<'a> {
     required: bool,
     ty: String,
     about: &'a str,
+    /// One that could be sent.
+    value: String,
 }
 
 struct Body<'a> {
@@ -89,7 +101,10 @@ pub(in crate::http) fn routes() -> Vec<Route> {
     };
     vec![
         Route::at("/").get(home, described("home", "What this is, for people")),
-        Route::at("/docs").get(docs, described("docs", "These routes, for people")),
+        Route::at("/docs").get(
+            docs,
+            described("docs", "These routes, for people").query("q", schema("string", "words of what is looked for")),
+        ),
     ]
 }
 
@@ -101,20 +116,29 @@ async fn home(State(service): State<Arc<Service>>) -> Result<Response, Error> {
     })
 }
 
-async fn docs(State(service): State<Arc<Service>>) -> Result<Response, Error> {
-    page(&Docs::of(service.document.value(&service.base_url)))
+async fn docs(State(service): State<Arc<Service>>, RawQuery(query): RawQuery) -> Result<Response, Error> {
+    let query = parameter(query.as_deref(), "q").unwrap_or_default();
+    page(&Docs::of(service.document.value(&service.base_url), query.trim()))
 }
 
-impl Docs<'_> {
-    fn of(document: &Value) -> Docs<'_> {
+impl<'a> Docs<'a> {
+    fn of(document: &'a Value, query: &'a str) -> Docs<'a> {
+        let sought = query.to_lowercase();
+        let sought: Vec<&str> = sought.split_whitespace().collect();
         let families = document["tags"].as_array().map(Vec::as_slice).unwrap_or_default();
         let responses = members(&document["components"]["responses"]);
         Docs {
             style: STYLE,
+            script: SCRIPT,
+            query,
             title: text(&document["info"]["title"]),
             version: text(&document["info"]["version"]),
             base_url: text(&document["servers"][0]["url"]),
-            families: families.iter().map(|family| Family::of(family, document)).collect(),
+            families: families
+                .iter()
+                .map(|family| Family::of(family, document, &sought))
+                .filter(|family| !family.operations.is_empty())
+                .collect(),
             refusals: responses
                 .map(|(name, response)| refusal(document, name, response))
                 .collect(),
@@ -133,7 +157,8 @@ fn refusal<'a>(document: &'a Value, name: &'a str, response: &'a Value) -> (&'a 
 }
 
 impl<'a> Family<'a> {
-    fn of(family: &'a Value, document: &'a Value) -> Family<'a> {
+    /// A family with those of its operations that have all of these words.
+    fn of(family: &'a Value, document: &'a Value, sought: &[&str]) -> Family<'a> {
         let name = text(&family["name"]);
         let operations = members(&document["paths"]).flat_map(|(path, methods)| {
             METHODS
@@ -142,10 +167,12 @@ impl<'a> Family<'a> {
         });
         let own = operations.filter(|(_, _, operation)| operation["tags"][0] == name);
         Family {
+            id: format!("family-{}", name.to_lowercase().replace(' ', "-")),
             name,
             about: text(&family["description"]),
             operations: own
                 .map(|(path, method, operation)| Shown::of(document, path, method, operation))
+                .filter(|shown| shown.has(name, sought))
                 .collect(),
         }
     }
@@ -167,21 +194,41 @@ impl<'a> Shown<'a> {
             },
             media: members(&response["content"]).map(|(media, _)| media).collect(),
         });
+        let (credential, proof) = credential(&operation["security"]);
         Shown {
             id: text(&operation["operationId"]),
             method: method.to_ascii_uppercase(),
             path,
             summary: text(&operation["summary"]),
-            credential: credential(&operation["security"]),
-            parameters: parameters.iter().map(Parameter::of).collect(),
+            credential,
+            proof: match proof {
+                Proof::Nothing => "",
+                Proof::Token => "Bearer",
+                Proof::Keys => "Basic",
+            },
+            example: Example::of(document, path, method, operation, proof),
+            parameters: parameters.iter().map(|one| Parameter::of(path, one)).collect(),
             body: operation.get("requestBody").map(|body| Body::of(document, body)),
             answers: answers.collect(),
         }
     }
 }
 
-impl Parameter<'_> {
-    fn of(parameter: &Value) -> Parameter<'_> {
+impl Shown<'_> {
+    /// Whether all words stand in what is shown of it, or in its family's name.
+    fn has(&self, family: &str, sought: &[&str]) -> bool {
+        let names = self.parameters.iter().map(|parameter| parameter.name);
+        let shown: Vec<&str> = [self.id, self.method.as_str(), self.path, self.summary, family]
+            .into_iter()
+            .chain(names)
+            .collect();
+        let shown = shown.join(" ").to_lowercase();
+        sought.iter().all(|word| shown.contains(word))
+    }
+}
+
+impl<'a> Parameter<'a> {
+    fn of(path: &str, parameter: &'a Value) -> Parameter<'a> {
         let schema = &parameter["schema"];
         let about = [&parameter["description"], &schema["description"]];
         Parameter {
@@ -194,6 +241,11 @@ impl Parameter<'_> {
                 .map(text)
                 .find(|text| !text.is_empty())
                 .unwrap_or_default(),
+            // What may be left out is left out of the first try.
+            value: match parameter["required"] == true {
+                true => value_of(path, parameter),
+                false => String::new(),
+            },
         }
     }
 }
@@ -218,13 +270,13 @@ impl<'a> Body<'a> {
     }
 }
 
-/// The credentials that an operation requires, by its own requirement or the document's.
-fn credential(security: &Value) -> &'static str {
+/// What a caller must prove, by the operation's own requirement or the document's.
+fn credential(security: &Value) -> (&'static str, Proof) {
     match security.as_array().map(Vec::as_slice) {
-        None => "access token",
-        Some([]) => "none",
-        Some([_]) => "key pair (Basic)",
-        Some(_) => "key pair (Basic or in the body), or client_id alone",
+        None => ("access token", Proof::Token),
+        Some([]) => ("none", Proof::Nothing),
+        Some([_]) => ("key pair (Basic)", Proof::Keys),
+        Some(_) => ("key pair (Basic or in the body), or client_id alone", Proof::Keys),
     }
 }
 
@@ -244,15 +296,15 @@ fn ty(schema: &Value) -> String {
     }
 }
 
-fn text(value: &Value) -> &str {
+pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-fn strings(value: &Value) -> impl Iterator<Item = &str> {
+pub(super) fn strings(value: &Value) -> impl Iterator<Item = &str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-fn members(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
+pub(super) fn members(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let members: Option<&Map<String, Value>> = value.as_object();
     members
         .into_iter()

@@ -1,6 +1,8 @@
-//! Pages for developers, without scripts: `/`, which says what this is, and `/docs`, which shows the OpenAPI document.
+//! Pages for developers: `/`, which says what this is, and `/docs`, which shows the OpenAPI document with an example of
+//! each call. Scripts add trying calls out, and a search while it is typed.
 
 mod docs;
+mod examples;
 mod page;
 
 pub(super) use docs::routes;

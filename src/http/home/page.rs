@@ -1,4 +1,4 @@
-//! What the two pages share: their style, and the policy that admits nothing else.
+//! What the two pages share: their style and script, and the policy that admits nothing else.
 
 use std::sync::LazyLock;
 
@@ -15,11 +15,16 @@ use crate::http::error::Error;
 /// Inlined into the pages, so that they need no other file.
 pub(super) const STYLE: &str = include_str!("../../../templates/home/style.css");
 
-/// The style by its digest, and nothing else.
+/// Stands in `/docs` as it is.
+pub(super) const SCRIPT: &str = include_str!("../../../templates/home/docs.js");
+
+/// The style and the script by their digests; calls of this service, its own form and its icon.
 static POLICY: LazyLock<Option<HeaderValue>> = LazyLock::new(|| {
-    let digest = STANDARD.encode(Sha256::digest(STYLE));
+    let digest = |text: &str| STANDARD.encode(Sha256::digest(text));
+    let (style, script) = (digest(STYLE), digest(SCRIPT));
     let policy = format!(
-        "default-src 'none'; style-src 'sha256-{digest}'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+        "default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; connect-src 'self'; \
+         img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
     );
     HeaderValue::from_str(&policy).ok()
 });

@@ -1,4 +1,5 @@
-//! The router over the table. Unlisted paths under `/fhir` are `not-supported` for callers with a token.
+//! The router over the table. Browsers see a page for paths that do not exist. Unlisted paths under `/fhir` are
+//! `not-supported` for callers with a token.
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use axum::response::Response;
 use super::refusals::Refusals;
 use super::table::table;
 use crate::http::auth::Caller;
+use crate::http::connect::nowhere;
 use crate::http::error::Error;
 use crate::http::server::frame::frame;
 use crate::http::service::Service;
@@ -19,7 +21,7 @@ pub(in crate::http) fn router(service: Arc<Service>) -> Router {
     let routes = table().into_iter().flat_map(|family| family.routes);
     routes
         .fold(Router::new(), |router, route| route.enter(router))
-        .fallback(nowhere)
+        .fallback(not_found)
         .method_not_allowed_fallback(unsupported)
         .layer(from_fn_with_state(service.clone(), frame))
         .with_state(service)
@@ -36,11 +38,14 @@ async fn unsupported(State(service): State<Arc<Service>>, request: Request) -> R
 }
 
 /// A path that nothing is at.
-async fn nowhere(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Error> {
+async fn not_found(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Error> {
     let (mut parts, _) = request.into_parts();
     if Refusals::at(parts.uri.path()) == Refusals::Outcome {
         Caller::from_request_parts(&mut parts, &service).await?;
         return Err(Error::NotSupported(format!("{} is not supported here", parts.method)));
+    }
+    if let Some(page) = nowhere::page(&service, &parts.method, &parts.headers) {
+        return Ok(page);
     }
     Err(Error::Unknown(
         "there is nothing here; the FHIR API is under /fhir".to_owned(),

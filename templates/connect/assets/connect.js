@@ -43,14 +43,75 @@
     if (event.persisted) location.reload();
   });
 
-  // Organizations while their name is typed.
+  // Called when the service has been asked for something, which gives a session its whole time again.
+  let been = () => {};
+
+  // Organizations while their name is typed. While the field has the focus it is a combobox, and the organizations are the options of its
+  // list; else they are the buttons that they are without scripts.
   const find = document.querySelector('form[data-typeahead]');
   if (find) {
     const input = find.elements.q;
     const results = document.getElementById('results');
     const found = document.getElementById('found');
+    const options = () => [...results.querySelectorAll('.organization')];
+    let active = null;
+    const mark = (option) => {
+      if (active) active.setAttribute('aria-selected', 'false');
+      active = option;
+      if (!option) return input.removeAttribute('aria-activedescendant');
+      option.setAttribute('aria-selected', 'true');
+      option.scrollIntoView({ block: 'nearest' });
+      input.setAttribute('aria-activedescendant', option.id);
+    };
+    const dress = () => {
+      const list = results.querySelector('.organizations');
+      active = null;
+      input.setAttribute('role', 'combobox');
+      input.setAttribute('aria-autocomplete', 'list');
+      input.setAttribute('aria-expanded', String(Boolean(list)));
+      input.removeAttribute('aria-activedescendant');
+      if (!list) return input.removeAttribute('aria-controls');
+      list.id = 'organizations';
+      list.setAttribute('role', 'listbox');
+      list.setAttribute('aria-label', results.getAttribute('aria-label'));
+      input.setAttribute('aria-controls', list.id);
+      for (const [at, option] of options().entries()) {
+        option.parentElement.setAttribute('role', 'presentation');
+        option.id = `organization-${at}`;
+        option.setAttribute('role', 'option');
+        option.setAttribute('aria-selected', 'false');
+        if (option.localName !== 'button') option.setAttribute('aria-disabled', 'true');
+      }
+    };
+    const undress = () => {
+      mark(null);
+      for (const name of ['role', 'aria-autocomplete', 'aria-expanded', 'aria-controls']) input.removeAttribute(name);
+      const list = results.querySelector('.organizations');
+      if (!list) return;
+      for (const name of ['role', 'aria-label']) list.removeAttribute(name);
+      for (const option of options()) {
+        option.parentElement.removeAttribute('role');
+        for (const name of ['role', 'aria-selected', 'aria-disabled']) option.removeAttribute(name);
+      }
+    };
+    input.addEventListener('focus', dress);
+    input.addEventListener('blur', undress);
+    if (document.activeElement === input) dress();
+    input.addEventListener('keydown', (event) => {
+      if (event.isComposing || event.altKey || event.ctrlKey || event.metaKey) return;
+      const all = options();
+      const at = all.indexOf(active);
+      if (event.key === 'ArrowDown') mark(all[at + 1] || all[0] || null);
+      else if (event.key === 'ArrowUp') mark(all[at - 1] || all[all.length - 1] || null);
+      else if (event.key === 'Escape' && active) mark(null);
+      else if (event.key === 'Enter' && active) active.click();
+      else return;
+      event.preventDefault();
+    });
+
     // What the page shows; somebody may have typed before this runs.
     let asked = input.defaultValue.trim();
+    let said = found.textContent;
     let under_way = null;
     let timer = 0;
     const ask = async () => {
@@ -58,19 +119,36 @@
       if (query === asked) return;
       asked = query;
       if (under_way) under_way.abort();
-      under_way = new AbortController();
+      const mine = new AbortController();
+      under_way = mine;
+      // What comes at once needs no word that it is coming.
+      const slow = setTimeout(() => {
+        results.setAttribute('aria-busy', 'true');
+        found.textContent = find.dataset.searching;
+      }, 300);
+      const done = (text) => {
+        clearTimeout(slow);
+        if (under_way !== mine) return;
+        results.removeAttribute('aria-busy');
+        said = text;
+        if (found.textContent !== text) found.textContent = text;
+      };
       try {
         const url = find.dataset.typeahead + '?' + new URLSearchParams({ q: query });
-        const answer = await fetch(url, { signal: under_way.signal, credentials: 'same-origin' });
+        const answer = await fetch(url, { signal: mine.signal, credentials: 'same-origin' });
         // The session is over, as the page itself will say.
         if (answer.status === 410) return location.reload();
-        if (!answer.ok) return;
+        if (!answer.ok) return done(said);
+        been();
         const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-        const said = page.querySelector('[data-found]');
-        found.textContent = said ? said.dataset.found : '';
+        if (under_way !== mine) return done(said);
+        const told = page.querySelector('[data-found]');
         results.replaceChildren(...page.body.childNodes);
+        if (document.activeElement === input) dress();
+        done(told ? told.dataset.found : '');
       } catch {
         // The button still searches.
+        done(said);
       }
     };
     input.addEventListener('input', () => {
@@ -78,6 +156,57 @@
       timer = setTimeout(ask, 200);
     });
     ask();
+  }
+
+  // A session that nobody uses ends. Two minutes before, the page asks; what was typed on it stays.
+  const staying = document.getElementById('staying');
+  if (staying) {
+    const WARNED = 120_000;
+    const form = staying.querySelector('form');
+    const { seconds, at } = staying.dataset;
+    const texts = [...document.querySelectorAll('[data-until]')].map((one) => [one, one.textContent]);
+    let until = 0;
+    const begin = () => {
+      until = Date.now() + seconds * 1000;
+      const here = new Date(until).toLocaleTimeString(document.documentElement.lang, { hour: 'numeric', minute: '2-digit' });
+      for (const [one, text] of texts) one.textContent = text.replace(at, here);
+    };
+    let timer = 0;
+    const look = () => {
+      clearTimeout(timer);
+      const left = until - Date.now();
+      // A moment later, so that the session has ended for the service, too: it says so.
+      if (left < -1000) return location.reload();
+      if (left <= WARNED && !staying.open) staying.showModal();
+      // A machine that sleeps stops its timers.
+      timer = setTimeout(look, Math.min(left > WARNED ? left - WARNED : left + 1100, 30_000));
+    };
+    const stay = async () => {
+      try {
+        const body = new URLSearchParams(new FormData(form));
+        const answer = await fetch(form.action, { method: 'POST', body, credentials: 'same-origin' });
+        if (answer.status !== 204) return location.reload();
+        begin();
+        staying.close();
+      } catch {
+        // The network is away for a moment; the button can be pressed again.
+      }
+      look();
+    };
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      event.stopPropagation();
+      stay();
+    });
+    // Escape means to stay, too: somebody is here.
+    staying.addEventListener('cancel', (event) => {
+      event.preventDefault();
+      stay();
+    });
+    document.addEventListener('visibilitychange', () => { if (!document.hidden) look(); });
+    begin();
+    look();
+    been = begin;
   }
 
   // A page that waits, for a source or for a window beside its frame, goes on when the session does.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::HeaderMap;
-use axum::response::Response;
+use axum::http::header::CACHE_CONTROL;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use chrono::{TimeZone, Utc};
 
 use super::super::language::{self, Texts};
@@ -78,8 +79,15 @@ action!(/// `POST /connect/cancel`: leave, or only the source at hand.
     cancel, cancelled);
 action!(/// `POST /connect/leave`: leave because there are no records.
     leave, left);
+action!(/// `POST /connect/stay`: nothing but being here, which keeps the session open.
+    stay, stayed);
 action!(/// `POST /connect/drop`: leave, and give back what is connected.
     give_up, dropped);
+
+/// The form's visit has given the session its whole time again. A browser stays on the page that it shows.
+async fn stayed(_: &Arc<Service>, _: Visit, _: Parameters) -> Result<Response, Error> {
+    Ok((StatusCode::NO_CONTENT, [(CACHE_CONTROL, "no-store")]).into_response())
+}
 
 async fn chosen(service: &Arc<Service>, visit: Visit, form: Parameters) -> Result<Response, Error> {
     let id = form.sole("endpoint").unwrap_or_default().to_owned();

@@ -19,6 +19,7 @@ use crate::http::service::Service;
 const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
 const SVG: &str = "image/svg+xml";
+const MARK: &str = include_str!("../../../../templates/connect/assets/mark.svg");
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
 /// `GET /connect/assets/{name}`
@@ -27,7 +28,7 @@ pub(in crate::http::connect) async fn asset(Path(name): Path<String>, headers: H
         "connect.css" => (CSS, include_str!("../../../../templates/connect/assets/connect.css")),
         "connect.js" => (JS, include_str!("../../../../templates/connect/assets/connect.js")),
         "link-end.js" => (JS, include_str!("../../../../templates/connect/assets/link-end.js")),
-        "mark.svg" => (SVG, include_str!("../../../../templates/connect/assets/mark.svg")),
+        "mark.svg" => (SVG, MARK),
         _ => return (StatusCode::NOT_FOUND, "there is no such file").into_response(),
     };
     file(&headers, media, body.as_bytes(), "same-origin", "public, max-age=300")
@@ -44,6 +45,14 @@ pub(in crate::http::connect) async fn brand_logo(State(service): State<Arc<Servi
     match &service.pages.branding.logo {
         Some(logo) => picture(&headers, logo),
         None => (StatusCode::NOT_FOUND, "there is no logo").into_response(),
+    }
+}
+
+/// `GET /favicon.ico`: the operator's logo, else the mark of the service. Browsers go by its media type.
+pub(in crate::http::connect) async fn icon(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
+    match &service.pages.branding.logo {
+        Some(logo) => picture(&headers, logo),
+        None => file(&headers, SVG, MARK.as_bytes(), "same-origin", "public, max-age=300"),
     }
 }
 

@@ -72,6 +72,7 @@ fn shown(
         csrf: None,
         steps: Vec::new(),
         to_hub: false,
+        ends: None,
         languages: Some(Switch {
             address,
             all: service.pages.languages.all(),

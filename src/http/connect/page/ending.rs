@@ -207,6 +207,7 @@ fn last(
         csrf: None,
         steps: Vec::new(),
         to_hub: false,
+        ends: None,
         languages: None,
         told: None,
     };
@@ -289,6 +290,7 @@ fn link_ended(
         csrf: None,
         steps: Vec::new(),
         to_hub: false,
+        ends: None,
         languages: None,
         told: None,
     };

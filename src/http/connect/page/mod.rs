@@ -8,5 +8,6 @@ pub(super) mod ending;
 pub(super) mod kinds;
 pub(super) mod left;
 pub(super) mod notice;
+pub(in crate::http) mod nowhere;
 pub(super) mod shown;
 pub(super) mod view;

@@ -73,6 +73,15 @@ pub(in crate::http::connect) fn window_done(service: &Arc<Service>, t: &'static 
     notice(service, t, StatusCode::OK, said)
 }
 
+/// A browser asks for an address that nothing is at.
+pub(in crate::http::connect) fn nowhere(service: &Arc<Service>, t: &'static Texts) -> Response {
+    let said = Said {
+        onward: Some((format!("{}/", service.base_path()), t.nowhere_start.to_owned())),
+        ..Said::plain(t.nowhere_title, vec![t.nowhere_text.to_owned()])
+    };
+    notice(service, t, StatusCode::NOT_FOUND, said)
+}
+
 /// Too many flows come from an address. Pages of these origins may show it in a frame, and `holder`, the origin and the
 /// channel of a link component that begins, is told.
 pub(in crate::http::connect) fn busy(
@@ -242,6 +251,7 @@ fn shell<'a>(service: &'a Service, t: &'static Texts, title: &str) -> Shell<'a> 
         csrf: None,
         steps: Vec::new(),
         to_hub: false,
+        ends: None,
         languages: None,
         told: None,
     }

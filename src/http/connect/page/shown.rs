@@ -15,14 +15,14 @@ use super::super::language;
 use super::answer::{Policy, page, see_other};
 use super::duration::duration;
 use super::view::{
-    Asking, BirthField, Choice, Choose, Connected, DetailsPage, Facilities, Failed, Found, Fragment, FramePage, Hub,
-    IdentityPage, Lasting, NoneFound, Onward, OrganizationView, PlaceView, Problem, Share, Shell, StepMark, Switch,
-    Told, WaitingPage, Wrong,
+    Asking, BirthField, Choice, Choose, Connected, DetailsPage, Ends, Facilities, Failed, Found, Fragment, FramePage,
+    Hub, IdentityPage, Lasting, NoneFound, Onward, OrganizationView, PlaceView, Problem, Share, Shell, StepMark,
+    Switch, Told, WaitingPage, Wrong,
 };
 use super::{kinds, notice};
 use crate::consent::{
     self, Asked, AuthorizationState, AuthorizationType, Departure, Details, Display, Endpoint, EndpointStatus, Flow,
-    IdentityProvider, SessionKey, Step, Trouble, Usage, Way,
+    IDLE_SECONDS, IdentityProvider, SessionKey, Step, Trouble, Usage, Way,
 };
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -143,6 +143,7 @@ fn shell<'a>(service: &'a Service, visit: &'a Visit, title: impl ToString, at: u
         csrf: csrf::token(&visit.cookie),
         steps: StepMark::all(visit.texts, request.way, request.endpoint.is_some(), at),
         to_hub: visit.flow.authorized().next().is_some() && visit.flow.progress.step != Step::Hub,
+        ends: Some(Ends::after(service.store.clock().now(), IDLE_SECONDS)),
         languages: Some(Switch {
             address: format!("{}/connect", service.base_path()),
             all: service.pages.languages.all(),

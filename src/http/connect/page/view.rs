@@ -1,6 +1,7 @@
 //! The pages as the templates see them. Nothing is decided here but which words stand where.
 
 use askama::Template;
+use chrono::DateTime;
 
 use super::super::brand::Branding;
 use super::super::flow::birth_date::{self, Part};
@@ -27,6 +28,8 @@ pub(in crate::http::connect) struct Shell<'a> {
     pub(in crate::http::connect) steps: Vec<StepMark>,
     /// Whether "cancel" leads back to the sources that are connected already.
     pub(in crate::http::connect) to_hub: bool,
+    /// When the session ends by itself; `None` outside of one.
+    pub(in crate::http::connect) ends: Option<Ends>,
     /// The languages that the page can be shown in, where it can be asked for in another.
     pub(in crate::http::connect) languages: Option<Switch<'a>>,
     /// The page that holds the link component, which is told what is shown.
@@ -55,6 +58,25 @@ impl Shell<'_> {
             self.t.promise
         };
         self.t.fill(text, self.app.unwrap_or_default())
+    }
+}
+
+/// The time at which a session ends if nobody does anything.
+pub(in crate::http::connect) struct Ends {
+    /// In how many seconds.
+    pub(in crate::http::connect) seconds: i64,
+    /// The time of day. Which one it is where the patient is, only a script knows.
+    pub(in crate::http::connect) at: String,
+}
+
+impl Ends {
+    /// The end of a session whose patient is here now.
+    pub(in crate::http::connect) fn after(now: i64, seconds: i64) -> Ends {
+        let time = DateTime::from_timestamp(now + seconds, 0).unwrap_or_default();
+        Ends {
+            seconds,
+            at: time.format("%H:%M UTC").to_string(),
+        }
     }
 }
 

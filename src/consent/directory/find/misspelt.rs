@@ -1,0 +1,142 @@
+//! Which words a misspelt one may mean: those that are a few mistakes away, and those whose beginning is. A letter too
+//! many, one that is missing or another one, and two that changed places are a mistake each.
+
+use strsim::osa_distance;
+
+use super::index::{FIRST, HEAD, Token, mask};
+
+/// Letters from which on a word may have one mistake, and two.
+const ONE_MISTAKE: usize = 4;
+const TWO_MISTAKES: usize = 8;
+
+/// How many mistakes a word may have.
+pub(super) fn mistakes_in(word: &str) -> usize {
+    match word.chars().count() {
+        _ if word.chars().any(char::is_numeric) => 0,
+        letters if letters < ONE_MISTAKE => 0,
+        letters if letters < TWO_MISTAKES => 1,
+        _ => 2,
+    }
+}
+
+/// How a word is near to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Near {
+    /// How many mistakes are between them.
+    pub(super) mistakes: usize,
+    /// Whether only the beginning of the other is meant.
+    pub(super) begun: bool,
+}
+
+/// A word that may have some mistakes.
+pub(super) struct Misspelt<'w> {
+    word: &'w str,
+    letters: usize,
+    mistakes: usize,
+    /// The letters that it has at all, and those among its first ones: as many more or less as mistakes can shift.
+    all: u64,
+    within_head: u64,
+    around_head: u64,
+    around_first: u64,
+}
+
+impl<'w> Misspelt<'w> {
+    /// A word with at most so many mistakes.
+    pub(super) fn new(word: &'w str, mistakes: usize) -> Misspelt<'w> {
+        let first = |letters: usize| mask(word.chars().take(letters));
+        Misspelt {
+            word,
+            letters: word.chars().count(),
+            mistakes,
+            all: first(usize::MAX),
+            within_head: first(HEAD.saturating_sub(mistakes)),
+            around_head: first(HEAD + mistakes),
+            around_first: first(FIRST + mistakes),
+        }
+    }
+
+    /// The tokens that it may mean, each with how near it is.
+    pub(super) fn meant<'t>(&self, tokens: &'t [Token]) -> Vec<(&'t Token, Near)> {
+        let mut meant = Vec::new();
+        // Tokens that begin alike are neighbours, and as near.
+        let mut last: Option<(&str, Option<Near>)> = None;
+        for token in tokens.iter().filter(|token| self.may_mean(token)) {
+            let beginning = token.beginning(self.letters + self.mistakes);
+            let is_longer = beginning.len() < token.text.len();
+            let near = match last {
+                Some((known, near)) if is_longer && known == beginning => near,
+                _ => self.near(token),
+            };
+            if is_longer {
+                last = Some((beginning, near));
+            }
+            meant.extend(near.map(|near| (token, near)));
+        }
+        meant
+    }
+
+    /// Whether the letters of a token are such that it could be meant: each mistake brings in one strange letter at
+    /// most. Most tokens are told apart by this, without counting mistakes.
+    fn may_mean(&self, token: &Token) -> bool {
+        let few = |letters: u64, among: u64| (letters & !among).count_ones() as usize <= self.mistakes;
+        token.may_be_misspelt
+            && token.letters + self.mistakes >= self.letters
+            && few(token.first, self.around_first)
+            && few(self.within_head, token.head)
+            && few(self.all, token.mask)
+            && (self.letters < HEAD + self.mistakes || few(token.head, self.around_head))
+    }
+
+    fn near(&self, token: &Token) -> Option<Near> {
+        let shortest = self.letters.saturating_sub(self.mistakes).max(1);
+        let longest = (self.letters + self.mistakes).min(token.letters);
+        let mistakes_of = |letters: usize| osa_distance(self.word, token.beginning(letters));
+        let middle = self.letters.min(longest);
+        let in_middle = mistakes_of(middle);
+        // Each letter more or less of the token changes the distance by one at most.
+        let in_reach = |letters: &usize| in_middle <= self.mistakes + letters.abs_diff(middle);
+        let all = (shortest..=longest).filter(in_reach).filter_map(|letters| {
+            let mistakes = if letters == middle {
+                in_middle
+            } else {
+                mistakes_of(letters)
+            };
+            let begun = letters < token.letters;
+            (mistakes <= self.mistakes).then_some(Near { mistakes, begun })
+        });
+        all.min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::index::{Index, Known};
+    use super::*;
+
+    #[test]
+    fn a_word_means_what_is_a_mistake_away() {
+        let known = Known {
+            names: vec!["Lakeshore öffnung 45678 ABCDE".to_owned()],
+            ..Known::default()
+        };
+        let index = Index::of(&[known]);
+        let meant = |word: &str| {
+            let misspelt = Misspelt::new(word, mistakes_in(word));
+            let meant = misspelt.meant(&index.tokens).into_iter();
+            let mut meant: Vec<_> = meant
+                .map(|(token, near)| (near.mistakes, near.begun, &*token.text))
+                .collect();
+            meant.sort_unstable();
+            meant.first().copied()
+        };
+        assert_eq!(meant("lakshore"), Some((1, false, "lakeshore")));
+        assert_eq!(meant("lakehsore"), Some((1, false, "lakeshore")));
+        assert_eq!(meant("laekshroe"), Some((2, false, "lakeshore")));
+        assert_eq!(meant("laks"), Some((1, true, "lakeshore")));
+        assert_eq!(meant("offnnug"), Some((1, false, "offnung")));
+        assert_eq!(meant("lka"), None, "too short for mistakes");
+        assert_eq!(meant("lxxeshor"), Some((2, true, "lakeshore")));
+        assert_eq!(meant("lxxshore"), None);
+        assert_eq!(meant("45679"), None, "numbers are not misspelt");
+    }
+}

@@ -1,0 +1,112 @@
+//! Which organizations a query means, the nearest first.
+//!
+//! Each word of the query has to mean a word of the organization: the same, one that it begins, or one that it is a
+//! misspelling of. Two words of the query may mean one. The distances of the words add up.
+
+use super::index::{Index, Token};
+use super::misspelt::{Misspelt, mistakes_in};
+use super::words::{is_filler, words};
+
+/// Words of a query that are looked at.
+const WORDS: usize = 10;
+/// Distances: a word whose beginning was typed, or only a letter or two of it, which may be a state's; a mistake of a
+/// letter; two words for one; a word that is not in the name.
+const BEGUN: u16 = 1;
+const HARDLY_BEGUN: u16 = 4;
+const MISTAKE: u16 = 6;
+const JOINED: u16 = 1;
+const LEFT_OUT: u16 = 5;
+/// Not meant at all.
+const FAR: u16 = u16::MAX;
+/// Whoever is farther than this behind the nearest is left out.
+const BEHIND: u16 = 20;
+/// Letters of a state's code.
+const STATE: usize = 2;
+
+impl Index {
+    /// The organizations that a text means and that are admitted, at most `limit`. All are meant where it has no words,
+    /// in the order of the index.
+    pub(super) fn find(&self, text: &str, limit: usize, admits: impl Fn(usize) -> bool) -> Vec<usize> {
+        let sought: Vec<String> = words(text).into_iter().take(WORDS).collect();
+        if sought.is_empty() {
+            return (0..self.len()).filter(|number| admits(*number)).take(limit).collect();
+        }
+        let whole = sought.concat();
+        let distances = self.distances(&sought).into_iter().enumerate();
+        let meant = distances.filter(|(number, distance)| *distance != FAR && admits(*number));
+        let mut meant: Vec<(u16, u8, usize)> = meant
+            .map(|(number, distance)| (distance, self.likeness(number, &whole), number))
+            .collect();
+        meant.sort_unstable();
+        let nearest = meant.first().map_or(0, |(distance, ..)| *distance);
+        let near = meant
+            .into_iter()
+            .take_while(|(distance, ..)| distance.saturating_sub(nearest) <= BEHIND);
+        near.take(limit).map(|(.., number)| number).collect()
+    }
+
+    /// How far each organization is from all words of a query.
+    fn distances(&self, sought: &[String]) -> Vec<u16> {
+        let mut before = vec![FAR; self.len()];
+        let mut so_far = vec![0_u16; self.len()];
+        for (at, word) in sought.iter().enumerate() {
+            let alone = self.distances_of(word, mistakes_in(word));
+            let pair = at.checked_sub(1).map(|first| {
+                let word = format!("{}{word}", sought[first]);
+                // That it is written apart is a mistake already.
+                self.distances_of(&word, mistakes_in(&word).min(1))
+            });
+            let left_out = match sought.len() > 1 && is_filler(word) {
+                true => LEFT_OUT,
+                false => FAR,
+            };
+            let next = (0..self.len()).map(|number| {
+                let alone = so_far[number].saturating_add(alone[number].min(left_out));
+                let pair = pair.as_ref().map_or(FAR, |pair| pair[number]);
+                alone.min(before[number].saturating_add(pair).saturating_add(JOINED))
+            });
+            let next = next.collect();
+            before = std::mem::replace(&mut so_far, next);
+        }
+        so_far
+    }
+
+    /// How far each organization is from one word with at most so many mistakes.
+    fn distances_of(&self, word: &str, mistakes: usize) -> Vec<u16> {
+        let mut distances = vec![FAR; self.len()];
+        let mut note = |token: &Token, distance: u16| {
+            for (number, own) in self.postings(token) {
+                let known = &mut distances[*number as usize];
+                *known = distance.saturating_add(u16::from(*own)).min(*known);
+            }
+        };
+        let letters = word.chars().count();
+        for token in self.beginning(word) {
+            let distance = match token.letters == letters {
+                true => 0,
+                false if letters <= STATE => HARDLY_BEGUN,
+                false => BEGUN,
+            };
+            note(token, distance);
+        }
+        if mistakes == 0 {
+            return distances;
+        }
+        for (token, near) in Misspelt::new(word, mistakes).meant(&self.tokens) {
+            let begun = if near.begun { BEGUN } else { 0 };
+            let mistakes = u16::try_from(near.mistakes).unwrap_or(FAR);
+            note(token, mistakes.saturating_mul(MISTAKE).saturating_add(begun));
+        }
+        distances
+    }
+
+    /// How much of a name a query is: all of it, its beginning, or less.
+    fn likeness(&self, number: usize, whole: &str) -> u8 {
+        let names = &self.joined[number];
+        match names.iter().any(|name| name == whole) {
+            true => 0,
+            false if names.iter().any(|name| name.starts_with(whole)) => 1,
+            false => 2,
+        }
+    }
+}

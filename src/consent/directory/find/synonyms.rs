@@ -1,0 +1,53 @@
+//! Words by which patients and organizations mean the same.
+
+/// Each of a group stands for all others of it.
+const GROUPS: &[&[&str]] = &[
+    &["saint", "st"],
+    &["mount", "mt"],
+    &["fort", "ft"],
+    &["center", "centre", "centro", "ctr"],
+    &["hospital", "hosp", "infirmary"],
+    &["medical", "medico", "med"],
+    &["medicine", "medicina"],
+    &["university", "universidad", "univ"],
+    &["doctor", "doctors", "dr", "physician", "physicians"],
+    &["clinic", "clinica", "practice"],
+    &["pharmacy", "pharmacies", "farmacia", "drugstore", "rx"],
+    &["laboratory", "laboratories", "laboratorio", "lab", "labs"],
+    &["plan", "insurance", "insurer", "seguro", "seguros", "aseguradora"],
+    &["health", "healthcare", "salud"],
+    &["children", "childrens", "kids", "pediatric", "pediatrics"],
+    &["women", "womens"],
+    &["orthopedic", "orthopaedic", "orthopedics", "orthopaedics", "ortho"],
+    &["eye", "vision", "ophthalmology"],
+    &["heart", "cardiology", "cardiac"],
+    &["dental", "dentist", "dentistry"],
+    &["veterans", "va"],
+];
+
+/// What a short form is written out as.
+const WRITTEN_OUT: &[(&str, &str)] = &[("bcbs", "blue cross blue shield"), ("uhc", "united healthcare")];
+
+/// What patients call an organization of a type.
+const KINDS: &[(&str, &str)] = &[
+    ("PAYER", "health plan insurance insurer payer seguro"),
+    ("PROVIDER", "clinic hospital doctor doctors provider clinica"),
+    ("PHARMACY", "pharmacy drugstore farmacia"),
+    ("LAB", "lab laboratory laboratorio"),
+];
+
+/// Other words for a word.
+pub(super) fn others(word: &str) -> impl Iterator<Item = &'static str> {
+    let groups = GROUPS.iter().filter(|group| group.contains(&word));
+    let alike: Vec<&'static str> = groups.flat_map(|group| group.iter().copied()).collect();
+    let out = WRITTEN_OUT.iter().filter(|(short, _)| *short == word);
+    let out = out.flat_map(|(_, long)| long.split(' '));
+    let all: Vec<&'static str> = alike.into_iter().filter(|other| *other != word).chain(out).collect();
+    all.into_iter()
+}
+
+/// The words for an organization's type.
+pub(super) fn of_kind(ty: &str) -> impl Iterator<Item = &'static str> {
+    let known = KINDS.iter().filter(move |(kind, _)| ty.eq_ignore_ascii_case(kind));
+    known.flat_map(|(_, words)| words.split(' '))
+}

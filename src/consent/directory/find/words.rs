@@ -1,0 +1,82 @@
+//! The words of a name or a query, as they are compared: lower case, without marks and apostrophes.
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// Words that tell nothing apart, and that patients put in or leave out.
+const FILLERS: [&str; 14] = [
+    "a", "an", "and", "at", "de", "del", "el", "for", "in", "los", "near", "of", "the", "y",
+];
+/// Letters of a word that are looked at.
+const LONGEST: usize = 64;
+/// Fewer initials than this are no name.
+const INITIALS: usize = 3;
+
+/// The words of a text in order.
+pub(super) fn words(text: &str) -> Vec<String> {
+    let folded = fold(text);
+    let parts = folded.split(|letter: char| !letter.is_alphanumeric());
+    let words = parts.filter(|word| !word.is_empty());
+    words.map(|word| word.chars().take(LONGEST).collect()).collect()
+}
+
+/// Lower case without marks. An apostrophe stands within a word: "Mary's" is written "Marys", too.
+pub(super) fn fold(text: &str) -> String {
+    let plain = text
+        .nfkd()
+        .filter(|letter| !is_combining_mark(*letter) && !matches!(letter, '\'' | '’' | 'ʼ' | '`'));
+    plain.flat_map(char::to_lowercase).collect()
+}
+
+/// Whether a word may be left out of a query.
+pub(super) fn is_filler(word: &str) -> bool {
+    FILLERS.contains(&word)
+}
+
+/// What a name is called by its initials: "Blue Cross Blue Shield" and "BlueCross BlueShield" are "bcbs".
+pub(super) fn initials(name: &str) -> Option<String> {
+    let mut initials = String::new();
+    for word in name.split(|letter: char| !letter.is_alphanumeric()) {
+        if is_filler(&word.to_lowercase()) {
+            continue;
+        }
+        let mut before = None;
+        for letter in word.chars() {
+            let begins = match before {
+                None => true,
+                Some(before) => char::is_lowercase(before) && letter.is_uppercase(),
+            };
+            if begins {
+                initials.push(letter);
+            }
+            before = Some(letter);
+        }
+    }
+    let initials = fold(&initials);
+    (initials.chars().count() >= INITIALS).then_some(initials)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_folded() {
+        assert_eq!(words("  Santé-Plus (O'Brien’s) "), ["sante", "plus", "obriens"]);
+        assert_eq!(words("% -- '"), [] as [&str; 0]);
+        assert_eq!(words(&"x".repeat(1_000))[0].len(), LONGEST);
+    }
+
+    #[test]
+    fn initials_skip_what_tells_nothing() {
+        for (name, expected) in [
+            ("Blue Cross Blue Shield of Illinois", Some("bcbsi")),
+            ("BlueCross BlueShield", Some("bcbs")),
+            ("University of California San Francisco", Some("ucsf")),
+            ("Lakeshore Plan", None),
+            ("", None),
+        ] {
+            assert_eq!(initials(name).as_deref(), expected, "{name}");
+        }
+    }
+}
