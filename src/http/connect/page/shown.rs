@@ -367,8 +367,9 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
     let alone = flow.request.way == Way::Choose;
     let has_some = flow.authorized().next().is_some();
     // Who wanted one source, and has it, needs to know no more of another that they tried first.
+    let is_settled = alone && has_some;
     let failed = flow.errored().chain(unanswered);
-    let failed = failed.filter(|one| !flow.has(&one.endpoint) && !(alone && has_some));
+    let failed = failed.filter(|one| !is_settled && !flow.has(&one.endpoint));
     let mut failed: Vec<&Endpoint> = failed.filter_map(|one| known(&one.endpoint)).collect();
     failed.sort_by(|one, other| one.id.cmp(&other.id));
     failed.dedup_by(|one, other| one.id == other.id);
