@@ -218,8 +218,12 @@ const tests = {
     assert.notEqual(outlined, 'none');
     await page.keyboard.type('hilltop');
     await page.getByText('1 place', { exact: true }).waitFor();
-    await page.keyboard.press('Tab');
-    await page.keyboard.press('Tab');
+    // Past the button and the link to what to do where it is not in the list.
+    for (const next of ['Search', 'Can’t find yours?', 'Hilltop Cooperative']) {
+      await page.keyboard.press('Tab');
+      const focused = await page.evaluate(() => document.activeElement.textContent);
+      assert.ok(focused.startsWith(next), focused);
+    }
     await page.keyboard.press('Enter');
     await heading(page, 'Share your records from Hilltop Cooperative?');
   },

@@ -8,7 +8,8 @@ use crate::lake::Mode;
 
 impl Store {
     /// Selectable endpoints of a mode and these types (all types if the list is empty) that match a text, at most
-    /// `limit`. The best match comes first. Misspelt words match, too. An empty text matches all, the most popular first.
+    /// `limit`. The best match comes first. Misspelt words match, too. An empty text matches all, the most popular
+    /// first.
     pub fn search_endpoints(
         &self,
         mode: Mode,

@@ -1,7 +1,7 @@
 //! The catalog: DuckLake 1.0 tables in one SQLite file, so that other DuckLake readers open the same lake.
 //!
-//! This room writes the catalog's rows for a snapshot and reads them back as a `Snapshot`. It does not write data files,
-//! take locks or decide what to commit (`lake::commit::transaction`, `lake::commit::writer`).
+//! This room writes the catalog's rows for a snapshot and reads them back as a `Snapshot`. It does not write data
+//! files, take locks or decide what to commit (`lake::commit::transaction`, `lake::commit::writer`).
 //!
 //! Besides the DuckLake tables the catalog has five of our own:
 //! * `tabularium_file_bounds`: the bounds of `owner`, `version` and `last_updated` per file as integers. With it a lake
