@@ -157,8 +157,8 @@ impl Documents for File {
 
 /// A PDF file of a page with a picture of a MiB that does not pack.
 fn file() -> Vec<u8> {
-    let mut snapshot = vec![0; MIB];
-    ChaCha8Rng::seed_from_u64(1).fill_bytes(&mut snapshot);
+    let mut picture = vec![0; MIB];
+    ChaCha8Rng::seed_from_u64(1).fill_bytes(&mut picture);
     let mut out = b"%PDF-1.4\n".to_vec();
     let mut places = Vec::new();
     let mut object = |out: &mut Vec<u8>, head: &str, stream: &[u8]| {
@@ -177,7 +177,7 @@ fn file() -> Vec<u8> {
     let head = format!(
         "<< /Type /XObject /Subtype /Image /Width 1024 /Height 1024 /ColorSpace /DeviceGray /BitsPerComponent 8 /Length {MIB} >>"
     );
-    object(&mut out, &head, &snapshot);
+    object(&mut out, &head, &picture);
     let table = out.len();
     out.extend(format!("xref\n0 {}\n0000000000 65535 f \n", places.len() + 1).bytes());
     for place in &places {

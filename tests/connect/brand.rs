@@ -125,7 +125,7 @@ fn the_operators_brand_is_on_every_page() {
 }
 
 #[test]
-fn what_is_no_address_or_snapshot_is_refused() {
+fn what_is_no_address_or_picture_is_refused() {
     let world = World::new();
     let folder = tempfile::tempdir().unwrap();
     let text = folder.path().join("logo.txt");

@@ -111,7 +111,7 @@ fn what_cannot_be_shown_says_so_and_keeps_the_original() {
             "x.png",
             Some("image/png"),
             b"\x89PNG\r\n\x1a\nxxxx",
-            "the snapshot is damaged",
+            "the picture is damaged",
         ),
         ("x.rtf", Some("text/rtf"), b"plain", "it is no RTF document"),
     ];

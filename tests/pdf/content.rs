@@ -53,7 +53,7 @@ pub(super) fn assert_content(name: &str, bytes: &[u8], file: &[u8]) {
             assert_in_order(file, expected);
         }
         "pdf" => assert_pages(name, bytes, file),
-        "png" => assert_snapshot(name, bytes, file),
+        "png" => assert_picture(name, bytes, file),
         "html" => assert_words(
             name,
             &plain(&without(text_of(bytes), &["head", "style", "script"])),
@@ -76,17 +76,17 @@ fn assert_pages(name: &str, bytes: &[u8], file: &[u8]) {
 }
 
 /// A picture of the size that the PNG's head says.
-fn assert_snapshot(name: &str, bytes: &[u8], file: &[u8]) {
+fn assert_picture(name: &str, bytes: &[u8], file: &[u8]) {
     let number = |at: usize| i64::from(u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()));
     let size = (number(16), number(20));
     let file = lopdf::Document::load_mem(file).unwrap();
-    let snapshots = file.objects.values().filter_map(|object| {
-        let snapshot = &object.as_stream().ok()?.dict;
-        let part = |key: &[u8]| snapshot.get(key).ok()?.as_i64().ok();
-        (snapshot.get(b"Subtype").ok()?.as_name().ok()? == b"Image").then_some((part(b"Width")?, part(b"Height")?))
+    let pictures = file.objects.values().filter_map(|object| {
+        let picture = &object.as_stream().ok()?.dict;
+        let part = |key: &[u8]| picture.get(key).ok()?.as_i64().ok();
+        (picture.get(b"Subtype").ok()?.as_name().ok()? == b"Image").then_some((part(b"Width")?, part(b"Height")?))
     });
-    let snapshots: Vec<(i64, i64)> = snapshots.collect();
-    assert!(snapshots.contains(&size), "{name}: {size:?} is not among {snapshots:?}");
+    let pictures: Vec<(i64, i64)> = pictures.collect();
+    assert!(pictures.contains(&size), "{name}: {size:?} is not among {pictures:?}");
 }
 
 /// The titles and narratives of a C-CDA's sections, or the document that it wraps.
