@@ -172,10 +172,10 @@ fn operations_are_found_by_words() {
 #[test]
 fn pages_follow_the_size_of_letters_that_a_reader_set() {
     let server = Server::start(&[]);
+    let sizes = regex::Regex::new(r"(?:font|font-size):[^;}]*?\d+px").unwrap();
     for path in ["/", "/docs"] {
         let page = server.send("GET", path, &[], "").text;
         let style = page.split("<style>").nth(1).unwrap().split("</style>").next().unwrap();
-        let sizes = regex::Regex::new(r"(?:font|font-size):[^;}]*?\d+px").unwrap();
         assert!(!sizes.is_match(style), "{path}: {:?}", sizes.find(style));
     }
 }
