@@ -44,6 +44,7 @@ pub(super) enum OperatorForm {
         limit: Option<usize>,
     },
     Typed(ViewForm),
+    Reserved,
 }
 
 /// A function of ours.

@@ -17,7 +17,7 @@ use super::plan::PlanCodec;
 use super::{filters, scan};
 use crate::lake::Lake;
 use crate::lake::scan::{LakeScanExec, Predicate};
-use crate::plan::{IdsExec, Lates, Limit, LookupExec, On, OrderedLimitExec, SemiJoinExec};
+use crate::plan::{IdsExec, Lates, Limit, LookupExec, On, OrderedLimitExec, ReservedExec, SemiJoinExec};
 use crate::search::Engine;
 use crate::terminology::Terminology;
 use crate::views::{TypedExec, View, ViewExec, ViewsExec};
@@ -127,6 +127,8 @@ impl Travel {
             }
         } else if let Some(exec) = node.downcast_ref::<TypedExec>() {
             OperatorForm::Typed(view(exec.view()))
+        } else if node.is::<ReservedExec>() {
+            OperatorForm::Reserved
         } else {
             return Err(unknown());
         })
@@ -165,6 +167,7 @@ impl Travel {
                 let views = views.iter().map(view).collect::<Result<Vec<_>, _>>()?;
                 Arc::new(ViewsExec::over(&views, input()?, filters, limit))
             }
+            OperatorForm::Reserved => Arc::new(ReservedExec::new(input()?)),
             OperatorForm::Typed(form) => Arc::new(TypedExec::over(view(&form)?, input()?)),
         })
     }

@@ -12,6 +12,7 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::{LogicalPlan, ScalarUDF};
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use super::error::SqlError;
 use super::function::{Called, Expressions};
@@ -21,7 +22,7 @@ use super::statement::Wanted;
 use super::tables::{CATALOG, Catalog, SCHEMA, Tables};
 use crate::fhir::facts;
 use crate::lake::{Lake, Scope};
-use crate::plan::spilling;
+use crate::plan::{ReserveWindows, spilling};
 use crate::terminology::Terminology;
 use crate::views::{View, ViewTable};
 
@@ -77,11 +78,14 @@ impl Session {
         let tables = Arc::new(Tables::new(lake.table(&snapshot, any, scope), named));
         let catalogs = MemoryCatalogProviderList::new();
         catalogs.register_catalog(CATALOG.to_owned(), Arc::new(Catalog(tables.clone())));
+        let mut rules = PhysicalOptimizer::new().rules;
+        rules.push(Arc::new(ReserveWindows));
         let expressions = Arc::new(Expressions::new(options.terminology.clone()));
         let mut state = SessionStateBuilder::new_with_default_features()
             .with_config(config())
             .with_runtime_env(runtime(&options)?)
             .with_catalog_list(Arc::new(catalogs))
+            .with_physical_optimizer_rules(rules)
             .build();
         // No statement makes a table of a file.
         state.table_factories_mut().clear();

@@ -1,13 +1,16 @@
 //! Plans of statements, written as bytes and run in another process, give the rows that they give here.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use datafusion::physical_plan::ExecutionPlan;
 use tabularium::codec::CodecError;
+use tabularium::lake::{LakeError, Mode};
 use tabularium::sql::{Options, Session};
 use tabularium::views::View;
 
 use super::{Lake, observations, parts, patients};
+use crate::harness::lake::{fixture, patient, row, table, write};
 use crate::harness::plans::Traveling;
 use crate::harness::records;
 
@@ -50,6 +53,7 @@ fn statements_give_the_same_rows_in_another_process() {
         "SELECT p.id, count(o.id) AS n FROM patients p LEFT JOIN observations o ON o.patient = p.id GROUP BY p.id ORDER BY p.id",
         "SELECT P.id, fhirpath(O, 'id') AS o FROM Patient P LEFT JOIN Observation O ON O.patient = P.id AND O.status = 'x' ORDER BY P.id",
         "SELECT id, row_number() OVER (PARTITION BY patient ORDER BY id) AS at FROM observations ORDER BY id",
+        "SELECT id, count(*) OVER () AS n FROM observations ORDER BY id",
         "SELECT part, sum(value) AS total FROM parts GROUP BY part ORDER BY part",
         "SELECT id FROM Patient WHERE id IN (SELECT patient FROM observations WHERE code = 'weight') ORDER BY id",
         "SELECT id FROM patients UNION ALL SELECT id FROM observations ORDER BY 1",
@@ -84,4 +88,77 @@ fn an_operator_that_cannot_travel_is_named() {
         Err(CodecError::Operator(name)) => assert!(name.ends_with("Exec"), "{name}"),
         other => panic!("{other:?}"),
     }
+}
+
+/// A plan is refused where it is written if no reader could read it. The command runs on a stack of this size too.
+#[test]
+fn a_plan_that_is_nested_too_deeply_is_refused() {
+    let deep_plans = || {
+        let folder = Lake::new();
+        let lake = tabularium::lake::Lake::open(folder.data()).unwrap();
+        let session = session(&lake, "local");
+        let traveling = Traveling::new(&lake);
+        let sum = |parts: usize| {
+            format!(
+                "SELECT length(id){} AS n FROM Patient",
+                " + length(id) - 1".repeat(parts)
+            )
+        };
+        let few = plan(&session, &sum(5));
+        assert!(traveling.codec.decode(&traveling.codec.encode(&few).unwrap()).is_ok());
+        let many = plan(&session, &sum(40));
+        assert!(!traveling.rows(&many).unwrap().is_empty());
+        let written = traveling.codec.encode(&many);
+        assert!(matches!(written, Err(CodecError::Deep)), "{written:?}");
+    };
+    let thread = std::thread::Builder::new()
+        .stack_size(64 << 20)
+        .spawn(deep_plans)
+        .unwrap();
+    thread.join().unwrap();
+}
+
+/// A plan names its snapshot. Once that has expired nobody can run the plan any more.
+#[test]
+fn a_plan_of_an_expired_snapshot_is_refused() {
+    let it = fixture();
+    let first = it.commit(&[row(1)]);
+    let (old_file, snapshot) = (table(&first).files[0].id, first.id);
+    drop(first);
+    let written = {
+        let session = Session::new(
+            &it.lake,
+            &records::application("local"),
+            Vec::new(),
+            Options {
+                memory: 1 << 28,
+                ..Options::default()
+            },
+        );
+        let plan = plan(&session.unwrap(), "SELECT id FROM Patient");
+        let traveling = Traveling::new(&it.lake);
+        let written = traveling.codec.encode(&plan).unwrap();
+        assert!(traveling.codec.decode(&written).is_ok());
+        written
+    };
+    let mut writer = it.lake.writer().unwrap();
+    let mut transaction = writer.begin();
+    let new = write(&mut transaction, &[row(1)]);
+    transaction
+        .replace_files(Mode::Live, patient(), [old_file], [new])
+        .unwrap();
+    transaction.commit("test", "").unwrap();
+    it.clock.advance(Duration::from_secs(2 * 3_600));
+    assert_eq!(writer.expire().unwrap().files, 1);
+    drop(writer);
+    let traveling = Traveling::new(&it.lake);
+    let read = traveling.codec.decode(&written);
+    assert!(
+        matches!(read, Err(CodecError::Lake(LakeError::SnapshotGone(id))) if id == snapshot),
+        "{read:?}"
+    );
+    let ran = traveling.run(&[traveling.file("plan", &written)]);
+    let error = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!((ran.status.code(), ran.stdout.len()), (Some(2), 0), "{error}");
+    assert!(error.contains(&format!("snapshot {snapshot}")), "{error}");
 }

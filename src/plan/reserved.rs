@@ -1,0 +1,151 @@
+//! Counts the rows that a window function keeps towards the memory of its plan.
+//!
+//! `WindowAggExec` keeps all of its input before it gives a row, and DataFusion does not count that. A rule puts a
+//! `ReservedExec` under each such operator. It reserves memory for every batch that passes, and fails where none is
+//! left.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::utils::memory::get_record_batch_memory_size;
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::windows::WindowAggExec;
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
+};
+use futures::{Stream, StreamExt};
+
+/// A window joins the batches that it keeps, so that there are two of each for a moment.
+const COPIES: usize = 2;
+
+/// The rows of its input, for which it holds memory until the stream is dropped.
+#[derive(Clone, Debug)]
+pub struct ReservedExec {
+    input: Arc<dyn ExecutionPlan>,
+}
+
+impl ReservedExec {
+    /// Reserves memory for the rows of an input.
+    pub fn new(input: Arc<dyn ExecutionPlan>) -> ReservedExec {
+        ReservedExec { input }
+    }
+}
+
+impl DisplayAs for ReservedExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "ReservedExec")
+    }
+}
+
+impl ExecutionPlan for ReservedExec {
+    fn name(&self) -> &str {
+        "ReservedExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match (children.pop(), children.is_empty()) {
+            (Some(input), true) => Ok(Arc::new(ReservedExec::new(input))),
+            _ => internal_err!("ReservedExec has one child"),
+        }
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let consumer = MemoryConsumer::new(format!("WindowAggExec[{partition}]"));
+        Ok(Box::pin(Reserving {
+            memory: consumer.register(context.memory_pool()),
+            input: self.input.execute(partition, context)?,
+        }))
+    }
+}
+
+struct Reserving {
+    input: SendableRecordBatchStream,
+    memory: MemoryReservation,
+}
+
+impl Stream for Reserving {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(batch) = ready!(self.input.poll_next_unpin(context)) else {
+            return Poll::Ready(None);
+        };
+        Poll::Ready(Some(batch.and_then(|batch| {
+            self.memory.try_grow(COPIES * get_record_batch_memory_size(&batch))?;
+            Ok(batch)
+        })))
+    }
+}
+
+impl RecordBatchStream for Reserving {
+    fn schema(&self) -> SchemaRef {
+        self.input.schema()
+    }
+}
+
+/// Puts a `ReservedExec` under each operator that keeps its input uncounted.
+#[derive(Debug)]
+pub struct ReserveWindows;
+
+impl PhysicalOptimizerRule for ReserveWindows {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        let reserved = plan.transform_up(|plan| {
+            let Some(window) = plan.downcast_ref::<WindowAggExec>() else {
+                return Ok(Transformed::no(plan));
+            };
+            let input: Arc<dyn ExecutionPlan> = Arc::new(ReservedExec::new(window.input().clone()));
+            let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+            plan.replace_children(vec![input], options).map(Transformed::yes)
+        })?;
+        Ok(reserved.data)
+    }
+
+    fn name(&self) -> &str {
+        "ReserveWindows"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
