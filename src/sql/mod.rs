@@ -6,6 +6,7 @@
 
 mod error;
 mod function;
+mod length;
 mod output;
 mod query;
 mod rewrite;

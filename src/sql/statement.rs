@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 
 use super::error::SqlError;
-use super::function;
+use super::{function, length};
 use crate::fhir::storage::TEXT;
 
 /// How deep expressions may nest.
@@ -31,6 +31,7 @@ impl Wanted {
     /// Reads a text that has one statement.
     pub(super) fn parse(text: &str) -> Result<Wanted, SqlError> {
         let dialect = GenericDialect {};
+        length::check(text, &dialect)?;
         let parsed = DFParserBuilder::new(text)
             .with_dialect(&dialect)
             .with_recursion_limit(MAX_DEPTH)

@@ -180,6 +180,59 @@ fn memory_is_bounded() {
     );
 }
 
+/// A window without an order needs all rows before it gives one, and they count.
+#[test]
+fn the_rows_of_a_window_count_towards_memory() {
+    let lake = Lake::new();
+    let window = |rows: usize, memory: &str| {
+        let statement = format!(
+            "SELECT count(*) AS n FROM (SELECT value, sum(value) OVER () AS total FROM generate_series(1, {rows}) a(value)) x WHERE total > 0"
+        );
+        lake.run(&statement, &["--memory", memory])
+    };
+    let few = window(10_000, "64");
+    assert!(few.status.success(), "{}", String::from_utf8_lossy(&few.stderr));
+    assert!(String::from_utf8(few.stdout).unwrap().contains("10000"));
+    let many = window(10_000_000, "64");
+    let error = String::from_utf8(many.stderr).unwrap();
+    assert_eq!(many.status.code(), Some(3), "{error}");
+    assert!(
+        error.contains("more memory than --memory allows") && error.lines().count() == 1,
+        "{error}"
+    );
+}
+
+/// DataFusion recurses over chains: one that is too long is refused, and the longest that is not is answered.
+#[test]
+fn a_chain_of_operators_has_a_bound() {
+    let lake = Lake::new();
+    let text = |operators: usize| format!("SELECT id{} AS long FROM Patient", " || 'a'".repeat(operators));
+    let longest = lake.answer(&text(1_000));
+    assert!(longest.contains(&"a".repeat(1_000)), "{longest}");
+    for operators in [1_001, 50_000] {
+        let file = lake.file("long.sql");
+        std::fs::write(&file, text(operators)).unwrap();
+        let done = command::run(&[
+            "sql",
+            "-f",
+            file.to_str().unwrap(),
+            "--data",
+            lake.data().to_str().unwrap(),
+        ]);
+        let error = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(2), "{error}");
+        assert!(
+            error.contains("chains more than 1000 operators") && error.lines().count() == 1,
+            "{error}"
+        );
+    }
+    let joined = format!(
+        "SELECT count(*) AS n FROM (SELECT 1{}) x",
+        " UNION ALL SELECT 1".repeat(500)
+    );
+    assert!(lake.answer(&joined).contains("501"));
+}
+
 #[test]
 fn a_lake_that_is_not_there_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -15,8 +15,21 @@ use crate::views::{Format, View};
 
 pub(in crate::cli) use args::Args;
 
-/// Answers the statement.
+/// The stack of threads that plan and compute a statement: DataFusion goes down chains of operators by recursion, as
+/// far as the bounds of `crate::sql` let it.
+const STACK: usize = 64 << 20;
+
+/// Answers the statement, on a thread with a stack of its own.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
+    let running = std::thread::Builder::new()
+        .name("sql".to_owned())
+        .stack_size(STACK)
+        .spawn(|| run_here(arguments))
+        .map_err(Failure::other)?;
+    running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn run_here(arguments: Args) -> Result<(), Failure> {
     let statement = arguments.statement()?;
     let format = arguments.format()?;
     let lake = arguments.lake.open()?;
@@ -35,6 +48,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let session = Session::new(&lake, &arguments.lake.scope(&lake), named.collect(), options).map_err(failure)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .thread_stack_size(STACK)
         .build()
         .map_err(Failure::other)?;
     let answered = runtime.block_on(async {

@@ -1,0 +1,158 @@
+//! How long the chains of a statement may be.
+//!
+//! `a || b || c` and `x OR y OR z` are read as one operator inside the other, and DataFusion goes down such a chain by
+//! recursion. The parser bounds brackets, but not chains. So a chain that would use up a thread's stack is refused.
+
+use datafusion::sql::sqlparser::dialect::Dialect;
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+
+use super::error::SqlError;
+
+/// How many operators an expression may chain.
+pub(super) const MAX_OPERATORS: usize = 1_000;
+/// How many tables and queries a statement may join or unite.
+pub(super) const MAX_TABLES: usize = 500;
+
+/// What was met between two brackets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    operators: usize,
+    /// Whether a comma joins tables here.
+    lists_tables: bool,
+}
+
+/// Refuses a statement whose chains are too long. What the tokenizer cannot read is left to the parser.
+pub(super) fn check(text: &str, dialect: &dyn Dialect) -> Result<(), SqlError> {
+    let Ok(tokens) = Tokenizer::new(dialect, text).tokenize() else {
+        return Ok(());
+    };
+    let mut outer: Vec<Level> = Vec::new();
+    let mut level = Level::default();
+    // Operators around the level.
+    let mut around = 0;
+    let mut tables = 0;
+    for token in &tokens {
+        match token {
+            Token::LParen => {
+                around += level.operators;
+                outer.push(std::mem::take(&mut level));
+            }
+            Token::RParen => {
+                let inner = level.operators;
+                level = outer.pop().unwrap_or_default();
+                around -= level.operators.min(around);
+                level.operators = level.operators.max(inner);
+            }
+            Token::Comma => {
+                tables += usize::from(level.lists_tables);
+                level.operators = 0;
+            }
+            Token::Word(word) => match word.keyword {
+                Keyword::JOIN | Keyword::UNION | Keyword::INTERSECT | Keyword::EXCEPT => tables += 1,
+                Keyword::FROM => {
+                    level = Level {
+                        operators: 0,
+                        lists_tables: true,
+                    }
+                }
+                Keyword::SELECT | Keyword::WHERE | Keyword::GROUP | Keyword::HAVING | Keyword::ORDER => {
+                    level = Level::default();
+                }
+                Keyword::WHEN | Keyword::THEN | Keyword::ELSE | Keyword::ON => level.operators = 0,
+                Keyword::AND | Keyword::OR | Keyword::NOT | Keyword::IS | Keyword::LIKE | Keyword::COLLATE => {
+                    level.operators += 1;
+                }
+                _ => {}
+            },
+            token => level.operators += usize::from(is_operator(token)),
+        }
+        if around + level.operators > MAX_OPERATORS {
+            return Err(SqlError::Statement(format!(
+                "the statement chains more than {MAX_OPERATORS} operators; compare with many values by IN (...)"
+            )));
+        }
+        if tables > MAX_TABLES {
+            return Err(SqlError::Statement(format!(
+                "the statement joins or unites more than {MAX_TABLES} tables"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a token that is no word puts one expression into another.
+fn is_operator(token: &Token) -> bool {
+    !matches!(
+        token,
+        Token::EOF
+            | Token::Whitespace(_)
+            | Token::SemiColon
+            | Token::Number(..)
+            | Token::Char(_)
+            | Token::Period
+            | Token::SingleQuotedString(_)
+            | Token::DoubleQuotedString(_)
+            | Token::EscapedStringLiteral(_)
+            | Token::UnicodeStringLiteral(_)
+            | Token::HexStringLiteral(_)
+            | Token::NationalStringLiteral(_)
+            | Token::DollarQuotedString(_)
+            | Token::Placeholder(_)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::sql::sqlparser::dialect::GenericDialect;
+
+    use super::*;
+
+    fn said(text: &str) -> String {
+        check(text, &GenericDialect {}).map_or_else(|error| error.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn long_chains_are_refused() {
+        let long = MAX_OPERATORS + 1;
+        for text in [
+            format!("SELECT id{} FROM t", " || 'a'".repeat(long)),
+            format!("SELECT 1 FROM t WHERE a{}", " OR a".repeat(long)),
+            format!("SELECT (a{}){} FROM t", " + 1".repeat(long / 2), " + 1".repeat(long)),
+            format!(
+                "SELECT (a{}) + f(a{}) FROM t",
+                " + 1".repeat(long - 5),
+                " + 1".repeat(10)
+            ),
+            format!("SELECT a{} FROM t", "::INT".repeat(long)),
+            format!("SELECT a{} FROM t", "[1]".repeat(long)),
+        ] {
+            assert!(said(&text).starts_with("the statement chains more than 1000"), "{text}");
+        }
+        let many = MAX_TABLES + 1;
+        for text in [
+            format!("SELECT 1{}", " UNION ALL SELECT 1".repeat(many)),
+            format!("SELECT 1 FROM a{}", " CROSS JOIN b".repeat(many)),
+            format!("SELECT 1 FROM a{} WHERE 1 = 1", ", b".repeat(many)),
+        ] {
+            assert!(
+                said(&text).starts_with("the statement joins or unites more than 500"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn long_lists_are_no_chains() {
+        let many = 20 * MAX_OPERATORS;
+        for text in [
+            format!("SELECT 1 FROM t WHERE a IN ('x'{})", ", 'x'".repeat(many)),
+            format!("SELECT a + 1{} FROM t", ", a + 1 AS b".repeat(many)),
+            format!("SELECT CASE{} ELSE 1 END FROM t", " WHEN a = 1 THEN b + 1".repeat(many)),
+            format!("SELECT f(a + 1){} FROM t", ", f(a + 1)".repeat(many)),
+            format!("VALUES (1 + 1){}", ", (1 + 1)".repeat(many)),
+        ] {
+            assert_eq!(said(&text), "");
+        }
+    }
+}
