@@ -1,6 +1,7 @@
 //! The ways to run a query: over one person, as a plan, over several types; and how an answer came about.
 
 pub(super) mod contained;
+mod counted;
 pub(super) mod explain;
 pub(super) mod matches;
 pub(super) mod merge;

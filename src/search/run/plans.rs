@@ -27,6 +27,6 @@ impl Engine {
         }
         let page = population::page_plan(self.sessions(), &table, &query, bound.owners.clone()).await?;
         let count = population::count_plan(self.sessions(), &table, &query, bound.owners).await?;
-        Ok(vec![page, count.physical])
+        Ok(vec![page, count])
     }
 }

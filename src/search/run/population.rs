@@ -8,9 +8,8 @@ use arrow::array::{Array, Int64Array, RecordBatch};
 use datafusion::catalog::TableProvider;
 use datafusion::common::TableReference;
 use datafusion::datasource::provider_as_source;
-use datafusion::functions_aggregate::count::count_all;
 use datafusion::logical_expr::utils::conjunction;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder, SortExpr};
 use datafusion::physical_plan::{ExecutionPlan, collect, execute_stream};
 use datafusion::prelude::ident;
 use futures::StreamExt;
@@ -21,6 +20,7 @@ use super::super::criteria::{key_function, predicate};
 use super::super::paging::boundary;
 use super::super::paging::page_token::{PagePosition, Side};
 use super::super::parameters::query::Query;
+use super::counted;
 use super::matches::Found;
 use super::merge::{Keyed, Order};
 use super::sessions::Sessions;
@@ -28,7 +28,7 @@ use super::sorted;
 use crate::fhir::facts;
 use crate::fhir::storage::LeafSet;
 use crate::lake::scan::{FILE, LakeProvider, Locator, Predicate, ROW, ScanRequest, ScopedTable, Span, expression};
-use crate::plan::{Limit, On, OrderedLimitExec, Planned, Planner};
+use crate::plan::{Limit, On, OrderedLimitExec, Planner};
 
 /// The matches of a page, and whether there are more; `owners` narrows the scan where the query names people.
 pub(in crate::search) async fn page(
@@ -124,9 +124,9 @@ pub(in crate::search) async fn count(
     query: &Query,
     owners: Option<Vec<i64>>,
 ) -> Result<usize, SearchError> {
-    let planned = count_plan(sessions, table, query, owners).await?;
-    let batches = collect(planned.physical.clone(), sessions.parallel().context()).await?;
-    query.trace.planned(&planned);
+    let plan = count_plan(sessions, table, query, owners).await?;
+    let batches = collect(plan.clone(), sessions.parallel().context()).await?;
+    query.trace.plan(plan.as_ref());
     let count = batches
         .first()
         .and_then(|batch| batch.column(0).as_any().downcast_ref::<Int64Array>().cloned());
@@ -141,13 +141,13 @@ pub(in crate::search) async fn count_plan(
     table: &ScopedTable,
     query: &Query,
     owners: Option<Vec<i64>>,
-) -> Result<Planned, SearchError> {
+) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
     let scan = Scan::of(sessions, table, query, owners, &LeafSet::new());
-    let counted = scan.plan(query)?.aggregate(Vec::<Expr>::new(), [count_all()])?;
-    Ok(sessions.parallel().plan(&counted.build()?).await?)
+    let rows = scan.columns_planned(sessions.parallel(), std::iter::empty(), None);
+    counted::count(rows.await?)
 }
 
-/// The rows that meet a query's criteria, with these columns, in batches without order.
+/// The rows that meet a query's criteria, with these columns and their places, in batches without order.
 pub(in crate::search) async fn rows(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -156,13 +156,17 @@ pub(in crate::search) async fn rows(
     leaves: LeafSet,
     mut take: impl FnMut(&RecordBatch) -> Result<(), SearchError>,
 ) -> Result<(), SearchError> {
-    let plan = Scan::of(sessions, table, query, owners, &leaves).columns(table, query, &leaves)?;
-    let planned = sessions.parallel().plan(&plan).await?;
-    let mut batches = execute_stream(planned.physical.clone(), sessions.parallel().context())?;
+    let scan = Scan::of(sessions, table, query, owners, &leaves);
+    let schema = table.schema(&leaves);
+    let columns = schema.fields().iter().map(|field| field.name().as_str());
+    let plan = scan
+        .columns_planned(sessions.parallel(), columns.chain([FILE, ROW]), None)
+        .await?;
+    let mut batches = execute_stream(plan.clone(), sessions.parallel().context())?;
     while let Some(batch) = batches.next().await {
         take(&batch?)?;
     }
-    query.trace.planned(&planned);
+    query.trace.plan(plan.as_ref());
     Ok(())
 }
 
@@ -322,14 +326,6 @@ impl Scan {
             true => filtered,
             false => On::over(&self.joins, filtered.build()?)?.into(),
         })
-    }
-
-    /// The rows that pass with these columns and their places.
-    fn columns(self, table: &ScopedTable, query: &Query, leaves: &LeafSet) -> Result<LogicalPlan, SearchError> {
-        let schema = table.schema(leaves);
-        let names = schema.fields().iter().map(|field| field.name().as_str());
-        let columns: Vec<Expr> = names.chain([FILE, ROW]).map(ident).collect();
-        Ok(self.plan(query)?.project(columns)?.build()?)
     }
 }
 
