@@ -108,7 +108,7 @@ fn each_view_of_a_folder_gets_a_file_of_its_own() {
             let found = tabularium(&arguments);
             let said = text(&found.stdout);
             let warned = match format {
-                "parquet" => "born.view.json: column 'birthDate' is text in Parquet: some of its dates have no day\n",
+                "parquet" => ": column 'birthDate' is text in Parquet: some of its dates have no day\n",
                 _ => "",
             };
             let is_said = |line: &str| line.ends_with(&format!(".{extension}")) && line.contains(&out);
