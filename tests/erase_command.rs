@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use serde_json::{Value, json};
 use tabularium::lake::{Intent, Lake, Mode, PatientScope};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tabularium");
@@ -49,6 +50,39 @@ fn what_names_the_person_and_stays_is_told() {
         "{out}"
     );
     assert_eq!(receipt.split('.').count(), 3, "{out}");
+}
+
+#[test]
+fn programs_get_one_object() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("lake");
+    import(&folder, PEOPLE);
+    let object = |arguments: &[&str]| -> Value {
+        let done = command(&folder, &[&["erase", "--json", "--patient", "ann"], arguments].concat());
+        assert!(done.status.success(), "{}", said(&done).1);
+        serde_json::from_slice(&done.stdout).unwrap()
+    };
+    let resources = json!({"Observation": 1, "Patient": 1});
+    let stays = json!({"named": {"Group": 1, "Task": 1}, "synced": 0, "unread": []});
+    let would = object(&["--dry-run"]);
+    let expected = json!({"patient": "ann", "dryRun": true, "resources": resources, "stays": stays});
+    assert_eq!(would, expected);
+    let mut erased = object(&["--yes"]);
+    let receipt = erased["receipt"].take();
+    assert_eq!(receipt.as_str().unwrap().split('.').count(), 3);
+    let expected = json!({"patient": "ann", "dryRun": false, "resources": resources, "rows": 2, "attachments": 0,
+        "filesRewritten": 1, "filesRemoved": 1, "tokensEnded": false, "finished": [], "left": [], "receipt": null,
+        "stays": stays});
+    assert_eq!(erased, expected);
+    // Who is not there is an error and no object.
+    let again = command(&folder, &["erase", "--json", "--yes", "--patient", "ann"]);
+    assert_eq!((again.status.code(), said(&again).0.as_str()), (Some(2), ""));
+    let (list, _) = said(&command(&folder, &["receipt", "list", "--json"]));
+    let list: Value = serde_json::from_str(&list).unwrap();
+    let id = list[0]["erasure"].as_str().unwrap();
+    let (shown, _) = said(&command(&folder, &["receipt", "show", id, "--json"]));
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!((&shown["receipt"], &shown["digest"]), (&receipt, &list[0]["digest"]));
 }
 
 #[test]

@@ -75,6 +75,7 @@ mod bench; // `tabularium bench`
 mod commands; // settings, help, previews, what is said of mistakes
 mod console; // what operators see in a browser
 mod demo; // the commands a newcomer begins with
+mod documented; // the lines of README and docs
 mod http; // routes, bounds, codings, metadata
 mod service_commands; // applications, keys, consents, audit
 mod source_commands; // endpoints and their sources

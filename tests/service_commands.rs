@@ -203,6 +203,72 @@ fn addresses_and_syncs_are_changed_and_noted() {
 }
 
 #[test]
+fn changes_and_tokens_are_objects_for_programs() {
+    let folder = folder();
+    let data = folder.path();
+    done(data, &["app", "create", "x"]);
+    let (uri, origin) = ("com.example.x:/cb", "http://localhost:3000");
+    for (arguments, expected) in [
+        (
+            ["add-redirect", "x", uri],
+            json!({"id": "x", "redirectUri": uri, "added": true}),
+        ),
+        (
+            ["add-redirect", "x", uri],
+            json!({"id": "x", "redirectUri": uri, "added": false}),
+        ),
+        (
+            ["remove-redirect", "x", uri],
+            json!({"id": "x", "redirectUri": uri, "removed": true}),
+        ),
+        (
+            ["add-origin", "x", origin],
+            json!({"id": "x", "origin": origin, "added": true}),
+        ),
+        (
+            ["remove-origin", "x", origin],
+            json!({"id": "x", "origin": origin, "removed": true}),
+        ),
+        (
+            ["set-sync", "x", "weekly"],
+            json!({"id": "x", "syncFrequency": "weekly"}),
+        ),
+    ] {
+        assert_eq!(json(data, &[&["app"], &arguments[..]].concat()), expected);
+    }
+    assert_eq!(refused(data, &["app", "remove-origin", "x", origin, "--json"]).0, 2);
+    let provider = [
+        "endpoint",
+        "identity-provider",
+        "p",
+        "--name",
+        "P",
+        "--issuer",
+        "https://p.example",
+        "--client-id",
+        "c",
+    ];
+    let expected = json!({"code": "p", "mode": "live", "name": "P", "issuer": "https://p.example"});
+    assert_eq!(json(data, &provider), expected);
+    let locator = ["endpoint", "record-locator", "https://l.example/find"];
+    let expected = json!({"recordLocator": "https://l.example/find", "mode": "live"});
+    assert_eq!(json(data, &locator), expected);
+    let console = json(data, &["console", "token", "--name", "ann"]);
+    assert_eq!(console["signIn"], "http://127.0.0.1:8080/console/sign-in");
+    assert!(console["token"].is_string() && console["expiresAt"].as_str().unwrap().ends_with('Z'));
+    let people = data.join("people.ndjson");
+    std::fs::write(&people, r#"{"resourceType":"Patient","id":"ann"}"#).unwrap();
+    let lake = data.join("lake");
+    done(&lake, &["import", people.to_str().unwrap()]);
+    let mut token = json(&lake, &["token", "--patient", "ann"]);
+    let text = token["token"].take();
+    assert_eq!(text.as_str().unwrap().split('.').count(), 3);
+    assert!(token["expiresAt"].take().as_str().unwrap().ends_with('Z'));
+    let expected = json!({"token": null, "expiresAt": null, "application": "local", "mode": "live", "patient": "ann"});
+    assert_eq!(token, expected);
+}
+
+#[test]
 fn rotated_keys_work_on_a_running_server_and_the_earlier_do_not() {
     let server = Server::start(&[]);
     let app = App::register(&server.store, "app");

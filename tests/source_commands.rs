@@ -96,7 +96,8 @@ fn an_endpoint_is_added_from_its_smart_configuration_and_checked() {
         json(data, &["endpoint", "check", id, "--allow-private-sources"])[0]["ok"],
         true
     );
-    done(data, &["endpoint", "set-status", id, "unavailable"]);
+    let set = json(data, &["endpoint", "set-status", id, "unavailable"]);
+    assert_eq!((&set["id"], &set["status"]), (&id.into(), &"UNAVAILABLE".into()));
     assert_eq!(json(data, &["endpoint", "list"])[0]["status"], "UNAVAILABLE");
     let audit = done(data, &["audit"]);
     let line = audit.lines().find(|line| line.contains("endpoint.status-set")).unwrap();

@@ -95,6 +95,45 @@ mod tests {
         assert_eq!(listed.len(), known.len(), "a command stands twice");
     }
 
+    /// Commands without `--json`: they serve, their result is a document or a stream of its own form, or it is none.
+    const WITHOUT_JSON: [&str; 14] = [
+        "completions",
+        "demo",
+        "everything",
+        "fhirpath",
+        "man",
+        "pdf",
+        "run",
+        "run-plan",
+        "sandbox",
+        "search",
+        "serve",
+        "sql",
+        "summary",
+        "help",
+    ];
+
+    fn without_json(path: &str, command: &Command, found: &mut Vec<String>) {
+        let mut subcommands = command
+            .get_subcommands()
+            .filter(|sub| sub.get_name() != "help")
+            .peekable();
+        if subcommands.peek().is_none() && command.get_arguments().all(|argument| argument.get_id() != "json") {
+            found.push(path.to_owned());
+        }
+        for sub in subcommands {
+            without_json(format!("{path} {}", sub.get_name()).trim_start(), sub, found);
+        }
+    }
+
+    #[test]
+    fn every_command_with_results_has_them_as_json() {
+        let mut found = Vec::new();
+        without_json("", &program(), &mut found);
+        found.retain(|command| !WITHOUT_JSON.contains(&command.as_str()));
+        assert_eq!(found, Vec::<String>::new());
+    }
+
     #[test]
     fn groups_are_as_narrow_as_the_terminal() {
         let text = groups(&program(), 60);

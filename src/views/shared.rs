@@ -11,9 +11,9 @@ use futures::StreamExt;
 use futures::stream::iter;
 
 use super::error::RunError;
-use super::output::assembly::{Assembly, Computed};
+use super::output::assembly::{Assembly, Computed, Tail};
 use super::output::write::{Batches, is_few, worked};
-use super::output::{Format, TextFormat};
+use super::output::{Format, TextColumn, TextFormat};
 use super::plan::node::ViewNode;
 use super::plan::several::{OfView, Stopped, ViewsExec, none_stopped};
 use super::run::{self, Below, Resources};
@@ -61,6 +61,8 @@ pub enum Event {
     Done {
         /// The view's place.
         view: usize,
+        /// Columns that are text in Parquet although their FHIR type has a SQL type.
+        texts: Vec<TextColumn>,
     },
 }
 
@@ -163,6 +165,8 @@ impl SharedRows {
             open: Vec::new(),
             ready: Vec::new(),
             computed: None,
+            ended: 0,
+            tail: None,
         };
         for (place, view) in self.views.iter().enumerate() {
             let begun = Assembly::new(view.clone(), format, self.limit, self.views.len())
@@ -195,6 +199,10 @@ struct Outputs {
     /// Events to be handed out, the next one last.
     ready: Vec<Event>,
     computed: Option<Waiting<Batches<OfView<Computed>>>>,
+    /// How many views have no more rows, and are done or have begun their end.
+    ended: usize,
+    /// The end of a view's output under way.
+    tail: Option<(usize, Tail)>,
 }
 
 impl Outputs {
@@ -229,18 +237,34 @@ impl Outputs {
         self.full(view);
     }
 
-    fn finish(&mut self) {
-        for view in 0..self.open.len() {
-            match self.open[view].take().map(Assembly::finish) {
-                None => {}
-                Some(Ok(tail)) => {
-                    self.say(view, tail, 0);
-                    self.ready.push(Event::Done { view });
+    /// The next step when there are no more rows: the ends of the outputs, one after the other.
+    fn end(&mut self) -> Option<Event> {
+        loop {
+            if let Some((view, tail)) = &mut self.tail {
+                let view = *view;
+                match tail.next() {
+                    Some(Ok(bytes)) if bytes.is_empty() => continue,
+                    Some(Ok(bytes)) => return Some(Event::Piece { view, bytes, rows: 0 }),
+                    Some(Err(error)) => {
+                        self.tail = None;
+                        return Some(Event::Failed { view, error });
+                    }
+                    None => {
+                        let texts = tail.texts().to_vec();
+                        self.tail = None;
+                        return Some(Event::Done { view, texts });
+                    }
                 }
-                Some(Err(error)) => self.fail(view, error),
+            }
+            let view = self.ended;
+            let output = self.open.get_mut(view)?.take();
+            self.ended += 1;
+            match output.map(Assembly::finish) {
+                None => {}
+                Some(Ok(tail)) => self.tail = Some((view, tail)),
+                Some(Err(error)) => return Some(Event::Failed { view, error }),
             }
         }
-        self.ready.reverse();
     }
 
     fn wants_rows(&self) -> bool {
@@ -257,17 +281,17 @@ impl Iterator for Outputs {
                 return Some(Ok(event));
             }
             let wanted = self.wants_rows();
-            let computed = self.computed.as_mut()?;
+            let Some(computed) = self.computed.as_mut() else {
+                return self.end().map(Ok);
+            };
             match if wanted { computed.next() } else { None } {
                 Some(Ok(computed)) => self.add(computed),
                 Some(Err(error)) => {
                     self.computed = None;
+                    self.open.clear();
                     return Some(Err(error));
                 }
-                None => {
-                    self.computed = None;
-                    self.finish();
-                }
+                None => self.computed = None,
             }
         }
     }

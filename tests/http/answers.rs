@@ -216,7 +216,7 @@ fn fhir(walk: &Walk) {
         "/fhir/$viewdefinition-run",
         "/fhir/$sql-run",
     ] {
-        for format in ["json", "json&_count=1", "csv", "ndjson", "parquet"] {
+        for format in ["json", "json&_count=1", "csv", "ndjson", "parquet", "parquet-text"] {
             let path = format!("{route}?_format={format}");
             walk.ask("post", route, &path, &resource, &run.to_string());
         }

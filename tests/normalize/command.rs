@@ -69,6 +69,20 @@ fn what_an_import_makes_is_stored_once_and_is_what_a_dry_run_says() {
         "no NDC of eleven digits"
     );
 
+    let dry = run(&["normalize", "--dry-run", "--diff", "--json", text(&records)]);
+    let object: serde_json::Value = serde_json::from_slice(&dry.stdout).unwrap();
+    assert_eq!(
+        (&object["dryRun"], &object["rules"]["MedicationRequest"]["made"]),
+        (&true.into(), &1.into())
+    );
+    let resources = object["resources"].as_array().unwrap();
+    let order = resources
+        .iter()
+        .find(|one| one["resource"].as_str().unwrap().starts_with("MedicationRequest/"));
+    let order = order.unwrap();
+    assert!(order["before"].is_null() && order["after"]["resourceType"] == "MedicationRequest");
+    assert_eq!(rules(&run(&["normalize", "--dry-run", text(&records)])), made);
+
     // An order that the import made is found as any other is.
     let found = run(&[
         "search",

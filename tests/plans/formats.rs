@@ -1,6 +1,6 @@
 //! Each of CMS's publications, and what is said of a plan by one, by several, and by none.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::files::{self, A_TO_M, N_TO_W, ROWS_2026, landscape_2023, landscape_2026};
 use super::{World, done, run, zip};
@@ -19,6 +19,9 @@ fn the_landscape_of_earlier_years_comes_in_two_files_without_a_year() {
     let said = world.load(&[&first, &second]);
     assert_eq!(said, format!("2023 landscape: 4 plans from {first}, {second}\n"));
     assert_eq!(world.listed(), [(2023, "landscape".to_owned(), 4, 7)]);
+    let object: Value = serde_json::from_str(&world.load(&[&first, &second, "--json"])).unwrap();
+    let table = json!({"year": 2023, "publication": "landscape", "plans": 4, "areas": 7, "sources": [first, second]});
+    assert_eq!(object, json!({"tables": [table]}));
     let expected = json!({
         "plan": "H9001-001-000", "year": 2023, "name": "Café Gold (HMO), the good one", "aliases": [],
         "organization": "Ours Health", "parent": null, "type": "Local HMO",

@@ -1,6 +1,6 @@
 //! `tabularium seal` and `unseal`: the same lake in files of the other kind.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::clear::{assert_nothing_in_clear, in_clear};
 use super::{Scene, people, stderr};
@@ -67,6 +67,9 @@ fn a_lake_that_was_sealed_is_the_same_and_has_nothing_in_clear() {
     scene.done("check", &["--rows"]);
     let said = scene.done("seal", &[]);
     assert!(said.contains("is sealed") && !said.contains("anew"), "{said}");
+    let object: Value = serde_json::from_str(&scene.done("seal", &["--json"])).unwrap();
+    let expected = json!({"files": 0, "attachments": 0, "bytes": 0, "kind": "sealed", "done": true, "left": []});
+    assert_eq!(object, expected);
 }
 
 #[test]
@@ -74,8 +77,9 @@ fn a_lake_that_was_unsealed_is_the_same_and_has_no_keys() {
     let (scene, _) = filled();
     scene.done("seal", &[]);
     let before = scene.history();
-    let said = scene.done("unseal", &[]);
-    assert!(said.contains("is open"), "{said}");
+    let object: Value = serde_json::from_str(&scene.done("unseal", &["--json"])).unwrap();
+    assert_eq!((&object["kind"], &object["done"]), (&"open".into(), &true.into()));
+    assert!(object["files"].as_u64().unwrap() > 0 && object["bytes"].as_u64().unwrap() > 0);
     assert_eq!(scene.history(), before);
     assert_eq!(scene.kinds().0, 0);
     assert_eq!(layout(&scene), "1");

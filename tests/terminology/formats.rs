@@ -14,6 +14,10 @@ fn icd_10_cm_has_dots_and_a_hierarchy_by_its_codes() {
         said.contains("http://hl7.org/fhir/sid/icd-10-cm 2026: 5 concepts"),
         "{said}"
     );
+    let object: Value = serde_json::from_str(&world.load(&["--version", "2026", &file, "--json"])).unwrap();
+    let system =
+        json!({"system": "http://hl7.org/fhir/sid/icd-10-cm", "version": "2026", "concepts": 5, "source": file});
+    assert_eq!(object, json!({"codeSystems": [system], "valueSets": 0}));
     let found = world.lookup("icd-10-cm", "E11.65");
     assert_eq!(found["display"], "Sugar trouble of kind 2 with much sugar");
     assert_eq!(found["parents"], json!(["E11.6"]));

@@ -107,14 +107,19 @@ fn each_view_of_a_folder_gets_a_file_of_its_own() {
             }
             let found = tabularium(&arguments);
             let said = text(&found.stdout);
+            let warned = match format {
+                "parquet" => ": column 'birthDate' is text in Parquet: some of its dates have no day\n",
+                _ => "",
+            };
             let is_said = |line: &str| line.ends_with(&format!(".{extension}")) && line.contains(&out);
             assert_eq!(
                 (
                     found.status.code(),
-                    text(&found.stderr).as_str(),
+                    text(&found.stderr).ends_with(warned),
+                    text(&found.stderr).lines().count(),
                     said.lines().filter(|line| is_said(line)).count()
                 ),
-                (Some(0), "", 3),
+                (Some(0), true, warned.lines().count(), 3),
                 "{said}"
             );
             let expected = ["born", "people", "seen"].map(|name| format!("{name}.{extension}"));

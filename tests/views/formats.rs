@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray};
-use arrow::datatypes::{DataType, Int32Type};
+use arrow::datatypes::{DataType, Decimal128Type, Int32Type};
 use expect_test::{Expect, expect};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::json;
@@ -87,10 +87,12 @@ fn parquet_has_the_kinds_of_the_columns() {
     let column = |name: &str| batch.column_by_name(name).unwrap();
     assert_eq!(column("count").as_primitive::<Int32Type>().value(0), 7);
     assert_eq!(column("none").data_type(), &DataType::Boolean);
-    assert_eq!(column("value").as_string::<i32>().value(0), "100.10");
+    assert_eq!(column("value").data_type(), &DataType::Decimal128(18, 2));
+    assert_eq!(column("value").as_primitive::<Decimal128Type>().value(0), 10_010);
     assert!(column("value").is_null(1));
     let list = column("values").as_list::<i32>().value(0);
-    assert_eq!(list.as_string::<i32>().value(0), "0.123456789012345678");
+    let expected = [123_456_789_012_345_678, 1_000 * 10i128.pow(18)];
+    assert_eq!(list.as_primitive::<Decimal128Type>().values().to_vec(), expected);
     assert_eq!(column("values").as_list::<i32>().value(1).len(), 0);
     assert_eq!(
         batch.schema().field_with_name("value").unwrap().metadata()["fhir_type"],

@@ -3,6 +3,8 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use arrow::datatypes::DataType;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 
 use tabularium::lake::compact::{self, CompactOptions, Effort};
@@ -69,6 +71,32 @@ pub(super) fn ids(answer: &Answer) -> Vec<String> {
     let mut ids: Vec<String> = rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect();
     ids.sort();
     ids
+}
+
+#[test]
+fn parquet_has_the_types_of_the_values_and_text_on_request() {
+    let server = server();
+    let bearer = format!("Bearer {}", server.application_token());
+    let body = parameters(&view(), &[]);
+    for (format, expected) in [
+        ("parquet", DataType::Decimal128(18, 1)),
+        ("parquet-text", DataType::Utf8),
+    ] {
+        let headers = [
+            ("authorization", bearer.as_str()),
+            ("content-type", "application/fhir+json"),
+        ];
+        let path = format!("/fhir/ViewDefinition/$run?_format={format}");
+        let (status, headers, bytes) = server.send_bytes("POST", &path, &headers, body.as_bytes());
+        assert_eq!(
+            (status, &headers["content-type"]),
+            (200, &"application/vnd.apache.parquet".parse().unwrap())
+        );
+        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes)).unwrap();
+        let value = reader.schema().field_with_name("value").unwrap();
+        assert_eq!(value.data_type(), &expected, "{format}");
+        assert_eq!(reader.metadata().file_metadata().num_rows(), 4);
+    }
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn outputs(views: usize, events: Events) -> Vec<Result<String, String>> {
                 assert!(!std::mem::replace(&mut ended[view], true));
                 outputs[view] = Err(error.to_string());
             }
-            Event::Done { view } => assert!(!std::mem::replace(&mut ended[view], true)),
+            Event::Done { view, .. } => assert!(!std::mem::replace(&mut ended[view], true)),
         }
     }
     assert!(ended.iter().all(|ended| *ended));

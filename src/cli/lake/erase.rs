@@ -1,8 +1,11 @@
 //! `tabularium erase`: one person's records out of the lake, for good.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+
+use serde_json::{Map, Value, json};
 
 use super::super::service::mode::Mode;
 use super::super::terminal::ask::confirm;
@@ -10,7 +13,7 @@ use super::super::terminal::failure::Failure;
 use super::lake_scope::LOCAL;
 use super::wait::Wait;
 use crate::consent::{Clock, ErasureJob, Forgotten, Proof, Store};
-use crate::fhir::facts;
+use crate::fhir::{TypeId, facts};
 use crate::lake::{Erased, Evidence, Intent, Lake, LakeWriter, PatientScope, REFRESH, Scope};
 
 /// Running servers have noticed by then that records are being erased.
@@ -54,6 +57,9 @@ pub(in crate::cli) struct Args {
     /// Only say what would be erased, and what would stay
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
+    /// Print one JSON object; on a terminal you are asked all the same
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     wait: Wait,
 }
@@ -67,6 +73,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         application,
         yes,
         dry_run,
+        json: as_json,
         wait,
     } = arguments;
     let lake = Lake::open(&data).map_err(Failure::from_lake)?;
@@ -85,12 +92,17 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         application,
     };
     if dry_run {
-        return would_erase(&lake, &intent, &patient);
+        return would_erase(&lake, &intent, &patient, as_json);
     }
     let mut writer = wait.writer(&lake)?;
     writer.let_readers_notice(NOTICED);
     let (consents, not_forgotten) = end_tokens(&data, &intent, &patient);
-    let mut erased = resumed(&writer, &intent);
+    let (mut erased, finished) = resumed(&writer, &intent);
+    if !as_json {
+        for whose in &finished {
+            println!("finished an erasure that had been interrupted: {whose}");
+        }
+    }
     let now = writer
         .erase_all(std::slice::from_ref(&intent))
         .map_err(|error| Failure::other(format!("no records are erased: {error}")))?;
@@ -103,18 +115,19 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         .pop()
         .unwrap_or_default();
     if erased.rows == 0 && erased.left.is_empty() && consents == 0 && evidence.before.is_none() {
-        print!("{}", stays(&lake, &intent, &patient, 0));
-        return Err(Failure::input(format!(
-            "no records of Patient/{patient} of the application {} are in the lake that could be erased",
-            intent.application
-        )));
+        if !as_json {
+            print!("{}", Stays::of(&lake, &intent, &patient, 0).text(&patient));
+        }
+        return Err(nothing_there(&intent, &patient));
     }
-    print!("{}", report(&erased));
-    if consents > 0 {
-        println!("the tokens that were made for this Patient are ended");
+    if !as_json {
+        print!("{}", report(&erased));
+        if consents > 0 {
+            println!("the tokens that were made for this Patient are ended");
+        }
     }
     let mut left: Vec<String> = Vec::new();
-    for clause in erased.left {
+    for clause in std::mem::take(&mut erased.left) {
         if !left.contains(&clause) {
             left.push(clause);
         }
@@ -124,14 +137,30 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         false => None,
     };
     drop(writer);
-    print!("{}", stays(&lake, &intent, &patient, 0));
-    let receipt = receipt.transpose().map_err(|error| {
-        Failure::partial(format!(
+    let stays = Stays::of(&lake, &intent, &patient, 0);
+    let (receipt, unsigned) = match receipt.transpose() {
+        Ok(receipt) => (receipt, None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    if as_json {
+        let mut object = json!({
+            "patient": patient, "dryRun": false, "resources": by_type(&erased.resources), "rows": erased.rows,
+            "attachments": erased.attachments, "filesRewritten": erased.files_rewritten,
+            "filesRemoved": erased.files_removed, "tokensEnded": consents > 0, "finished": finished,
+            "left": left, "receipt": receipt,
+        });
+        object["stays"] = stays.object();
+        println!("{object:#}");
+    } else {
+        print!("{}", stays.text(&patient));
+        if let Some(receipt) = receipt {
+            println!("{receipt}");
+        }
+    }
+    if let Some(error) = unsigned {
+        return Err(Failure::partial(format!(
             "the records are hidden from all readers and erased, but the receipt could not be signed: {error}; run this command again for it"
-        ))
-    })?;
-    if let Some(receipt) = receipt {
-        println!("{receipt}");
+        )));
     }
     match left.as_slice() {
         [] => Ok(()),
@@ -143,7 +172,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
 }
 
 /// Says what an erasure would take, without one.
-fn would_erase(lake: &Lake, intent: &Intent, patient: &str) -> Result<(), Failure> {
+fn would_erase(lake: &Lake, intent: &Intent, patient: &str, as_json: bool) -> Result<(), Failure> {
     let snapshot = lake.snapshot();
     let scope = Arc::new(Scope {
         mode: intent.mode,
@@ -159,16 +188,30 @@ fn would_erase(lake: &Lake, intent: &Intent, patient: &str) -> Result<(), Failur
         counts.extend((rows > 0).then(|| (facts().get(table.ty).name, rows)));
     }
     if counts.is_empty() {
-        return Err(Failure::input(format!(
-            "no records of Patient/{patient} of the application {} are in the lake that could be erased",
-            intent.application
-        )));
+        return Err(nothing_there(intent, patient));
     }
     let going = counts.iter().map(|(_, rows)| rows).sum();
+    let stays = Stays::of(lake, intent, patient, going);
+    if as_json {
+        let resources: Map<String, Value> = counts
+            .iter()
+            .map(|(ty, rows)| ((*ty).to_owned(), json!(rows)))
+            .collect();
+        let object = json!({"patient": patient, "dryRun": true, "resources": resources, "stays": stays.object()});
+        println!("{object:#}");
+        return Ok(());
+    }
     print!("{}", counted(counts));
     println!("would be erased, with earlier versions; nothing was");
-    print!("{}", stays(lake, intent, patient, going));
+    print!("{}", stays.text(patient));
     Ok(())
+}
+
+fn nothing_there(intent: &Intent, patient: &str) -> Failure {
+    Failure::input(format!(
+        "no records of Patient/{patient} of the application {} are in the lake that could be erased",
+        intent.application
+    ))
 }
 
 /// Signs the receipt and keeps it; gives it.
@@ -212,9 +255,9 @@ fn end_tokens(data: &Path, intent: &Intent, patient: &str) -> (u64, Vec<String>)
     }
 }
 
-/// Says which erasures were finished that had been interrupted; gives what came of those of the same person.
-fn resumed(writer: &LakeWriter, intent: &Intent) -> Erased {
-    let mut own = Erased::default();
+/// What came of erasures of the same person that had been interrupted, and whose others were finished.
+fn resumed(writer: &LakeWriter, intent: &Intent) -> (Erased, Vec<String>) {
+    let (mut own, mut finished) = (Erased::default(), Vec::new());
     for (other, erased) in writer.resumed() {
         if other == intent {
             own = together(own, erased.clone());
@@ -225,53 +268,93 @@ fn resumed(writer: &LakeWriter, intent: &Intent) -> Erased {
                 .iter()
                 .map(|id| format!("Patient/{id}"))
                 .collect();
-            println!("finished an erasure that had been interrupted: {}", whose.join(", "));
+            finished.push(whose.join(", "));
         }
     }
-    own
+    (own, finished)
 }
 
-/// Says what is not erased though it names the person, or is theirs by way of a sync; so many rows are there that go.
-fn stays(lake: &Lake, intent: &Intent, patient: &str, going: u64) -> String {
-    let snapshot = lake.snapshot();
-    let scope = Arc::new(Scope {
-        mode: intent.mode,
-        application: intent.application.as_str().into(),
-        patient: None,
-    });
-    let (mut named, mut synced, mut unread) = (Vec::new(), 0, Vec::new());
-    for table in snapshot.tables.values().filter(|table| table.mode == intent.mode) {
-        let (rows, name) = (lake.table(&snapshot, table.ty, &scope), facts().get(table.ty).name);
-        let filed = rows.filed_under(&intent.patient.owners, patient);
-        match filed.and_then(|filed| Ok((filed, rows.mentions(patient)?))) {
-            Ok((filed, count)) => {
-                synced += filed;
-                named.extend((count > 0).then(|| format!("{count} {name}")));
+/// What is not erased though it names the person, or is theirs by way of a sync.
+struct Stays {
+    /// How many resources of a type name the person.
+    named: Vec<(&'static str, u64)>,
+    /// Records that a patient's consent brought.
+    synced: u64,
+    /// Types of which a file cannot be read.
+    unread: Vec<&'static str>,
+}
+
+impl Stays {
+    /// So many rows are there that go.
+    fn of(lake: &Lake, intent: &Intent, patient: &str, going: u64) -> Stays {
+        let snapshot = lake.snapshot();
+        let scope = Arc::new(Scope {
+            mode: intent.mode,
+            application: intent.application.as_str().into(),
+            patient: None,
+        });
+        let (mut named, mut synced, mut unread) = (Vec::new(), 0, Vec::new());
+        for table in snapshot.tables.values().filter(|table| table.mode == intent.mode) {
+            let (rows, name) = (lake.table(&snapshot, table.ty, &scope), facts().get(table.ty).name);
+            let filed = rows.filed_under(&intent.patient.owners, patient);
+            match filed.and_then(|filed| Ok((filed, rows.mentions(patient)?))) {
+                Ok((filed, count)) => {
+                    synced += filed;
+                    named.extend((count > 0).then_some((name, count)));
+                }
+                Err(_) => unread.push(name),
             }
-            Err(_) => unread.push(name),
+        }
+        named.sort_unstable();
+        Stays {
+            named,
+            synced: u64::saturating_sub(synced, going),
+            unread,
         }
     }
-    named.sort_unstable();
-    let mut text = String::new();
-    if !named.is_empty() {
-        let named = named.join(", ");
-        text.push_str(&format!(
-            "stays, because it is filed under nobody or under several people, though it names Patient/{patient}: {named}\n"
-        ));
+
+    fn text(&self, patient: &str) -> String {
+        let mut text = String::new();
+        if !self.named.is_empty() {
+            let named: Vec<String> = self
+                .named
+                .iter()
+                .map(|(name, count)| format!("{count} {name}"))
+                .collect();
+            text.push_str(&format!(
+                "stays, because it is filed under nobody or under several people, though it names Patient/{patient}: {}\n",
+                named.join(", ")
+            ));
+        }
+        if self.synced > 0 {
+            text.push_str(&format!(
+                "stays, because a patient's consent brought it and its end takes it away: {} records\n",
+                self.synced
+            ));
+        }
+        if !self.unread.is_empty() {
+            text.push_str(&format!(
+                "not looked through, because a file cannot be read: {}\n",
+                self.unread.join(", ")
+            ));
+        }
+        text
     }
-    let synced = u64::saturating_sub(synced, going);
-    if synced > 0 {
-        text.push_str(&format!(
-            "stays, because a patient's consent brought it and its end takes it away: {synced} records\n"
-        ));
+
+    fn object(&self) -> Value {
+        let named = self
+            .named
+            .iter()
+            .map(|(name, count)| ((*name).to_owned(), json!(count)));
+        json!({"named": named.collect::<Map<String, Value>>(), "synced": self.synced, "unread": self.unread})
     }
-    if !unread.is_empty() {
-        text.push_str(&format!(
-            "not looked through, because a file cannot be read: {}\n",
-            unread.join(", ")
-        ));
-    }
-    text
+}
+
+/// Counts by type.
+fn by_type(counts: &BTreeMap<TypeId, u64>) -> Map<String, Value> {
+    let some = counts.iter().filter(|(_, count)| **count > 0);
+    some.map(|(ty, count)| (facts().get(*ty).name.to_owned(), json!(count)))
+        .collect()
 }
 
 fn together(mut one: Erased, other: Erased) -> Erased {

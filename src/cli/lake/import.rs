@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 
-use super::super::tables::normalize::{knowledge, rules, table as rules_table};
+use super::super::tables::normalize::{knowledge, rules, rules_object, table as rules_table};
 use super::super::terminal::failure::Failure;
 use super::super::terminal::input::{Kept, is_standard};
 use super::super::terminal::manner::is_watched;
@@ -235,6 +235,7 @@ fn object(summary: &Summary) -> Value {
     json!({
         "types": types.collect::<Map<String, Value>>(), "total": counts(summary.total()), "refused": summary.refused,
         "leftOut": summary.left_out, "unresolved": summary.unresolved, "snapshot": summary.snapshot,
+        "rules": rules_object(&summary.rules),
     })
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
+use serde_json::json;
 
 use super::super::terminal::failure::Failure;
 use super::super::terminal::manner::quietly;
@@ -32,6 +33,9 @@ pub(in crate::cli) struct SealArgs {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     wait: Wait,
 }
@@ -48,6 +52,9 @@ pub(in crate::cli) struct UnsealArgs {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     wait: Wait,
 }
@@ -60,14 +67,14 @@ pub(in crate::cli) fn seal(arguments: SealArgs) -> Result<(), Failure> {
         kek.map_err(|error| Failure::input(format!("nothing was sealed: {error}")))?;
     }
     let done = convert(&lake, Conversion::to_sealed(), arguments.wait)?;
-    told(&arguments.data, &lake, done, Kind::Sealed)
+    told(&arguments.data, &lake, done, Kind::Sealed, arguments.json)
 }
 
 /// Unseals a lake.
 pub(in crate::cli) fn unseal(arguments: UnsealArgs) -> Result<(), Failure> {
     let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
     let done = convert(&lake, Conversion::to_open(), arguments.wait)?;
-    told(&arguments.data, &lake, done, Kind::Open)
+    told(&arguments.data, &lake, done, Kind::Open, arguments.json)
 }
 
 fn convert(lake: &Lake, mut conversion: Conversion, wait: Wait) -> Result<Converted, Failure> {
@@ -96,20 +103,26 @@ fn convert(lake: &Lake, mut conversion: Conversion, wait: Wait) -> Result<Conver
     }
 }
 
-fn told(data: &Path, lake: &Lake, done: Converted, goal: Kind) -> Result<(), Failure> {
+fn told(data: &Path, lake: &Lake, done: Converted, goal: Kind, as_json: bool) -> Result<(), Failure> {
     let (kind, other) = match goal {
         Kind::Sealed => ("sealed", "in clear"),
         _ => ("open", "sealed"),
     };
     let (files, attachments) = (done.files, done.attachments);
-    if files + attachments > 0 {
+    let is_done = lake.kind() == goal;
+    if as_json {
+        let object = json!({
+            "files": files, "attachments": attachments, "bytes": done.bytes, "kind": kind, "done": is_done,
+            "left": done.left,
+        });
+        println!("{object:#}");
+    } else if files + attachments > 0 {
         println!(
             "{files} data files and {attachments} attachments were written anew, {}",
             bytes(done.bytes)
         );
     }
-    let is_done = lake.kind() == goal;
-    if is_done {
+    if is_done && !as_json {
         println!("the lake at {} is {kind}", data.display());
     }
     let half = match is_done {

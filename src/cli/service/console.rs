@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
+use serde_json::json;
 
+use super::super::terminal::columns::time;
 use super::super::terminal::failure::Failure;
 use super::data_store::{open, refused};
 use super::token::DEFAULT_BASE_URL;
@@ -34,23 +36,31 @@ struct TokenArgs {
     /// Whose it is, as the audit log names them [default: the user of this system, or operator]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Print one JSON object with the token and where to use it
+    #[arg(long)]
+    json: bool,
 }
 
 /// Carries the subcommand out.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     match arguments.command {
-        Command::Token(arguments) => token(&arguments.data, arguments.name.as_deref()),
+        Command::Token(arguments) => token(&arguments.data, arguments.name.as_deref(), arguments.json),
     }
 }
 
-fn token(data: &Path, name: Option<&str>) -> Result<(), Failure> {
+fn token(data: &Path, name: Option<&str>, as_json: bool) -> Result<(), Failure> {
     let store = open(data)?;
     let token = store.make_console_token(&operator(name)).map_err(refused)?;
     let base_url = store.base_url().map_err(Failure::other)?;
     let base_url = base_url.unwrap_or_else(|| DEFAULT_BASE_URL.to_owned());
+    let sign_in = format!("{}/console/sign-in", base_url.trim_end_matches('/'));
+    if as_json {
+        let until = time(store.clock().now() + CONSOLE_TOKEN_SECONDS);
+        println!("{:#}", json!({"token": token, "signIn": sign_in, "expiresAt": until}));
+        return Ok(());
+    }
     eprintln!(
-        "Sign in with it at {}/console/sign-in, once and within {} minutes:",
-        base_url.trim_end_matches('/'),
+        "Sign in with it at {sign_in}, once and within {} minutes:",
         CONSOLE_TOKEN_SECONDS / 60
     );
     println!("{token}");

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::json;
+
+use super::super::terminal::columns::time;
 use super::super::terminal::failure::Failure;
 use super::mode::Mode;
 use crate::consent::{Clock, Issued, LOCAL_APPLICATION, Store, Tokens};
@@ -38,6 +41,9 @@ pub(in crate::cli) struct Args {
     /// Address that clients know the server by [default: that of the last serve on this folder]
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 /// Prints the token.
@@ -57,7 +63,15 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
         patient: None,
     });
     let issued = issue(&lake, &store, &base_url, &scope, args.patient.as_deref())?;
-    println!("{}", issued.token);
+    if args.json {
+        let object = json!({
+            "token": issued.token, "expiresAt": time(issued.expires_at), "application": args.application,
+            "mode": scope.mode.schema(), "patient": args.patient,
+        });
+        println!("{object:#}");
+    } else {
+        println!("{}", issued.token);
+    }
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use similar::TextDiff;
 
 use super::super::lake::wait::Wait;
@@ -41,6 +41,9 @@ pub(in crate::cli) struct Args {
     /// Print what is made, changed and deleted
     #[arg(long)]
     diff: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
     /// The data folder
     #[arg(long, value_name = "DIR", requires = "consent")]
     data: Option<PathBuf>,
@@ -88,7 +91,7 @@ fn rules_of(tag_system_base: String, knowledge: Knowledge) -> Normalization {
 /// Normalizes, and prints counts.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let diffs = Diffs::default();
-    let observer = arguments.diff.then(|| diffs.observer());
+    let observer = arguments.diff.then(|| diffs.observer(arguments.json));
     let report = match &arguments.data {
         Some(data) => {
             let (store, lake) = (open(data)?, Lake::open(data).map_err(Failure::from_lake)?);
@@ -96,6 +99,14 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         }
         None => files(&arguments, observer)?,
     };
+    if arguments.json {
+        let mut object = json!({"dryRun": arguments.dry_run, "rules": rules_object(&report)});
+        if arguments.diff {
+            object["resources"] = diffs.object();
+        }
+        println!("{object:#}");
+        return Ok(());
+    }
     diffs.print();
     print!("{}", table(&report));
     Ok(())
@@ -164,6 +175,16 @@ pub(in crate::cli) fn table(report: &Report) -> String {
     rules_table(report.rules.iter().map(|(rule, counts)| (rule.name(), counts)))
 }
 
+/// The same for programs.
+pub(in crate::cli) fn rules_object(report: &Report) -> Value {
+    let rules = report.rules.iter().map(|(rule, counts)| {
+        let counts = json!({"made": counts.made, "changed": counts.changed, "left": counts.left,
+                            "dangling": counts.dangling});
+        (rule.name().to_owned(), counts)
+    });
+    rules.collect::<Map<String, Value>>().into()
+}
+
 /// Counts by the names of rules.
 pub(in crate::cli) fn rules_table<'a>(rules: impl Iterator<Item = (&'a str, &'a Counts)>) -> String {
     let rows: Vec<[String; 5]> = rules
@@ -183,26 +204,55 @@ pub(in crate::cli) fn rules_table<'a>(rules: impl Iterator<Item = (&'a str, &'a 
 
 /// Differences by type and id, so that they are printed in one order however many threads worked.
 #[derive(Clone, Debug, Default)]
-struct Diffs(Arc<Mutex<BTreeMap<String, String>>>);
+struct Diffs(Arc<Mutex<BTreeMap<String, Shown>>>);
+
+/// A difference for people, or for programs.
+#[derive(Clone, Debug)]
+enum Shown {
+    Text(String),
+    Object(Value),
+}
 
 impl Diffs {
-    fn observer(&self) -> Observer {
+    fn observer(&self, as_json: bool) -> Observer {
         let diffs = self.clone();
         Observer::new(move |change| {
+            let shown = match as_json {
+                true => Shown::Object(sides(change)),
+                false => Shown::Text(diff(change)),
+            };
             let mut known = diffs.0.lock().unwrap_or_else(PoisonError::into_inner);
-            known.insert(name(change), diff(change));
+            known.insert(name(change), shown);
         })
     }
 
+    /// An object for each resource, with its two sides.
+    fn object(&self) -> Value {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let objects = known.values().filter_map(|shown| match shown {
+            Shown::Object(object) => Some(object.clone()),
+            Shown::Text(_) => None,
+        });
+        objects.collect()
+    }
+
     fn print(&self) {
-        for diff in self.0.lock().unwrap_or_else(PoisonError::into_inner).values() {
-            print!("{diff}");
+        for shown in self.0.lock().unwrap_or_else(PoisonError::into_inner).values() {
+            if let Shown::Text(diff) = shown {
+                print!("{diff}");
+            }
         }
     }
 }
 
 fn name(change: &Change<'_>) -> String {
     format!("{}/{}", facts().get(change.resource_type).name, change.id)
+}
+
+/// A resource before and after; null where there is none.
+fn sides(change: &Change<'_>) -> Value {
+    let parsed = |text: Option<&str>| text.and_then(|text| serde_json::from_str::<Value>(text).ok());
+    json!({"resource": name(change), "before": parsed(change.before), "after": parsed(change.after)})
 }
 
 /// A unified difference of two resources, an element a line.

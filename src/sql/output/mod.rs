@@ -54,7 +54,8 @@ impl Writer {
                 Form::Json { is_begun: false }
             }
             Format::Ndjson => Form::Ndjson,
-            Format::Parquet => {
+            // The types of a result are known.
+            Format::Parquet | Format::ParquetText => {
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::ZSTD(ZstdLevel::default()))
                     .set_max_row_group_row_count(Some(ROW_GROUP))

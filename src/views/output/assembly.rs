@@ -7,7 +7,7 @@ use arrow::array::RecordBatch;
 
 use super::super::error::RunError;
 use super::super::view::View;
-use super::{Format, ParquetWriter, TextFormat};
+use super::{Format, ParquetWriter, Rest, TextColumn, TextFormat};
 
 /// Rows that a worker computed, with their text where the output is text.
 pub(in crate::views) struct Computed {
@@ -45,7 +45,7 @@ pub(in crate::views) struct Assembly {
 
 enum Form {
     Text(TextFormat),
-    Parquet(Box<ParquetWriter<Vec<u8>>>),
+    Parquet(Box<ParquetWriter>),
 }
 
 impl Assembly {
@@ -58,7 +58,10 @@ impl Assembly {
     ) -> Result<Assembly, RunError> {
         let form = match TextFormat::of(format) {
             Some(form) => Form::Text(form),
-            None => Form::Parquet(Box::new(ParquetWriter::new(Vec::new(), view.columns(), share)?)),
+            None => {
+                let as_text = format == Format::ParquetText;
+                Form::Parquet(Box::new(ParquetWriter::new(view.columns(), as_text, share)?))
+            }
         };
         Ok(Assembly {
             view,
@@ -77,7 +80,7 @@ impl Assembly {
     pub(in crate::views) fn head(&self) -> Result<Vec<u8>, RunError> {
         match &self.form {
             Form::Text(form) => form.head(self.view.columns()),
-            // The writer has it in its sink.
+            // The writer has it before its first rows.
             Form::Parquet(_) => Ok(Vec::new()),
         }
     }
@@ -98,21 +101,45 @@ impl Assembly {
                 }
                 text
             }
-            Form::Parquet(writer) => {
-                writer.write(&batch.slice(0, rows))?;
-                std::mem::take(writer.sink())
-            }
+            Form::Parquet(writer) => writer.write(&batch.slice(0, rows))?,
         };
         self.begun |= rows > 0;
         self.left -= rows;
         Ok(Piece { bytes, rows })
     }
 
-    /// The text after all rows.
-    pub(in crate::views) fn finish(self) -> Result<Vec<u8>, RunError> {
+    /// What comes when there are no more rows.
+    pub(in crate::views) fn finish(self) -> Result<Tail, RunError> {
         match self.form {
-            Form::Text(form) => Ok(form.tail().to_vec()),
-            Form::Parquet(writer) => writer.finish(),
+            Form::Text(form) => Ok(Tail::Text(Some(form.tail()))),
+            Form::Parquet(writer) => writer.finish().map(|rest| Tail::Parquet(Box::new(rest))),
+        }
+    }
+}
+
+/// The end of an output, piece by piece.
+pub(in crate::views) enum Tail {
+    Text(Option<&'static [u8]>),
+    Parquet(Box<Rest>),
+}
+
+impl Tail {
+    /// The columns that are text although their FHIR type has a SQL type.
+    pub(in crate::views) fn texts(&self) -> &[TextColumn] {
+        match self {
+            Tail::Text(_) => &[],
+            Tail::Parquet(rest) => rest.texts(),
+        }
+    }
+}
+
+impl Iterator for Tail {
+    type Item = Result<Vec<u8>, RunError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Tail::Text(text) => text.take().map(|text| Ok(text.to_vec())),
+            Tail::Parquet(rest) => rest.next(),
         }
     }
 }

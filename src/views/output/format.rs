@@ -12,12 +12,14 @@ pub enum Format {
     Json,
     /// One JSON object per line.
     Ndjson,
-    /// Apache Parquet.
+    /// Apache Parquet. Decimals, dates and times have SQL types where all values of a column fit one.
     Parquet,
+    /// Apache Parquet with decimals, dates and times as text, but for columns with a tag.
+    ParquetText,
 }
 
 impl Format {
-    /// The format of this name (`csv`, `json`, `ndjson`, `parquet`) or media type; CSV with a header.
+    /// The format of this name (`csv`, `json`, `ndjson`, `parquet`, `parquet-text`) or media type; CSV with a header.
     pub fn parse(name: &str) -> Option<Format> {
         let essence = name.split(';').next().unwrap_or(name).trim().to_ascii_lowercase();
         Some(match essence.as_str() {
@@ -29,6 +31,7 @@ impl Format {
             | "application/x-ndjson"
             | "application/fhir+ndjson"
             | "application/fhir ndjson" => Format::Ndjson,
+            "parquet-text" => Format::ParquetText,
             "parquet" | "application/vnd.apache.parquet" => Format::Parquet,
             _ => return None,
         })
@@ -41,7 +44,7 @@ impl Format {
             Format::Csv { header: false } => "text/csv; charset=utf-8; header=absent",
             Format::Json => "application/json",
             Format::Ndjson => "application/x-ndjson",
-            Format::Parquet => "application/vnd.apache.parquet",
+            Format::Parquet | Format::ParquetText => "application/vnd.apache.parquet",
         }
     }
 }

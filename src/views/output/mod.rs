@@ -3,15 +3,19 @@
 pub(super) mod assembly;
 mod cell;
 mod csv;
+mod decide;
 mod format;
 mod json;
 mod parquet;
+mod spool;
 pub(super) mod stop;
 mod text;
 mod typed;
 pub(super) mod write;
 
+pub use decide::WhyText;
 pub use format::Format;
-pub(super) use parquet::ParquetWriter;
+pub use parquet::TextColumn;
+pub(super) use parquet::{ParquetWriter, Rest};
 pub(super) use text::TextFormat;
 pub(super) use typed::{schema as typed_schema, typed};

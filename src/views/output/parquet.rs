@@ -1,64 +1,229 @@
-//! Writes rows as Parquet. Values have their columns' SQL types. By default these are text for decimals, dates and
-//! times, so that nothing is lost. The FHIR type of a column and its tags are in its field's metadata.
+//! Writes rows as Parquet. A column with a tag `ansi/type` has that type. Of others the declared FHIR type and all
+//! values decide (`decide`): their rows wait in a spool until the last one has come. The FHIR type of a column, its
+//! tags, and why it is text, are in its field's metadata.
 
-use std::io::Write;
+use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
+use super::decide::{Seen, WhyText};
+use super::spool::Spool;
 use super::typed;
 use crate::views::definition::column::Column;
+use crate::views::definition::sql_type::SqlType;
 use crate::views::error::RunError;
 
 /// Rows of a row group at most.
 const ROW_GROUP: usize = 131_072;
 /// Bytes that all row groups under way may hold: they are in memory until they are written.
 const BYTES: usize = 96 << 20;
+/// Bytes of rows that all spools hold in memory.
+const SPOOLED: usize = 16 << 20;
 
-/// Writes batches as they come.
-pub(in crate::views) struct ParquetWriter<W: Write + Send> {
-    writer: ArrowWriter<W>,
-    columns: Vec<Column>,
-    schema: SchemaRef,
-    /// Bytes that its row group may hold.
-    max_bytes: usize,
+/// Key under which a field's metadata says why its values are text.
+const WHY_TEXT: &str = "why_text";
+
+/// A column that is text although its FHIR type has a SQL type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextColumn {
+    /// The column.
+    pub name: String,
+    /// Why.
+    pub why: WhyText,
 }
 
-impl<W: Write + Send> ParquetWriter<W> {
-    /// One of `share` writers that are at work at once.
-    pub(in crate::views) fn new(sink: W, columns: &[Column], share: usize) -> Result<ParquetWriter<W>, RunError> {
-        let schema = typed::schema(columns);
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::default()))
-            .set_max_row_group_row_count(Some(ROW_GROUP))
-            .build();
+/// Writes batches as they come.
+pub(in crate::views) struct ParquetWriter {
+    columns: Vec<Column>,
+    schema: SchemaRef,
+    /// One of so many writers that are at work at once.
+    share: usize,
+    form: Form,
+}
+
+enum Form {
+    /// The types are known.
+    Known(Box<ArrowWriter<Vec<u8>>>),
+    /// The values are to decide: what has been seen of the columns for which they do.
+    Open { seen: Vec<Option<Seen>>, spool: Spool },
+}
+
+impl ParquetWriter {
+    /// One of `share` writers that are at work at once. Dates, times and decimals without a tag are text, or their
+    /// values decide.
+    pub(in crate::views) fn new(columns: &[Column], as_text: bool, share: usize) -> Result<ParquetWriter, RunError> {
+        let share = share.max(1);
+        let mut columns = columns.to_vec();
+        let seen: Vec<Option<Seen>> = columns.iter().map(Seen::of).collect();
+        for (column, _) in columns.iter_mut().zip(&seen).filter(|(_, seen)| seen.is_some()) {
+            column.sql = SqlType::Text(None);
+        }
+        let schema = typed::schema(&columns);
+        let form = match as_text || seen.iter().all(Option::is_none) {
+            true => Form::Known(Box::new(begun(&schema)?)),
+            false => Form::Open {
+                seen,
+                spool: Spool::new(schema.clone(), SPOOLED / share),
+            },
+        };
         Ok(ParquetWriter {
-            writer: ArrowWriter::try_new(sink, schema.clone(), Some(properties))?,
-            columns: columns.to_vec(),
+            columns,
             schema,
-            max_bytes: BYTES / share.max(1),
+            share,
+            form,
         })
     }
 
-    pub(in crate::views) fn write(&mut self, batch: &RecordBatch) -> Result<(), RunError> {
+    /// Takes rows; returns the bytes that are ready.
+    pub(in crate::views) fn write(&mut self, batch: &RecordBatch) -> Result<Vec<u8>, RunError> {
         let batch = typed::typed(&self.columns, &self.schema, batch)?;
-        self.writer.write(&batch)?;
-        if self.writer.memory_size() > self.max_bytes {
-            self.writer.flush()?;
+        match &mut self.form {
+            Form::Known(writer) => written(writer, &batch, self.share),
+            Form::Open { seen, spool } => {
+                for (seen, array) in seen.iter_mut().zip(batch.columns()) {
+                    if let Some(seen) = seen {
+                        seen.look(array);
+                    }
+                }
+                spool.push(batch)?;
+                Ok(Vec::new())
+            }
         }
-        Ok(())
     }
 
-    /// Writes the footer and returns the sink back.
-    pub(in crate::views) fn finish(self) -> Result<W, RunError> {
-        Ok(self.writer.into_inner()?)
+    /// No more rows come: what is still to be written, as it is taken.
+    pub(in crate::views) fn finish(self) -> Result<Rest, RunError> {
+        let (share, columns) = (self.share, self.columns);
+        let (seen, spool) = match self.form {
+            Form::Known(writer) => {
+                return Ok(Rest {
+                    batches: Box::new(std::iter::empty()),
+                    writer: Some(writer),
+                    share,
+                    texts: Vec::new(),
+                });
+            }
+            Form::Open { seen, spool } => (seen, spool),
+        };
+        let (retyped, texts) = Retyped::new(&columns, &seen);
+        Ok(Rest {
+            writer: Some(Box::new(begun(&retyped.schema)?)),
+            batches: Box::new(spool.batches().map(move |batch| retyped.of(&batch?))),
+            share,
+            texts,
+        })
+    }
+}
+
+/// What a writer writes when no more rows come.
+pub(in crate::views) struct Rest {
+    batches: Box<dyn Iterator<Item = Result<RecordBatch, RunError>> + Send>,
+    /// `None` when all is written.
+    writer: Option<Box<ArrowWriter<Vec<u8>>>>,
+    share: usize,
+    texts: Vec<TextColumn>,
+}
+
+impl Rest {
+    /// The columns that are text although their FHIR type has a SQL type.
+    pub(in crate::views) fn texts(&self) -> &[TextColumn] {
+        &self.texts
+    }
+}
+
+impl Iterator for Rest {
+    type Item = Result<Vec<u8>, RunError>;
+
+    /// The next bytes, which are not empty.
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut writer = self.writer.take()?;
+        for batch in self.batches.by_ref() {
+            match batch.and_then(|batch| written(&mut writer, &batch, self.share)) {
+                Ok(bytes) if bytes.is_empty() => continue,
+                Ok(bytes) => {
+                    self.writer = Some(writer);
+                    return Some(Ok(bytes));
+                }
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        Some(writer.into_inner().map_err(RunError::from))
+    }
+}
+
+/// The columns whose types the values have decided.
+struct Retyped {
+    schema: SchemaRef,
+    /// The columns with their types; `None` for those that stay as they are in the spool.
+    columns: Vec<Option<Column>>,
+}
+
+impl Retyped {
+    /// What the values that were seen decide, and which columns are text all the same.
+    fn new(columns: &[Column], seen: &[Option<Seen>]) -> (Retyped, Vec<TextColumn>) {
+        let (mut fields, mut retyped, mut texts) = (Vec::new(), Vec::new(), Vec::new());
+        for (column, seen) in columns.iter().zip(seen) {
+            let field = column.typed_field();
+            let (field, column) = match seen.as_ref().map(Seen::decided) {
+                None => (field, None),
+                Some(Ok(sql)) => {
+                    let column = Column { sql, ..column.clone() };
+                    (column.typed_field(), Some(column))
+                }
+                Some(Err(why)) => {
+                    texts.push(TextColumn {
+                        name: column.name.clone(),
+                        why,
+                    });
+                    let mut metadata = field.metadata().clone();
+                    metadata.insert(WHY_TEXT.to_owned(), why.to_string());
+                    (Arc::new(field.as_ref().clone().with_metadata(metadata)), None)
+                }
+            };
+            fields.push(field);
+            retyped.push(column);
+        }
+        let retyped = Retyped {
+            schema: Arc::new(Schema::new(fields)),
+            columns: retyped,
+        };
+        (retyped, texts)
     }
 
-    /// The written bytes, until they are taken out.
-    pub(in crate::views) fn sink(&mut self) -> &mut W {
-        self.writer.inner_mut()
+    /// Rows of the spool with their types.
+    fn of(&self, batch: &RecordBatch) -> Result<RecordBatch, RunError> {
+        let arrays = self.columns.iter().zip(batch.columns());
+        let arrays = arrays.map(|(column, array)| match column {
+            Some(column) => typed::array(column, array),
+            None => Ok(array.clone()),
+        });
+        let arrays = arrays.collect::<Result<Vec<_>, RunError>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        Ok(RecordBatch::try_new_with_options(
+            self.schema.clone(),
+            arrays,
+            &options,
+        )?)
     }
+}
+
+fn begun(schema: &SchemaRef) -> Result<ArrowWriter<Vec<u8>>, RunError> {
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_max_row_group_row_count(Some(ROW_GROUP))
+        .build();
+    Ok(ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties))?)
+}
+
+/// Writes rows; returns the bytes that are ready.
+fn written(writer: &mut ArrowWriter<Vec<u8>>, batch: &RecordBatch, share: usize) -> Result<Vec<u8>, RunError> {
+    writer.write(batch)?;
+    if writer.memory_size() > BYTES / share {
+        writer.flush()?;
+    }
+    Ok(std::mem::take(writer.inner_mut()))
 }

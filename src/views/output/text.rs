@@ -22,7 +22,7 @@ impl TextFormat {
             Format::Csv { header } => Some(TextFormat::Csv { header }),
             Format::Json => Some(TextFormat::Json),
             Format::Ndjson => Some(TextFormat::Ndjson),
-            Format::Parquet => None,
+            Format::Parquet | Format::ParquetText => None,
         }
     }
 

@@ -11,6 +11,7 @@ use arrow::array::{
     Float32Builder, Float64Builder, Int16Builder, Int32Array, Int32Builder, Int64Builder, ListArray, RecordBatch,
     StringArray, StringBuilder, Time64MicrosecondBuilder, TimestampMicrosecondBuilder,
 };
+use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{Int32Type, Schema, SchemaRef};
 use base64::Engine;
 
@@ -33,21 +34,29 @@ pub(in crate::views) fn typed(
     schema: &SchemaRef,
     batch: &RecordBatch,
 ) -> Result<RecordBatch, RunError> {
-    let arrays = columns
-        .iter()
-        .zip(batch.columns())
-        .map(|(column, array)| match array.as_list_opt::<i32>() {
-            Some(list) => {
-                let values = values(column, list.values())?;
-                let (field, nulls) = (item_field(column.sql.data_type()), list.nulls().cloned());
-                let list = ListArray::try_new(field, list.offsets().clone(), values, nulls)?;
-                Ok(Arc::new(list) as ArrayRef)
-            }
-            None => values(column, array),
-        })
+    let arrays = columns.iter().zip(batch.columns());
+    let arrays = arrays
+        .map(|(column, written)| array(column, written))
         .collect::<Result<Vec<_>, RunError>>()?;
     let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     Ok(RecordBatch::try_new_with_options(schema.clone(), arrays, &options)?)
+}
+
+/// A column's values, or lists of them, typed.
+pub(super) fn array(column: &Column, array: &ArrayRef) -> Result<ArrayRef, RunError> {
+    let Some(list) = array.as_list_opt::<i32>() else {
+        return values(column, array);
+    };
+    // Rows that were cut off are not converted: the type need not have room for them.
+    let (first, last) = (list.value_offsets()[0], list.value_offsets()[list.len()]);
+    let items = list.values().slice(first as usize, (last - first) as usize);
+    let values = values(column, &items)?;
+    let offsets = match first {
+        0 => list.offsets().clone(),
+        first => OffsetBuffer::new(list.offsets().iter().map(|offset| offset - first).collect()),
+    };
+    let (field, nulls) = (item_field(column.sql.data_type()), list.nulls().cloned());
+    Ok(Arc::new(ListArray::try_new(field, offsets, values, nulls)?))
 }
 
 /// The values of a column as written.

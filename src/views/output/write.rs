@@ -10,7 +10,7 @@ use futures::stream::BoxStream;
 
 use super::super::error::RunError;
 use super::super::view::View;
-use super::assembly::{Assembly, Computed};
+use super::assembly::{Assembly, Computed, Tail};
 use super::{Format, TextFormat};
 use crate::lake::scan::processors;
 use crate::plan::{Waiting, apart};
@@ -108,11 +108,18 @@ impl Rows {
             Ok(assembly) => (assembly.head(), Some(assembly)),
             Err(error) => (Err(error), None),
         };
+        let mut tail: Option<Tail> = None;
         let body = std::iter::from_fn(move || {
+            if let Some(tail) = &mut tail {
+                return tail.next();
+            }
             let open = assembly.as_mut()?;
             let next = if open.wants_rows() { computed.next() } else { None };
             let Some(next) = next else {
-                return assembly.take().map(Assembly::finish);
+                return match assembly.take()?.finish() {
+                    Ok(begun) => tail.insert(begun).next(),
+                    Err(error) => Some(Err(error)),
+                };
             };
             Some(next.and_then(|computed| open.add(computed)).map(|piece| {
                 if let Some(observer) = &observer {

@@ -76,6 +76,10 @@ pub(in crate::cli) struct Args {
     /// Leave out the line that names the columns (CSV)
     #[arg(long)]
     no_header: bool,
+    /// Parquet: write decimals, dates and times as text, as they stand in the records; otherwise a column has the SQL
+    /// type of its FHIR type if all its values fit it. A tag ansi/type decides in any case
+    #[arg(long)]
+    text: bool,
     /// Refuse JSON's names (valueCoding, resourceType) where FHIRPath has others, which are taken and warned of
     /// otherwise
     #[arg(long)]
@@ -138,7 +142,11 @@ pub(in crate::cli) fn is_table(named: Option<FormatArgument>, out: Option<&Path>
 
 /// The format, unless it would write Parquet to a terminal. A plan is text.
 pub(in crate::cli) fn refuse_on_terminal(format: Format, out: Option<&Path>, explain: bool) -> Result<Format, Failure> {
-    if format == Format::Parquet && out.is_none() && std::io::stdout().is_terminal() && !explain {
+    if matches!(format, Format::Parquet | Format::ParquetText)
+        && out.is_none()
+        && std::io::stdout().is_terminal()
+        && !explain
+    {
         return Err(Failure::input(
             "Parquet is not for the terminal; name a file with --out",
         ));
@@ -166,7 +174,17 @@ impl Args {
     /// How rows are written.
     pub(super) fn format(&self) -> Result<Format, Failure> {
         let out = self.out.as_deref();
-        let format = format_of(self.format, out.filter(|_| !self.is_several()), self.no_header);
+        let mut format = format_of(self.format, out.filter(|_| !self.is_several()), self.no_header);
+        if self.text {
+            format = match format {
+                Format::Parquet | Format::ParquetText => Format::ParquetText,
+                _ => {
+                    return Err(Failure::input(
+                        "--text is for --format parquet; other formats are text anyway",
+                    ));
+                }
+            };
+        }
         refuse_on_terminal(format, out, self.explain)
     }
 

@@ -2,10 +2,10 @@
 
 use super::failure;
 use super::targets::Target;
-use crate::cli::terminal::failure::Failure;
+use crate::cli::terminal::failure::{Failure, warn};
 use crate::cli::terminal::progress::Progress;
 use crate::cli::terminal::sink::{Sink, Stop};
-use crate::views::{Event, RunError};
+use crate::views::{Event, RunError, TextColumn};
 
 /// The outputs of some of the targets.
 pub(super) struct Outputs<'t> {
@@ -40,7 +40,7 @@ impl<'t> Outputs<'t> {
         progress: &Progress,
         whole: impl FnOnce() -> Result<(), Failure>,
     ) -> Result<Vec<Failure>, Failure> {
-        let mut failures = Vec::new();
+        let (mut failures, mut warnings) = (Vec::new(), Vec::new());
         for event in events {
             match event.map_err(|error| failure(&self.targets[self.places[0]], error))? {
                 Event::Piece { view, bytes, rows } => {
@@ -58,7 +58,13 @@ impl<'t> Outputs<'t> {
                     self.sinks[view] = Sink::Gone;
                     failures.push(failure(&self.targets[self.places[view]], error));
                 }
-                Event::Done { .. } => {}
+                Event::Done { view, texts } => {
+                    let file = self.targets[self.places[view]].file.display();
+                    let told = |column: &TextColumn| {
+                        format!("{file}: column '{}' is text in Parquet: {}", column.name, column.why)
+                    };
+                    warnings.extend(texts.iter().map(told));
+                }
             }
         }
         whole()?;
@@ -69,6 +75,7 @@ impl<'t> Outputs<'t> {
                 Err(Stop::Quiet) | Ok(()) => sink.tell_rows(*rows),
             }
         }
+        warnings.iter().for_each(|warning| warn(warning));
         Ok(failures)
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde_json::json;
+
 use super::create::frequency;
 use crate::cli::service::data_store::{open, refused};
 use crate::cli::terminal::failure::Failure;
@@ -15,6 +17,9 @@ pub(super) struct Of {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 /// Register a redirect URI, to which authorization codes may be sent
@@ -70,7 +75,7 @@ pub(super) fn add_redirect(RedirectArgs { of, uri }: &RedirectArgs) -> Result<()
     let new = open(&of.data)?
         .add_redirect_uri(&of.id, uri, Actor::Operator)
         .map_err(refused)?;
-    println!("{uri} {}", if new { "is registered" } else { "was registered already" });
+    of.added("redirectUri", uri, new);
     Ok(())
 }
 
@@ -78,17 +83,14 @@ pub(super) fn remove_redirect(RemoveRedirectArgs { of, uri }: &RemoveRedirectArg
     let was = open(&of.data)?
         .remove_redirect_uri(&of.id, uri, Actor::Operator)
         .map_err(refused)?;
-    removed(was, &of.id, "redirect URI", uri)
+    of.removed(was, ("redirect URI", "redirectUri"), uri)
 }
 
 pub(super) fn add_origin(OriginArgs { of, origin }: &OriginArgs) -> Result<(), Failure> {
     let new = open(&of.data)?
         .add_origin(&of.id, origin, Actor::Operator)
         .map_err(refused)?;
-    println!(
-        "{origin} {}",
-        if new { "is registered" } else { "was registered already" }
-    );
+    of.added("origin", origin, new);
     Ok(())
 }
 
@@ -96,21 +98,42 @@ pub(super) fn remove_origin(RemoveOriginArgs { of, origin }: &RemoveOriginArgs) 
     let was = open(&of.data)?
         .remove_origin(&of.id, origin, Actor::Operator)
         .map_err(refused)?;
-    removed(was, &of.id, "origin", origin)
+    of.removed(was, ("origin", "origin"), origin)
 }
 
 pub(super) fn set_sync(SyncArgs { of, frequency }: &SyncArgs) -> Result<(), Failure> {
     open(&of.data)?
         .set_sync_frequency(&of.id, *frequency, Actor::Operator)
         .map_err(refused)?;
-    println!("{} syncs: {frequency}", of.id);
+    match of.json {
+        true => println!("{:#}", json!({"id": of.id, "syncFrequency": frequency})),
+        false => println!("{} syncs: {frequency}", of.id),
+    }
     Ok(())
 }
 
-fn removed(was: bool, id: &str, what: &str, address: &str) -> Result<(), Failure> {
-    if was {
-        println!("{address} is not registered any more");
-        return Ok(());
+impl Of {
+    /// Says that an address is registered, and whether it was before.
+    fn added(&self, key: &str, address: &str, new: bool) {
+        if self.json {
+            println!("{:#}", json!({"id": self.id, key: address, "added": new}));
+            return;
+        }
+        println!(
+            "{address} {}",
+            if new { "is registered" } else { "was registered already" }
+        );
     }
-    Err(Failure::input(format!("{id} has no {what} {address:?}")))
+
+    /// Says that an address is registered no more; if it was not, that is a mistake.
+    fn removed(&self, was: bool, (what, key): (&str, &str), address: &str) -> Result<(), Failure> {
+        if !was {
+            return Err(Failure::input(format!("{} has no {what} {address:?}", self.id)));
+        }
+        match self.json {
+            true => println!("{:#}", json!({"id": self.id, key: address, "removed": true})),
+            false => println!("{address} is not registered any more"),
+        }
+        Ok(())
+    }
 }

@@ -41,6 +41,9 @@ pub(super) struct StatusArgs {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 fn status(text: &str) -> Result<EndpointStatus, String> {
@@ -110,7 +113,10 @@ pub(super) fn set_status(arguments: &StatusArgs) -> Result<(), Failure> {
     store
         .set_endpoint_status(id, *status, Actor::Operator)
         .map_err(refused)?;
-    println!("{} is {status}", plain(&endpoint.name));
+    match arguments.json {
+        true => println!("{:#}", json!({"id": id, "name": endpoint.name, "status": status})),
+        false => println!("{} is {status}", plain(&endpoint.name)),
+    }
     Ok(())
 }
 

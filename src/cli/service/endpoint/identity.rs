@@ -2,12 +2,15 @@
 
 use std::path::PathBuf;
 
+use serde_json::json;
+
 use super::source::secret;
 use crate::cli::service::data_store::{open_or_create, refused};
 use crate::cli::service::mode::Mode;
 use crate::cli::terminal::columns::plain;
 use crate::cli::terminal::failure::Failure;
 use crate::consent::{Actor, IdentityProvider};
+use crate::lake;
 
 /// Add an identity provider (OpenID Connect), or change the one of its code
 #[derive(Debug, clap::Args)]
@@ -32,6 +35,9 @@ pub(super) struct ProviderArgs {
     /// For live or test consents
     #[arg(long, value_enum, default_value_t)]
     mode: Mode,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 /// Say where the facilities that hold a person's records are looked up
@@ -45,6 +51,9 @@ pub(super) struct LocatorArgs {
     /// For live or test consents
     #[arg(long, value_enum, default_value_t)]
     mode: Mode,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 /// Adds the provider.
@@ -60,15 +69,26 @@ pub(super) fn save_provider(arguments: &ProviderArgs) -> Result<(), Failure> {
     open_or_create(&arguments.data)?
         .save_identity_provider(&provider, client_secret.as_deref(), Actor::Operator)
         .map_err(refused)?;
-    println!("{} verifies identities", plain(&provider.name));
+    if arguments.json {
+        let object = json!({
+            "code": provider.code, "mode": provider.mode.schema(), "name": provider.name, "issuer": provider.issuer,
+        });
+        println!("{object:#}");
+    } else {
+        println!("{} verifies identities", plain(&provider.name));
+    }
     Ok(())
 }
 
 /// Says where the locator is.
 pub(super) fn save_locator(arguments: &LocatorArgs) -> Result<(), Failure> {
+    let mode = lake::Mode::from(arguments.mode);
     open_or_create(&arguments.data)?
-        .set_record_locator(arguments.mode.into(), &arguments.url, Actor::Operator)
+        .set_record_locator(mode, &arguments.url, Actor::Operator)
         .map_err(refused)?;
-    println!("Facilities are looked up at {}", plain(&arguments.url));
+    match arguments.json {
+        true => println!("{:#}", json!({"recordLocator": arguments.url, "mode": mode.schema()})),
+        false => println!("Facilities are looked up at {}", plain(&arguments.url)),
+    }
     Ok(())
 }

@@ -37,6 +37,9 @@ pub(super) struct ShowArgs {
     /// The erasure, as `list` and the status address name it
     #[arg(value_name = "ID")]
     id: String,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 /// Prints the list.
@@ -80,6 +83,10 @@ pub(super) fn show(arguments: ShowArgs) -> Result<(), Failure> {
         return Err(Failure::input(format!("there is no erasure {}", arguments.id)));
     };
     match job.receipt {
+        Some(receipt) if arguments.json => {
+            let digest = receipt_digest(&receipt);
+            println!("{:#}", json!({"erasure": job.id, "digest": digest, "receipt": receipt}));
+        }
         Some(receipt) => println!("{receipt}"),
         None => return Err(Failure::partial("the erasure is not over, and has no receipt yet")),
     }

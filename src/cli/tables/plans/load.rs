@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde_json::{Value, json};
+
 use super::failure;
 use crate::cli::terminal::failure::Failure;
 use crate::plans::{Folder, load};
@@ -29,6 +31,9 @@ pub(super) struct Args {
     /// Replace a table by one that lacks more than a tenth of its plans
     #[arg(long)]
     replace: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
     /// Files, folders or ZIP archives
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -43,6 +48,14 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
         Shrink::Refused
     };
     let stored = Folder::new(&arguments.data).store(&loaded, shrink).map_err(failure)?;
+    if arguments.json {
+        let tables = stored.iter().map(|entry| {
+            json!({"year": entry.year, "publication": entry.publication, "plans": entry.plans, "areas": entry.areas,
+                   "sources": entry.sources})
+        });
+        println!("{:#}", json!({"tables": tables.collect::<Vec<Value>>()}));
+        return Ok(());
+    }
     for entry in &stored {
         let rows = entry.publication.rows();
         let rows = if entry.plans == 1 {

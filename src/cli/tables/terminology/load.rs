@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use serde_json::{Value, json};
+
 use super::failure;
 use crate::cli::terminal::failure::{Failure, warn};
 use crate::published::Shrink;
-use crate::terminology::{Folder, load};
+use crate::terminology::{Folder, TableEntry, load};
 
 /// Put code systems and value sets beside the lake
 ///
@@ -29,6 +31,9 @@ pub(super) struct Args {
     /// Replace a code system by one that has less than nine tenths of it
     #[arg(long)]
     replace: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
     /// Files, folders or ZIP archives
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -43,14 +48,14 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         Shrink::Refused
     };
     let stored = Folder::new(&arguments.data).store(&loaded, shrink).map_err(failure)?;
-    for entry in &stored {
-        println!(
-            "{} {}: {} concepts from {}",
-            entry.system,
-            entry.version.as_deref().unwrap_or("without a version"),
-            entry.concepts,
-            entry.source
-        );
+    if arguments.json {
+        let systems = stored.iter().map(|entry| {
+            json!({"system": entry.system, "version": entry.version, "concepts": entry.concepts, "source": entry.source})
+        });
+        let object = json!({"codeSystems": systems.collect::<Vec<Value>>(), "valueSets": loaded.value_sets()});
+        println!("{object:#}");
+    } else {
+        tell(&stored, loaded.value_sets());
     }
     for one in &loaded.systems {
         if stored.iter().all(|entry| entry.system != one.system.url()) {
@@ -61,10 +66,22 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
             ));
         }
     }
-    match loaded.value_sets() {
+    Ok(())
+}
+
+fn tell(stored: &[TableEntry], value_sets: usize) {
+    for entry in stored {
+        println!(
+            "{} {}: {} concepts from {}",
+            entry.system,
+            entry.version.as_deref().unwrap_or("without a version"),
+            entry.concepts,
+            entry.source
+        );
+    }
+    match value_sets {
         0 => {}
         1 => println!("1 value set"),
         count => println!("{count} value sets"),
     }
-    Ok(())
 }

@@ -217,7 +217,7 @@ impl Simple {
             "_format" => {
                 let text = given.text(&["Code", "String"]);
                 let format = text.and_then(|text| Format::parse(&text));
-                let expected = "json, csv, ndjson or parquet, as valueCode";
+                let expected = "json, csv, ndjson, parquet or parquet-text, as valueCode";
                 given.once(&mut self.format, "_format", format, expected)?;
             }
             "_limit" => {
@@ -395,7 +395,7 @@ mod tests {
             ),
             (
                 r#"{"name":"_format","valueCode":"xml"}"#,
-                "the parameter _format must be json, csv, ndjson or parquet, as valueCode; it came as valueCode",
+                "the parameter _format must be json, csv, ndjson, parquet or parquet-text, as valueCode; it came as valueCode",
             ),
             (
                 r#"{"name":"_since","valueInstant":"2024-02-30T00:00:00Z"}"#,

@@ -75,7 +75,7 @@ fn described(id: &'static str, view: &str) -> Operation {
         .query("group", references("Group"))
         .query(
             "_format",
-            json!({"type": "string", "enum": ["json", "csv", "ndjson", "parquet"]}),
+            json!({"type": "string", "enum": ["json", "csv", "ndjson", "parquet", "parquet-text"]}),
         )
         .query("_limit", whole(1))
         .query("_since", json!({"type": "string", "format": "date-time"}))

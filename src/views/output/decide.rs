@@ -1,0 +1,321 @@
+//! Which SQL type the values of a column have room in, for columns without a tag `ansi/type`: decimals of one scale,
+//! whole dates, moments. All values are seen before it is decided. Values that no such type holds without loss stay
+//! text.
+
+use std::fmt;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+
+use crate::fhir::decimal::Decimal;
+use crate::fhir::temporal::{Precision, Temporal, TimeOfDay};
+use crate::views::definition::column::{Column, Kind};
+use crate::views::definition::sql_type::SqlType;
+
+/// The digits of a decimal in eight bytes, and the most that there can be.
+const PRECISIONS: [u8; 2] = [18, 38];
+/// Decimals of a second that a moment holds.
+const MICROSECONDS: usize = 6;
+
+/// What a column's values are, by its FHIR type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    Decimal,
+    Date,
+    /// A date, or a date with a time.
+    DateTime,
+    Instant,
+    Time,
+}
+
+/// Why a column is text although its FHIR type has a SQL type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhyText {
+    /// A decimal with the digits of all others needs more than 38.
+    Digits,
+    /// A date has no day, or no month.
+    PartialDate,
+    /// Some values are dates, others have a time.
+    Precisions,
+    /// A time has no zone.
+    Zone,
+    /// A time has no seconds, or more than six decimals of them.
+    Seconds,
+    /// A value is not of the form that its type has.
+    Form,
+}
+
+impl fmt::Display for WhyText {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            WhyText::Digits => "its decimals need more than 38 digits",
+            WhyText::PartialDate => "some of its dates have no day",
+            WhyText::Precisions => "some of its values are dates and some have a time",
+            WhyText::Zone => "some of its times have no zone",
+            WhyText::Seconds => "some of its times have no seconds, or more than six decimals of them",
+            WhyText::Form => "one of its values is not of the form that its type has",
+        })
+    }
+}
+
+/// What has been seen of a column's values.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    wanted: Wanted,
+    /// Digits before the point, and behind it.
+    digits: (i64, i64),
+    dates: bool,
+    moments: bool,
+    why: Option<WhyText>,
+}
+
+impl Seen {
+    /// Of a column whose values decide; `None` where the view or the FHIR type says enough.
+    pub(super) fn of(column: &Column) -> Option<Seen> {
+        if column.has_sql_tag() {
+            return None;
+        }
+        let name = column.ty.as_deref().map(|ty| ty.rsplit('/').next().unwrap_or(ty));
+        let name = name.map(|name| name.trim_start_matches("FHIR.").trim_start_matches("System."));
+        let wanted = match (column.kind, name) {
+            (Kind::Decimal, Some("integer64")) => return None,
+            (Kind::Decimal, _) => Wanted::Decimal,
+            (Kind::Text, Some("date" | "Date")) => Wanted::Date,
+            (Kind::Text, Some("dateTime" | "DateTime")) => Wanted::DateTime,
+            (Kind::Text, Some("instant")) => Wanted::Instant,
+            (Kind::Text, Some("time" | "Time")) => Wanted::Time,
+            _ => return None,
+        };
+        Some(Seen {
+            wanted,
+            digits: (0, 0),
+            dates: false,
+            moments: false,
+            why: None,
+        })
+    }
+
+    /// Looks at more values: texts, or lists of texts.
+    pub(super) fn look(&mut self, array: &ArrayRef) {
+        let items = array.as_list_opt::<i32>().map(|list| {
+            let offsets = list.value_offsets();
+            let (from, to) = (offsets[0] as usize, offsets[list.len()] as usize);
+            list.values().slice(from, to - from)
+        });
+        let Some(texts) = items.as_ref().unwrap_or(array).as_string_opt::<i32>() else {
+            self.why = Some(WhyText::Form);
+            return;
+        };
+        for text in texts.iter().flatten() {
+            if self.why.is_some() {
+                return;
+            }
+            self.why = self.fault(text);
+        }
+    }
+
+    /// The type that holds all values, or why none does.
+    pub(super) fn decided(&self) -> Result<SqlType, WhyText> {
+        if let Some(why) = self.why {
+            return Err(why);
+        }
+        let moment = SqlType::Timestamp { zone: true };
+        Ok(match self.wanted {
+            Wanted::Decimal => {
+                let (whole, scale) = self.digits;
+                let digits = whole + scale;
+                let precision = PRECISIONS.into_iter().find(|precision| digits <= i64::from(*precision));
+                SqlType::Decimal {
+                    precision: precision.ok_or(WhyText::Digits)?,
+                    scale: u8::try_from(scale).map_err(|_| WhyText::Digits)?,
+                }
+            }
+            Wanted::Date => SqlType::Date,
+            Wanted::DateTime if self.dates => SqlType::Date,
+            Wanted::DateTime | Wanted::Instant => moment,
+            Wanted::Time => SqlType::Time,
+        })
+    }
+
+    /// What keeps a value, with those before it, from being of one type.
+    fn fault(&mut self, text: &str) -> Option<WhyText> {
+        match self.wanted {
+            Wanted::Decimal => {
+                let Some((whole, scale)) = digits(text) else {
+                    return Some(WhyText::Form);
+                };
+                self.digits = (self.digits.0.max(whole), self.digits.1.max(scale));
+                let most = i64::from(PRECISIONS[1]);
+                (self.digits.0 + self.digits.1 > most).then_some(WhyText::Digits)
+            }
+            Wanted::Date => match Temporal::date(text) {
+                Ok(date) if date.precision == Precision::Day => None,
+                Ok(_) => Some(WhyText::PartialDate),
+                Err(_) => Some(WhyText::Form),
+            },
+            Wanted::DateTime | Wanted::Instant => {
+                let Ok(moment) = Temporal::date_time(text) else {
+                    return Some(WhyText::Form);
+                };
+                match moment.precision {
+                    Precision::Year | Precision::Month => return Some(WhyText::PartialDate),
+                    Precision::Day => self.dates = true,
+                    Precision::Hour | Precision::Minute => return Some(WhyText::Seconds),
+                    Precision::Second | Precision::Fraction => {
+                        self.moments = true;
+                        if moment.zone.is_none() {
+                            return Some(WhyText::Zone);
+                        }
+                        if decimals(text) > MICROSECONDS {
+                            return Some(WhyText::Seconds);
+                        }
+                    }
+                }
+                let mixed = self.dates && (self.moments || self.wanted == Wanted::Instant);
+                mixed.then_some(WhyText::Precisions)
+            }
+            Wanted::Time => match TimeOfDay::parse(text) {
+                Ok(time) if time.precision < Precision::Second || decimals(text) > MICROSECONDS => {
+                    Some(WhyText::Seconds)
+                }
+                Ok(_) => None,
+                Err(_) => Some(WhyText::Form),
+            },
+        }
+    }
+}
+
+/// How many digits a number needs before the point, and behind it, to be written without an exponent.
+fn digits(text: &str) -> Option<(i64, i64)> {
+    Decimal::parse(text).ok()?;
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let exponent: i64 = exponent.parse().ok()?;
+    let mantissa = mantissa.trim_start_matches('-');
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    // A zero has no digits before the point, wherever that is moved.
+    let whole = match whole {
+        "0" if exponent <= 0 => 0,
+        "0" if fraction.bytes().all(|digit| digit == b'0') => 0,
+        whole => (whole.len() as i64 + exponent).max(0),
+    };
+    Some((whole, (fraction.len() as i64 - exponent).max(0)))
+}
+
+/// How many decimals a text has behind its seconds.
+fn decimals(text: &str) -> usize {
+    let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
+    fraction.bytes().take_while(u8::is_ascii_digit).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::StringArray;
+
+    use super::*;
+
+    fn column(kind: Kind, ty: &str) -> Column {
+        Column {
+            name: "c".to_owned(),
+            at: String::new(),
+            kind,
+            collection: false,
+            ty: Some(ty.to_owned()),
+            description: None,
+            tags: Vec::new(),
+            sql: SqlType::of(kind, Some(ty)),
+        }
+    }
+
+    fn decided(kind: Kind, ty: &str, values: &[&str]) -> Result<String, WhyText> {
+        let mut seen = Seen::of(&column(kind, ty)).unwrap();
+        // Nobody knows where batches end.
+        for value in values {
+            let array: ArrayRef = Arc::new(StringArray::from(vec![None, Some(*value)]));
+            seen.look(&array);
+        }
+        seen.decided().map(|ty| ty.to_string())
+    }
+
+    #[test]
+    fn decimals_have_the_scale_of_the_longest() {
+        for (values, expected) in [
+            (&[][..], Ok("DECIMAL(18,0)")),
+            (&["100.10", "7"], Ok("DECIMAL(18,2)")),
+            (&["-0.001", "0"], Ok("DECIMAL(18,3)")),
+            (&["1e3", "1.5e-3"], Ok("DECIMAL(18,4)")),
+            (&["1.25e1"], Ok("DECIMAL(18,1)")),
+            (&["0.5e3"], Ok("DECIMAL(18,0)")),
+            (&["123456789012345678", "0.1"], Ok("DECIMAL(38,1)")),
+            (&["0.123456789012345678"], Ok("DECIMAL(18,18)")),
+            (&["0e999999999"], Ok("DECIMAL(18,0)")),
+            (&["1e999999999"], Err(WhyText::Digits)),
+            (&["1e-39"], Err(WhyText::Digits)),
+            (&["12345678901234567890", "0.1234567890123456789"], Err(WhyText::Digits)),
+        ] {
+            let expected = expected.map(str::to_owned);
+            assert_eq!(decided(Kind::Decimal, "decimal", values), expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn dates_and_moments_have_one_precision() {
+        let moment = Ok("TIMESTAMP WITH TIME ZONE");
+        for (ty, values, expected) in [
+            ("date", &["2024-02-29", "1970-01-01"][..], Ok("DATE")),
+            ("date", &[], Ok("DATE")),
+            ("date", &["2024-02-29", "1970-01"], Err(WhyText::PartialDate)),
+            ("dateTime", &[], moment),
+            ("dateTime", &["2024-02-29", "1970-01-01"], Ok("DATE")),
+            (
+                "dateTime",
+                &["2024-02-29T10:00:00Z", "2024-02-29T10:00:00.123456+01:00"],
+                moment,
+            ),
+            (
+                "dateTime",
+                &["2024-02-29T10:00:00Z", "2024-02-29"],
+                Err(WhyText::Precisions),
+            ),
+            (
+                "dateTime",
+                &["2024-02-29", "2024-02-29T10:00:00Z"],
+                Err(WhyText::Precisions),
+            ),
+            ("dateTime", &["2024"], Err(WhyText::PartialDate)),
+            ("dateTime", &["2024-02-29T10:00:00"], Err(WhyText::Zone)),
+            ("dateTime", &["2024-02-29T10:00Z"], Err(WhyText::Seconds)),
+            ("dateTime", &["2024-02-29T10:00:00.1234567Z"], Err(WhyText::Seconds)),
+            ("instant", &["2024-02-29T10:00:00Z"], moment),
+            ("instant", &["2024-02-29"], Err(WhyText::Precisions)),
+            (
+                "http://hl7.org/fhir/StructureDefinition/time",
+                &["10:00:00.5"],
+                Ok("TIME"),
+            ),
+            ("time", &["10:00"], Err(WhyText::Seconds)),
+            ("time", &["noon"], Err(WhyText::Form)),
+        ] {
+            let expected = expected.map(str::to_owned);
+            assert_eq!(decided(Kind::Text, ty, values), expected, "{ty} {values:?}");
+        }
+    }
+
+    #[test]
+    fn tags_and_other_types_leave_nothing_to_decide() {
+        let mut tagged = column(Kind::Decimal, "decimal");
+        tagged.tags.push(crate::views::definition::column::Tag {
+            name: "ansi/type".to_owned(),
+            value: "DOUBLE PRECISION".to_owned(),
+        });
+        assert!(Seen::of(&tagged).is_none());
+        for (kind, ty) in [
+            (Kind::Decimal, "integer64"),
+            (Kind::Text, "string"),
+            (Kind::Integer, "integer"),
+            (Kind::Any, "dateTime"),
+        ] {
+            assert!(Seen::of(&column(kind, ty)).is_none(), "{ty}");
+        }
+    }
+}

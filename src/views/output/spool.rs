@@ -1,0 +1,132 @@
+//! Keeps batches until all have come: a few in memory, more in a temporary file without a name, sealed under a key in
+//! memory.
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+
+use crate::lake::scratch::Parts;
+use crate::views::error::RunError;
+
+/// Rows that are read back at once.
+const ROWS: usize = 8_192;
+
+/// Batches of one schema, in order.
+pub(super) struct Spool {
+    schema: SchemaRef,
+    /// Bytes of batches that are held in memory before they go to the file.
+    max_bytes: usize,
+    held: Vec<RecordBatch>,
+    bytes: usize,
+    file: Option<Parts>,
+    /// Places and lengths of what is in the file.
+    runs: Vec<(u64, usize)>,
+}
+
+impl Spool {
+    pub(super) fn new(schema: SchemaRef, max_bytes: usize) -> Spool {
+        Spool {
+            schema,
+            max_bytes,
+            held: Vec::new(),
+            bytes: 0,
+            file: None,
+            runs: Vec::new(),
+        }
+    }
+
+    pub(super) fn push(&mut self, batch: RecordBatch) -> Result<(), RunError> {
+        self.bytes += batch.get_array_memory_size();
+        self.held.push(batch);
+        if self.bytes > self.max_bytes {
+            self.put()?;
+        }
+        Ok(())
+    }
+
+    /// The batches, read back as they are taken.
+    pub(super) fn batches(self) -> impl Iterator<Item = Result<RecordBatch, RunError>> + Send {
+        let Spool { held, file, runs, .. } = self;
+        let stored = runs.into_iter().flat_map(move |(at, length)| {
+            let read = match &file {
+                Some(file) => read(file, at, length),
+                None => Ok(Vec::new()),
+            };
+            match read {
+                Ok(batches) => batches.into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error)],
+            }
+        });
+        stored.chain(held.into_iter().map(Ok))
+    }
+
+    /// Moves what is held to the file.
+    fn put(&mut self) -> Result<(), RunError> {
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::LZ4_RAW)
+            .build();
+        let mut writer = ArrowWriter::try_new(Vec::new(), self.schema.clone(), Some(properties))?;
+        for batch in self.held.drain(..) {
+            writer.write(&batch)?;
+        }
+        self.bytes = 0;
+        let run = writer.into_inner()?;
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(Parts::create_in(&std::env::temp_dir())?),
+        };
+        self.runs.push((file.add(&run)?, run.len()));
+        Ok(())
+    }
+}
+
+fn read(file: &Parts, at: u64, length: usize) -> Result<Vec<RecordBatch>, RunError> {
+    let mut run = Vec::new();
+    file.read(at, length, 0..length, &mut run)?;
+    let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(run))?;
+    let batches = reader.with_batch_size(ROWS).build()?;
+    Ok(batches.collect::<Result<_, _>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, AsArray, StringArray};
+    use arrow::datatypes::{DataType, Field, Schema};
+
+    use super::*;
+
+    #[test]
+    fn batches_come_back_in_order_from_memory_and_from_the_file() {
+        let schema = Arc::new(Schema::new(vec![Field::new("c", DataType::Utf8, true)]));
+        for max_bytes in [0, 2_000, usize::MAX] {
+            let mut spool = Spool::new(schema.clone(), max_bytes);
+            for from in (0..1_000).step_by(50) {
+                let texts: ArrayRef = Arc::new(StringArray::from_iter_values(
+                    (from..from + 50).map(|number| number.to_string()),
+                ));
+                spool
+                    .push(RecordBatch::try_new(schema.clone(), vec![texts]).unwrap())
+                    .unwrap();
+            }
+            assert_eq!(spool.file.is_some(), max_bytes != usize::MAX);
+            let found: Vec<String> = spool
+                .batches()
+                .flat_map(|batch| {
+                    let batch = batch.unwrap();
+                    let texts = batch.column(0).as_string::<i32>().clone();
+                    texts.iter().flatten().map(str::to_owned).collect::<Vec<_>>()
+                })
+                .collect();
+            assert!(
+                found.iter().map(|text| text.parse::<usize>().unwrap()).eq(0..1_000),
+                "{max_bytes}"
+            );
+        }
+    }
+}
