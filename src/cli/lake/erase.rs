@@ -1,20 +1,15 @@
 //! `tabularium erase`: one person's records out of the lake, for good.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::path::PathBuf;
 
 use super::super::service::mode::Mode;
 use super::super::terminal::ask::confirm;
 use super::super::terminal::failure::Failure;
 use super::lake_scope::LOCAL;
 use super::wait::Wait;
-use crate::consent::{Clock, ErasureJob, Forgotten, Proof, Store};
 use crate::fhir::facts;
-use crate::lake::{Erased, Evidence, Intent, Lake, LakeWriter, PatientScope, REFRESH, Scope};
-
-/// Running servers have noticed by then that records are being erased.
-const NOTICED: Duration = REFRESH.saturating_add(Duration::from_millis(500));
+use crate::lake::{Erased, Intent, Lake};
+use crate::maintenance::{PersonErasure, Staying};
 
 /// Erase a person's records: every resource filed under one Patient, with all earlier versions
 ///
@@ -74,58 +69,36 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         let question = format!("Erase all records of Patient/{patient} in {} for good?", data.display());
         confirm("erased", &question)?;
     }
-    let asked_at = Clock::System.now();
-    let intent = Intent {
-        mode: mode.into(),
-        patient: PatientScope {
-            owners: lake.owners_of(&application, &patient),
-            patients: vec![patient.clone()],
-            authorizations: Vec::new(),
-        },
-        application,
+    let erasure = PersonErasure::new(&data, &lake, mode.into(), &application, &patient);
+    let nothing = || {
+        Failure::input(format!(
+            "no records of Patient/{patient} of the application {application} are in the lake that could be erased"
+        ))
     };
     if dry_run {
-        return would_erase(&lake, &intent, &patient);
+        let counts = erasure.counts().map_err(Failure::other)?;
+        if counts.is_empty() {
+            return Err(nothing());
+        }
+        let going = counts.iter().map(|(_, rows)| rows).sum();
+        print!("{}", counted(counts));
+        println!("would be erased, with earlier versions; nothing was");
+        print!("{}", stays(erasure.staying(going), &patient));
+        return Ok(());
     }
     let mut writer = wait.writer(&lake)?;
-    writer.let_readers_notice(NOTICED);
-    let (consents, not_forgotten) = end_tokens(&data, &intent, &patient);
-    let mut erased = resumed(&writer, &intent);
-    let now = writer
-        .erase_all(std::slice::from_ref(&intent))
-        .map_err(|error| Failure::other(format!("no records are erased: {error}")))?;
-    erased = now.into_iter().fold(erased, together);
-    erased.left.extend(not_forgotten);
-    let about = [(intent.clone(), vec![patient.clone()])];
-    let evidence = writer
-        .evidence(&about)
-        .map_err(Failure::other)?
-        .pop()
-        .unwrap_or_default();
-    if erased.rows == 0 && erased.left.is_empty() && consents == 0 && evidence.before.is_none() {
-        print!("{}", stays(&lake, &intent, &patient, 0));
-        return Err(Failure::input(format!(
-            "no records of Patient/{patient} of the application {} are in the lake that could be erased",
-            intent.application
-        )));
-    }
-    print!("{}", report(&erased));
-    if consents > 0 {
+    let done = erasure.run(&mut writer, finished).map_err(Failure::other)?;
+    drop(writer);
+    let Some(done) = done else {
+        print!("{}", stays(erasure.staying(0), &patient));
+        return Err(nothing());
+    };
+    print!("{}", report(&done.erased));
+    if done.consents > 0 {
         println!("the tokens that were made for this Patient are ended");
     }
-    let mut left: Vec<String> = Vec::new();
-    for clause in erased.left {
-        if !left.contains(&clause) {
-            left.push(clause);
-        }
-    }
-    let receipt = match left.is_empty() {
-        true => Some(receipt(&data, &mut writer, (&intent, &patient), evidence, asked_at)),
-        false => None,
-    };
-    drop(writer);
-    print!("{}", stays(&lake, &intent, &patient, 0));
-    let receipt = receipt.transpose().map_err(|error| {
+    print!("{}", stays(erasure.staying(0), &patient));
+    let receipt = done.receipt.transpose().map_err(|error| {
         Failure::partial(format!(
             "the records are hidden from all readers and erased, but the receipt could not be signed: {error}; run this command again for it"
         ))
@@ -133,7 +106,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     if let Some(receipt) = receipt {
         println!("{receipt}");
     }
-    match left.as_slice() {
+    match done.erased.left.as_slice() {
         [] => Ok(()),
         left => Err(Failure::partial(format!(
             "the records are hidden from all readers, but bytes of them may still stand in {}; the next command that writes tries again",
@@ -142,115 +115,24 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     }
 }
 
-/// Says what an erasure would take, without one.
-fn would_erase(lake: &Lake, intent: &Intent, patient: &str) -> Result<(), Failure> {
-    let snapshot = lake.snapshot();
-    let scope = Arc::new(Scope {
-        mode: intent.mode,
-        application: intent.application.as_str().into(),
-        patient: Some(Arc::new(intent.patient.clone())),
-    });
-    let mut counts: Vec<(&str, u64)> = Vec::new();
-    for table in snapshot.tables.values().filter(|table| table.mode == intent.mode) {
-        let rows = lake
-            .table(&snapshot, table.ty, &scope)
-            .own_rows()
-            .map_err(Failure::other)?;
-        counts.extend((rows > 0).then(|| (facts().get(table.ty).name, rows)));
-    }
-    if counts.is_empty() {
-        return Err(Failure::input(format!(
-            "no records of Patient/{patient} of the application {} are in the lake that could be erased",
-            intent.application
-        )));
-    }
-    let going = counts.iter().map(|(_, rows)| rows).sum();
-    print!("{}", counted(counts));
-    println!("would be erased, with earlier versions; nothing was");
-    print!("{}", stays(lake, intent, patient, going));
-    Ok(())
+/// Says that an erasure was finished that had been interrupted.
+fn finished(intent: &Intent) {
+    let whose: Vec<String> = intent
+        .patient
+        .patients
+        .iter()
+        .map(|id| format!("Patient/{id}"))
+        .collect();
+    println!("finished an erasure that had been interrupted: {}", whose.join(", "));
 }
 
-/// Signs the receipt and keeps it; gives it.
-fn receipt(
-    data: &Path,
-    writer: &mut LakeWriter,
-    (intent, patient): (&Intent, &str),
-    lake: Evidence,
-    asked_at: i64,
-) -> Result<String, Box<dyn std::error::Error>> {
-    let store = Store::open(data, Clock::System)?;
-    let (ids, numbers) = writer.erased_ids(std::slice::from_ref(intent));
-    let searched = store.search_ids(ids, &numbers)?.pop().unwrap_or_default();
-    let job = ErasureJob::of_command(&intent.application, intent.mode, asked_at);
-    let proof = Proof { lake, store: searched };
-    let receipt = store.sign_receipt(&job, &[patient.to_owned()], &proof)?;
-    store.keep_receipt_of_command(&job, &receipt)?;
-    writer.forget_evidence(std::slice::from_ref(intent))?;
-    Ok(receipt)
-}
-
-/// Ends the tokens for the person's imported records; says what is left of them in the service's store, a clause each.
-fn end_tokens(data: &Path, intent: &Intent, patient: &str) -> (u64, Vec<String>) {
-    let forgotten = Store::open_existing(data, Clock::System).and_then(|store| {
-        let forget = |store: Store| store.forget_imported(&intent.application, intent.mode, patient);
-        store.map_or(Ok(Forgotten::default()), forget)
-    });
-    match forgotten {
-        Ok(Forgotten {
-            consents,
-            log_stays: false,
-        }) => (consents, Vec::new()),
-        Ok(Forgotten { consents, .. }) => {
-            let left = "the log of service.sqlite, which could not be emptied while another program reads it";
-            (consents, vec![left.to_owned()])
-        }
-        Err(error) => (
-            0,
-            vec![format!("service.sqlite ({error}); then run this command again")],
-        ),
-    }
-}
-
-/// Says which erasures were finished that had been interrupted; gives what came of those of the same person.
-fn resumed(writer: &LakeWriter, intent: &Intent) -> Erased {
-    let mut own = Erased::default();
-    for (other, erased) in writer.resumed() {
-        if other == intent {
-            own = together(own, erased.clone());
-        } else if erased.left.is_empty() {
-            let whose: Vec<String> = other
-                .patient
-                .patients
-                .iter()
-                .map(|id| format!("Patient/{id}"))
-                .collect();
-            println!("finished an erasure that had been interrupted: {}", whose.join(", "));
-        }
-    }
-    own
-}
-
-/// Says what is not erased though it names the person, or is theirs by way of a sync; so many rows are there that go.
-fn stays(lake: &Lake, intent: &Intent, patient: &str, going: u64) -> String {
-    let snapshot = lake.snapshot();
-    let scope = Arc::new(Scope {
-        mode: intent.mode,
-        application: intent.application.as_str().into(),
-        patient: None,
-    });
-    let (mut named, mut synced, mut unread) = (Vec::new(), 0, Vec::new());
-    for table in snapshot.tables.values().filter(|table| table.mode == intent.mode) {
-        let (rows, name) = (lake.table(&snapshot, table.ty, &scope), facts().get(table.ty).name);
-        let filed = rows.filed_under(&intent.patient.owners, patient);
-        match filed.and_then(|filed| Ok((filed, rows.mentions(patient)?))) {
-            Ok((filed, count)) => {
-                synced += filed;
-                named.extend((count > 0).then(|| format!("{count} {name}")));
-            }
-            Err(_) => unread.push(name),
-        }
-    }
+/// Says what is not erased though it names the person, or is theirs by way of a sync.
+fn stays(staying: Staying, patient: &str) -> String {
+    let Staying { named, synced, unread } = staying;
+    let mut named: Vec<String> = named
+        .into_iter()
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
     named.sort_unstable();
     let mut text = String::new();
     if !named.is_empty() {
@@ -259,7 +141,6 @@ fn stays(lake: &Lake, intent: &Intent, patient: &str, going: u64) -> String {
             "stays, because it is filed under nobody or under several people, though it names Patient/{patient}: {named}\n"
         ));
     }
-    let synced = u64::saturating_sub(synced, going);
     if synced > 0 {
         text.push_str(&format!(
             "stays, because a patient's consent brought it and its end takes it away: {synced} records\n"
@@ -272,18 +153,6 @@ fn stays(lake: &Lake, intent: &Intent, patient: &str, going: u64) -> String {
         ));
     }
     text
-}
-
-fn together(mut one: Erased, other: Erased) -> Erased {
-    for (ty, count) in other.resources {
-        *one.resources.entry(ty).or_default() += count;
-    }
-    one.rows += other.rows;
-    one.attachments += other.attachments;
-    one.files_rewritten += other.files_rewritten;
-    one.files_removed += other.files_removed;
-    one.left = other.left;
-    one
 }
 
 fn report(erased: &Erased) -> String {

@@ -45,7 +45,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
     let lake = Lake::open(&args.data).map_err(Failure::from_lake)?;
     let store = Arc::new(Store::open(&args.data, Clock::System).map_err(Failure::other)?);
     let base_url = match &args.base_url {
-        Some(url) => super::base_url::checked(url)?,
+        Some(url) => super::serve::base_url::checked(url)?,
         None => store
             .base_url()
             .map_err(Failure::other)?

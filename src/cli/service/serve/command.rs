@@ -4,20 +4,21 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::super::configuration::address::listen;
-use super::super::tables::plans;
-use super::super::tables::terminology;
-use super::super::terminal::failure::Failure;
 use super::base_url;
 use super::log_writer;
 use super::logging::{self, LogFormat};
 use super::page_args::PageArgs;
 use super::rates::RateArgs;
-use super::upkeep::Upkeep;
+use super::stop::{stdin_ends, stop};
+use crate::cli::configuration::address::listen;
+use crate::cli::tables::plans;
+use crate::cli::tables::terminology;
+use crate::cli::terminal::failure::Failure;
 use crate::consent::{Application, Clock, Endpoint, EndpointStatus, Error, Key, Store};
 use crate::fhir::search_parameter::SearchParameters;
 use crate::http::{Limits, Options, Service};
 use crate::lake::{Lake, LakeError, LakeOptions, Mode};
+use crate::maintenance::Upkeep;
 use crate::normalize::{Knowledge, NewestKnowledge};
 use crate::plans::PlanTables;
 use crate::sync::client::{Client, Guard, HttpLimits};
@@ -233,40 +234,5 @@ pub(in crate::cli) fn serve(
         tracing::info!("stopped");
         log_writer::flush();
         served.map_err(Failure::other)
-    })
-}
-
-/// Ready when standard input has ended. A thread of its own waits for that, since nothing else can.
-async fn stdin_ends() {
-    let (ended, end) = tokio::sync::oneshot::channel::<()>();
-    std::thread::spawn(move || {
-        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
-        drop(ended);
-    });
-    let _ = end.await;
-}
-
-/// Ready when the process is told to end. The handlers are in place when this returns.
-#[cfg(unix)]
-pub(in crate::cli) fn stop() -> Result<impl Future<Output = ()>, Failure> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::other)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::other)?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    })
-}
-
-/// Ready when the process is told to end.
-#[cfg(not(unix))]
-pub(in crate::cli) fn stop() -> Result<impl Future<Output = ()>, Failure> {
-    Ok(async {
-        if tokio::signal::ctrl_c().await.is_err() {
-            // Without a handler the system ends the process itself.
-            std::future::pending::<()>().await;
-        }
     })
 }

@@ -3,8 +3,8 @@
 
 use std::net::TcpListener;
 
-use super::super::configuration::address::listen as listen_on;
-use super::super::terminal::failure::Failure;
+use crate::cli::configuration::address::listen as listen_on;
+use crate::cli::terminal::failure::Failure;
 use crate::consent::{
     Actor, AuthorizationType, EndpointStatus, IdentityProvider, NewApplication, NewEndpoint, Organization, Store,
     SyncFrequency,
@@ -54,7 +54,7 @@ pub(in crate::cli) fn open(
     let app = register(store, service, address)?;
     let settings = Settings {
         patients: people.clamp(1, MAX_PEOPLE),
-        seed: super::demo::SEED,
+        seed: super::command::SEED,
         base_url: address.to_owned(),
         redirect_uris: Vec::new(),
         knobs: Vec::new(),
