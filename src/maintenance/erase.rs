@@ -190,8 +190,10 @@ impl PersonErasure {
         let searched = store.search_ids(ids, &numbers)?.pop().unwrap_or_default();
         let job = ErasureJob::of_command(&self.intent.application, self.intent.mode, self.asked_at);
         let proof = Proof { lake, store: searched };
-        let receipt = store.sign_receipt(&job, &[self.patient.clone()], &proof)?;
-        store.keep_receipt_of_command(&job, &receipt)?;
+        let receipt = store
+            .erasure_jobs()
+            .sign_receipt(&job, std::slice::from_ref(&self.patient), &proof)?;
+        store.erasure_jobs().keep_receipt_of_command(&job, &receipt)?;
         writer.forget_evidence(intents)?;
         Ok(receipt)
     }

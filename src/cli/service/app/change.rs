@@ -68,7 +68,8 @@ pub(super) struct SyncArgs {
 
 pub(super) fn add_redirect(RedirectArgs { of, uri }: &RedirectArgs) -> Result<(), Failure> {
     let new = open(&of.data)?
-        .add_redirect_uri(&of.id, uri, Actor::Operator)
+        .redirect_uris()
+        .add(&of.id, uri, Actor::Operator)
         .map_err(refused)?;
     println!("{uri} {}", if new { "is registered" } else { "was registered already" });
     Ok(())
@@ -76,14 +77,16 @@ pub(super) fn add_redirect(RedirectArgs { of, uri }: &RedirectArgs) -> Result<()
 
 pub(super) fn remove_redirect(RemoveRedirectArgs { of, uri }: &RemoveRedirectArgs) -> Result<(), Failure> {
     let was = open(&of.data)?
-        .remove_redirect_uri(&of.id, uri, Actor::Operator)
+        .redirect_uris()
+        .remove(&of.id, uri, Actor::Operator)
         .map_err(refused)?;
     removed(was, &of.id, "redirect URI", uri)
 }
 
 pub(super) fn add_origin(OriginArgs { of, origin }: &OriginArgs) -> Result<(), Failure> {
     let new = open(&of.data)?
-        .add_origin(&of.id, origin, Actor::Operator)
+        .origins()
+        .add(&of.id, origin, Actor::Operator)
         .map_err(refused)?;
     println!(
         "{origin} {}",
@@ -94,13 +97,15 @@ pub(super) fn add_origin(OriginArgs { of, origin }: &OriginArgs) -> Result<(), F
 
 pub(super) fn remove_origin(RemoveOriginArgs { of, origin }: &RemoveOriginArgs) -> Result<(), Failure> {
     let was = open(&of.data)?
-        .remove_origin(&of.id, origin, Actor::Operator)
+        .origins()
+        .remove(&of.id, origin, Actor::Operator)
         .map_err(refused)?;
     removed(was, &of.id, "origin", origin)
 }
 
 pub(super) fn set_sync(SyncArgs { of, frequency }: &SyncArgs) -> Result<(), Failure> {
     open(&of.data)?
+        .applications()
         .set_sync_frequency(&of.id, *frequency, Actor::Operator)
         .map_err(refused)?;
     println!("{} syncs: {frequency}", of.id);

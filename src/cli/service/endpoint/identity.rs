@@ -58,7 +58,8 @@ pub(super) fn save_provider(arguments: &ProviderArgs) -> Result<(), Failure> {
         client_id: arguments.client_id.clone(),
     };
     open_or_create(&arguments.data)?
-        .save_identity_provider(&provider, client_secret.as_deref(), Actor::Operator)
+        .identity_providers()
+        .save(&provider, client_secret.as_deref(), Actor::Operator)
         .map_err(refused)?;
     println!("{} verifies identities", plain(&provider.name));
     Ok(())
@@ -67,7 +68,8 @@ pub(super) fn save_provider(arguments: &ProviderArgs) -> Result<(), Failure> {
 /// Says where the locator is.
 pub(super) fn save_locator(arguments: &LocatorArgs) -> Result<(), Failure> {
     open_or_create(&arguments.data)?
-        .set_record_locator(arguments.mode.into(), &arguments.url, Actor::Operator)
+        .record_locators()
+        .set(arguments.mode.into(), &arguments.url, Actor::Operator)
         .map_err(refused)?;
     println!("Facilities are looked up at {}", plain(&arguments.url));
     Ok(())

@@ -101,7 +101,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
     logging::start(args.log_format);
     let pages = args.pages.pages()?;
     // Whoever reads the line may make a token for the address at once.
-    store.set_base_url(&base_url).map_err(Failure::other)?;
+    store.settings().set_base_url(&base_url).map_err(Failure::other)?;
     println!("Serving {} at {base_url}/fhir", args.data.display());
     warn_of_no_sources(&store).map_err(Failure::other)?;
     serve(
@@ -164,13 +164,14 @@ fn warn_of_no_sources(store: &Store) -> Result<(), Error> {
         somewhere && application.keys.iter().any(live)
     };
     let sending: Vec<String> = store
-        .applications()?
+        .applications()
+        .all()?
         .into_iter()
         .filter(may_send)
         .map(|application| application.id)
         .collect();
     let offered = |endpoint: &Endpoint| endpoint.status != EndpointStatus::Unavailable;
-    if !sending.is_empty() && !store.endpoints(Some(Mode::Live))?.iter().any(offered) {
+    if !sending.is_empty() && !store.endpoints().all(Some(Mode::Live))?.iter().any(offered) {
         tracing::warn!(
             applications = sending.join(" "),
             "the directory has no live source: patients whom applications send in live mode find nothing to connect; tabularium \
@@ -209,7 +210,11 @@ pub(in crate::cli) fn serve(
         tracing::warn!(%error, "the limit of open files could not be raised");
     }
     // `token` makes tokens for this address from now on.
-    options.store.set_base_url(&options.base_url).map_err(Failure::other)?;
+    options
+        .store
+        .settings()
+        .set_base_url(&options.base_url)
+        .map_err(Failure::other)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
