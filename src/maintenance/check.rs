@@ -1,5 +1,5 @@
-//! A check of what lies beside the lake in a data folder: the service's store, terminology and plans. The lake itself is
-//! checked by [`crate::lake::check`].
+//! A check of what lies beside the lake in a data folder: the service's store, terminology and plans. The lake itself
+//! is checked by [`crate::lake::check`].
 
 use std::path::{Path, PathBuf};
 

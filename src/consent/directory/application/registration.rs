@@ -37,7 +37,8 @@ impl RegistrationTokens<'_> {
         Ok(token)
     }
 
-    /// Whether an initial access token could be used now. It is used up by [`Applications::create`](super::Applications::create).
+    /// Whether an initial access token could be used now. It is used up by
+    /// [`Applications::create`](super::Applications::create).
     pub fn is_valid(&self, token: &str) -> Result<bool, Error> {
         let now = self.store.clock().now();
         self.store.read(|connection| {
