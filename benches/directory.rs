@@ -86,14 +86,18 @@ impl Directory {
             note: String::new(),
             ty: "PROVIDER".to_owned(),
         };
-        self.store.save_organization(&organization, Actor::Operator).unwrap();
+        self.store.organizations().save(&organization, Actor::Operator).unwrap();
     }
 
     /// Looks for an organization whose name has lost a letter.
     fn find(&self, number: usize) {
         let mut misspelt = self.names[number].clone();
         misspelt.remove(2);
-        let found = self.store.search_endpoints(Mode::Live, &misspelt, &[], SHOWN).unwrap();
+        let found = self
+            .store
+            .endpoints()
+            .search(Mode::Live, &misspelt, &[], SHOWN)
+            .unwrap();
         assert!(!found.is_empty(), "{misspelt}");
     }
 }

@@ -135,10 +135,11 @@ impl Service {
         let folder = tempfile::tempdir().unwrap();
         let lake = Lake::open_or_create(folder.path()).unwrap();
         let store = Arc::new(Store::open(folder.path(), Clock::System).unwrap());
-        store.register_application(LOCAL_APPLICATION).unwrap();
+        store.applications().register(LOCAL_APPLICATION).unwrap();
         list(&store, &source.payer.fhir_base(SOURCE));
         store
-            .add_redirect_uri(LOCAL_APPLICATION, REDIRECT, Actor::Operator)
+            .redirect_uris()
+            .add(LOCAL_APPLICATION, REDIRECT, Actor::Operator)
             .unwrap();
         let (consent, authorization) = authorize(&store, &lake, &source.granted());
         exchange(&store, &lake, &consent);
@@ -167,7 +168,12 @@ impl Service {
         drop(entered);
         let begun = Instant::now();
         loop {
-            let job = self.store.jobs_of(&self.authorization).unwrap().remove(0);
+            let job = self
+                .store
+                .jobs()
+                .of_authorization(&self.authorization)
+                .unwrap()
+                .remove(0);
             if !job.state.is_open() {
                 assert_eq!(job.state, JobState::Completed, "{:?}", job.failure);
                 return;
@@ -179,7 +185,7 @@ impl Service {
 
     /// How many records the sync brought.
     fn brought(&self) -> u64 {
-        let jobs = self.store.listed_jobs(Some(&self.consent), 1).unwrap();
+        let jobs = self.store.jobs().list(Some(&self.consent), 1).unwrap();
         jobs[0].report.counts.iter().map(|(_, records)| records).sum()
     }
 }
@@ -199,7 +205,7 @@ fn list(store: &Store, fhir_base: &str) {
         note: String::new(),
         ty: "PAYER".to_owned(),
     };
-    store.save_organization(&organization, Actor::Operator).unwrap();
+    store.organizations().save(&organization, Actor::Operator).unwrap();
     let held = tabularium::sandbox::payer::Organization::named(SOURCE).unwrap();
     let resources: Vec<String> = held.types().into_iter().map(str::to_owned).collect();
     let endpoint = NewEndpoint {
@@ -221,12 +227,12 @@ fn list(store: &Store, fhir_base: &str) {
         scope: SCOPE,
         identifier_system: "urn:sandbox:lakeshore",
     };
-    store.save_endpoint(&endpoint, Actor::Operator).unwrap();
+    store.endpoints().save(&endpoint, Actor::Operator).unwrap();
 }
 
 /// A consent with an authorization that the source has granted: the ids of both.
 fn authorize(store: &Store, lake: &Lake, granted: &Value) -> (String, String) {
-    let client = store.client_of(LOCAL_APPLICATION, Mode::Live).unwrap();
+    let client = store.clients().of(LOCAL_APPLICATION, Mode::Live).unwrap();
     let new = NewConsent {
         client: &client.id,
         application: LOCAL_APPLICATION,
@@ -236,7 +242,7 @@ fn authorize(store: &Store, lake: &Lake, granted: &Value) -> (String, String) {
         usage: Usage::Multiple,
         scope: "launch/patient offline_access",
     };
-    let consent = store.create_consent(&new, |id| lake.owner_of_consent(id)).unwrap();
+    let consent = store.consents().create(&new, |id| lake.owner_of_consent(id)).unwrap();
     let new = NewAuthorization {
         consent: &consent.id,
         endpoint: SOURCE,
@@ -244,8 +250,8 @@ fn authorize(store: &Store, lake: &Lake, granted: &Value) -> (String, String) {
         usage: Usage::Multiple,
         identity_provider: None,
     };
-    let authorization = store.create_authorization(&new).unwrap().id;
-    store.send_to_source(&authorization).unwrap();
+    let authorization = store.authorizations().create(&new).unwrap().id;
+    store.authorizations().send_to_source(&authorization).unwrap();
     let source_patient = granted["patient"].as_str().unwrap();
     let patient = lake.synced_id(consent.owner.unwrap(), SOURCE, "Patient", source_patient);
     let grant = Grant {
@@ -256,28 +262,28 @@ fn authorize(store: &Store, lake: &Lake, granted: &Value) -> (String, String) {
         refreshable: true,
         max_auth_until: None,
     };
-    store.grant_authorization(&authorization, &grant).unwrap();
+    store.authorizations().grant(&authorization, &grant).unwrap();
     let credential = Credential {
         access_token: granted["access_token"].as_str().unwrap().to_owned(),
         expires_at: None,
         refresh_token: None,
         assertion: None,
     };
-    store.save_credential(&authorization, &credential).unwrap();
+    store.credentials().save(&authorization, &credential).unwrap();
     (consent.id, authorization)
 }
 
 /// An application exchanges a code for its tokens, which makes the job of the first sync.
 fn exchange(store: &Arc<Store>, lake: &Lake, consent: &str) {
-    let client = store.client_of(LOCAL_APPLICATION, Mode::Live).unwrap();
+    let client = store.clients().of(LOCAL_APPLICATION, Mode::Live).unwrap();
     let new = NewCode {
         consent,
         client: &client.id,
         redirect_uri: REDIRECT,
         challenge: &URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER)),
     };
-    let code = store.issue_code(&new).unwrap();
-    let caller = store.authenticate(&client.id, None).unwrap();
+    let code = store.codes().issue(&new).unwrap();
+    let caller = store.clients().authenticate(&client.id, None).unwrap();
     let tokens = Tokens::new(store.clone(), lake.clone(), BASE_URL);
     tokens.exchange_code(&caller, &code, REDIRECT, VERIFIER).unwrap();
 }

@@ -176,7 +176,8 @@ impl Served {
             scope: "launch/patient offline_access",
         };
         let consent = store
-            .create_consent(&new, |id| self.lake.owner_of_consent(id))
+            .consents()
+            .create(&new, |id| self.lake.owner_of_consent(id))
             .unwrap()
             .id;
         let new = NewAuthorization {
@@ -186,8 +187,8 @@ impl Served {
             usage: Usage::Multiple,
             identity_provider: None,
         };
-        let authorization = store.create_authorization(&new).unwrap().id;
-        store.send_to_source(&authorization).unwrap();
+        let authorization = store.authorizations().create(&new).unwrap().id;
+        store.authorizations().send_to_source(&authorization).unwrap();
         let grant = Grant {
             patient: &uuid::Uuid::new_v4().to_string(),
             source_patient: "1",
@@ -196,7 +197,7 @@ impl Served {
             refreshable: true,
             max_auth_until: None,
         };
-        store.grant_authorization(&authorization, &grant).unwrap();
+        store.authorizations().grant(&authorization, &grant).unwrap();
         let verifier = URL_SAFE_NO_PAD.encode(Sha256::digest(&consent));
         let new = NewCode {
             consent: &consent,
@@ -205,7 +206,7 @@ impl Served {
             challenge: &URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier)),
         };
         Code {
-            code: store.issue_code(&new).unwrap(),
+            code: store.codes().issue(&new).unwrap(),
             verifier,
         }
     }
@@ -234,7 +235,7 @@ fn served(sample: &Sample) -> Served {
         redirect_uris: &redirect_uris,
         ..NewApplication::default()
     };
-    let keys = store.create_application(&new, Actor::Operator).unwrap().1.remove(0);
+    let keys = store.applications().create(&new, Actor::Operator).unwrap().1.remove(0);
     endpoint(&store);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -273,7 +274,7 @@ fn endpoint(store: &Store) {
         note: String::new(),
         ty: "PAYER".to_owned(),
     };
-    store.save_organization(&organization, Actor::Operator).unwrap();
+    store.organizations().save(&organization, Actor::Operator).unwrap();
     let new = NewEndpoint {
         id: Some("payer"),
         organization: "payer",
@@ -293,5 +294,5 @@ fn endpoint(store: &Store) {
         scope: "patient/*.read",
         identifier_system: "https://payer.example",
     };
-    store.save_endpoint(&new, Actor::Operator).unwrap();
+    store.endpoints().save(&new, Actor::Operator).unwrap();
 }

@@ -3,9 +3,9 @@
 //! Records land in Arrow/Parquet tables, one per resource type; FHIR search and SQL-on-FHIR ViewDefinitions compile
 //! into DataFusion plans through a FHIRPath translator. `ARCHITECTURE.md` names the rooms and the invariants between
 //! them. A room imports only rooms below it: `fhir`, `columns`, `lake`, `published`, `terminology` and `plans`,
-//! `normalize`, `fhirpath`, `plan`, then `ingest`, `search` and `views`, `sql`, `patient`, `consent`, `sync`, `backup`
-//! and `http`, `cli`. `bench`, which measures servers, stands aside: it imports rooms up to `consent`, and only `cli`
-//! imports it.
+//! `normalize`, `fhirpath`, `plan`, then `ingest`, `search` and `views`, `sql`, `patient`, `consent`, `sync`,
+//! `maintenance`, `backup` and `http`, `cli`. `bench`, which measures servers, stands aside: it imports rooms up to
+//! `consent`, and only `cli` imports it.
 
 pub mod backup;
 pub mod bench;
@@ -18,6 +18,7 @@ pub mod fhirpath;
 pub mod http;
 pub mod ingest;
 pub mod lake;
+pub mod maintenance;
 pub mod normalize;
 pub mod patient;
 pub mod pdf;

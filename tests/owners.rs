@@ -203,7 +203,7 @@ fn servers() -> Servers {
         import(&lake, mode, application, resources);
     }
     let whole = Server::over(folder, lake, Limits::default());
-    whole.store.register_application("other").unwrap();
+    whole.store.applications().register("other").unwrap();
     let mut tokens = BTreeMap::new();
     let all = |label: &str| {
         records(label)

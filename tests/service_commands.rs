@@ -78,7 +78,7 @@ fn an_application_is_made_with_keys_that_work_and_are_shown_once() {
         );
         let mode = keys["mode"].as_str().unwrap();
         assert!(publishable.starts_with(&format!("pk_{mode}_")) && secret.starts_with(&format!("sk_{mode}_")));
-        let client = store.client_with_secret(publishable, secret).unwrap().unwrap();
+        let client = store.clients().with_secret(publishable, secret).unwrap().unwrap();
         assert_eq!((&*client.application, client.mode.schema()), ("my-app", mode));
         for listing in [done(data, &["app", "list"]), json(data, &["app", "list"]).to_string()] {
             assert!(listing.contains(publishable) && !listing.contains(secret));
@@ -322,9 +322,14 @@ fn an_initial_access_token_is_good_for_one_registration() {
     done(data, &["app", "create", "x"]);
     let token = done(data, &["app", "registration-token"]);
     let store = Store::open(data, Clock::System).unwrap();
-    assert!(store.is_registration_token(token.trim()).unwrap());
+    assert!(store.registration_tokens().is_valid(token.trim()).unwrap());
     let other = json(data, &["app", "registration-token"]);
-    assert!(store.is_registration_token(other["token"].as_str().unwrap()).unwrap());
+    assert!(
+        store
+            .registration_tokens()
+            .is_valid(other["token"].as_str().unwrap())
+            .unwrap()
+    );
     assert_ne!(other["token"], token.trim());
 }
 

@@ -51,7 +51,7 @@ fn an_endpoint_is_added_from_its_smart_configuration_and_checked() {
         format!("http://127.0.0.1:8080/connect/callback/{id}")
     );
     let store = Store::open(data, Clock::System).unwrap();
-    let stored = store.endpoint_by_base(Mode::Test, &base).unwrap().unwrap();
+    let stored = store.endpoints().by_base(Mode::Test, &base).unwrap().unwrap();
     assert_eq!(
         (stored.id.as_str(), stored.name.as_str(), &stored.label[0]),
         (id, "lakeshore", &"Lakeshore".to_owned())
@@ -66,15 +66,15 @@ fn an_endpoint_is_added_from_its_smart_configuration_and_checked() {
         stored.resources
     );
     assert!(stored.configuration.unwrap().contains("token_endpoint"));
-    assert_eq!(store.endpoint_secret(id).unwrap().as_deref(), Some("hush"));
+    assert_eq!(store.endpoints().secret(id).unwrap().as_deref(), Some("hush"));
     let again = add(&["--label", "Lakeshore", "--name", "renamed", "--refreshable", "false"]);
     assert_eq!(
         (&again["id"], &again["refreshable"]),
         (&made["id"], &Value::from(false))
     );
-    assert_eq!(store.organizations().unwrap().len(), 1);
+    assert_eq!(store.organizations().all().unwrap().len(), 1);
     assert_eq!(
-        store.endpoint_secret(id).unwrap().as_deref(),
+        store.endpoints().secret(id).unwrap().as_deref(),
         Some("hush"),
         "a secret that is not given again stays"
     );
@@ -221,7 +221,13 @@ fn of_a_source_that_is_refused_nothing_is_left() {
     }
     assert_eq!(json(data, &["endpoint", "list"]).as_array().unwrap().len(), 1);
     let store = Store::open(data, Clock::System).unwrap();
-    let organizations: Vec<String> = store.organizations().unwrap().into_iter().map(|one| one.name).collect();
+    let organizations: Vec<String> = store
+        .organizations()
+        .all()
+        .unwrap()
+        .into_iter()
+        .map(|one| one.name)
+        .collect();
     assert_eq!(organizations, ["One"]);
     // The same of who verifies identities; and an error shows what was typed without what a terminal would obey.
     let provider = ["endpoint", "identity-provider", "p", "--name", "n"];
@@ -268,14 +274,14 @@ fn identity_providers_and_record_locators_are_set_for_a_mode() {
     );
     let store = Store::open(data, Clock::System).unwrap();
     assert_eq!(
-        store.identity_providers(Mode::Test).unwrap()[0].issuer,
+        store.identity_providers().all(Mode::Test).unwrap()[0].issuer,
         "https://id.example"
     );
     assert_eq!(
-        store.record_locator(Mode::Test).unwrap().as_deref(),
+        store.record_locators().get(Mode::Test).unwrap().as_deref(),
         Some("https://l.example/locator")
     );
-    assert_eq!(store.record_locator(Mode::Live).unwrap(), None);
+    assert_eq!(store.record_locators().get(Mode::Live).unwrap(), None);
     assert_eq!(refused(data, &["endpoint", "record-locator", "locator"]).0, 2);
 }
 

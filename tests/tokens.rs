@@ -38,14 +38,14 @@ fn encoded(value: &Value) -> String {
 fn claims_are_those_of_the_specification() {
     let server = server();
     let base = format!("http://{}/", server.address);
-    let client = server.store.client_of(LOCAL_APPLICATION, Mode::Live).unwrap().id;
+    let client = server.store.clients().of(LOCAL_APPLICATION, Mode::Live).unwrap().id;
 
     let token = server.patient_token("anna");
     let header = part(&token, 0);
     assert_eq!((&header["alg"], &header["typ"]), (&json!("RS256"), &json!("at+jwt")));
     assert_eq!(
         header["kid"].as_str(),
-        server.store.jwks().keys[0].common.key_id.as_deref()
+        server.store.signing_keys().jwks().keys[0].common.key_id.as_deref()
     );
     let claims = part(&token, 1);
     assert!(uuid::Uuid::parse_str(claims["jti"].as_str().unwrap()).is_ok());
@@ -156,7 +156,7 @@ fn only_rs256_access_tokens_are_accepted() {
     refused(&server.get("/fhir/Patient/anna", &format!("{}.{claims}.", encoded(&none))));
 
     // The public key taken for an HMAC secret.
-    let jwks = serde_json::to_value(server.store.jwks()).unwrap();
+    let jwks = serde_json::to_value(server.store.signing_keys().jwks()).unwrap();
     let modulus = URL_SAFE_NO_PAD.decode(jwks["keys"][0]["n"].as_str().unwrap()).unwrap();
     let mut hs256 = header.clone();
     hs256["alg"] = json!("HS256");
@@ -218,7 +218,7 @@ fn a_revoked_token_is_refused_at_once() {
 fn tokens_outlive_the_key_that_signed_them() {
     let server = server();
     let before = server.patient_token("anna");
-    server.store.rotate_signing_key().unwrap();
+    server.store.signing_keys().rotate().unwrap();
     let after = server.patient_token("anna");
     assert_ne!(part(&before, 0)["kid"], part(&after, 0)["kid"]);
     for token in [before, after] {
@@ -278,7 +278,7 @@ fn a_stolen_key_is_of_no_use_once_it_was_replaced_for_a_day() {
     );
     // No token lives longer than ours do.
     refused(&server.get("/fhir/Patient/anna", &with(START, START + 10 * 86_400)));
-    server.store.rotate_signing_key().unwrap();
+    server.store.signing_keys().rotate().unwrap();
     server.store.clock().advance(3_600);
     assert_eq!(server.get("/fhir/Patient/anna", &honest).status, 200);
     // Nothing new is signed with it.
@@ -316,7 +316,7 @@ fn a_token_that_was_never_given_out_opens_no_consent_of_the_flow() {
 fn a_token_made_by_another_process_works_at_once() {
     let server = server();
     let other = tabularium::consent::Store::open(server.folder(), tabularium::consent::Clock::at(START)).unwrap();
-    other.rotate_signing_key().unwrap();
+    other.signing_keys().rotate().unwrap();
     let tokens = tabularium::consent::Tokens::new(
         std::sync::Arc::new(other),
         server.lake.clone(),

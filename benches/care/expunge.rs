@@ -97,7 +97,7 @@ impl Served {
             }
         };
         let store = Arc::new(Store::open(lake.folder().path(), Clock::System).unwrap());
-        store.register_application(LOCAL_APPLICATION).unwrap();
+        store.applications().register(LOCAL_APPLICATION).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()

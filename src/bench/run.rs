@@ -481,7 +481,7 @@ struct Running<'a> {
 impl<'a> Running<'a> {
     fn new(bench: &'a Bench) -> Result<Running<'a>, BenchError> {
         let (tls, announced) = match &bench.asked {
-            Asked::Own { store, .. } => (None, store.base_url()?),
+            Asked::Own { store, .. } => (None, store.settings().base_url()?),
             Asked::Given { target, .. } if target.secure => (Some(Tls::new(&target.host)?), None),
             Asked::Given { .. } => (None, None),
         };
@@ -585,7 +585,7 @@ impl<'a> Running<'a> {
     fn end(mut self) -> Result<Option<u64>, BenchError> {
         self.stop();
         if let (Asked::Own { store, .. }, Some(announced)) = (&self.bench.asked, &self.announced) {
-            store.set_base_url(announced)?;
+            store.settings().set_base_url(announced)?;
         }
         Ok(self.peak)
     }

@@ -13,7 +13,6 @@ use super::error::Error;
 use super::log::audit::{About, Actor, note};
 use super::record::{Authorization, AuthorizationType, Consent, Job, Origin, Usage};
 use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState, JobEvent, JobState};
-use super::store::Store;
 use crate::lake::Mode;
 
 /// How long the patient may leave the flow alone, and how long a code or public token lives.
@@ -408,80 +407,4 @@ pub(super) fn kill_tokens(
     let sql = "UPDATE refresh_token SET revoked_at = ?2 WHERE consent = ?1 AND revoked_at IS NULL";
     connection.execute(sql, params![consent, now])?;
     end_what_was_given_out(connection, now, ending, consent)
-}
-
-impl Store {
-    /// Begins a consent.
-    pub fn create_consent(&self, new: &NewConsent<'_>, owner_of: impl Fn(&str) -> i64) -> Result<Consent, Error> {
-        let now = self.clock().now();
-        self.write(|transaction| {
-            let consent = Consent::create(transaction, now, new, owner_of)?;
-            consent.note_created(transaction, now)?;
-            Ok(consent)
-        })
-    }
-
-    /// Adds a source to a consent.
-    pub fn create_authorization(&self, new: &NewAuthorization<'_>) -> Result<Authorization, Error> {
-        let now = self.clock().now();
-        self.write(|transaction| Authorization::create(transaction, now, new))
-    }
-
-    /// The patient goes to the source of an authorization: the move to AUTHORIZING.
-    pub fn send_to_source(&self, id: &str) -> Result<Authorization, Error> {
-        let now = self.clock().now();
-        self.write(|transaction| {
-            let lost = Error::Lost("patient authorization");
-            let mut authorization = Authorization::get(transaction, id)?.ok_or(lost)?;
-            authorization.step(transaction, now, Actor::Patient, AuthorizationEvent::Redirected)?;
-            Ok(authorization)
-        })
-    }
-
-    /// Records what the source of an authorization granted: the move to AUTHORIZED.
-    pub fn grant_authorization(&self, id: &str, grant: &Grant<'_>) -> Result<Authorization, Error> {
-        let now = self.clock().now();
-        self.write(|transaction| {
-            let lost = Error::Lost("patient authorization");
-            let mut authorization = Authorization::get(transaction, id)?.ok_or(lost)?;
-            authorization.grant(transaction, now, grant)?;
-            Ok(authorization)
-        })
-    }
-
-    /// Makes a sync job for an authorization and wakes the worker; `cause` is `exchange`, `refresh` or `schedule`.
-    pub fn create_job(&self, authorization: &str, cause: &str) -> Result<String, Error> {
-        let now = self.clock().now();
-        let id = self.write(|transaction| Job::create(transaction, now, authorization, cause))?;
-        self.jobs_changed();
-        Ok(id)
-    }
-
-    /// Revokes a consent with all its authorizations, tokens, codes and jobs, asks that its rows leave the lake, and
-    /// returns how many authorizations that were not ended already ended with it. What is revoked already stays so:
-    /// zero.
-    pub fn revoke_consent(&self, id: &str, actor: Actor) -> Result<u64, Error> {
-        let now = self.clock().now();
-        let revoked = self.write(|transaction| {
-            let mut consent = Consent::get(transaction, id)?.ok_or(Error::Lost("consent"))?;
-            if consent.state.after(ConsentEvent::Revoked).is_err() {
-                return Ok(0);
-            }
-            consent.step(transaction, now, actor, ConsentEvent::Revoked)?;
-            let mut count = 0;
-            for mut authorization in Authorization::of(transaction, id)? {
-                if authorization.state.after(AuthorizationEvent::Revoked).is_ok() {
-                    let event = AuthorizationEvent::Revoked;
-                    end(transaction, now, actor, &consent, &mut authorization, event)?;
-                    count += 1;
-                }
-            }
-            kill_tokens(transaction, now, (actor, ConsentEvent::Revoked.name()), id)?;
-            Ok(count)
-        })?;
-        self.take_up_revocations()?;
-        self.wipe_ended_links()?;
-        self.jobs_changed();
-        Ok(revoked)
-    }
 }

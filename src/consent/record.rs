@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::error::Error;
 use super::states::{AuthorizationState, ConsentState, JobState, named};
-use super::store::{Store, mode_of};
+use super::store::mode_of;
 use crate::lake::Mode;
 
 named! {
@@ -334,30 +334,5 @@ impl Job {
         let mut statement = connection.prepare_cached(&format!("{JOB} {condition}"))?;
         let rows = statement.query_map(parameters, Job::read)?;
         Ok(rows.collect::<Result<_, _>>()?)
-    }
-}
-
-impl Store {
-    /// The consent of this id.
-    pub fn consent(&self, id: &str) -> Result<Option<Consent>, Error> {
-        self.read(|connection| Consent::get(connection, id))
-    }
-
-    /// The authorization of this id.
-    pub fn authorization(&self, id: &str) -> Result<Option<Authorization>, Error> {
-        self.read(|connection| Authorization::get(connection, id))
-    }
-
-    /// The authorizations of a consent, in order.
-    pub fn authorizations(&self, consent: &str) -> Result<Vec<Authorization>, Error> {
-        self.read(|connection| Authorization::of(connection, consent))
-    }
-
-    /// The jobs of an authorization, newest first.
-    pub fn jobs_of(&self, authorization: &str) -> Result<Vec<Job>, Error> {
-        self.read(|connection| {
-            let condition = "WHERE authorization = ?1 ORDER BY rowid DESC";
-            Job::select(connection, condition, [authorization])
-        })
     }
 }

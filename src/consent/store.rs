@@ -9,24 +9,21 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use jsonwebtoken::jwk::JwkSet;
 use quick_cache::sync::Cache;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use tokio::sync::Notify;
-use uuid::Uuid;
 
 use super::access::health_link::Guesses;
 use super::access::key_rows;
 use super::access::key_rows::DiscardedKeys;
 use super::access::keys::SigningKey;
 use super::access::seal::Sealer;
-use super::access::secret;
 use super::access::token::PATIENT_SECONDS;
 use super::clock::Clock;
 use super::directory::find::Catalogue;
 use super::error::Error;
-use super::log::audit::{About, Actor, note};
 use super::migrations::migrate;
+use super::settings::BASE_URL;
 use super::syncs::readiness::Presence;
 use crate::ingest::LOCAL_APPLICATION;
 use crate::lake::store::private;
@@ -35,23 +32,11 @@ use crate::lake::{LakeError, Mode};
 /// The store's name in the data folder.
 pub const STORE_FILE: &str = "service.sqlite";
 pub(super) const FILE: &str = STORE_FILE;
-const BASE_URL: &str = "base_url";
 /// The number of consents whose readiness is cached.
 const REMEMBERED_PRESENCE: usize = 65_536;
 
 /// How long a statement waits for another process.
 const BUSY: Duration = Duration::from_secs(10);
-
-/// An application's identity in one mode.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Client {
-    /// The publishable key: `client_id` in tokens.
-    pub id: Arc<str>,
-    /// The application after it.
-    pub application: Arc<str>,
-    /// Which data it reaches.
-    pub mode: Mode,
-}
 
 /// The open store.
 pub struct Store {
@@ -133,10 +118,10 @@ pub fn check_store(folder: &Path) -> Result<Vec<String>, Error> {
 
 /// The cached values that every request needs.
 #[derive(Default)]
-struct Held {
+pub(super) struct Held {
     /// Newest first; the first that is not retired signs.
-    keys: Vec<Arc<SigningKey>>,
-    revoked: HashSet<Box<str>>,
+    pub(super) keys: Vec<Arc<SigningKey>>,
+    pub(super) revoked: HashSet<Box<str>>,
 }
 
 impl std::fmt::Debug for Store {
@@ -171,7 +156,7 @@ impl Store {
             guesses: Guesses::default(),
             catalogue: Catalogue::default(),
         };
-        store.register_application(LOCAL_APPLICATION)?;
+        store.applications().register(LOCAL_APPLICATION)?;
         store.reload()?;
         Ok(store)
     }
@@ -205,6 +190,16 @@ impl Store {
             Ok(done)
         };
         worked().map_err(|error: Error| error.at(&self.path))
+    }
+
+    /// The connection, for statements of their own transactions.
+    pub(super) fn connection(&self) -> MutexGuard<'_, Connection> {
+        locked(&self.connection)
+    }
+
+    /// The cached values that every request needs.
+    pub(super) fn held(&self) -> &RwLock<Held> {
+        &self.held
     }
 
     /// The folder that holds the store.
@@ -243,7 +238,7 @@ impl Store {
     }
 
     /// Told whenever there may be something for a worker to do: jobs to begin or stop, rows to erase.
-    pub fn jobs(&self) -> Arc<Notify> {
+    pub fn wakeup(&self) -> Arc<Notify> {
         self.jobs.clone()
     }
 
@@ -275,13 +270,6 @@ impl Store {
         if changed { self.reload() } else { Ok(()) }
     }
 
-    /// The base address that the last `serve` on this folder announced.
-    pub fn base_url(&self) -> Result<Option<String>, Error> {
-        let connection = locked(&self.connection);
-        let mut statement = connection.prepare_cached("SELECT value FROM setting WHERE name = ?1")?;
-        Ok(statement.query_row([BASE_URL], |row| row.get(0)).optional()?)
-    }
-
     /// The base address of the last server on a folder, if there was one; makes no store and changes none.
     pub fn last_base_url(folder: &Path) -> Option<String> {
         let only_reading = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -290,185 +278,11 @@ impl Store {
         connection.query_row(sql, [BASE_URL], |row| row.get(0)).ok()
     }
 
-    /// Remembers the base address for commands that make tokens.
-    pub fn set_base_url(&self, url: &str) -> Result<(), Error> {
-        let sql = "INSERT INTO setting (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = excluded.value";
-        locked(&self.connection).execute(sql, [BASE_URL, url])?;
-        Ok(())
-    }
-
-    /// Makes sure that the application is known and has a client for each mode.
-    pub fn register_application(&self, id: &str) -> Result<(), Error> {
-        let now = self.clock.now();
-        let mut connection = locked(&self.connection);
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let sql = "INSERT INTO application (id, name, created_at) VALUES (?1, ?1, ?2) ON CONFLICT DO NOTHING";
-        transaction.execute(sql, params![id, now])?;
-        for mode in [Mode::Live, Mode::Test] {
-            let known: bool = transaction.query_row(
-                "SELECT EXISTS (SELECT 1 FROM client WHERE application = ?1 AND mode = ?2)",
-                [id, mode.schema()],
-                |row| row.get(0),
-            )?;
-            if !known {
-                transaction.execute(
-                    "INSERT INTO client (id, application, mode, created_at) VALUES (?1, ?2, ?3, ?4)",
-                    params![
-                        secret::random(&format!("pk_{}_", mode.schema()))?,
-                        id,
-                        mode.schema(),
-                        now
-                    ],
-                )?;
-            }
-        }
-        transaction.commit()?;
-        Ok(())
-    }
-
-    /// The application's client for a mode.
-    pub fn client_of(&self, application: &str, mode: Mode) -> Result<Client, Error> {
-        let connection = locked(&self.connection);
-        let sql = "SELECT id, application, mode FROM client WHERE application = ?1 AND mode = ?2 AND retired_at IS NULL
-                   ORDER BY created_at DESC, id LIMIT 1";
-        let client = connection
-            .prepare_cached(sql)?
-            .query_row([application, mode.schema()], client)
-            .optional()?;
-        client.ok_or_else(|| Error::UnknownApplication(application.to_owned()))
-    }
-
-    /// The client of this publishable key.
-    pub fn client(&self, id: &str) -> Result<Option<Client>, Error> {
-        let connection = locked(&self.connection);
-        let mut statement = connection.prepare_cached("SELECT id, application, mode FROM client WHERE id = ?1")?;
-        Ok(statement.query_row([id], client).optional()?)
-    }
-
-    /// The client of a pair of keys, in use and belonging together. `None` for all others.
-    pub fn client_with_secret(&self, publishable: &str, secret: &str) -> Result<Option<Client>, Error> {
-        self.read(|connection| {
-            let sql = "SELECT id, application, mode, secret FROM client
-                       WHERE id = ?1 AND secret IS NOT NULL AND (retired_at IS NULL OR retired_at > ?2)";
-            let mut statement = connection.prepare_cached(sql)?;
-            let found = statement
-                .query_row(params![publishable, self.clock.now()], |row| {
-                    Ok((client(row)?, row.get::<_, Vec<u8>>(3)?))
-                })
-                .optional()?;
-            Ok(found
-                .filter(|(_, kept)| secret::matches(secret, kept))
-                .map(|(client, _)| client))
-        })
-    }
-
-    /// The operator's consent for one person's imported records. It is made once, so that consecutive tokens have the
-    /// same subject.
-    pub fn consent_for(&self, application: &str, mode: Mode, patient: &str) -> Result<String, Error> {
-        let mut connection = locked(&self.connection);
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let sql = "SELECT consent.id FROM consent JOIN consent_patient ON consent_patient.consent = consent.id
-                   WHERE application = ?1 AND mode = ?2 AND patient = ?3 AND made_by = 'operator'
-                     AND expunged_at IS NULL
-                   ORDER BY created_at, consent.id LIMIT 1";
-        let known = transaction
-            .query_row(sql, [application, mode.schema(), patient], |row| row.get(0))
-            .optional()?;
-        let id = match known {
-            Some(id) => id,
-            None => {
-                let id = Uuid::new_v4().to_string();
-                transaction.execute(
-                    "INSERT INTO consent (id, application, mode, made_by, created_at) VALUES (?1, ?2, ?3, 'operator', ?4)",
-                    params![id, application, mode.schema(), self.clock.now()],
-                )?;
-                transaction.execute(
-                    "INSERT INTO consent_patient (consent, ordinal, patient) VALUES (?1, 0, ?2)",
-                    [&id, patient],
-                )?;
-                id
-            }
-        };
-        transaction.commit()?;
-        Ok(id)
-    }
-
-    /// Ends a token before its time. It is forgotten once it would have expired anyway.
-    pub fn revoke(&self, jti: &str, expires_at: i64) -> Result<(), Error> {
-        let connection = locked(&self.connection);
-        connection.execute("DELETE FROM revoked_token WHERE expires_at < ?1", [self.clock.now()])?;
-        let sql = "INSERT INTO revoked_token (jti, expires_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-        connection.execute(sql, params![jti, expires_at])?;
-        drop(connection);
-        self.held
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .revoked
-            .insert(jti.into());
-        Ok(())
-    }
-
-    /// Whether a token was revoked, by its own id or with all tokens of its consent. Answered from memory.
-    pub(super) fn is_revoked(&self, id: &str) -> bool {
-        self.held
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .revoked
-            .contains(id)
-    }
-
-    /// Makes a new signing key. Earlier ones go on verifying until the last token that they signed has expired.
-    pub fn rotate_signing_key(&self) -> Result<(), Error> {
-        let now = self.clock.now();
-        self.write(|transaction| {
-            transaction.execute("DELETE FROM signing_key WHERE retired_at < ?1", [now - PATIENT_SECONDS])?;
-            transaction.execute("UPDATE signing_key SET retired_at = ?1 WHERE retired_at IS NULL", [now])?;
-            let kid = key_rows::insert_new(transaction, &self.sealer, now)?;
-            let (actor, about) = (Actor::Operator, About::default());
-            note(transaction, now, actor, "signing-key.rotated", about, &kid)
-        })?;
-        self.reload()
-    }
-
-    /// The public halves of all keys whose tokens may still be alive.
-    pub fn jwks(&self) -> JwkSet {
-        let (held, now) = (
-            self.held.read().unwrap_or_else(PoisonError::into_inner),
-            self.clock.now(),
-        );
-        let kept = held.keys.iter().filter(|key| key.is_kept(now, PATIENT_SECONDS));
-        JwkSet {
-            keys: kept.map(|key| key.jwk.clone()).collect(),
-        }
-    }
-
-    /// The key that signs now.
-    pub(super) fn signing_key(&self) -> Result<Arc<SigningKey>, Error> {
-        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
-        held.keys.first().cloned().ok_or(Error::Key("there is none"))
-    }
-
-    /// The key of this name if tokens by it may be valid. It finds keys that another process has just made.
-    pub(super) fn key(&self, kid: &str) -> Result<Option<Arc<SigningKey>>, Error> {
-        let find = || {
-            let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
-            let mut named = held.keys.iter().filter(|key| key.kid == kid);
-            named
-                .find(|key| key.is_kept(self.clock.now(), PATIENT_SECONDS))
-                .cloned()
-        };
-        if let Some(key) = find() {
-            return Ok(Some(key));
-        }
-        self.refresh()?;
-        Ok(find())
-    }
-
     fn data_version(&self) -> Result<i64, Error> {
         Ok(locked(&self.connection).pragma_query_value(None, "data_version", |row| row.get(0))?)
     }
 
-    fn reload(&self) -> Result<(), Error> {
+    pub(super) fn reload(&self) -> Result<(), Error> {
         // The version is read first: a write in between is then read again and not missed.
         let version = self.data_version()?;
         let held = {
@@ -490,14 +304,6 @@ impl Store {
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Every use leaves the value whole between its statements, so a panic elsewhere takes nothing away.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(super) fn client(row: &rusqlite::Row<'_>) -> rusqlite::Result<Client> {
-    Ok(Client {
-        id: row.get(0)?,
-        application: row.get(1)?,
-        mode: mode_of(&row.get::<_, String>(2)?),
-    })
 }
 
 /// The schema admits two spellings only.
@@ -559,15 +365,15 @@ mod tests {
     fn opening_again_finds_the_same_key_and_client() {
         let (folder, store) = store();
         let (kid, client) = (
-            store.signing_key().unwrap().kid.clone(),
-            store.client_of("local", Mode::Live).unwrap(),
+            store.signing_keys().current().unwrap().kid.clone(),
+            store.clients().of("local", Mode::Live).unwrap(),
         );
         assert!(client.id.starts_with("pk_live_"));
         drop(store);
         let again = Store::open(folder.path(), Clock::at(2_000)).unwrap();
-        assert_eq!(again.signing_key().unwrap().kid, kid);
-        assert_eq!(again.client_of("local", Mode::Live).unwrap(), client);
-        assert_eq!(again.client(&client.id).unwrap(), Some(client));
+        assert_eq!(again.signing_keys().current().unwrap().kid, kid);
+        assert_eq!(again.clients().of("local", Mode::Live).unwrap(), client);
+        assert_eq!(again.clients().get(&client.id).unwrap(), Some(client));
     }
 
     #[test]
@@ -584,37 +390,37 @@ mod tests {
     #[test]
     fn a_person_has_one_operator_consent() {
         let (_folder, store) = store();
-        let first = store.consent_for("local", Mode::Live, "p1").unwrap();
-        assert_eq!(store.consent_for("local", Mode::Live, "p1").unwrap(), first);
-        assert_ne!(store.consent_for("local", Mode::Test, "p1").unwrap(), first);
-        assert_ne!(store.consent_for("local", Mode::Live, "p2").unwrap(), first);
-        assert_eq!(store.consent(&first).unwrap().unwrap().patients, ["p1"]);
-        assert_eq!(store.consent("none").unwrap(), None);
-        assert!(store.consent_for("unregistered", Mode::Live, "p1").is_err());
+        let first = store.consents().of_imported("local", Mode::Live, "p1").unwrap();
+        assert_eq!(store.consents().of_imported("local", Mode::Live, "p1").unwrap(), first);
+        assert_ne!(store.consents().of_imported("local", Mode::Test, "p1").unwrap(), first);
+        assert_ne!(store.consents().of_imported("local", Mode::Live, "p2").unwrap(), first);
+        assert_eq!(store.consents().get(&first).unwrap().unwrap().patients, ["p1"]);
+        assert_eq!(store.consents().get("none").unwrap(), None);
+        assert!(store.consents().of_imported("unregistered", Mode::Live, "p1").is_err());
     }
 
     #[test]
     fn retired_keys_stay_for_a_day() {
         let (_folder, store) = store();
-        let first = store.signing_key().unwrap().kid.clone();
-        store.rotate_signing_key().unwrap();
-        let second = store.signing_key().unwrap().kid.clone();
+        let first = store.signing_keys().current().unwrap().kid.clone();
+        store.signing_keys().rotate().unwrap();
+        let second = store.signing_keys().current().unwrap().kid.clone();
         assert_ne!(first, second);
-        assert!(store.key(&first).unwrap().is_some());
-        assert_eq!(store.jwks().keys.len(), 2);
+        assert!(store.signing_keys().get(&first).unwrap().is_some());
+        assert_eq!(store.signing_keys().jwks().keys.len(), 2);
         store.clock().advance(PATIENT_SECONDS + 1);
-        store.rotate_signing_key().unwrap();
-        assert!(store.key(&first).unwrap().is_none());
-        assert!(store.key(&second).unwrap().is_some());
+        store.signing_keys().rotate().unwrap();
+        assert!(store.signing_keys().get(&first).unwrap().is_none());
+        assert!(store.signing_keys().get(&second).unwrap().is_some());
     }
 
     #[test]
     fn what_another_process_revokes_is_seen_at_refresh() {
         let (folder, store) = store();
         let other = Store::open(folder.path(), Clock::at(1_000)).unwrap();
-        other.revoke("t1", 2_000).unwrap();
+        other.access_tokens().revoke("t1", 2_000).unwrap();
         store.refresh().unwrap();
-        assert!(store.is_revoked("t1"));
-        assert!(!store.is_revoked("t2"));
+        assert!(store.access_tokens().is_revoked("t1"));
+        assert!(!store.access_tokens().is_revoked("t2"));
     }
 }

@@ -49,7 +49,7 @@ impl Store {
         let now = self.clock().now();
         self.keep_house(now)?;
         if !self.read(|connection| overdue(connection, now))? {
-            self.wipe_ended_links()?;
+            self.health_links().wipe_ended()?;
             return Ok(Swept::default());
         }
         let mut swept = Swept::default();
@@ -69,7 +69,7 @@ impl Store {
             }
         }
         self.take_up_revocations()?;
-        self.wipe_ended_links()?;
+        self.health_links().wipe_ended()?;
         self.jobs_changed();
         Ok(swept)
     }
@@ -124,7 +124,7 @@ impl Store {
             unbegun::note_counts(transaction, now)
         })?;
         // Lines that cannot be archived stay where they are, and nothing else waits for them.
-        if let Err(error) = self.archive_audit(now) {
+        if let Err(error) = self.audit().archive(now) {
             tracing::error!(%error, "old audit lines were not archived");
         }
         Ok(())

@@ -3,15 +3,14 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension};
 
 use super::access::grant::REFRESH_SECONDS;
 use super::error::Error;
 use super::record::{Authorization, AuthorizationType, Consent, Usage};
 use super::states::{AuthorizationState, JobState};
-use super::store::Store;
 use super::syncs::missing::Missing;
-use crate::lake::{Lake, Mode, PatientScope, Scope};
+use crate::lake::{Lake, PatientScope, Scope};
 
 /// The scope that asks for lasting access, of applications and of sources.
 pub(super) const OFFLINE: &str = "offline_access";
@@ -256,66 +255,4 @@ impl ChosenEndpoint {
 /// A JSON array of strings, as the store keeps it.
 fn labels(text: &str) -> Vec<String> {
     serde_json::from_str(text).unwrap_or_default()
-}
-
-impl Store {
-    /// The consent with this id and its sources.
-    pub fn full_consent(&self, consent: &str) -> Result<Option<ConsentWithSources>, Error> {
-        self.read(|connection| match Consent::get(connection, consent)? {
-            Some(consent) => ConsentWithSources::of(connection, consent).map(Some),
-            None => Ok(None),
-        })
-    }
-
-    /// The consent whose sync brought a Patient. `None` for imported and unknown Patients.
-    pub fn full_consent_of_patient(
-        &self,
-        application: &str,
-        mode: Mode,
-        patient: &str,
-    ) -> Result<Option<ConsentWithSources>, Error> {
-        let Some(id) = self.consent_of_patient(application, mode, patient)? else {
-            return Ok(None);
-        };
-        self.read(|connection| {
-            let consent = Consent::get(connection, &id)?.filter(|consent| consent.owner.is_some());
-            consent
-                .map(|consent| ConsentWithSources::of(connection, consent))
-                .transpose()
-        })
-    }
-
-    /// The newest consent of a Patient. Consents with syncs come before those for imported records.
-    pub fn consent_of_patient(&self, application: &str, mode: Mode, patient: &str) -> Result<Option<String>, Error> {
-        self.read(|connection| {
-            let sql = "SELECT consent.id FROM consent_patient AS known JOIN consent ON consent.id = known.consent
-                       WHERE known.patient = ?1 AND application = ?2 AND mode = ?3
-                       ORDER BY consent.owner IS NULL, consent.created_at DESC, consent.id LIMIT 1";
-            let mut statement = connection.prepare_cached(sql)?;
-            let id = statement.query_row([patient, application, mode.schema()], |row| row.get(0));
-            Ok(id.optional()?)
-        })
-    }
-
-    /// One Patient's rows of the lake: those that the consent's syncs brought, or imported ones.
-    pub fn scope_of_patient(&self, lake: &Lake, application: &str, mode: Mode, patient: &str) -> Result<Scope, Error> {
-        let known = self.full_consent_of_patient(application, mode, patient)?;
-        let mut scope = match &known {
-            Some(full_consent) => full_consent.scope(lake, None),
-            None => return Ok(Scope::of_patient(lake, application, mode, patient)),
-        };
-        if let Some(person) = &mut scope.patient {
-            Arc::make_mut(person).patients = vec![patient.to_owned()];
-        }
-        Ok(scope)
-    }
-
-    /// Whether rows of a consent have been asked to leave the lake and are still there.
-    pub fn is_erasing(&self, consent: &str) -> Result<bool, Error> {
-        self.read(|connection| {
-            let sql = "SELECT EXISTS (SELECT 1 FROM erasure WHERE done_at IS NULL AND consent = ?1)";
-            let mut statement = connection.prepare_cached(sql)?;
-            Ok(statement.query_row(params![consent], |row| row.get(0))?)
-        })
-    }
 }

@@ -38,7 +38,7 @@ impl FromRequestParts<Arc<Service>> for Caller {
 /// A patient token's access to the records that are there.
 pub(super) fn present(access: Arc<Access>, service: &Service) -> Result<Arc<Access>, Error> {
     let store = &service.store;
-    let presence = store.presence(&access.subject).map_err(Error::internal)?;
+    let presence = store.consents().presence(&access.subject).map_err(Error::internal)?;
     if presence.readiness != Readiness::Ready {
         return Err(not_ready(presence.readiness, &access, service));
     }
@@ -66,7 +66,7 @@ pub(super) fn not_ready(readiness: Readiness, access: &Access, service: &Service
             let reason = "the time for which the records were shared is over; the patient has to authorize again";
             Error::Processing(reason.to_owned())
         }
-        Readiness::Nothing => match store.source_outcomes(&access.subject) {
+        Readiness::Nothing => match store.jobs().source_outcomes(&access.subject) {
             Ok(said) => Error::NothingSynced(issues(&said)),
             Err(error) => Error::internal(error),
         },

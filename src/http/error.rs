@@ -1,18 +1,20 @@
-//! The one place where errors become a status and an OperationOutcome.
+//! The one type of errors that requests end with: their status, their headers and their text in an OperationOutcome.
 //!
 //! Errors of the client are described in its own terms. Internal errors are logged with the request's id and not shown.
+//! A handler's answer carries its error as it is. The frame renders it once, in the form of the surface that the route
+//! belongs to (`routes::refusals`).
 
 use std::fmt;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::header::{ACCEPT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_RANGE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
-use super::fhir::negotiate::FHIR_JSON;
 use super::fhir::parameters::shortened;
+use super::oauth::OAuthError;
 use super::server::coding::SPOKEN;
 use super::throttle::Allowance;
 use crate::consent;
@@ -115,6 +117,18 @@ pub(super) enum Error {
     /// There is no such thing within the caller's sight.
     #[error("{0}")]
     Unknown(String),
+    /// An application token where a patient's is needed.
+    #[error("A Consent access token is required for this endpoint.")]
+    ConsentToken,
+    /// A patient token where an application's is needed.
+    #[error("An Application access token is required for this endpoint.")]
+    ApplicationToken,
+    /// The secret key is none of the token's application and mode.
+    #[error("the secret_key is not one of the application and mode that the access token is for")]
+    SecretKey,
+    /// An error that token endpoints have a name for.
+    #[error(transparent)]
+    OAuth(Box<OAuthError>),
     /// Something broke.
     #[error("the service failed to answer; the X-Request-Id header names this request")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -153,7 +167,10 @@ impl Error {
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Error::BadToken(consent::Refusal::Unavailable) => StatusCode::SERVICE_UNAVAILABLE,
-            Error::NoToken | Error::BadToken(_) => StatusCode::UNAUTHORIZED,
+            Error::NoToken | Error::BadToken(_) | Error::ConsentToken | Error::ApplicationToken | Error::SecretKey => {
+                StatusCode::UNAUTHORIZED
+            }
+            Error::OAuth(error) => error.status(),
             Error::TestMode | Error::Forbidden(_) => StatusCode::FORBIDDEN,
             Error::NotFound { .. } | Error::Unknown(_) | Error::NotSupported(_) => StatusCode::NOT_FOUND,
             Error::Invalid(_) | Error::Parameter { .. } | Error::Faulty(_) => StatusCode::BAD_REQUEST,
@@ -176,7 +193,9 @@ impl Error {
     fn code(&self) -> IssueType {
         match self {
             Error::BadToken(consent::Refusal::Unavailable) | Error::Internal(_) => IssueType::Exception,
-            Error::NoToken | Error::BadToken(_) => IssueType::Login,
+            Error::NoToken | Error::BadToken(_) | Error::ConsentToken | Error::ApplicationToken | Error::SecretKey => {
+                IssueType::Login
+            }
             Error::TestMode | Error::Forbidden(_) => IssueType::Forbidden,
             Error::NotFound { .. } | Error::Unknown(_) => IssueType::NotFound,
             Error::NotSupported(_)
@@ -185,7 +204,7 @@ impl Error {
             | Error::NoCoding
             | Error::MediaType(_)
             | Error::ContentCoding => IssueType::NotSupported,
-            Error::Invalid(_) | Error::Faulty(_) | Error::Range(_) => IssueType::Invalid,
+            Error::Invalid(_) | Error::Faulty(_) | Error::Range(_) | Error::OAuth(_) => IssueType::Invalid,
             Error::Parameter { code, .. } => *code,
             Error::Processing(_) | Error::NothingSynced(_) => IssueType::Processing,
             Error::LongUrl(_) | Error::LongBody(_) => IssueType::TooLong,
@@ -216,8 +235,8 @@ impl Error {
         }
     }
 
-    /// The body that says it. What sources said follows in their own words.
-    fn body(&self) -> String {
+    /// The OperationOutcome that says it. What sources said follows in their own words.
+    pub(super) fn outcome_json(&self) -> String {
         let outcome = self.outcome();
         match self {
             Error::NothingSynced(said) if !said.is_empty() => {
@@ -231,12 +250,14 @@ impl Error {
         }
     }
 
-    /// The challenge of RFC 6750: without an error code when no token came.
+    /// The challenge of RFC 6750: without an error code when no token came, or when the token is not at fault.
     fn challenge(&self) -> Option<String> {
         match self {
-            Error::NoToken => Some(bearer_challenge(None)),
+            Error::NoToken | Error::SecretKey => Some(bearer_challenge(None)),
             Error::BadToken(consent::Refusal::Unavailable) => None,
             Error::BadToken(refusal) => Some(bearer_challenge(Some(&refusal.to_string()))),
+            // The token is of the wrong kind for the route.
+            Error::ConsentToken | Error::ApplicationToken => Some(bearer_challenge(Some(&self.to_string()))),
             _ => None,
         }
     }
@@ -301,11 +322,11 @@ impl From<RunError> for Error {
     }
 }
 
-impl IntoResponse for Error {
-    fn into_response(self) -> Response {
-        let mut response = Response::new(Body::from(self.body()));
+impl Error {
+    /// An answer without a body: the status and the headers that the error has on every surface.
+    pub(super) fn head(&self) -> Response {
+        let mut response = Response::new(Body::empty());
         *response.status_mut() = self.status();
-        response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
         if let Some(challenge) = self.challenge().and_then(|text| HeaderValue::from_str(&text).ok()) {
             response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
         }
@@ -314,18 +335,18 @@ impl IntoResponse for Error {
                 .headers_mut()
                 .insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
-        if let Error::Range(length) = &self
+        if let Error::Range(length) = self
             && let Ok(range) = HeaderValue::from_str(&format!("bytes */{length}"))
         {
             response.headers_mut().insert(CONTENT_RANGE, range);
         }
-        if let Error::Throttled(allowance) = &self {
+        if let Error::Throttled(allowance) = self {
             response
                 .headers_mut()
                 .insert(RETRY_AFTER, HeaderValue::from(allowance.wait));
             allowance.tell(response.headers_mut());
         }
-        if let Error::Syncing(wait) = &self {
+        if let Error::Syncing(wait) = self {
             let wait = HeaderValue::from(*wait);
             response.headers_mut().insert(RETRY_AFTER, wait.clone());
             response
@@ -335,17 +356,38 @@ impl IntoResponse for Error {
         if matches!(self, Error::ContentCoding) {
             response.headers_mut().insert(ACCEPT_ENCODING, SPOKEN);
         }
-        response.extensions_mut().insert(Reason(self.to_string()));
-        if let Error::Internal(cause) = &self {
-            response.extensions_mut().insert(Cause(chain(cause.as_ref()).into()));
+        if let Some(cause) = self.cause() {
+            response.extensions_mut().insert(cause);
         }
+        response
+    }
+
+    /// Why the request failed inside.
+    pub(super) fn cause(&self) -> Option<Cause> {
+        match self {
+            Error::Internal(cause) => Some(Cause(chain(cause.as_ref()).into())),
+            _ => None,
+        }
+    }
+}
+
+/// The error of a request, on its way from the handler to the frame.
+#[derive(Clone, Debug)]
+pub(super) struct Raised(pub(super) Arc<Error>);
+
+/// The error itself, with its status. Only the frame knows the form that the route's clients expect.
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = self.status();
+        response.extensions_mut().insert(Raised(Arc::new(self)));
         response
     }
 }
 
 /// The challenge of RFC 6750, section 3. All access tokens belong to one realm, which is the whole service. With a
 /// reason, the received token is at fault.
-pub(super) fn bearer_challenge(reason: Option<&str>) -> String {
+fn bearer_challenge(reason: Option<&str>) -> String {
     match reason {
         None => r#"Bearer realm="records""#.to_owned(),
         Some(reason) => {
@@ -353,10 +395,6 @@ pub(super) fn bearer_challenge(reason: Option<&str>) -> String {
         }
     }
 }
-
-/// The text of an OperationOutcome, for routes with another error format.
-#[derive(Clone, Debug)]
-pub(super) struct Reason(pub(super) String);
 
 /// Why a request failed inside, for the log: the frame knows the request's id and the client must not see it.
 #[derive(Clone, Debug)]

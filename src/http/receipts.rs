@@ -37,7 +37,9 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 async fn keys(State(service): State<Arc<Service>>) -> Result<Response, Error> {
-    let keys = service.blocking(|service| service.store.receipt_jwks()).await?;
+    let keys = service
+        .blocking(|service| service.store.erasure_jobs().receipt_jwks())
+        .await?;
     let keys = keys.map_err(Error::internal)?;
     let body = serde_json::to_string(&keys).map_err(Error::internal)?;
     Ok(([(CONTENT_TYPE, JSON), (CACHE_CONTROL, KEPT)], body).into_response())

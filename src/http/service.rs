@@ -215,7 +215,7 @@ impl Service {
     pub(super) fn hide_what_is_erased(&self) -> Result<(), crate::consent::Error> {
         // Held over both steps, so that of two requests the later one has the last word.
         let mut hidden = self.hidden.lock().unwrap_or_else(PoisonError::into_inner);
-        let asked = self.store.open_erasures(0, usize::MAX >> 1)?;
+        let asked = self.store.erasures().open(0, usize::MAX >> 1)?;
         if !asked.is_empty() || *hidden > 0 {
             *hidden = asked.len();
             self.lake.hide(&asked.iter().map(intent).collect::<Vec<_>>());

@@ -80,10 +80,10 @@ impl Shelf {
         let Some(authorization) = authorization else {
             return Ok(shelf);
         };
-        if let Some(endpoint) = store.endpoint(&authorization.endpoint)? {
-            let pages = store.endpoint_pages(&endpoint.id)?;
+        if let Some(endpoint) = store.endpoints().get(&authorization.endpoint)? {
+            let pages = store.endpoints().pages(&endpoint.id)?;
             let under = pages.iter().map(String::as_str).chain([endpoint.fhir_base.as_str()]);
-            let credential = store.credential(&authorization.id)?;
+            let credential = store.credentials().get(&authorization.id)?;
             let now = store.clock().now();
             let holds = credential.filter(|one| one.expires_at.is_none_or(|ends| ends > now));
             shelf.own = Some((Realm::under(under), holds.map(|one| Token(one.access_token))));

@@ -46,9 +46,9 @@ pub fn carry_out_erasures(
         ..Erasing::default()
     };
     loop {
-        let asked = store.due_erasures(came.last, AT_ONCE)?;
+        let asked = store.erasures().due(came.last, AT_ONCE)?;
         let Some(last) = asked.last() else {
-            store.sign_receipts(lake)?;
+            store.erasure_jobs().sign_receipts(lake)?;
             return Ok(came);
         };
         came.last = last.id;
@@ -68,13 +68,13 @@ pub fn carry_out_erasures(
         take_down(store, &mut writer, over)?;
         drop(writer);
         for asked in asked.iter().filter(|asked| not_normalized.contains(&asked.owner)) {
-            store.erasure_not_normalized(asked, is_gone(asked))?;
+            store.erasures().not_normalized(asked, is_gone(asked))?;
         }
         let (done, left): (Vec<AskedErasure>, Vec<AskedErasure>) = asked
             .into_iter()
             .partition(|asked| is_gone(asked) && !not_normalized.contains(&asked.owner));
         // After the writer is dropped: when the job is done, the lake must be free.
-        store.erasures_done(&done)?;
+        store.erasures().done(&done)?;
         for asked in left.iter().filter(|asked| !is_gone(asked)) {
             // Which file it is, the lake has said.
             let authorization = asked.authorizations.first();
@@ -98,7 +98,7 @@ fn take_down(store: &Store, writer: &mut LakeWriter, over: Vec<AskedErasure>) ->
     for (asked, intent) in over.iter().zip(&intents) {
         let mut patients: Vec<String> = asked.patient.iter().cloned().collect();
         for authorization in &asked.authorizations {
-            let known = store.authorization(authorization)?;
+            let known = store.authorizations().get(authorization)?;
             patients.extend(known.and_then(|known| known.patient));
         }
         about.push((intent.clone(), patients));
@@ -111,7 +111,7 @@ fn take_down(store: &Store, writer: &mut LakeWriter, over: Vec<AskedErasure>) ->
         .zip(searched)
         .map(|(lake, store)| Proof { lake, store });
     // Evidence that is removed too early is lost. Evidence that is stored twice is reported once.
-    store.keep_proofs(over.into_iter().zip(proofs).collect())?;
+    store.erasures().keep_proofs(over.into_iter().zip(proofs).collect())?;
     Ok(writer.forget_evidence(&intents)?)
 }
 
@@ -190,7 +190,7 @@ fn say(asked: &AskedErasure, why: &str) {
 
 /// All rows of the consent. `None` if the erasure means them all anyway.
 fn whole(store: &Store, asked: &AskedErasure) -> Result<Option<Intent>, EraseError> {
-    let of_consent = store.authorizations(&asked.consent)?.into_iter();
+    let of_consent = store.authorizations().of_consent(&asked.consent)?.into_iter();
     let authorizations: Vec<String> = of_consent.map(|authorization| authorization.id).collect();
     if authorizations.iter().all(|id| asked.authorizations.contains(id)) {
         return Ok(None);

@@ -68,7 +68,7 @@ async fn work(means: JobResources, mut stopped: watch::Receiver<bool>) {
         running: HashMap::new(),
         shop,
     };
-    let notified = store.jobs();
+    let notified = store.wakeup();
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -97,7 +97,7 @@ async fn set_up(means: JobResources, stopped: &mut watch::Receiver<bool>) -> Opt
     loop {
         match Spools::take(means.lake.folder().path()) {
             Ok(Some(spools)) => {
-                match means.store.take_up_jobs() {
+                match means.store.jobs().take_up() {
                     Ok(0) => {}
                     Ok(jobs) => tracing::info!(jobs, "syncs of an ended process are taken up again"),
                     Err(error) => tracing::error!(%error, "syncs of an ended process could not be taken up again"),
@@ -132,7 +132,7 @@ impl Bench {
         let store = self.shop.store.clone();
         let kept = tokio::task::spawn_blocking(move || {
             store.sweep()?;
-            store.schedule_jobs()
+            store.jobs().schedule()
         });
         if let Ok(Err(error)) = kept.await {
             tracing::error!(%error, "overdue moves could not be made");
@@ -151,7 +151,7 @@ impl Bench {
         let ended = tokio::task::spawn_blocking(move || {
             let mut ended = Vec::new();
             for job in jobs {
-                if store.job_was_stopped(&job)? {
+                if store.jobs().was_stopped(&job)? {
                     ended.push(job);
                 }
             }
@@ -188,8 +188,8 @@ impl Bench {
         self.erased = self.erased.take().filter(|(_, at)| at.elapsed() < LATER);
         let after = self.erased.map_or(0, |(came, _)| came.last);
         let store = &self.shop.store;
-        let due = store.due_erasures(after, 1).and_then(|open| match open.is_empty() {
-            true => store.has_unreceipted_jobs(),
+        let due = store.erasures().due(after, 1).and_then(|open| match open.is_empty() {
+            true => store.erasure_jobs().has_unreceipted(),
             false => Ok(true),
         });
         match due {
@@ -207,7 +207,7 @@ impl Bench {
             return;
         }
         let (store, max_jobs) = (self.shop.store.clone(), free + self.running.len());
-        let due = match tokio::task::spawn_blocking(move || store.due_jobs(max_jobs, jobs.div_ceil(2))).await {
+        let due = match tokio::task::spawn_blocking(move || store.jobs().due(max_jobs, jobs.div_ceil(2))).await {
             Ok(Ok(due)) => due,
             Ok(Err(error)) => return tracing::error!(%error, "sync jobs could not be looked for"),
             Err(_) => return,

@@ -168,7 +168,7 @@ fn an_interrupted_bench_leaves_no_server_and_the_store_as_it_was() {
     use tabularium::consent::{Clock, Store};
     let lake = lake_of(1);
     let store = Store::open(lake.path(), Clock::System).unwrap();
-    store.set_base_url("http://records.example.org").unwrap();
+    store.settings().set_base_url("http://records.example.org").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("report.json");
     let many: Vec<String> = (1..=200).map(|clients: u32| clients.to_string()).collect();
@@ -210,7 +210,10 @@ fn an_interrupted_bench_leaves_no_server_and_the_store_as_it_was() {
         "{left_out}"
     );
     assert!(!Path::new(&format!("/proc/{server}")).exists());
-    assert_eq!(store.base_url().unwrap().as_deref(), Some("http://records.example.org"));
+    assert_eq!(
+        store.settings().base_url().unwrap().as_deref(),
+        Some("http://records.example.org")
+    );
 }
 
 /// A server that answers so many requests, reads of any type well, and then closes every connection.

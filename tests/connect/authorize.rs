@@ -20,7 +20,7 @@ fn an_unknown_client_id_gets_a_page() {
         assert!(!page.text.contains("alert(1)"), "{}", page.text);
         assert!(browser.cookies.is_empty());
     }
-    assert!(world.store().client(&world.client).unwrap().is_some());
+    assert!(world.store().clients().get(&world.client).unwrap().is_some());
 }
 
 #[test]
@@ -45,7 +45,8 @@ fn a_key_that_was_replaced_begins_nothing() {
     let world = World::new();
     world
         .store()
-        .rotate_keys("app", Mode::Test, 0, Actor::Operator)
+        .clients()
+        .rotate("app", Mode::Test, 0, Actor::Operator)
         .unwrap();
     world.store().clock().advance(1);
     assert_eq!(world.browser().ask("GET", &world.authorize(&[]), None).status, 400);
@@ -153,7 +154,8 @@ fn svc_endpoint_id_names_an_endpoint_of_the_keys_mode_that_is_not_unavailable() 
     assert_eq!(error(&[("svc_endpoint_id", "lakeshore")]), None);
     world
         .store()
-        .set_endpoint_status("lakeshore", EndpointStatus::Unavailable, Actor::Operator)
+        .endpoints()
+        .set_status("lakeshore", EndpointStatus::Unavailable, Actor::Operator)
         .unwrap();
     assert_eq!(
         error(&[("svc_endpoint_id", "lakeshore")]).as_deref(),
@@ -234,7 +236,7 @@ fn a_head_begins_nothing() {
         .ask("HEAD", &world.authorize(&[("scope", "x")]), None)
         .clone();
     assert_eq!(page.answer("error").as_deref(), Some("invalid_scope"));
-    let made = world.store().audit(None, 100).unwrap();
+    let made = world.store().audit().newest(None, 100).unwrap();
     assert!(made.iter().all(|entry| entry.action != "consent.created"));
 }
 

@@ -8,7 +8,7 @@ use crate::harness::payer::Visit;
 
 /// Saves an endpoint anew, with another secret or scope.
 fn save(world: &World, id: &str, secret: Option<&str>, scope: Option<&str>) {
-    let known = world.store().endpoint(id).unwrap().unwrap();
+    let known = world.store().endpoints().get(id).unwrap().unwrap();
     let new = NewEndpoint {
         id: Some(id),
         organization: &known.organization.id,
@@ -28,7 +28,7 @@ fn save(world: &World, id: &str, secret: Option<&str>, scope: Option<&str>) {
         scope: scope.unwrap_or(&known.scope),
         identifier_system: &known.identifier_system,
     };
-    world.store().save_endpoint(&new, Actor::Operator).unwrap();
+    world.store().endpoints().save(&new, Actor::Operator).unwrap();
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_secret_of_odd_letters_is_taken_in_the_sources_way() {
         let page = world.connect_as(&mut browser, &Visit::of(&world.payer.person(0).user));
         assert!(page.answer("code").is_some(), "{by}: {}", page.text);
         assert_eq!(
-            world.store().dialect("cedarway").unwrap().client_auth,
+            world.store().dialects().get("cedarway").unwrap().client_auth,
             Some(way),
             "{by}"
         );
@@ -91,7 +91,7 @@ fn a_secret_of_odd_letters_is_taken_in_the_sources_way() {
         let said = crate::service_commands::done(data, &check);
         assert!(said.contains("the client secret goes in the"), "{said}");
         assert_eq!(
-            world.store().dialect("cedarway").unwrap().client_auth,
+            world.store().dialects().get("cedarway").unwrap().client_auth,
             Some(way),
             "{by}"
         );
@@ -111,7 +111,7 @@ fn the_error_that_a_source_sends_a_patient_back_with_is_named() {
         let mut browser = world.enter(&[("svc_endpoint_id", "lakeshore")]);
         let page = world.connect_as(&mut browser, &Visit::of(&world.payer.person(0).user));
         assert!(page.text.contains(heading), "{error}: {}", page.text);
-        let audit = world.store().audit(Some(&world.consent().id), 100).unwrap();
+        let audit = world.store().audit().newest(Some(&world.consent().id), 100).unwrap();
         let noted = audit.iter().find(|entry| entry.action == "source.refused").unwrap();
         assert_eq!(noted.detail, format!("lakeshore {error}"));
         let data = world.server.folder();
@@ -151,6 +151,7 @@ fn a_secret_is_not_sent_to_an_origin_that_nobody_agreed_to() {
     let elsewhere = world.payer.base.replace("127.0.0.1", "localhost");
     world
         .store()
+        .endpoints()
         .set_token_endpoint("cedarway", &elsewhere, Actor::Operator)
         .unwrap();
     let mut browser = world.enter(&[("svc_endpoint_id", "cedarway")]);

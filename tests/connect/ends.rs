@@ -93,7 +93,14 @@ fn patientless() -> String {
 fn who_has_no_records_is_access_denied_in_the_words_of_the_document() {
     let world = World::new();
     let base = format!("{}/fhir", patientless());
-    let organization = world.store().endpoint("lakeshore").unwrap().unwrap().organization.id;
+    let organization = world
+        .store()
+        .endpoints()
+        .get("lakeshore")
+        .unwrap()
+        .unwrap()
+        .organization
+        .id;
     let new = NewEndpoint {
         id: Some("empty"),
         organization: &organization,
@@ -113,7 +120,7 @@ fn who_has_no_records_is_access_denied_in_the_words_of_the_document() {
         scope: "launch/patient",
         identifier_system: "urn:empty",
     };
-    world.store().save_endpoint(&new, Actor::Operator).unwrap();
+    world.store().endpoints().save(&new, Actor::Operator).unwrap();
     let mut browser = world.enter(&[("svc_endpoint_id", "empty")]);
     let there = browser.press("share", &[]).location();
     let state = there
@@ -166,7 +173,7 @@ fn a_flow_that_cannot_be_begun_is_a_server_error() {
     let page = browser.ask("GET", &world.authorize(&[]), None).clone();
     is_server_error(&world, &page, "The consent flow could not be started");
     assert!(browser.cookies.is_empty());
-    let audit = world.store().audit(None, 100).unwrap();
+    let audit = world.store().audit().newest(None, 100).unwrap();
     assert!(
         audit.iter().all(|entry| entry.action != "consent.created"),
         "nothing is left"
@@ -186,7 +193,8 @@ fn a_code_that_cannot_be_made_is_a_server_error() {
     assert!(
         world
             .store()
-            .credential(&world.authorizations()[0].id)
+            .credentials()
+            .get(&world.authorizations()[0].id)
             .unwrap()
             .is_none()
     );
@@ -268,7 +276,8 @@ fn a_consent_that_is_revoked_meanwhile_ends_the_flow() {
     let mut browser = world.enter(&[]);
     world
         .store()
-        .revoke_consent(&world.consent().id, Actor::Operator)
+        .consents()
+        .revoke(&world.consent().id, Actor::Operator)
         .unwrap();
     let page = browser.go("/connect");
     assert_eq!(page.answer("error").as_deref(), Some("access_denied"));

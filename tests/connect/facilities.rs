@@ -30,7 +30,14 @@ fn sync(world: &World) {
     };
     let deadline = Instant::now() + Duration::from_secs(300);
     for authorization in world.authorizations() {
-        let job = || world.store().jobs_of(&authorization.id).unwrap().remove(0);
+        let job = || {
+            world
+                .store()
+                .jobs()
+                .of_authorization(&authorization.id)
+                .unwrap()
+                .remove(0)
+        };
         while job().state.is_open() {
             assert!(Instant::now() < deadline, "{:?}", job());
             std::thread::park_timeout(Duration::from_millis(5));
@@ -67,7 +74,8 @@ fn documents_of_each_place_stand_in_its_part() {
 
     let sources = world
         .store()
-        .full_consent(&world.consent().id)
+        .consents()
+        .full(&world.consent().id)
         .unwrap()
         .unwrap()
         .sources;

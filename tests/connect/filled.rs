@@ -50,7 +50,7 @@ fn a_flow_that_nobody_begins_leaves_nothing_but_a_count() {
     );
     // The consent that was begun, its end, and the count.
     assert_eq!(rows(&world.server, "audit"), lines + 3);
-    let audit = world.store().audit(None, 10).unwrap();
+    let audit = world.store().audit().newest(None, 10).unwrap();
     let counted = audit.iter().find(|entry| entry.action == "flow.never-begun").unwrap();
     assert_eq!((counted.application.as_deref(), &counted.consent), (Some("app"), &None));
     assert!(counted.detail.starts_with("12 on 20"), "{}", counted.detail);
@@ -67,7 +67,7 @@ fn old_lines_of_a_flow_that_ended_are_archived_and_told_as_before() {
     let code = world.connect(&mut browser).answer("code").unwrap();
     world.exchange(&code);
     let lasting = world.consent().id;
-    let told = |consent: &str| world.store().audit(Some(consent), 100).unwrap();
+    let told = |consent: &str| world.store().audit().newest(Some(consent), 100).unwrap();
     let before = [told(&ended), told(&lasting)];
     let in_store = |consent: &str| {
         let store = rusqlite::Connection::open(world.server.folder().join("service.sqlite")).unwrap();
@@ -135,7 +135,7 @@ fn limited(burst: u32) -> (Server, String) {
         origins: &[ORIGIN.to_owned()],
         ..NewApplication::default()
     };
-    let (_, keys) = server.store.create_application(&new, Actor::Operator).unwrap();
+    let (_, keys) = server.store.applications().create(&new, Actor::Operator).unwrap();
     let key = keys.iter().find(|key| key.mode == Mode::Test).unwrap();
     (server, key.publishable.clone())
 }

@@ -14,7 +14,11 @@ fn list(world: &World, id: &str, name: &str, ty: &str, place: &str) {
         note: String::new(),
         ty: ty.to_owned(),
     };
-    world.store().save_organization(&organization, Actor::Operator).unwrap();
+    world
+        .store()
+        .organizations()
+        .save(&organization, Actor::Operator)
+        .unwrap();
     let base = format!("https://{id}.example/fhir");
     let new = NewEndpoint {
         id: Some(id),
@@ -35,7 +39,7 @@ fn list(world: &World, id: &str, name: &str, ty: &str, place: &str) {
         scope: "launch/patient",
         identifier_system: "urn:listed",
     };
-    world.store().save_endpoint(&new, Actor::Operator).unwrap();
+    world.store().endpoints().save(&new, Actor::Operator).unwrap();
     done(
         world.server.folder(),
         &["endpoint", "organization", id, "--place", place],

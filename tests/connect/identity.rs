@@ -183,7 +183,14 @@ fn access_by_a_verified_identity_that_ends_before_the_records_are_there_is_asked
         let (store, lake) = (world.store().clone(), world.server.lake.clone());
         Worker::start(store, lake, sources, &world.base(), Settings::default())
     };
-    let job = || world.store().jobs_of(&authorization.id).unwrap().remove(0);
+    let job = || {
+        world
+            .store()
+            .jobs()
+            .of_authorization(&authorization.id)
+            .unwrap()
+            .remove(0)
+    };
     let deadline = Instant::now() + Duration::from_secs(120);
     while job().state.is_open() {
         assert!(Instant::now() < deadline, "{:?}", job());
@@ -193,5 +200,5 @@ fn access_by_a_verified_identity_that_ends_before_the_records_are_there_is_asked
     assert_eq!(job().state, JobState::Completed, "{:?}", job().failure);
     assert_eq!(world.payer.requests(&found[0])["token"], 2);
     // Nothing more is fetched with it, so nothing is kept of it.
-    assert_eq!(world.store().credential(&authorization.id).unwrap(), None);
+    assert_eq!(world.store().credentials().get(&authorization.id).unwrap(), None);
 }

@@ -101,7 +101,7 @@ fn every_word_of_every_page_comes_from_its_language() {
 
 /// Whether it is the name of somebody in the directory.
 fn is_name(world: &World, text: &str, others: &[&str]) -> bool {
-    let endpoints = world.store().endpoints(None).unwrap();
+    let endpoints = world.store().endpoints().all(None).unwrap();
     let known = |text: &str| {
         endpoints
             .iter()

@@ -7,7 +7,14 @@ use super::world::World;
 
 /// Lists an organization that patients know by this name.
 fn list(world: &World, number: usize, label: &str) {
-    let organization = world.store().endpoint("lakeshore").unwrap().unwrap().organization.id;
+    let organization = world
+        .store()
+        .endpoints()
+        .get("lakeshore")
+        .unwrap()
+        .unwrap()
+        .organization
+        .id;
     let (id, base) = (format!("listed-{number}"), format!("https://{number}.example/fhir"));
     let new = NewEndpoint {
         id: Some(&id),
@@ -28,7 +35,7 @@ fn list(world: &World, number: usize, label: &str) {
         scope: "launch/patient",
         identifier_system: "urn:listed",
     };
-    world.store().save_endpoint(&new, Actor::Operator).unwrap();
+    world.store().endpoints().save(&new, Actor::Operator).unwrap();
 }
 
 #[test]

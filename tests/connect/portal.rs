@@ -53,7 +53,7 @@ fn a_portal_is_found_signed_in_to_and_shared_once() {
     let authorization = world.authorizations().remove(0);
     assert_eq!(authorization.usage.name(), "ONE_TIME");
     assert!(authorization.data_until.is_some());
-    let kept = world.store().credential(&authorization.id).unwrap().unwrap();
+    let kept = world.store().credentials().get(&authorization.id).unwrap().unwrap();
     assert!(kept.refresh_token.is_none());
     let consent = world
         .server

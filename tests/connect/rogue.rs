@@ -36,7 +36,11 @@ fn entered(world: &World, rogue: &Rogue) -> Browser {
         note: String::new(),
         ty: "PAYER".to_owned(),
     };
-    world.store().save_organization(&organization, Actor::Operator).unwrap();
+    world
+        .store()
+        .organizations()
+        .save(&organization, Actor::Operator)
+        .unwrap();
     let endpoint = NewEndpoint {
         id: Some("rogue"),
         organization: "rogue",
@@ -56,7 +60,7 @@ fn entered(world: &World, rogue: &Rogue) -> Browser {
         scope: "launch/patient patient/*.rs",
         identifier_system: "urn:rogue",
     };
-    world.store().save_endpoint(&endpoint, Actor::Operator).unwrap();
+    world.store().endpoints().save(&endpoint, Actor::Operator).unwrap();
     world.enter(&[("svc_endpoint_id", "rogue")])
 }
 
@@ -126,7 +130,10 @@ fn a_configuration_that_is_too_large_is_not_kept() {
     let mut browser = entered(&world, &rogue);
     browser.send("share", &[]);
     assert_eq!(browser.page.heading(), "We can’t reach Rogue");
-    assert_eq!(world.store().endpoint("rogue").unwrap().unwrap().configuration, None);
+    assert_eq!(
+        world.store().endpoints().get("rogue").unwrap().unwrap().configuration,
+        None
+    );
 }
 
 #[test]

@@ -107,12 +107,13 @@ fn the_list_speaks_of_more_sources_only_where_there_are_more() {
     for text in more {
         assert!(browser.page.text.contains(text), "{text}: {}", browser.page.text);
     }
-    for endpoint in world.store().endpoints(None).unwrap() {
+    for endpoint in world.store().endpoints().all(None).unwrap() {
         if endpoint.id != "lakeshore" {
             let status = EndpointStatus::Unavailable;
             world
                 .store()
-                .set_endpoint_status(&endpoint.id, status, Actor::Operator)
+                .endpoints()
+                .set_status(&endpoint.id, status, Actor::Operator)
                 .unwrap();
         }
     }
@@ -140,7 +141,7 @@ fn sharing_nothing_gives_back_what_was_connected() {
     );
     assert_eq!(world.consent().state, ConsentState::Abandoned);
     assert_eq!(world.states(), ["lakeshore OAUTH REVOKED"]);
-    assert_eq!(world.store().credential(&id).unwrap(), None);
+    assert_eq!(world.store().credentials().get(&id).unwrap(), None);
 }
 
 #[test]
@@ -154,7 +155,7 @@ fn what_was_connected_and_never_shared_is_abandoned_with_the_session() {
     world.store().sweep().unwrap();
     assert_eq!(world.consent().state, ConsentState::Abandoned);
     assert_eq!(world.states(), ["lakeshore OAUTH ABANDONED"]);
-    assert_eq!(world.store().credential(&id).unwrap(), None);
+    assert_eq!(world.store().credentials().get(&id).unwrap(), None);
     let page = browser.go("/connect");
     assert!(page.answer("error_uri").unwrap().ends_with("/errors/session_timeout"));
 }
@@ -245,7 +246,8 @@ fn a_record_locator_that_fails_is_said() {
     let nowhere = "http://127.0.0.1:1/locator/search";
     world
         .store()
-        .set_record_locator(Mode::Test, nowhere, Actor::Operator)
+        .record_locators()
+        .set(Mode::Test, nowhere, Actor::Operator)
         .unwrap();
     let mut browser = world.enter(&[SEARCH]);
     details(&mut browser);

@@ -17,7 +17,7 @@ fn over_tls_a_cookie_of_another_host_or_of_plain_http_is_not_taken() {
         origins: &["https://app.example".to_owned()],
         ..NewApplication::default()
     };
-    let (_, keys) = server.store.create_application(&new, Actor::Operator).unwrap();
+    let (_, keys) = server.store.applications().create(&new, Actor::Operator).unwrap();
     let client = &keys.iter().find(|key| key.mode == Mode::Test).unwrap().publishable;
     let challenge = "c".repeat(43);
     let request = form_urlencoded::Serializer::new(String::new())

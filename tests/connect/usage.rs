@@ -77,7 +77,7 @@ fn usage_follows_what_the_source_grants() {
         sql(&world, frequency, "app");
         world.store().clock().advance(DAY);
         world.store().sweep().unwrap();
-        assert_eq!(world.store().schedule_jobs().unwrap(), usize::from(lasts), "{knobs}");
+        assert_eq!(world.store().jobs().schedule().unwrap(), usize::from(lasts), "{knobs}");
         let erased = world.authorizations()[0].data_erased_at.is_some();
         assert_eq!(erased, !lasts, "{knobs}");
         let body =
@@ -140,7 +140,14 @@ fn self_attested_places_that_can_be_asked_again_are_shared_on() {
     let page = browser.go("/connect").text.clone();
     // One can, and the page says which.
     assert!(page.contains(ONCE) && page.contains(ONGOING), "{page}");
-    let name = world.store().endpoint(&found[0]).unwrap().unwrap().organization.name;
+    let name = world
+        .store()
+        .endpoints()
+        .get(&found[0])
+        .unwrap()
+        .unwrap()
+        .organization
+        .name;
     let told = format!("<strong dir=\"auto\">{name}</strong>: Well &#38; &#60;b&#62;Good&#60;/b&#62; {ONGOING}");
     assert!(page.contains(&told), "{told}\n{page}");
     for facility in &found[1..] {
@@ -170,7 +177,7 @@ fn self_attested_places_that_can_be_asked_again_are_shared_on() {
     world.store().clock().advance(DAY);
     world.store().sweep().unwrap();
     assert_eq!(world.authorizations()[0].data_erased_at, None);
-    assert_eq!(world.store().schedule_jobs().unwrap(), 1);
+    assert_eq!(world.store().jobs().schedule().unwrap(), 1);
 }
 
 #[test]

@@ -34,7 +34,14 @@ impl Slow {
 
     /// Lists it beside the others.
     fn list(&self, world: &World) {
-        let organization = world.store().endpoint("lakeshore").unwrap().unwrap().organization.id;
+        let organization = world
+            .store()
+            .endpoints()
+            .get("lakeshore")
+            .unwrap()
+            .unwrap()
+            .organization
+            .id;
         let base = format!("{}/fhir", self.base);
         let new = NewEndpoint {
             id: Some("slow"),
@@ -55,7 +62,7 @@ impl Slow {
             scope: "launch/patient",
             identifier_system: "urn:slow",
         };
-        world.store().save_endpoint(&new, Actor::Operator).unwrap();
+        world.store().endpoints().save(&new, Actor::Operator).unwrap();
     }
 }
 

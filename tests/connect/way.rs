@@ -43,7 +43,7 @@ fn a_patient_connects_one_organization_and_the_application_gets_a_code() {
     assert_eq!(authorization.source_patient.as_deref(), Some(person.patient.as_str()));
     let patient = authorization.patient.unwrap();
     assert_eq!(consent.patients, [patient.as_str()]);
-    let kept = world.store().credential(&authorization.id).unwrap().unwrap();
+    let kept = world.store().credentials().get(&authorization.id).unwrap().unwrap();
     assert!(kept.refresh_token.is_some());
     // The browser has nothing left of the session but how it was called.
     assert_eq!(browser.cookies.keys().collect::<Vec<_>>(), ["svc_left"]);

@@ -74,7 +74,7 @@ impl World {
             origins: &[ORIGIN.to_owned()],
             ..NewApplication::default()
         };
-        let (_, keys) = server.store.create_application(&new, Actor::Operator).unwrap();
+        let (_, keys) = server.store.applications().create(&new, Actor::Operator).unwrap();
         let key = |mode: Mode| keys.iter().find(|key| key.mode == mode).unwrap();
         directory(&server.store, &payer);
         World {
@@ -142,13 +142,17 @@ impl World {
 
     /// The newest consent.
     pub(crate) fn consent(&self) -> Consent {
-        let audit = self.store().audit(None, 10_000).unwrap();
+        let audit = self.store().audit().newest(None, 10_000).unwrap();
         let newest = audit.iter().find(|entry| entry.action == "consent.created").unwrap();
-        self.store().consent(newest.consent.as_ref().unwrap()).unwrap().unwrap()
+        self.store()
+            .consents()
+            .get(newest.consent.as_ref().unwrap())
+            .unwrap()
+            .unwrap()
     }
 
     pub(crate) fn authorizations(&self) -> Vec<Authorization> {
-        self.store().authorizations(&self.consent().id).unwrap()
+        self.store().authorizations().of_consent(&self.consent().id).unwrap()
     }
 
     /// Endpoint, type and state of the newest consent's authorizations, in order.
@@ -195,7 +199,7 @@ fn directory(store: &Store, payer: &Payer) {
             note: String::new(),
             ty: "PAYER".to_owned(),
         };
-        store.save_organization(&organization, Actor::Operator).unwrap();
+        store.organizations().save(&organization, Actor::Operator).unwrap();
         let label: Vec<String> = known.labels.iter().map(|label| (*label).to_owned()).collect();
         let base = payer.fhir_base(known.id);
         let types: Vec<String> = known.types().into_iter().map(str::to_owned).collect();
@@ -225,7 +229,7 @@ fn directory(store: &Store, payer: &Payer) {
             },
             identifier_system: "urn:sandbox",
         };
-        store.save_endpoint(&new, Actor::Operator).unwrap();
+        store.endpoints().save(&new, Actor::Operator).unwrap();
     }
     let provider = IdentityProvider {
         code: "truename".to_owned(),
@@ -234,7 +238,13 @@ fn directory(store: &Store, payer: &Payer) {
         issuer: format!("{}/identity", payer.base),
         client_id: CLIENT_ID.to_owned(),
     };
-    store.save_identity_provider(&provider, None, Actor::Operator).unwrap();
+    store
+        .identity_providers()
+        .save(&provider, None, Actor::Operator)
+        .unwrap();
     let locator = format!("{}/locator/search", payer.base);
-    store.set_record_locator(Mode::Test, &locator, Actor::Operator).unwrap();
+    store
+        .record_locators()
+        .set(Mode::Test, &locator, Actor::Operator)
+        .unwrap();
 }

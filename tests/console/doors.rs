@@ -16,7 +16,7 @@ fn no_page_is_shown_without_a_session() {
     let server = Server::imported(&records());
     let (application, patient) = (server.application_token(), server.patient_token("ann"));
     let bearers = [format!("Bearer {application}"), format!("Bearer {patient}")];
-    let made = server.store.make_console_token("ada").unwrap();
+    let made = server.store.console_sessions().make_token("ada").unwrap();
     let unused = format!("Bearer {made}");
     let guesses = [
         "console_session=x".to_owned(),
@@ -48,7 +48,7 @@ fn a_session_opens_nothing_but_the_console() {
     let server = Server::imported(&records());
     let visitor = Visitor::enter(&server);
     let value = visitor.cookie.split_once('=').unwrap().1;
-    let token = server.store.make_console_token("ada").unwrap();
+    let token = server.store.console_sessions().make_token("ada").unwrap();
     let (bearer, made) = (format!("Bearer {value}"), format!("Bearer {token}"));
     for path in [
         "/fhir/Patient",
@@ -81,7 +81,7 @@ fn a_session_opens_nothing_but_the_console() {
 fn a_token_signs_in_once_and_in_time() {
     let clock = Clock::at(START);
     let server = Server::imported_at(&records(), clock.clone());
-    let token = server.store.make_console_token("ada").unwrap();
+    let token = server.store.console_sessions().make_token("ada").unwrap();
     // Whoever only looks at the address does not use the token up.
     let shown = ask(&server, "GET", &format!("/console/sign-in?token={token}"), &[], "");
     assert!(shown.status == 200 && shown.text.contains(&token));
@@ -96,7 +96,7 @@ fn a_token_signs_in_once_and_in_time() {
         let answer = sign_in(&server, refused);
         assert_eq!((answer.status, answer.header("set-cookie")), (401, ""));
     }
-    let late = server.store.make_console_token("ada").unwrap();
+    let late = server.store.console_sessions().make_token("ada").unwrap();
     clock.advance(600);
     assert_eq!(sign_in(&server, &late).status, 401);
 }

@@ -8,7 +8,7 @@ use super::world::{PAGES, Visitor, records};
 fn every_look_at_records_is_in_the_log_and_names_nobody() {
     let server = Server::imported(&records());
     let visitor = Visitor::enter(&server);
-    let before = server.store.audit(None, 1_000).unwrap();
+    let before = server.store.audit().newest(None, 1_000).unwrap();
     assert!(
         before
             .iter()
@@ -17,7 +17,7 @@ fn every_look_at_records_is_in_the_log_and_names_nobody() {
     for path in PAGES {
         visitor.page(path);
     }
-    let entries = server.store.audit(None, 1_000).unwrap();
+    let entries = server.store.audit().newest(None, 1_000).unwrap();
     let looks: Vec<&str> = entries
         .iter()
         .filter(|entry| entry.action == "console.look")
@@ -59,8 +59,8 @@ fn a_persons_consent_is_named_where_there_is_one() {
     server.patient_token("ann");
     let visitor = Visitor::enter(&server);
     visitor.page("/console/patient/live/local/ann");
-    let entries = server.store.audit(None, 10).unwrap();
-    let consents = server.store.consents(&tabularium::consent::ConsentFilter {
+    let entries = server.store.audit().newest(None, 10).unwrap();
+    let consents = server.store.consents().list(&tabularium::consent::ConsentFilter {
         limit: 10,
         ..Default::default()
     });

@@ -94,7 +94,7 @@ pub(super) fn sign_in(server: &Server, token: &str) -> Answer {
 impl Visitor<'_> {
     /// Signs in with a new token.
     pub(super) fn enter(server: &Server) -> Visitor<'_> {
-        let token = server.store.make_console_token("ada").unwrap();
+        let token = server.store.console_sessions().make_token("ada").unwrap();
         let answer = sign_in(server, &token);
         assert_eq!(
             (answer.status, answer.header("location")),

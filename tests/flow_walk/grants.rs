@@ -79,35 +79,36 @@ impl Walk<'_> {
     /// The jobs of this walk whose turn it is.
     pub(super) fn sync(&mut self, outcome: Outcome) {
         let store = &self.room.store;
-        let authorizations = store.authorizations(&self.id).unwrap();
+        let authorizations = store.authorizations().of_consent(&self.id).unwrap();
         let due: Vec<String> = store
-            .due_jobs(100_000, 100_000)
+            .jobs()
+            .due(100_000, 100_000)
             .unwrap()
             .into_iter()
             .map(|due| due.job)
             .collect();
         let mut failed = Vec::new();
         for (at, authorization) in authorizations.iter().enumerate() {
-            let jobs = store.jobs_of(&authorization.id).unwrap();
+            let jobs = store.jobs().of_authorization(&authorization.id).unwrap();
             for job in jobs.iter().filter(|job| due.contains(&job.id)) {
                 assert_eq!(
                     self.sources[at].state, "EXCHANGED",
                     "an ended authorization has an open job"
                 );
-                assert!(store.begin_job(&job.id).unwrap().is_some());
+                assert!(store.jobs().begin(&job.id).unwrap().is_some());
                 match outcome {
                     Outcome::Completed => {
-                        assert!(store.complete_job(&job.id, "{}").unwrap());
+                        assert!(store.jobs().complete(&job.id, "{}").unwrap());
                         self.sources[at].synced = true;
                         self.sources[at].open = false;
                     }
                     Outcome::Failed => {
-                        assert!(store.fail_job(&job.id, "nothing came").unwrap());
+                        assert!(store.jobs().fail(&job.id, "nothing came").unwrap());
                         failed.push(at);
                         self.sources[at].open = false;
                     }
-                    Outcome::PutOff => assert!(store.return_job(&job.id, self.now() + 60, "later").unwrap()),
-                    Outcome::Killed => assert_eq!(store.take_up_jobs().unwrap(), 1),
+                    Outcome::PutOff => assert!(store.jobs().put_back(&job.id, self.now() + 60, "later").unwrap()),
+                    Outcome::Killed => assert_eq!(store.jobs().take_up().unwrap(), 1),
                 }
             }
         }

@@ -80,9 +80,13 @@ impl<'r> Walk<'r> {
             fingerprint: String::new(),
         };
         let owner_of = |id: &str| room.lake.owner_of_consent(id);
-        let begun = room.store.begin_flow(&room.caller.client, &request, owner_of).unwrap();
+        let begun = room
+            .store
+            .flows()
+            .begin(&room.caller.client, &request, owner_of)
+            .unwrap();
         // The browser goes on to the first page at once.
-        room.store.visit_flow(begun.flow.key).unwrap();
+        room.store.flows().visit(begun.flow.key).unwrap();
         Walk {
             room,
             entry,
@@ -189,8 +193,8 @@ impl<'r> Walk<'r> {
     fn stored(&self) -> (Consent, Vec<Authorization>) {
         let store = &self.room.store;
         (
-            store.consent(&self.id).unwrap().unwrap(),
-            store.authorizations(&self.id).unwrap(),
+            store.consents().get(&self.id).unwrap().unwrap(),
+            store.authorizations().of_consent(&self.id).unwrap(),
         )
     }
 
@@ -218,7 +222,7 @@ impl<'r> Walk<'r> {
             // What the source grants decides, once it has.
             let lasting = one.usage == tabularium::consent::Usage::Multiple;
             assert_eq!(lasting, source.lasting, "{one:?}");
-            let jobs = self.room.store.jobs_of(&one.id).unwrap();
+            let jobs = self.room.store.jobs().of_authorization(&one.id).unwrap();
             assert_eq!(
                 jobs.len(),
                 source.jobs,

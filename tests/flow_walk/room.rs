@@ -46,6 +46,7 @@ impl Room {
         Room {
             tokens: Tokens::new(store.clone(), lake.clone(), "https://records.example"),
             caller: store
+                .clients()
                 .authenticate(&app.test.publishable, Some(&app.test.secret))
                 .unwrap(),
             endpoints: PLACES.iter().map(|place| place.save(&store)).collect(),

@@ -33,7 +33,7 @@ impl Walk<'_> {
                 self.swept();
             }
             Event::Visit => {
-                store.visit_flow(self.key).unwrap();
+                store.flows().visit(self.key).unwrap();
                 match self.is_open() {
                     true => self.touched = now,
                     // Who comes too late finds the flow ended, and with it whatever else is overdue.
@@ -44,7 +44,7 @@ impl Walk<'_> {
             Event::Choose(endpoint) => {
                 let chosen = |source: &Source| source.endpoint == endpoint && source.state == "AUTHORIZED";
                 let admitted = !self.sources.iter().any(chosen);
-                let outcome = store.choose_source(self.key, &self.room.departure(endpoint));
+                let outcome = store.flows().choose_source(self.key, &self.room.departure(endpoint));
                 if self.stepped(outcome, admitted).is_some() {
                     self.move_sources(Trigger::Left, None);
                     self.add_source(endpoint);
@@ -56,7 +56,7 @@ impl Walk<'_> {
             Event::DepartFailed => {
                 // Only the endpoint of the page is ever asked.
                 let Some(endpoint) = self.page else { return };
-                let outcome = store.depart_failed(self.key, &self.room.departure(endpoint));
+                let outcome = store.flows().depart_failed(self.key, &self.room.departure(endpoint));
                 if self.stepped(outcome, true).is_some() {
                     let at = self.send(endpoint);
                     assert!(self.move_source(at, Trigger::Failed));
@@ -65,14 +65,14 @@ impl Walk<'_> {
             Event::Return(..) if self.attempts.is_empty() => {}
             Event::Return(ago, answer) => self.come_back(self.attempts.len() - 1 - ago % self.attempts.len(), answer),
             Event::GoElsewhere => {
-                let outcome = store.go_to(self.key, Step::Choose);
+                let outcome = store.flows().go_to(self.key, Step::Choose);
                 if self.stepped(outcome, true).is_some() {
                     self.move_sources(Trigger::Left, None);
                     (self.page, self.at_hub) = (None, false);
                 }
             }
             Event::Finish => {
-                let outcome = store.finish_flow(self.key);
+                let outcome = store.flows().finish(self.key);
                 if let Some((_, ended)) = self.stepped(outcome, true) {
                     self.move_sources(Trigger::Left, None);
                     match (self.has("AUTHORIZED"), ended) {
@@ -86,7 +86,7 @@ impl Walk<'_> {
                 }
             }
             Event::Cancel => {
-                let outcome = store.cancel_flow(self.key);
+                let outcome = store.flows().cancel(self.key);
                 if self.stepped(outcome, true).is_some() {
                     self.move_sources(Trigger::Left, None);
                     // What sources granted is given back, and then nothing is authorized.
@@ -102,7 +102,7 @@ impl Walk<'_> {
             Event::Refresh(resync) => self.refresh(resync),
             Event::Sync(outcome) => self.sync(outcome),
             Event::Revoke => {
-                let count = store.revoke_consent(&self.id, Actor::Application).unwrap();
+                let count = store.consents().revoke(&self.id, Actor::Application).unwrap();
                 let revoked = CONSENT
                     .iter()
                     .any(|row| (row.0, row.1) == (self.consent, Trigger::Revoked));
@@ -121,7 +121,9 @@ impl Walk<'_> {
     pub(super) fn depart(&mut self, endpoint: usize) {
         let state = uuid::Uuid::new_v4().to_string();
         let store = self.room.store.clone();
-        let outcome = store.depart(self.key, &self.room.departure(endpoint), &state, b"verifier");
+        let outcome = store
+            .flows()
+            .depart(self.key, &self.room.departure(endpoint), &state, b"verifier");
         if self.stepped(outcome, self.page == Some(endpoint)).is_some() {
             let at = self.send(endpoint);
             self.attempts.push((state, endpoint, at, false));
@@ -133,17 +135,17 @@ impl Walk<'_> {
         let store = self.room.store.clone();
         let (state, endpoint, at, used) = self.attempts[attempt].clone();
         let from = Returned::Endpoint(&self.room.endpoints[endpoint]);
-        let outcome = store.take_attempt(self.key, &state, from);
+        let outcome = store.attempts().take(self.key, &state, from);
         let Some((_, taken)) = self.stepped(outcome, !used) else {
             return;
         };
         self.attempts[attempt].3 = true;
         let id = taken.authorization.unwrap();
-        assert_eq!(store.authorizations(&self.id).unwrap()[at].id, id);
+        assert_eq!(store.authorizations().of_consent(&self.id).unwrap()[at].id, id);
         let admitted = self.sources[at].state == "AUTHORIZING";
         match answer {
             Answer::Grants { lasting } => {
-                let outcome = store.source_granted(self.key, &id, &granted(&id, lasting));
+                let outcome = store.flows().source_granted(self.key, &id, &granted(&id, lasting));
                 if self.stepped(outcome, admitted).is_some() {
                     assert!(self.move_source(at, Trigger::Granted));
                     self.sources[at].lasting &= lasting;
@@ -151,7 +153,7 @@ impl Walk<'_> {
                 }
             }
             Answer::Fails(trouble) => {
-                let outcome = store.source_failed(self.key, &id, trouble);
+                let outcome = store.flows().source_failed(self.key, &id, trouble);
                 if self.stepped(outcome, admitted).is_some() {
                     let trigger = match trouble {
                         Trouble::Refused | Trouble::NoPatient => Trigger::Refused,

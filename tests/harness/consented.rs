@@ -51,7 +51,7 @@ impl App {
             redirect_uris: &redirect_uris,
             ..NewApplication::default()
         };
-        let (made, mut keys) = store.create_application(&new, Actor::Operator).unwrap();
+        let (made, mut keys) = store.applications().create(&new, Actor::Operator).unwrap();
         let mut of = |mode| {
             let at = keys.iter().position(|one| one.mode == mode).unwrap();
             let NewKeys {
@@ -107,7 +107,7 @@ impl Place {
             note: String::new(),
             ty: "PAYER".to_owned(),
         };
-        store.save_organization(&organization, Actor::Operator).unwrap();
+        store.organizations().save(&organization, Actor::Operator).unwrap();
         let id = format!("endpoint-{}", self.name);
         let label = [format!("The {}", self.name)];
         let new = NewEndpoint {
@@ -129,7 +129,7 @@ impl Place {
             scope: "patient/*.read offline_access",
             identifier_system: &format!("https://{}.example", self.name),
         };
-        store.save_endpoint(&new, Actor::Operator).unwrap().id
+        store.endpoints().save(&new, Actor::Operator).unwrap().id
     }
 }
 
@@ -188,7 +188,7 @@ impl<'f> Flow<'f> {
             usage: self.usage,
             scope,
         };
-        let consent = store.create_consent(&new, |id| lake.owner_of_consent(id)).unwrap();
+        let consent = store.consents().create(&new, |id| lake.owner_of_consent(id)).unwrap();
         let mut begun = Begun {
             consent: consent.id.clone(),
             client: client.clone(),
@@ -206,7 +206,7 @@ impl<'f> Flow<'f> {
                 usage,
                 identity_provider: None,
             };
-            let authorization = store.create_authorization(&new).unwrap();
+            let authorization = store.authorizations().create(&new).unwrap();
             let hash = lake.seal(&(consent.id.as_str(), at)) >> 2 | 1 << 63;
             let patient = uuid::Uuid::from_u64_pair(begun.owner as u64, hash).to_string();
             let now = store.clock().now();
@@ -221,8 +221,8 @@ impl<'f> Flow<'f> {
                     .filter(|period| *period > 0)
                     .map(|period| now + period),
             };
-            store.send_to_source(&authorization.id).unwrap();
-            store.grant_authorization(&authorization.id, &grant).unwrap();
+            store.authorizations().send_to_source(&authorization.id).unwrap();
+            store.authorizations().grant(&authorization.id, &grant).unwrap();
             begun.authorizations.push(authorization.id);
             begun.patients.push(patient);
         }
@@ -245,7 +245,7 @@ impl<'f> Flow<'f> {
         } = self.begin(store, lake);
         let verifier = URL_SAFE_NO_PAD.encode(Sha256::digest(&consent));
         let code = match self.origin {
-            Origin::Link => store.issue_public_token(&consent, &client).unwrap(),
+            Origin::Link => store.codes().issue_public_token(&consent, &client).unwrap(),
             _ => {
                 let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier));
                 let new = NewCode {
@@ -254,7 +254,7 @@ impl<'f> Flow<'f> {
                     redirect_uri: REDIRECT_URI,
                     challenge: &challenge,
                 };
-                store.issue_code(&new).unwrap()
+                store.codes().issue(&new).unwrap()
             }
         };
         Finished {

@@ -103,10 +103,14 @@ fn a_revoked_consent_takes_its_links_along() {
     let (other, kept) = connected(&server, &app, Flow::of(&app));
     let (made, kept) = (link(&server, &token, &json!({})), link(&server, &kept, &json!({})));
     ends(&server, &made, || {
-        server.store.revoke_consent(&finished.consent, Actor::Patient).unwrap();
+        server
+            .store
+            .consents()
+            .revoke(&finished.consent, Actor::Patient)
+            .unwrap();
     });
     assert_eq!(Link::of(&server, &kept).manifest(&server, &json!({})).status, 200);
-    assert_eq!(server.store.health_links(&other.consent).unwrap().len(), 1);
+    assert_eq!(server.store.health_links().of_consent(&other.consent).unwrap().len(), 1);
 }
 
 #[test]
@@ -127,7 +131,8 @@ fn no_link_outlasts_the_refresh_window() {
     let made = link(&server, &token, &json!({"exp": START + 300 * 86_400}));
     let until = server
         .store
-        .consent(&finished.consent)
+        .consents()
+        .get(&finished.consent)
         .unwrap()
         .unwrap()
         .refresh_until
@@ -152,13 +157,31 @@ fn erased_imported_records_take_their_links_along() {
 fn whoever_erases_a_consents_records_ends_its_links() {
     let server = server();
     let (one, two) = (made(&server, &json!({})), made(&server, &json!({"flag": "U"})));
-    let consent = server.store.consent_for(LOCAL_APPLICATION, Mode::Live, "anna").unwrap();
+    let consent = server
+        .store
+        .consents()
+        .of_imported(LOCAL_APPLICATION, Mode::Live, "anna")
+        .unwrap();
     ends(&server, &one, || {
-        assert_eq!(server.store.revoke_health_links(&consent, Actor::Service).unwrap(), 2);
+        assert_eq!(
+            server
+                .store
+                .health_links()
+                .revoke_all(&consent, Actor::Service)
+                .unwrap(),
+            2
+        );
     });
     let direct = server.send("GET", &format!("{}?recipient=x", Link::of(&server, &two).path), &[], "");
     assert_eq!(over(&direct), never(&server));
-    assert_eq!(server.store.revoke_health_links(&consent, Actor::Service).unwrap(), 0);
+    assert_eq!(
+        server
+            .store
+            .health_links()
+            .revoke_all(&consent, Actor::Service)
+            .unwrap(),
+        0
+    );
 }
 
 /// Records that are revoked while a file is made of them would otherwise live on in the link.
@@ -168,7 +191,7 @@ fn a_link_of_records_that_ended_meanwhile_is_not_made() {
     let server = Server::start(&[]);
     let app = App::register(&server.store, "app");
     let (finished, _) = connected(&server, &app, Flow::of(&app));
-    let terms = server.store.link_terms(&finished.consent).unwrap().unwrap();
+    let terms = server.store.health_links().terms(&finished.consent).unwrap().unwrap();
     let new = NewHealthLink {
         consent: &finished.consent,
         terms: &terms,
@@ -179,16 +202,24 @@ fn a_link_of_records_that_ended_meanwhile_is_not_made() {
         expires_at: START + 60,
         file: "jwe",
     };
-    assert!(server.store.create_health_link(&new).unwrap().is_ok());
+    assert!(server.store.health_links().create(&new).unwrap().is_ok());
     server
         .store
-        .revoke_consent(&finished.consent, Actor::Application)
+        .consents()
+        .revoke(&finished.consent, Actor::Application)
         .unwrap();
     assert_eq!(
-        server.store.create_health_link(&new).unwrap().unwrap_err(),
+        server.store.health_links().create(&new).unwrap().unwrap_err(),
         LinkRefusal::Changed
     );
-    assert!(server.store.health_links(&finished.consent).unwrap().is_empty());
+    assert!(
+        server
+            .store
+            .health_links()
+            .of_consent(&finished.consent)
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[test]
@@ -201,9 +232,20 @@ fn while_another_process_reads_the_log_waits_and_the_link_is_over_all_the_same()
     reader
         .execute_batch("BEGIN; SELECT count(*) FROM health_link;")
         .unwrap();
-    let consent = server.store.consent_for(LOCAL_APPLICATION, Mode::Live, "anna").unwrap();
-    assert_eq!(server.store.revoke_health_links(&consent, Actor::Operator).unwrap(), 1);
-    assert!(!server.store.wipe_ended_links().unwrap());
+    let consent = server
+        .store
+        .consents()
+        .of_imported(LOCAL_APPLICATION, Mode::Live, "anna")
+        .unwrap();
+    assert_eq!(
+        server
+            .store
+            .health_links()
+            .revoke_all(&consent, Actor::Operator)
+            .unwrap(),
+        1
+    );
+    assert!(!server.store.health_links().wipe_ended().unwrap());
     assert_eq!(over(&link.manifest(&server, &json!({}))), never(&server));
     reader.execute_batch("COMMIT").unwrap();
     server.store.sweep().unwrap();

@@ -129,7 +129,7 @@ fn never(server: &Server) -> (u16, String) {
 
 /// Actions in the audit log, with their details, oldest first.
 fn audit(server: &Server, action: &str) -> Vec<String> {
-    let lines = server.store.audit(None, 1_000).unwrap();
+    let lines = server.store.audit().newest(None, 1_000).unwrap();
     let found = lines.into_iter().rev().filter(|line| line.action == action);
     found.map(|line| line.detail).collect()
 }

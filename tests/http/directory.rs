@@ -21,7 +21,11 @@ fn organization(server: &Server, id: &str, name: &str) {
         note: "all plans".to_owned(),
         ty: "PAYER".to_owned(),
     };
-    server.store.save_organization(&organization, Actor::Operator).unwrap();
+    server
+        .store
+        .organizations()
+        .save(&organization, Actor::Operator)
+        .unwrap();
 }
 
 fn endpoint<'a>(name: &'a str, fhir_base: &'a str, label: &'a [String]) -> NewEndpoint<'a> {
@@ -67,7 +71,7 @@ fn endpoints_have_every_field_and_no_secret() {
         resources: &resources,
         ..endpoint("blue-test", "https://blue.example/fhir", &label)
     };
-    let first = server.store.save_endpoint(&first, Actor::Operator).unwrap();
+    let first = server.store.endpoints().save(&first, Actor::Operator).unwrap();
     let second = NewEndpoint {
         mode: Mode::Live,
         ty: AuthorizationType::Ial1,
@@ -77,7 +81,7 @@ fn endpoints_have_every_field_and_no_secret() {
         status: EndpointStatus::Available,
         ..endpoint("green", "https://green.example/fhir", &[])
     };
-    server.store.save_endpoint(&second, Actor::Operator).unwrap();
+    server.store.endpoints().save(&second, Actor::Operator).unwrap();
     let answer = server.send("GET", "/endpoints", &[], "");
     assert_eq!(
         (answer.status, answer.header("content-type")),
@@ -113,7 +117,8 @@ fn hostile_names_in_the_directory_are_shown_as_they_are() {
         let base = format!("https://x{at}.example/fhir");
         server
             .store
-            .save_endpoint(&endpoint(text, &base, &[text.to_owned()]), Actor::Operator)
+            .endpoints()
+            .save(&endpoint(text, &base, &[text.to_owned()]), Actor::Operator)
             .unwrap();
     }
     let listed = server.send("GET", "/endpoints", &[], "");
@@ -158,7 +163,7 @@ fn an_application_is_taken_down_with_202_and_its_id() {
         "{}",
         answer.text
     );
-    let kept = server.store.applicants(10).unwrap();
+    let kept = server.store.applicants().newest(10).unwrap();
     assert_eq!(kept.len(), 1);
     assert_eq!(answer.json(), json!({"id": kept[0].0}));
     let mut expected = applicant();
@@ -182,7 +187,7 @@ fn links_of_an_application_need_no_scheme() {
         let answer = apply(&server, &body);
         assert_eq!(answer.status, 202, "{sent}: {}", answer.text);
         let id = answer.json()["id"].as_str().unwrap().to_owned();
-        let all = server.store.applicants(100).unwrap();
+        let all = server.store.applicants().newest(100).unwrap();
         let (_, _, text) = all.iter().find(|(one, _, _)| *one == id).unwrap();
         let stored: Value = serde_json::from_str(text).unwrap();
         assert_eq!((&stored["website"], &stored["resume"]), (&json!(kept), &json!(kept)));
@@ -198,13 +203,13 @@ fn hostile_applications_are_kept_as_they_are() {
             body[name] = json!(text);
         }
         assert_eq!(apply(&server, &body).status, 202, "{text}");
-        let kept = server.store.applicants(100).unwrap();
+        let kept = server.store.applicants().newest(100).unwrap();
         assert!(
             kept.iter()
                 .any(|(_, _, kept)| serde_json::from_str::<Value>(kept).unwrap() == body)
         );
     }
-    assert_eq!(server.store.applicants(100).unwrap().len(), HOSTILE.len());
+    assert_eq!(server.store.applicants().newest(100).unwrap().len(), HOSTILE.len());
 }
 
 #[test]
@@ -263,6 +268,6 @@ fn what_is_wrong_with_an_application_is_named() {
         assert_eq!(answer.status, status, "{body}");
         assert!(answer.json()["message"].is_string());
     }
-    assert_eq!(server.store.applicants(10).unwrap().len(), 0);
+    assert_eq!(server.store.applicants().newest(10).unwrap().len(), 0);
     assert_eq!(server.send("GET", "/apply", &[], "").status, 405);
 }

@@ -183,11 +183,11 @@ fn the_key_set_verifies_tokens_and_keeps_rotated_keys_until_their_tokens_expire(
     };
     let before = kid(&server.application_token());
     assert_eq!(listed(), [before.as_str()]);
-    server.store.rotate_signing_key().unwrap();
+    server.store.signing_keys().rotate().unwrap();
     let after = kid(&server.application_token());
     assert_eq!(listed(), [after.as_str(), &before]);
     server.store.clock().advance(86_401);
-    server.store.rotate_signing_key().unwrap();
+    server.store.signing_keys().rotate().unwrap();
     let newest = kid(&server.application_token());
     assert_eq!(listed(), [newest.as_str(), &after]);
 }

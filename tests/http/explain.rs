@@ -265,7 +265,7 @@ fn the_command_takes_what_the_server_takes() {
         assert_eq!(code, Some(2), "{wrong}: {error}");
     }
     // Links lead to where the folder was last served.
-    server.store.set_base_url("http://127.0.0.1:18082").unwrap();
+    server.store.settings().set_base_url("http://127.0.0.1:18082").unwrap();
     let (_, page, _) = run("search", "Observation?_count=1");
     let page: Value = serde_json::from_str(&page).unwrap();
     let url = page["link"][0]["url"].as_str().unwrap();

@@ -75,7 +75,7 @@ fn another_application_finds_its_own_directory_only() {
         name: "other",
         ..NewApplication::default()
     };
-    server.store.create_application(&new, Actor::Operator).unwrap();
+    server.store.applications().create(&new, Actor::Operator).unwrap();
     let token = server.tokens.for_application("other", Mode::Live).unwrap().token;
     assert_eq!(found(&server, "Practitioner", &token), Vec::<String>::new());
     assert_eq!(server.get("/fhir/Organization/blue", &token).status, 404);

@@ -30,7 +30,7 @@ fn token_of(server: &Server, name: &str) -> String {
         name,
         ..NewApplication::default()
     };
-    let (application, _) = server.store.create_application(&new, Actor::Operator).unwrap();
+    let (application, _) = server.store.applications().create(&new, Actor::Operator).unwrap();
     server
         .tokens
         .for_application(&application.id, Mode::Live)
@@ -160,7 +160,7 @@ fn what_is_kept_without_a_credential_is_limited_more_narrowly() {
     assert_eq!(refused.status, 429);
     assert_ne!(refused.header("retry-after"), "");
     assert!(refused.json()["message"].is_string());
-    assert_eq!(server.store.applicants(1_000).unwrap().len(), 30);
+    assert_eq!(server.store.applicants().newest(1_000).unwrap().len(), 30);
     let client = r#"{"client_name":"x","redirect_uris":["https://x.example/cb"]}"#;
     let registered = server.send("POST", "/oauth/register", &json, client);
     assert_eq!(

@@ -50,7 +50,7 @@ fn the_response_has_the_fields_of_the_specification() {
         (&claims["sub"], &claims["client_id"]),
         (&json!(finished.consent), &json!(app.test.publishable))
     );
-    let consent = server.store.consent(&finished.consent).unwrap().unwrap();
+    let consent = server.store.consents().get(&finished.consent).unwrap().unwrap();
     assert_eq!(consent.state, ConsentState::Exchanged);
 }
 
@@ -95,7 +95,8 @@ fn a_one_time_link_expires_after_its_day() {
     server.store.sweep().unwrap();
     let authorization = server
         .store
-        .authorization(&finished.authorizations[0])
+        .authorizations()
+        .get(&finished.authorizations[0])
         .unwrap()
         .unwrap();
     assert_eq!(authorization.state, AuthorizationState::Expired);
@@ -199,7 +200,15 @@ fn of_concurrent_exchanges_of_one_public_token_one_wins() {
         1,
         "{statuses:?}"
     );
-    assert_eq!(server.store.jobs_of(&finished.authorizations[0]).unwrap().len(), 1);
+    assert_eq!(
+        server
+            .store
+            .jobs()
+            .of_authorization(&finished.authorizations[0])
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 #[test]
@@ -324,7 +333,7 @@ fn keys_that_were_rotated_meanwhile_exchange_with_the_new_pair() {
     let (server, app) = server();
     let finished = Flow::link(&app).finish(&server);
     let actor = tabularium::consent::Actor::Operator;
-    let fresh = server.store.rotate_keys(&app.id, Mode::Test, 0, actor).unwrap();
+    let fresh = server.store.clients().rotate(&app.id, Mode::Test, 0, actor).unwrap();
     assert_eq!(
         exchange(&server, &finished, &app.test.secret).oauth_error(),
         (401, "invalid_client".to_owned())

@@ -22,7 +22,7 @@ fn revoke(server: &Server, tokens: &Value, secret: &str) -> Answer {
 }
 
 fn state(server: &Server, finished: &Finished) -> ConsentState {
-    server.store.consent(&finished.consent).unwrap().unwrap().state
+    server.store.consents().get(&finished.consent).unwrap().unwrap().state
 }
 
 #[test]
@@ -69,7 +69,12 @@ fn one_call_revokes_every_link_of_the_same_user_and_endpoint() {
     assert_eq!(exchanged.oauth_error(), (400, "invalid_grant".to_owned()));
     for ended in [&one, &two, &by_code, &waiting] {
         assert_eq!(state(&server, ended), ConsentState::Revoked);
-        let authorization = server.store.authorization(&ended.authorizations[0]).unwrap().unwrap();
+        let authorization = server
+            .store
+            .authorizations()
+            .get(&ended.authorizations[0])
+            .unwrap()
+            .unwrap();
         assert_eq!(authorization.state, AuthorizationState::Revoked);
     }
     for kept in [&elsewhere, &somebody, &others] {
@@ -133,7 +138,7 @@ fn a_consent_with_other_sources_goes_on_with_these() {
     let states: Vec<_> = several
         .authorizations
         .iter()
-        .map(|id| server.store.authorization(id).unwrap().unwrap().state)
+        .map(|id| server.store.authorizations().get(id).unwrap().unwrap().state)
         .collect();
     assert_eq!(states, [AuthorizationState::Revoked, AuthorizationState::Exchanged]);
     assert_eq!(

@@ -49,14 +49,28 @@ fn a_refresh_answers_with_tokens_sync_and_time_until_max_auth() {
     );
     assert_eq!(body["timeUntilMaxAuth"], 31_536_000);
     assert_eq!(body.as_object().unwrap().len(), 7, "{body}");
-    assert_eq!(server.store.jobs_of(&finished.authorizations[0]).unwrap().len(), 2);
+    assert_eq!(
+        server
+            .store
+            .jobs()
+            .of_authorization(&finished.authorizations[0])
+            .unwrap()
+            .len(),
+        2
+    );
 }
 
 #[test]
 fn a_refresh_of_multiple_usage_makes_a_new_sync_job_unless_one_is_open() {
     let (server, app, finished, tokens) = linked();
     let second = refresh(&server, &app, &tokens["refresh_token"]).json();
-    let jobs = || server.store.jobs_of(&finished.authorizations[0]).unwrap();
+    let jobs = || {
+        server
+            .store
+            .jobs()
+            .of_authorization(&finished.authorizations[0])
+            .unwrap()
+    };
     let open = jobs().iter().filter(|job| job.state.is_open()).count();
     assert!(open <= 1, "{open} jobs of one authorization at once");
     complete_jobs(&server);
@@ -75,7 +89,15 @@ fn a_refresh_of_one_time_usage_syncs_nothing() {
     complete_jobs(&server);
     let answer = refresh(&server, &app, &tokens["refresh_token"]);
     assert_eq!(answer.status, 200, "{}", answer.text);
-    assert_eq!(server.store.jobs_of(&finished.authorizations[0]).unwrap().len(), 1);
+    assert_eq!(
+        server
+            .store
+            .jobs()
+            .of_authorization(&finished.authorizations[0])
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 #[test]
@@ -98,7 +120,14 @@ fn only_sources_of_multiple_usage_sync_again() {
     let tokens = finished.tokens(&server);
     complete_jobs(&server);
     assert_eq!(refresh(&server, &app, &tokens["refresh_token"]).status, 200);
-    let jobs = |at: usize| server.store.jobs_of(&finished.authorizations[at]).unwrap().len();
+    let jobs = |at: usize| {
+        server
+            .store
+            .jobs()
+            .of_authorization(&finished.authorizations[at])
+            .unwrap()
+            .len()
+    };
     assert_eq!((jobs(0), jobs(1)), (2, 1));
 }
 
@@ -166,7 +195,8 @@ fn refresh_expires_in_is_no_longer_than_the_source_lets_access_be_refreshed() {
     server.store.sweep().unwrap();
     let authorization = server
         .store
-        .authorization(&finished.authorizations[0])
+        .authorizations()
+        .get(&finished.authorizations[0])
         .unwrap()
         .unwrap();
     assert_eq!(authorization.state, AuthorizationState::Expired);

@@ -72,7 +72,7 @@ fn the_exchange_moves_the_consent_and_makes_sync_jobs() {
     };
     let finished = flow.finish(&server);
     finished.tokens(&server);
-    let full_consent = server.store.full_consent(&finished.consent).unwrap().unwrap();
+    let full_consent = server.store.consents().full(&finished.consent).unwrap().unwrap();
     assert_eq!(full_consent.consent.state, ConsentState::Exchanged);
     assert_eq!(full_consent.consent.refresh_until, Some(START + 7_776_000));
     assert_eq!(full_consent.sources.len(), 2);
@@ -80,7 +80,7 @@ fn the_exchange_moves_the_consent_and_makes_sync_jobs() {
         assert_eq!(source.authorization.state, AuthorizationState::Exchanged);
         assert_eq!(source.authorization.exchanged_at, Some(START));
         assert_eq!(source.authorization.data_until, None);
-        let jobs = server.store.jobs_of(&source.authorization.id).unwrap();
+        let jobs = server.store.jobs().of_authorization(&source.authorization.id).unwrap();
         assert_eq!(jobs.len(), 1);
         assert_eq!(jobs[0].cause, "exchange");
     }
@@ -95,7 +95,8 @@ fn one_time_usage_begins_its_day_and_still_has_a_refresh_token() {
     assert_eq!(tokens["scope"], "launch/patient");
     let authorization = server
         .store
-        .authorization(&finished.authorizations[0])
+        .authorizations()
+        .get(&finished.authorizations[0])
         .unwrap()
         .unwrap();
     assert_eq!(authorization.usage, Usage::OneTime);
@@ -195,7 +196,7 @@ fn a_code_that_comes_again_later_ends_the_tokens_that_it_gave() {
     let refresh =
         json!({"grant_type": "refresh_token", "refresh_token": second["refresh_token"], "client_id": finished.client});
     invalid_grant(&server, &refresh);
-    let entries = server.store.audit(Some(&finished.consent), 100).unwrap();
+    let entries = server.store.audit().newest(Some(&finished.consent), 100).unwrap();
     assert_eq!(
         entries.iter().filter(|entry| entry.action == "tokens.revoked").count(),
         1
@@ -211,7 +212,7 @@ fn a_code_expires_after_thirty_minutes() {
     server.store.clock().advance(1);
     invalid_grant(&server, &late.exchange());
     server.store.sweep().unwrap();
-    let consent = server.store.consent(&late.consent).unwrap().unwrap();
+    let consent = server.store.consents().get(&late.consent).unwrap().unwrap();
     assert_eq!(consent.state, ConsentState::Abandoned);
     invalid_grant(&server, &late.exchange());
 }
@@ -286,7 +287,7 @@ fn a_replaced_key_exchanges_its_codes_until_its_grace_is_over() {
     let (before, early, late) = (flow(), flow(), flow());
     let actor = tabularium::consent::Actor::Operator;
     before.tokens(&server);
-    let fresh = server.store.rotate_keys(&app.id, Mode::Test, 600, actor).unwrap();
+    let fresh = server.store.clients().rotate(&app.id, Mode::Test, 600, actor).unwrap();
     server.store.clock().advance(599);
     early.tokens(&server);
     server.store.clock().advance(1);
@@ -372,7 +373,15 @@ fn of_concurrent_exchanges_of_one_code_one_wins() {
             lost.iter()
                 .all(|answer| answer.oauth_error() == (400, "invalid_grant".to_owned()))
         );
-        assert_eq!(server.store.jobs_of(&finished.authorizations[0]).unwrap().len(), 1);
+        assert_eq!(
+            server
+                .store
+                .jobs()
+                .of_authorization(&finished.authorizations[0])
+                .unwrap()
+                .len(),
+            1
+        );
         let token = won[0].json()["access_token"].as_str().unwrap().to_owned();
         assert_eq!(
             server.get("/oauth/introspect", &token).json()["active"],
@@ -387,7 +396,7 @@ fn a_consent_that_was_revoked_meanwhile_gives_nothing() {
     let (server, app) = server();
     let finished = Flow::of(&app).finish(&server);
     let actor = tabularium::consent::Actor::Patient;
-    server.store.revoke_consent(&finished.consent, actor).unwrap();
+    server.store.consents().revoke(&finished.consent, actor).unwrap();
     invalid_grant(&server, &finished.exchange());
 }
 
@@ -404,7 +413,7 @@ fn a_source_that_was_not_authorized_is_not_exchanged() {
         usage: Usage::Multiple,
         identity_provider: None,
     };
-    let left = server.store.create_authorization(&new).unwrap();
+    let left = server.store.authorizations().create(&new).unwrap();
     let verifier = "v".repeat(50);
     let challenge = {
         use base64::Engine;
@@ -417,13 +426,13 @@ fn a_source_that_was_not_authorized_is_not_exchanged() {
         redirect_uri: REDIRECT_URI,
         challenge: &challenge,
     };
-    let code = server.store.issue_code(&new).unwrap();
+    let code = server.store.codes().issue(&new).unwrap();
     let body = json!({"grant_type": "authorization_code", "code": code, "redirect_uri": REDIRECT_URI,
         "code_verifier": verifier, "client_id": begun.client});
     assert_eq!(server.post("/oauth/token", &[], &body).status, 200);
-    let left = server.store.authorization(&left.id).unwrap().unwrap();
+    let left = server.store.authorizations().get(&left.id).unwrap().unwrap();
     assert_eq!(left.state, AuthorizationState::Created);
-    assert!(server.store.jobs_of(&left.id).unwrap().is_empty());
-    let jobs = server.store.jobs_of(&begun.authorizations[0]).unwrap();
+    assert!(server.store.jobs().of_authorization(&left.id).unwrap().is_empty());
+    let jobs = server.store.jobs().of_authorization(&begun.authorizations[0]).unwrap();
     assert!(jobs[0].state != JobState::Failed);
 }

@@ -211,7 +211,11 @@ fn expired_and_revoked_tokens_are_inactive() {
     assert_eq!(result["exp"], START + 86_400);
     let finished = Flow::of(&app).finish(&server);
     let tokens = finished.tokens(&server);
-    server.store.revoke_consent(&finished.consent, Actor::Patient).unwrap();
+    server
+        .store
+        .consents()
+        .revoke(&finished.consent, Actor::Patient)
+        .unwrap();
     let result = introspect(&server, &tokens);
     assert_eq!(
         (&result["active"], &result["state"]),

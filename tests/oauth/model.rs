@@ -73,7 +73,7 @@ fn play(room: &Room, finished: &Finished, events: &[Event]) {
             Event::Wait(seconds) => store.clock().advance(seconds),
             Event::Sweep => drop(store.sweep().unwrap()),
             Event::Revoke => {
-                let count = store.revoke_consent(&finished.consent, Actor::Patient).unwrap();
+                let count = store.consents().revoke(&finished.consent, Actor::Patient).unwrap();
                 let abandoned = model.code_used.is_none() && now >= issued + 1_800;
                 assert!(count == u64::from(!model.revoked) || abandoned && count == 0);
                 model.revoked = true;
@@ -125,7 +125,7 @@ fn whatever_the_order_a_family_has_one_good_refresh_token_and_ends_when_a_secret
     let store = std::sync::Arc::new(Store::open(folder.path(), Clock::at(START)).unwrap());
     let tokens = Tokens::new(store.clone(), lake.clone(), "https://records.example");
     let app = App::register(&store, "app");
-    let caller = store.authenticate(&app.test.publishable, None).unwrap();
+    let caller = store.clients().authenticate(&app.test.publishable, None).unwrap();
     let room = Room { store, tokens, caller };
     let mut runner = TestRunner::new(Config {
         failure_persistence: None,

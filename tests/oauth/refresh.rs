@@ -72,8 +72,8 @@ fn a_refresh_never_syncs_and_keeps_the_authorization_exchanged() {
     let (server, _app, finished, tokens) = exchanged(Usage::Multiple);
     assert_eq!(refresh(&server, &tokens["refresh_token"], &finished.client).status, 200);
     let authorization = &finished.authorizations[0];
-    assert_eq!(server.store.jobs_of(authorization).unwrap().len(), 1);
-    let authorization = server.store.authorization(authorization).unwrap().unwrap();
+    assert_eq!(server.store.jobs().of_authorization(authorization).unwrap().len(), 1);
+    let authorization = server.store.authorizations().get(authorization).unwrap().unwrap();
     assert_eq!(authorization.state, AuthorizationState::Exchanged);
 }
 
@@ -104,7 +104,8 @@ fn a_refresh_must_come_before_the_window_elapses() {
             server.store.sweep().unwrap();
             let authorization = server
                 .store
-                .authorization(&finished.authorizations[0])
+                .authorizations()
+                .get(&finished.authorizations[0])
                 .unwrap()
                 .unwrap();
             assert_eq!(authorization.state, AuthorizationState::Expired);
@@ -131,7 +132,8 @@ fn refresh_reuse_after_a_moment_revokes_the_family() {
     // It is a matter of tokens: the consent stays as it is.
     let authorization = server
         .store
-        .authorization(&finished.authorizations[0])
+        .authorizations()
+        .get(&finished.authorizations[0])
         .unwrap()
         .unwrap();
     assert_eq!(authorization.state, AuthorizationState::Exchanged);
@@ -170,7 +172,11 @@ fn of_concurrent_refreshes_one_wins_and_nothing_is_revoked() {
 #[test]
 fn a_revoked_consent_is_not_refreshed() {
     let (server, _app, finished, tokens) = exchanged(Usage::Multiple);
-    server.store.revoke_consent(&finished.consent, Actor::Patient).unwrap();
+    server
+        .store
+        .consents()
+        .revoke(&finished.consent, Actor::Patient)
+        .unwrap();
     refused(&refresh(&server, &tokens["refresh_token"], &finished.client));
 }
 
@@ -196,7 +202,8 @@ fn refresh_tokens_outlive_the_keys_they_were_given_to() {
     let (server, app, _finished, tokens) = exchanged(Usage::Multiple);
     let fresh = server
         .store
-        .rotate_keys(&app.id, Mode::Test, 0, Actor::Operator)
+        .clients()
+        .rotate(&app.id, Mode::Test, 0, Actor::Operator)
         .unwrap();
     let old = refresh(&server, &tokens["refresh_token"], &app.test.publishable);
     assert_eq!(old.oauth_error(), (401, "invalid_client".to_owned()));
@@ -302,7 +309,8 @@ fn a_public_client_whose_key_was_retired_refreshes_no_more() {
     let (server, app, _finished, tokens) = exchanged(Usage::Multiple);
     server
         .store
-        .rotate_keys(&app.id, Mode::Test, 0, Actor::Operator)
+        .clients()
+        .rotate(&app.id, Mode::Test, 0, Actor::Operator)
         .unwrap();
     let body = json!({"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"]});
     assert_eq!(

@@ -44,7 +44,7 @@ fn a_client_is_registered_for_test_mode_with_its_metadata() {
     let body = json!({"grant_type": "client_credentials"});
     let answer = server.post("/oauth/token", &[("authorization", &basic(id, secret))], &body);
     assert_eq!(answer.status, 200, "{}", answer.text);
-    assert_eq!(server.store.client(id).unwrap().unwrap().mode, Mode::Test);
+    assert_eq!(server.store.clients().get(id).unwrap().unwrap().mode, Mode::Test);
 }
 
 /// What most libraries do by default after a registration: the keys go into the body.
@@ -93,7 +93,7 @@ fn a_public_client_gets_no_secret() {
 #[test]
 fn an_initial_access_token_registers_one_live_client() {
     let server = Server::start(&[]);
-    let token = server.store.create_registration_token(Actor::Operator).unwrap();
+    let token = server.store.registration_tokens().create(Actor::Operator).unwrap();
     let bearer = format!("Bearer {token}");
     let headers = [("authorization", bearer.as_str())];
     // What is refused does not use it up.
@@ -101,7 +101,7 @@ fn an_initial_access_token_registers_one_live_client() {
     let answer = server.post("/oauth/register", &headers, &metadata());
     assert_eq!(answer.status, 201, "{}", answer.text);
     assert!(answer.json()["client_id"].as_str().unwrap().starts_with("pk_live_"));
-    let late = server.store.create_registration_token(Actor::Operator).unwrap();
+    let late = server.store.registration_tokens().create(Actor::Operator).unwrap();
     server.store.clock().advance(REGISTRATION_SECONDS);
     for value in [&bearer, &format!("Bearer {late}"), "Bearer x", "Basic eDp5", ""] {
         let answer = server.post("/oauth/register", &[("authorization", value)], &metadata());
@@ -133,6 +133,7 @@ fn bad_redirect_uris_are_invalid_redirect_uri() {
         server
             .store
             .applications()
+            .all()
             .unwrap()
             .iter()
             .all(|one| one.registration.is_none()),
@@ -242,7 +243,7 @@ fn the_grants_that_are_answered_are_those_that_the_token_endpoint_gives() {
             secret: secret.unwrap_or_default().to_owned(),
         };
         let app = App {
-            id: server.store.client(id).unwrap().unwrap().application.to_string(),
+            id: server.store.clients().get(id).unwrap().unwrap().application.to_string(),
             test: keys(secret),
             live: keys(None),
         };

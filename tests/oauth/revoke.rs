@@ -49,7 +49,7 @@ fn the_consent_ends_with_its_tokens_jobs_and_authorizations() {
     );
     assert_eq!(answer.header("cache-control"), "no-store");
 
-    let full_consent = server.store.full_consent(&finished.consent).unwrap().unwrap();
+    let full_consent = server.store.consents().full(&finished.consent).unwrap().unwrap();
     assert_eq!(full_consent.consent.state, ConsentState::Revoked);
     for source in &full_consent.sources {
         assert_eq!(source.authorization.state, AuthorizationState::Revoked);
@@ -114,7 +114,7 @@ fn the_secret_key_is_one_in_use_of_the_application_and_mode() {
     let tokens = Flow::of(&app).finish(&server).tokens(&server);
     let actor = tabularium::consent::Actor::Operator;
     let mode = tabularium::lake::Mode::Test;
-    let fresh = server.store.rotate_keys(&app.id, mode, 60, actor).unwrap();
+    let fresh = server.store.clients().rotate(&app.id, mode, 60, actor).unwrap();
     server.store.clock().advance(60);
     assert_eq!(revoke(&server, &tokens, &app.test.secret).status, 401, "replaced");
     let secret = fresh.secret.unwrap();
@@ -187,7 +187,8 @@ fn a_consent_for_imported_records_is_the_operators_to_end() {
     let mode = tabularium::lake::Mode::Live;
     let keys = server
         .store
-        .rotate_keys(local, mode, 0, tabularium::consent::Actor::Operator)
+        .clients()
+        .rotate(local, mode, 0, tabularium::consent::Actor::Operator)
         .unwrap();
     let token = server.patient_token("anna");
     let headers = [("authorization", format!("Bearer {token}"))];
@@ -232,7 +233,7 @@ fn whatever_races_a_revocation_leaves_no_token_alive() {
             let asking: Vec<_> = (0..3).map(|_| scope.spawn(ask)).collect();
             scope.spawn(|| {
                 let actor = tabularium::consent::Actor::Patient;
-                server.store.revoke_consent(&finished.consent, actor).unwrap()
+                server.store.consents().revoke(&finished.consent, actor).unwrap()
             });
             let answers = asking.into_iter().map(|thread| thread.join().unwrap());
             answers
@@ -246,7 +247,11 @@ fn whatever_races_a_revocation_leaves_no_token_alive() {
             assert_eq!(server.post("/oauth/token", &[], &again).status, 400);
         }
         assert_eq!(server.post("/oauth/token", &[], &finished.exchange()).status, 400);
-        let jobs = server.store.jobs_of(&finished.authorizations[0]).unwrap();
+        let jobs = server
+            .store
+            .jobs()
+            .of_authorization(&finished.authorizations[0])
+            .unwrap();
         assert!(jobs.iter().all(|job| !job.state.is_open()), "{jobs:?}");
     }
 }

@@ -291,7 +291,7 @@ fn a_key_that_was_replaced_goes_on_verifying() {
     let server = Server::imported(&records());
     let token = server.patient_token("ann");
     let before = issue(&server, &token);
-    server.store.rotate_es256_key(KeyPurpose::HealthCard).unwrap();
+    server.store.es256_keys().rotate(KeyPurpose::HealthCard).unwrap();
     let after = issue(&server, &token);
     let ((old, first), (new, second)) = (names(&server, &before), names(&server, &after));
     assert!(old != new && first != second);
@@ -311,7 +311,8 @@ fn a_key_that_was_replaced_goes_on_verifying() {
     assert!(others["keys"].as_array().unwrap().iter().all(|key| key["kty"] == "RSA"));
     server
         .store
-        .sign_es256(KeyPurpose::Receipt, serde_json::Map::new(), b"receipt")
+        .es256_keys()
+        .sign(KeyPurpose::Receipt, serde_json::Map::new(), b"receipt")
         .unwrap();
     assert_eq!(
         public(&server, KEYS)["keys"].as_array().unwrap().len(),
@@ -363,10 +364,10 @@ fn connected(flow: &Flow<'_>, server: &Server) -> (Finished, Value) {
         [row(json!({"resourceType": "Patient", "id": patient})), row(goal)]
     });
     records::commit(&server.lake, &rows.collect::<Vec<_>>());
-    server.store.take_up_jobs().unwrap();
-    for due in server.store.due_jobs(10, 10).unwrap() {
-        server.store.begin_job(&due.job).unwrap().unwrap();
-        assert!(server.store.complete_job(&due.job, "").unwrap());
+    server.store.jobs().take_up().unwrap();
+    for due in server.store.jobs().due(10, 10).unwrap() {
+        server.store.jobs().begin(&due.job).unwrap().unwrap();
+        assert!(server.store.jobs().complete(&due.job, "").unwrap());
     }
     (finished, tokens)
 }
@@ -388,8 +389,11 @@ fn a_revoked_consent_s_cards_are_revoked() {
     let answer = server.post("/link/revoke", &[("authorization", &bearer(&tokens))], &body);
     assert_eq!(answer.status, 200, "{}", answer.text);
     assert_eq!(revoked(&server, &kid), (2, vec![json!(rid)]));
-    assert_eq!(server.store.begin_card(&finished.consent).unwrap(), Err(NoCard::Ended));
-    let lines = server.store.audit(Some(&finished.consent), 100).unwrap();
+    assert_eq!(
+        server.store.health_cards().begin(&finished.consent).unwrap(),
+        Err(NoCard::Ended)
+    );
+    let lines = server.store.audit().newest(Some(&finished.consent), 100).unwrap();
     let actions: Vec<&str> = lines.iter().map(|line| line.action.as_str()).collect();
     assert!(actions.contains(&"health-card.issued") && actions.contains(&"health-cards.revoked"));
 }
@@ -416,13 +420,13 @@ fn cards_are_revoked_when_the_data_of_one_source_is_over() {
     assert_eq!(revoked(&server, &kid), (2, vec![json!(rid)]));
     // As long as the rows of the other source may be seen there is no card.
     assert_eq!(
-        server.store.begin_card(&finished.consent).unwrap(),
+        server.store.health_cards().begin(&finished.consent).unwrap(),
         Err(NoCard::Leaving)
     );
-    let open = server.store.open_erasures(0, 10).unwrap();
+    let open = server.store.erasures().open(0, 10).unwrap();
     assert_eq!(open.len(), 1);
-    server.store.erasures_done(&open).unwrap();
-    assert!(server.store.begin_card(&finished.consent).unwrap().is_ok());
+    server.store.erasures().done(&open).unwrap();
+    assert!(server.store.health_cards().begin(&finished.consent).unwrap().is_ok());
 }
 
 /// Two cards, then one too many: asked for as such, and as the file of a link.

@@ -171,7 +171,7 @@ fn nobody_gets_anything_by_an_id_that_is_not_theirs_to_see() {
         name: "other",
         ..NewApplication::default()
     };
-    let (other, _) = server.store.create_application(&new, Actor::Operator).unwrap();
+    let (other, _) = server.store.applications().create(&new, Actor::Operator).unwrap();
     let other = server.tokens.for_application(&other.id, Mode::Live).unwrap().token;
     assert_eq!(server.get("/fhir/Patient/ann/$everything", &other).status, 404);
     // Nor is the operation one of any other type.
@@ -443,7 +443,7 @@ fn whole_records_have_a_rate_of_their_own() {
         name: "one",
         ..NewApplication::default()
     };
-    let (one, _) = server.store.create_application(&new, Actor::Operator).unwrap();
+    let (one, _) = server.store.applications().create(&new, Actor::Operator).unwrap();
     let one = server.tokens.for_application(&one.id, Mode::Live).unwrap().token;
     let path = "/fhir/Patient/nobody/$everything";
     for _ in 0..3 {

@@ -277,6 +277,7 @@ fn no_address_leads_to_another_patients_document() {
     let server = Server::imported(&records);
     server
         .store
+        .settings()
         .set_base_url(&format!("http://{}", server.address))
         .unwrap();
     let named: Vec<String> = ["bens", "b1"].iter().flat_map(|id| addresses_of(&server, id)).collect();

@@ -184,7 +184,8 @@ fn a_consent_that_was_revoked_is_shown_as_that() {
     server.store.clock().advance(60);
     server
         .store
-        .revoke_consent(&finished.consent, Actor::Application)
+        .consents()
+        .revoke(&finished.consent, Actor::Application)
         .unwrap();
     assert_eq!(server.get("/rest/consent", access(&tokens)).status, 401);
     let path = format!("/rest/consent/{}", finished.consent);
@@ -254,7 +255,11 @@ fn the_time_until_the_maximum_authorization_is_told_whatever_became_of_the_conse
     let (server, app) = server();
     let (revoked, expired) = (Flow::of(&app).finish(&server), Flow::of(&app).finish(&server));
     expired.tokens(&server);
-    server.store.revoke_consent(&revoked.consent, Actor::Patient).unwrap();
+    server
+        .store
+        .consents()
+        .revoke(&revoked.consent, Actor::Patient)
+        .unwrap();
     server.store.clock().advance(7_776_000);
     server.store.sweep().unwrap();
     let token = token(&server, &app, Mode::Test);
@@ -290,7 +295,7 @@ fn every_state_of_a_patient_authorization_has_the_times_that_go_with_it() {
         usage: Usage::Multiple,
         identity_provider: None,
     };
-    let authorization = server.store.create_authorization(&new).unwrap();
+    let authorization = server.store.authorizations().create(&new).unwrap();
     let token = token(&server, &app, Mode::Test);
     let shown = || {
         let path = format!("/rest/consent/{consent}?skipResourceCounts=true");
@@ -315,7 +320,7 @@ fn every_state_of_a_patient_authorization_has_the_times_that_go_with_it() {
     assert!(created.get("scope").is_none());
     // Nobody knows how long an authorization lasts that was not given.
     assert_eq!(created["timeUntilMaxAuth"], "unknown");
-    server.store.send_to_source(&authorization.id).unwrap();
+    server.store.authorizations().send_to_source(&authorization.id).unwrap();
     assert_eq!(shown()["state"], "AUTHORIZING");
 }
 
@@ -340,7 +345,7 @@ fn an_identity_provider_is_told_by_its_code() {
         usage: Usage::OneTime,
         identity_provider: Some("truename"),
     };
-    server.store.create_authorization(&new).unwrap();
+    server.store.authorizations().create(&new).unwrap();
     let path = format!("/rest/consent/{consent}");
     let shown = read(&server, &path, &token(&server, &app, Mode::Test));
     let one = &shown["patientAuthorizations"][0];

@@ -116,7 +116,11 @@ fn a_state_narrows_the_list() {
     exchanged.tokens(&server);
     let authorized = Flow::of(&app).finish(&server);
     let revoked = Flow::of(&app).finish(&server);
-    server.store.revoke_consent(&revoked.consent, Actor::Operator).unwrap();
+    server
+        .store
+        .consents()
+        .revoke(&revoked.consent, Actor::Operator)
+        .unwrap();
     for (state, expected) in [
         ("CREATED", vec![created[0].clone()]),
         ("AUTHORIZED", vec![authorized.consent]),
@@ -220,7 +224,7 @@ fn a_cursor_carries_the_filter_of_its_list() {
     let (server, app) = server();
     let created = made(&server, &app, 5);
     let authorized = Flow::of(&app).begin(&server.store, &server.lake).consent;
-    server.store.revoke_consent(&authorized, Actor::Operator).unwrap();
+    server.store.consents().revoke(&authorized, Actor::Operator).unwrap();
     let token = token(&server, &app, Mode::Test);
     let cursor_of = |query: &str| {
         page(&server, query, &token)["meta"]["nextCursor"]

@@ -94,6 +94,7 @@ fn a_document_has_its_pages_inside() {
     let server = Server::imported(&records());
     server
         .store
+        .settings()
         .set_base_url(&format!("http://{}", server.address))
         .unwrap();
     let (ann, application) = (server.patient_token("ann"), server.application_token());

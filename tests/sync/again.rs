@@ -19,7 +19,11 @@ fn what_comes_again_unchanged_keeps_its_version() {
     let world = World::working(2);
     let connected = world.synced("lakeshore", 0);
     let before = versions(&world, &connected);
-    world.store().create_job(&connected.authorization, "refresh").unwrap();
+    world
+        .store()
+        .jobs()
+        .create(&connected.authorization, "refresh")
+        .unwrap();
     assert_eq!(world.end_of(&connected), JobState::Completed);
     assert_eq!(versions(&world, &connected), before);
 
@@ -29,7 +33,11 @@ fn what_comes_again_unchanged_keeps_its_version() {
                        "beneficiary": {"reference": format!("Patient/{}", connected.source_patient)},
                        "payor": [{"display": "somebody"}]});
     world.payer.put("lakeshore", &user, &added);
-    world.store().create_job(&connected.authorization, "refresh").unwrap();
+    world
+        .store()
+        .jobs()
+        .create(&connected.authorization, "refresh")
+        .unwrap();
     assert_eq!(world.end_of(&connected), JobState::Completed);
     let here = |name: &str| {
         let (ty, id) = name.split_once('/').unwrap();
@@ -46,7 +54,11 @@ fn while_records_are_fetched_again_the_old_ones_are_there() {
     let world = World::working(1);
     let connected = world.synced("lakeshore", 0);
     world.rest();
-    world.store().create_job(&connected.authorization, "refresh").unwrap();
+    world
+        .store()
+        .jobs()
+        .create(&connected.authorization, "refresh")
+        .unwrap();
     assert_eq!(world.get("/fhir/Patient", &connected.token).status, 200);
 }
 
@@ -56,7 +68,11 @@ fn a_failed_sync_of_known_records_leaves_them() {
     let connected = world.synced("lakeshore", 0);
     let before = versions(&world, &connected);
     world.payer.turn("lakeshore", &json!({"no_records": true}));
-    world.store().create_job(&connected.authorization, "refresh").unwrap();
+    world
+        .store()
+        .jobs()
+        .create(&connected.authorization, "refresh")
+        .unwrap();
     assert_eq!(world.end_of(&connected), JobState::Failed);
     assert_eq!(versions(&world, &connected), before);
     assert_eq!(world.get("/fhir/Patient", &connected.token).status, 200);
@@ -72,7 +88,14 @@ fn applications_are_synced_as_often_as_they_ask_for() {
     for connected in [&lasting, &once] {
         assert_eq!(world.end_of(connected), JobState::Completed);
     }
-    let jobs = |connected: &Connected| world.store().jobs_of(&connected.authorization).unwrap().len();
+    let jobs = |connected: &Connected| {
+        world
+            .store()
+            .jobs()
+            .of_authorization(&connected.authorization)
+            .unwrap()
+            .len()
+    };
     let day = 86_400;
     for (frequency, days) in [("daily", 1), ("weekly", 7), ("monthly", 30)] {
         world.sql(
@@ -81,33 +104,37 @@ fn applications_are_synced_as_often_as_they_ask_for() {
         );
         let before = jobs(&lasting);
         world.store().clock().advance(days * day - 1);
-        assert_eq!(world.store().schedule_jobs().unwrap(), 0, "{frequency}");
+        assert_eq!(world.store().jobs().schedule().unwrap(), 0, "{frequency}");
         world.store().clock().advance(1);
         world.until("the scheduled sync", || {
             jobs(&lasting) == before + 1 && !world.job(&lasting).is_open()
         });
         assert_eq!(world.job(&lasting), JobState::Completed);
         // What is due once is made once.
-        assert_eq!(world.store().schedule_jobs().unwrap(), 0, "{frequency}");
+        assert_eq!(world.store().jobs().schedule().unwrap(), 0, "{frequency}");
     }
     assert_eq!(jobs(&once), 1);
     world.sql("UPDATE application SET sync_frequency = 'off' WHERE id = ?1", "local");
     world.store().clock().advance(40 * day);
-    assert_eq!(world.store().schedule_jobs().unwrap(), 0);
+    assert_eq!(world.store().jobs().schedule().unwrap(), 0);
 }
 
 #[test]
 fn an_authorizations_records_are_fetched_once_at_a_time() {
     let world = World::new(1, Mode::Live);
     let connected = world.connect("lakeshore", 0);
-    world.store().create_job(&connected.authorization, "refresh").unwrap();
-    let due = world.store().due_jobs(9, 9).unwrap();
+    world
+        .store()
+        .jobs()
+        .create(&connected.authorization, "refresh")
+        .unwrap();
+    let due = world.store().jobs().due(9, 9).unwrap();
     assert_eq!(due.len(), 2);
-    assert!(world.store().begin_job(&due[0].job).unwrap().is_some());
-    assert!(world.store().begin_job(&due[1].job).unwrap().is_none());
-    assert!(world.store().due_jobs(9, 9).unwrap().is_empty());
-    assert!(world.store().complete_job(&due[0].job, "").unwrap());
-    assert_eq!(world.store().due_jobs(9, 9).unwrap(), due[1..]);
+    assert!(world.store().jobs().begin(&due[0].job).unwrap().is_some());
+    assert!(world.store().jobs().begin(&due[1].job).unwrap().is_none());
+    assert!(world.store().jobs().due(9, 9).unwrap().is_empty());
+    assert!(world.store().jobs().complete(&due[0].job, "").unwrap());
+    assert_eq!(world.store().jobs().due(9, 9).unwrap(), due[1..]);
     world.work();
     assert_eq!(world.end_of(&connected), JobState::Completed);
 }
@@ -117,10 +144,12 @@ fn a_worker_takes_up_what_another_left_behind() {
     let world = World::new(2, Mode::Live);
     let connected = world.connect("lakeshore", 0);
     // As a killed process leaves it: begun, with a spool.
-    assert_eq!(world.store().due_jobs(9, 9).unwrap().len(), 1);
-    let job = world.store().jobs_of(&connected.authorization).unwrap()[0].id.clone();
-    assert!(world.store().begin_job(&job).unwrap().is_some());
-    assert!(world.store().begin_job(&job).unwrap().is_none(), "begun twice");
+    assert_eq!(world.store().jobs().due(9, 9).unwrap().len(), 1);
+    let job = world.store().jobs().of_authorization(&connected.authorization).unwrap()[0]
+        .id
+        .clone();
+    assert!(world.store().jobs().begin(&job).unwrap().is_some());
+    assert!(world.store().jobs().begin(&job).unwrap().is_none(), "begun twice");
     let spool = world.server.folder().join("spool").join(&job);
     std::fs::create_dir_all(&spool).unwrap();
     std::fs::write(spool.join("Patient.ndjson"), "{").unwrap();
@@ -177,7 +206,11 @@ fn a_walk_through_a_record_is_of_one_moment_whatever_syncs_bring() {
                            "beneficiary": {"reference": format!("Patient/{}", connected.source_patient)},
                            "payor": [{"display": "somebody"}]});
         world.payer.put("lakeshore", &user, &added);
-        world.store().create_job(&connected.authorization, "refresh").unwrap();
+        world
+            .store()
+            .jobs()
+            .create(&connected.authorization, "refresh")
+            .unwrap();
         world.synced("lakeshore", pages);
         assert_eq!(world.end_of(&connected), JobState::Completed);
         let (entries, further) = record_page(&world, &path, &connected.token);

@@ -8,7 +8,7 @@ use tabularium::sync::carry_out_erasures;
 use super::world::{Connected, World};
 
 fn erased(world: &World) -> bool {
-    world.store().open_erasures(0, 1).unwrap().is_empty()
+    world.store().erasures().open(0, 1).unwrap().is_empty()
 }
 
 /// Files below the lake's data in which these bytes stand.
@@ -29,7 +29,8 @@ fn revoking_takes_the_rows_out_of_the_lake_and_leaves_others() {
     assert_eq!(
         world
             .store()
-            .revoke_consent(&people[0].consent, Actor::Application)
+            .consents()
+            .revoke(&people[0].consent, Actor::Application)
             .unwrap(),
         1
     );
@@ -40,12 +41,13 @@ fn revoking_takes_the_rows_out_of_the_lake_and_leaves_others() {
     assert_eq!(world.rows(&people[1]), others);
     assert_eq!(world.total("Patient", &application), patients - 1);
     assert_eq!(world.get("/fhir/Patient", &people[1].token).status, 200);
-    assert_eq!(world.store().credential(&people[0].authorization).unwrap(), None);
+    assert_eq!(world.store().credentials().get(&people[0].authorization).unwrap(), None);
     // Once is enough.
     assert_eq!(
         world
             .store()
-            .revoke_consent(&people[0].consent, Actor::Application)
+            .consents()
+            .revoke(&people[0].consent, Actor::Application)
             .unwrap(),
         0
     );
@@ -59,7 +61,8 @@ fn many_consents_end_at_once() {
     for connected in &people[..5] {
         world
             .store()
-            .revoke_consent(&connected.consent, Actor::Application)
+            .consents()
+            .revoke(&connected.consent, Actor::Application)
             .unwrap();
     }
     let left = world.rows(&people[5]);
@@ -97,12 +100,15 @@ fn revoking_in_the_middle_of_a_sync_stops_it() {
     assert_eq!(world.job(&connected), JobState::Active);
     world
         .store()
-        .revoke_consent(&connected.consent, Actor::Application)
+        .consents()
+        .revoke(&connected.consent, Actor::Application)
         .unwrap();
     assert_eq!(world.job(&connected), JobState::Failed);
     world.until("the erasure", || erased(&world));
     // The job is no longer at work: its spool is gone, and nobody asks any more.
-    let job = world.store().jobs_of(&connected.authorization).unwrap()[0].id.clone();
+    let job = world.store().jobs().of_authorization(&connected.authorization).unwrap()[0]
+        .id
+        .clone();
     let spool = world.server.folder().join("spool").join(job);
     world.until("the end of the job", || !spool.exists());
     let next = world.connect("cedarway", 1);
@@ -124,7 +130,8 @@ fn a_job_that_was_stopped_commits_nothing() {
     world.until("the fetching", fetched);
     world
         .store()
-        .revoke_consent(&connected.consent, Actor::Application)
+        .consents()
+        .revoke(&connected.consent, Actor::Application)
         .unwrap();
     drop(writer);
     world.until("the erasure", || erased(&world));
@@ -152,11 +159,16 @@ fn a_first_sync_that_is_not_done_when_one_time_data_goes_is_stopped() {
     // It stayed open for good: it was begun again at each start, and whoever asked was told to wait for it.
     let world = World::new(1, Mode::Live);
     let connected = world.connect_as("hilltop", 0, Usage::OneTime);
-    let readiness = || world.store().presence(&connected.consent).unwrap().readiness;
+    let readiness = || world.store().consents().presence(&connected.consent).unwrap().readiness;
     assert_eq!(readiness(), Readiness::Syncing { again_at: None });
     world.store().clock().advance(86_400);
     world.store().sweep().unwrap();
-    let job = world.store().jobs_of(&connected.authorization).unwrap().remove(0);
+    let job = world
+        .store()
+        .jobs()
+        .of_authorization(&connected.authorization)
+        .unwrap()
+        .remove(0);
     assert_eq!(job.state, JobState::Failed);
     assert_eq!(job.failure.as_deref(), Some("over after its one day"));
     assert_eq!(readiness(), Readiness::Expired);
@@ -183,7 +195,8 @@ fn an_erasure_that_a_damaged_file_keeps_from_its_end_stays_asked_for_until_it_is
     for connected in [&damaged, &other] {
         world
             .store()
-            .revoke_consent(&connected.consent, Actor::Application)
+            .consents()
+            .revoke(&connected.consent, Actor::Application)
             .unwrap();
     }
     let erased = |connected: &Connected| {
@@ -200,7 +213,7 @@ fn an_erasure_that_a_damaged_file_keeps_from_its_end_stays_asked_for_until_it_is
         assert_eq!(recorded(), 1);
     }
     assert!(!erased(&damaged) && erased(&other));
-    let last = world.store().open_erasures(0, 9).unwrap()[0].id;
+    let last = world.store().erasures().open(0, 9).unwrap()[0].id;
     let later = carry_out_erasures(world.store(), world.lake(), last, &world.rules()).unwrap();
     assert_eq!((later.done, later.left, later.last), (0, 0, last));
     std::fs::write(file, &whole).unwrap();

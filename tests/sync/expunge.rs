@@ -68,7 +68,7 @@ fn receipt(world: &World, path: &str, token: &str) -> (String, Value) {
 }
 
 fn verified(world: &World, receipt: &str) -> Value {
-    let keys = world.store().es256_keys(KeyPurpose::Receipt).unwrap();
+    let keys = world.store().es256_keys().all(KeyPurpose::Receipt).unwrap();
     verify_receipt(receipt, &keys).unwrap()
 }
 
@@ -334,6 +334,7 @@ fn nothing_brings_the_records_back_but_a_new_authorization() {
     let daily = SyncFrequency::Daily;
     world
         .store()
+        .applications()
         .set_sync_frequency(LOCAL_APPLICATION, daily, Actor::Operator)
         .unwrap();
     // A sync is under way.
@@ -343,7 +344,7 @@ fn nothing_brings_the_records_back_but_a_new_authorization() {
     let accepted = post(&world, PATH, token);
     assert_eq!(accepted.status, 200, "{}", accepted.text);
     assert_eq!(world.job(&connected), JobState::Failed);
-    assert_eq!(world.store().credential(&connected.authorization).unwrap(), None);
+    assert_eq!(world.store().credentials().get(&connected.authorization).unwrap(), None);
     receipt(&world, &status(&accepted), token);
 
     let told = world.get("/oauth/introspect", token).json();
@@ -355,15 +356,28 @@ fn nothing_brings_the_records_back_but_a_new_authorization() {
     assert_eq!(told["expungedAt"], world.store().clock().now());
     let counts = told["sync"]["resourceTypes"].as_object().unwrap();
     assert!(counts.values().all(|count| count == 0), "{told}");
-    let jobs = world.store().jobs_of(&connected.authorization).unwrap().len();
+    let jobs = world
+        .store()
+        .jobs()
+        .of_authorization(&connected.authorization)
+        .unwrap()
+        .len();
     let again = world.refresh("/link/token", &refreshed);
     assert_eq!(again.status, 200, "{}", again.text);
     let again = again.json();
     let again = world.refresh("/oauth/token", &again).json();
     assert_eq!(world.get("/fhir/Patient", text(&again, "access_token")).status, 404);
     world.store().clock().advance(86_400 * 2);
-    assert_eq!(world.store().schedule_jobs().unwrap(), 0);
-    assert_eq!(world.store().jobs_of(&connected.authorization).unwrap().len(), jobs);
+    assert_eq!(world.store().jobs().schedule().unwrap(), 0);
+    assert_eq!(
+        world
+            .store()
+            .jobs()
+            .of_authorization(&connected.authorization)
+            .unwrap()
+            .len(),
+        jobs
+    );
     assert!(world.all_rows(&connected).is_empty());
 
     world.payer.turn("lakeshore", &json!({"slow": 0, "page": 100}));
@@ -387,7 +401,8 @@ fn every_end_of_records_has_a_receipt() {
     let rows = [&revoked, &over].map(|connected| world.all_rows(connected).len() as u64);
     world
         .store()
-        .revoke_consent(&revoked.consent, Actor::Application)
+        .consents()
+        .revoke(&revoked.consent, Actor::Application)
         .unwrap();
     world.store().clock().advance(86_400);
     world.store().sweep().unwrap();
@@ -396,7 +411,7 @@ fn every_end_of_records_has_a_receipt() {
         .zip(rows)
         .zip([("revoke", "application"), ("expiry", "service")])
     {
-        let jobs = || world.store().erasure_jobs(Some(&connected.consent), 10).unwrap();
+        let jobs = || world.store().erasure_jobs().list(Some(&connected.consent), 10).unwrap();
         world.until("the receipt", || jobs().iter().all(|job| job.receipt.is_some()));
         let jobs = jobs();
         assert_eq!(jobs.len(), 1, "{jobs:?}");
@@ -518,7 +533,7 @@ fn a_killed_service_finishes_every_expunge() {
         service = Some(Service::start(&world, &address));
     }
     for ((one, job), rows) in connected.iter().zip(&jobs).zip(rows) {
-        let receipt = || world.store().erasure_job(job).unwrap().unwrap().receipt;
+        let receipt = || world.store().erasure_jobs().get(job).unwrap().unwrap().receipt;
         world.until("the receipt", || receipt().is_some());
         let claims = verified(&world, &receipt().unwrap());
         let resources = claims["resources"].as_object().unwrap().values();
@@ -563,7 +578,7 @@ fn imported_records_go_by_the_token_of_their_patient() {
     tabularium::sync::carry_out_erasures(&server.store, &server.lake, 0, &rules).unwrap();
     let answer = server.get(&status(&accepted), &token);
     assert_eq!(answer.status, 200, "{}", answer.text);
-    let keys = server.store.es256_keys(KeyPurpose::Receipt).unwrap();
+    let keys = server.store.es256_keys().all(KeyPurpose::Receipt).unwrap();
     let outcome = answer.json();
     let claims = verify_receipt(text(extension(&outcome, "erasure-receipt"), "valueString"), &keys).unwrap();
     assert_eq!(claims["rows"], 2);

@@ -29,7 +29,7 @@ pub(super) struct Journey {
 impl Journey {
     /// The application sends a person to the service, for one of the sandbox's organizations.
     pub(super) fn begin(world: &World, service: &str, organization: &'static str, person: u64) -> Journey {
-        let client = world.store().client_of(LOCAL_APPLICATION, Mode::Live).unwrap().id;
+        let client = world.store().clients().of(LOCAL_APPLICATION, Mode::Live).unwrap().id;
         let mut journey = Journey {
             service: service.to_owned(),
             organization,

@@ -121,7 +121,8 @@ fn a_killed_service_loses_and_doubles_nothing() {
             assert_eq!(
                 world
                     .store()
-                    .revoke_consent(&connected.consent, Actor::Application)
+                    .consents()
+                    .revoke(&connected.consent, Actor::Application)
                     .unwrap(),
                 1
             );

@@ -181,7 +181,12 @@ fn killed_between_the_lakes_commit_and_the_end_of_the_job() {
         stage.start();
         // It is done again, and nothing comes of that.
         assert_eq!(stage.world.end_of(&connected), JobState::Completed);
-        let jobs = stage.world.store().jobs_of(&connected.authorization).unwrap();
+        let jobs = stage
+            .world
+            .store()
+            .jobs()
+            .of_authorization(&connected.authorization)
+            .unwrap();
         assert_eq!((jobs.len(), jobs[0].attempts), (1, if hit { 2 } else { 1 }));
         hit
     });
@@ -196,7 +201,8 @@ fn killed_before_an_erasure_is_recorded() {
     stage
         .world
         .store()
-        .revoke_consent(&people[0].consent, Actor::Application)
+        .consents()
+        .revoke(&people[0].consent, Actor::Application)
         .unwrap();
     stage.kill();
     drop(writer);
@@ -222,7 +228,8 @@ fn killed_between_an_erasures_record_and_its_end() {
         stage
             .world
             .store()
-            .revoke_consent(&connected.consent, Actor::Application)
+            .consents()
+            .revoke(&connected.consent, Actor::Application)
             .unwrap();
         stage.catch("a record", || {
             stage.world.lake().refresh().unwrap();
@@ -256,7 +263,8 @@ fn killed_between_an_erasures_end_and_its_note() {
     stage
         .world
         .store()
-        .revoke_consent(&people[0].consent, Actor::Application)
+        .consents()
+        .revoke(&people[0].consent, Actor::Application)
         .unwrap();
     let held = Held::store(&stage.world);
     let noted = held.count(OPEN_ERASURES) == 0;
@@ -350,7 +358,13 @@ fn killed_between_a_sources_renewal_and_its_commit() {
     check_states(&stage.world);
     stage.start();
     let end = stage.world.end_of(&connected);
-    let state = stage.world.store().authorizations(&connected.consent).unwrap()[0].state;
+    let state = stage
+        .world
+        .store()
+        .authorizations()
+        .of_consent(&connected.consent)
+        .unwrap()[0]
+        .state;
     let legal = [
         (JobState::Failed, AuthorizationState::Errored),
         (JobState::Completed, AuthorizationState::Exchanged),

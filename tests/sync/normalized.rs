@@ -26,7 +26,11 @@ fn made(world: &World, connected: &Connected) -> BTreeMap<String, (i64, Value)> 
 }
 
 fn sync_again(world: &World, connected: &Connected) {
-    world.store().create_job(&connected.authorization, "refresh").unwrap();
+    world
+        .store()
+        .jobs()
+        .create(&connected.authorization, "refresh")
+        .unwrap();
     assert_eq!(
         world.end_of(connected),
         JobState::Completed,
@@ -187,8 +191,13 @@ fn sources_of_one_consent_are_normalized_together_and_forget_the_one_that_ends()
     let tokens = world.refresh("/oauth/token", &tokens).json();
     world.store().clock().advance(60);
     world.until("the erasure", || {
-        let gone = world.store().authorization(&once.authorization).unwrap().unwrap();
-        gone.data_erased_at.is_some() && world.store().open_erasures(0, 1).unwrap().is_empty()
+        let gone = world
+            .store()
+            .authorizations()
+            .get(&once.authorization)
+            .unwrap()
+            .unwrap();
+        gone.data_erased_at.is_some() && world.store().erasures().open(0, 1).unwrap().is_empty()
     });
     let left = world.all_rows(&lasting);
     assert!(!left.is_empty());
@@ -292,7 +301,12 @@ fn both_synced(world: &World, sources: &(Connected, Connected)) {
 fn end_the_day(world: &World, once: &Connected) {
     world.store().clock().advance(86_400);
     world.store().sweep().unwrap();
-    let gone = world.store().authorization(&once.authorization).unwrap().unwrap();
+    let gone = world
+        .store()
+        .authorizations()
+        .get(&once.authorization)
+        .unwrap()
+        .unwrap();
     assert!(gone.data_erased_at.is_some());
 }
 
@@ -368,7 +382,9 @@ fn an_erased_source_leaves_no_byte_in_the_records_of_another() {
         assert!(with_secrets(secret) > 0, "{secret} was not contributed");
     }
     end_the_day(&world, &once);
-    world.until("the erasure", || world.store().open_erasures(0, 1).unwrap().is_empty());
+    world.until("the erasure", || {
+        world.store().erasures().open(0, 1).unwrap().is_empty()
+    });
     let hidden = [once.patient.as_str(), once.authorization.as_str(), "hilltop"];
     for secret in SECRETS.into_iter().chain(hidden) {
         assert_eq!(with_secrets(secret), 0, "{secret} is left");
@@ -458,12 +474,12 @@ fn an_erasure_whose_rest_cannot_be_normalized_is_put_off_for_longer_each_time() 
         assert_eq!(carry_out(), (0, 1), "{wait}");
         assert_eq!(noted(), before);
     }
-    assert_eq!(world.store().open_erasures(0, 9).unwrap().len(), 1);
+    assert_eq!(world.store().erasures().open(0, 9).unwrap().len(), 1);
     std::fs::write(&file, whole).unwrap();
     world.store().clock().advance(86_400);
     assert_eq!(carry_out(), (1, 0));
     assert!(world.audit(&once).iter().any(|line| line.starts_with("records.erased")));
-    assert!(world.store().open_erasures(0, 9).unwrap().is_empty());
+    assert!(world.store().erasures().open(0, 9).unwrap().is_empty());
     let left = decoded(world.lake(), &lasting.authorization);
     assert!(!left.is_empty() && left.iter().all(|row| !row.contains(&once.patient)));
 }

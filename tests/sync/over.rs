@@ -67,7 +67,12 @@ fn records_that_are_over_are_not_empty() {
     assert_eq!(one["sync"].get("state"), None, "{one}");
     // Whoever opened the source for one day does not open it any more.
     world.until("the end of the day", || {
-        world.store().credential(&connected.authorization).unwrap().is_none()
+        world
+            .store()
+            .credentials()
+            .get(&connected.authorization)
+            .unwrap()
+            .is_none()
     });
 }
 
@@ -105,8 +110,13 @@ fn of_several_sources_the_primary_patient_is_one_whose_records_are_here() {
     assert_eq!(second["patient"], *once.patient);
     world.store().clock().advance(60);
     world.until("the erasure", || {
-        let gone = world.store().authorization(&once.authorization).unwrap().unwrap();
-        gone.data_erased_at.is_some() && world.store().open_erasures(0, 1).unwrap().is_empty()
+        let gone = world
+            .store()
+            .authorizations()
+            .get(&once.authorization)
+            .unwrap()
+            .unwrap();
+        gone.data_erased_at.is_some() && world.store().erasures().open(0, 1).unwrap().is_empty()
     });
     for tokens in [&second, &world.refresh("/oauth/token", &second).json()] {
         assert_eq!(patient(tokens).json()["id"], *lasting.patient);
@@ -161,7 +171,7 @@ fn a_consent_whose_only_source_with_records_was_revoked_is_not_empty() {
     // The same user's other link to the first source is revoked, and with it every link to that.
     let other = world.synced("lakeshore", 0);
     world.store().revoke_links(&other.consent).unwrap();
-    let consent = world.store().consent(&connected.consent).unwrap().unwrap();
+    let consent = world.store().consents().get(&connected.consent).unwrap().unwrap();
     assert_eq!(consent.state.name(), "EXCHANGED");
     processing(&world.get("/fhir/Patient", &connected.token));
 }
@@ -196,7 +206,14 @@ fn an_authorization_in_error_is_tried_again_while_access_is_good() {
         .turn("lakeshore", &json!({"fail_every": 1, "fail_status": 403}));
     world.work();
     assert_eq!(world.end_of(&connected), JobState::Failed);
-    let authorization = || world.store().authorization(&connected.authorization).unwrap().unwrap();
+    let authorization = || {
+        world
+            .store()
+            .authorizations()
+            .get(&connected.authorization)
+            .unwrap()
+            .unwrap()
+    };
     let exchanged_at = authorization().exchanged_at;
     assert_eq!(authorization().state, AuthorizationState::Errored);
     processing(&world.get("/fhir/Patient", text(&first, "access_token")));
@@ -209,7 +226,15 @@ fn an_authorization_in_error_is_tried_again_while_access_is_good() {
     let third = world.refresh("/link/token", &second);
     assert_eq!(third.status, 200, "{}", third.text);
     assert_eq!(world.end_of(&connected), JobState::Completed);
-    assert_eq!(world.store().jobs_of(&connected.authorization).unwrap().len(), 2);
+    assert_eq!(
+        world
+            .store()
+            .jobs()
+            .of_authorization(&connected.authorization)
+            .unwrap()
+            .len(),
+        2
+    );
     assert_eq!(authorization().state, AuthorizationState::Exchanged);
     assert_eq!(authorization().exchanged_at, exchanged_at);
     let token = third.json();
@@ -225,7 +250,7 @@ fn an_authorization_in_error_whose_access_has_ended_is_not_tried_again() {
     world.payer.expire("lakeshore");
     world.work();
     assert_eq!(world.end_of(&connected), JobState::Failed);
-    assert_eq!(world.store().credential(&connected.authorization).unwrap(), None);
+    assert_eq!(world.store().credentials().get(&connected.authorization).unwrap(), None);
     for _ in 0..2 {
         // The refresh token is not spent by it.
         let refused = world.refresh("/link/token", &tokens);
@@ -233,7 +258,15 @@ fn an_authorization_in_error_whose_access_has_ended_is_not_tried_again() {
         assert!(text(&refused.json(), "error_description").contains("authorize again"));
     }
     assert_eq!(world.refresh("/oauth/token", &tokens).status, 200);
-    assert_eq!(world.store().jobs_of(&connected.authorization).unwrap().len(), 1);
+    assert_eq!(
+        world
+            .store()
+            .jobs()
+            .of_authorization(&connected.authorization)
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 #[test]
@@ -249,7 +282,14 @@ fn access_of_an_authorization_in_error_goes_when_nobody_may_try_again() {
         assert_eq!(world.end_of(connected), JobState::Failed);
     }
     world.rest();
-    let has_access = |connected: &Connected| world.store().credential(&connected.authorization).unwrap().is_some();
+    let has_access = |connected: &Connected| {
+        world
+            .store()
+            .credentials()
+            .get(&connected.authorization)
+            .unwrap()
+            .is_some()
+    };
     assert!(has_access(&once) && has_access(&lasting));
     assert!(kept(&world, &once).is_some() && kept(&world, &lasting).is_some());
     world.store().clock().advance(DAY);
@@ -335,7 +375,7 @@ fn what_a_source_said_goes_with_the_consent() {
     assert_eq!(world.end_of(&connected), JobState::Failed);
     assert!(kept(&world, &connected).is_some());
     let actor = tabularium::consent::Actor::Application;
-    world.store().revoke_consent(&connected.consent, actor).unwrap();
+    world.store().consents().revoke(&connected.consent, actor).unwrap();
     assert_eq!(kept(&world, &connected), None);
 }
 
@@ -350,7 +390,14 @@ fn a_source_that_wants_a_long_rest_is_asked_again_within_the_hour() {
         .payer
         .turn("lakeshore", &json!({"throttle_every": 1, "retry_after": huge}));
     world.work();
-    let job = || world.store().jobs_of(&connected.authorization).unwrap().remove(0);
+    let job = || {
+        world
+            .store()
+            .jobs()
+            .of_authorization(&connected.authorization)
+            .unwrap()
+            .remove(0)
+    };
     world.until("the first attempt", || job().not_before.is_some());
     let now = world.store().clock().now();
     assert_eq!((job().state, job().not_before), (JobState::Waiting, Some(now + 3_600)));

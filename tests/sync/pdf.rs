@@ -23,7 +23,7 @@ fn world(people: u64, kinds: &[&str]) -> World {
         pace: pace(),
         ..Settings::default()
     });
-    world.store().set_base_url(&world.base_url()).unwrap();
+    world.store().settings().set_base_url(&world.base_url()).unwrap();
     world
 }
 
@@ -46,7 +46,7 @@ fn what_stayed_at_the_source_is_fetched_for_the_pages() {
         pace: pace(),
         ..Settings::default()
     });
-    world.store().set_base_url(&world.base_url()).unwrap();
+    world.store().settings().set_base_url(&world.base_url()).unwrap();
     let connected = world.synced("riverbend", 0);
     let line = line(&world, 0);
     let authorization = format!("Bearer {}", connected.token);
@@ -85,12 +85,21 @@ fn what_stayed_at_the_source_is_fetched_for_the_pages() {
     }
     // Where access has ended nothing is asked.
     let asked = world.payer.requests("riverbend");
-    let credential = world.store().credential(&connected.authorization).unwrap().unwrap();
+    let credential = world
+        .store()
+        .credentials()
+        .get(&connected.authorization)
+        .unwrap()
+        .unwrap();
     let over = Credential {
         expires_at: Some(1),
         ..credential
     };
-    world.store().save_credential(&connected.authorization, &over).unwrap();
+    world
+        .store()
+        .credentials()
+        .save(&connected.authorization, &over)
+        .unwrap();
     let (failed, _, file) = get();
     assert_eq!(failed, "1");
     let shown = text(&file);

@@ -70,7 +70,8 @@ fn go(world: &World, person: u64, known: &Mutex<Known>) -> Option<Connected> {
     known.lock().unwrap().whole.remove(&connected.token);
     world
         .store()
-        .revoke_consent(&connected.consent, Actor::Application)
+        .consents()
+        .revoke(&connected.consent, Actor::Application)
         .unwrap();
     assert_eq!(world.get("/fhir/Patient", &connected.token).status, 401);
     let open = format!(

@@ -27,7 +27,8 @@ fn what_was_revoked_since_a_backup_stays_revoked() {
     succeeds(&program(backup));
     world
         .store()
-        .revoke_consent(&people[0].consent, Actor::Application)
+        .consents()
+        .revoke(&people[0].consent, Actor::Application)
         .unwrap();
     carry_out_erasures(world.store(), world.lake(), 0, &world.rules()).unwrap();
     let arguments = [
@@ -42,7 +43,14 @@ fn what_was_revoked_since_a_backup_stays_revoked() {
     is_good(&restored);
 
     let store = Store::open(&restored, Clock::System).unwrap();
-    let state = |connected: &Connected| store.authorization(&connected.authorization).unwrap().unwrap().state;
+    let state = |connected: &Connected| {
+        store
+            .authorizations()
+            .get(&connected.authorization)
+            .unwrap()
+            .unwrap()
+            .state
+    };
     let (gone, stays) = (&people[0], &people[1]);
     assert!(
         matches!(state(gone), AuthorizationState::Revoked | AuthorizationState::Expired),
@@ -50,9 +58,9 @@ fn what_was_revoked_since_a_backup_stays_revoked() {
         state(gone)
     );
     assert_eq!(state(stays), AuthorizationState::Exchanged);
-    assert_eq!(store.credential(&gone.authorization).unwrap(), None);
-    assert!(store.credential(&stays.authorization).unwrap().is_some());
-    assert!(store.open_erasures(0, 1).unwrap().is_empty(), "nothing is left to do");
+    assert_eq!(store.credentials().get(&gone.authorization).unwrap(), None);
+    assert!(store.credentials().get(&stays.authorization).unwrap().is_some());
+    assert!(store.erasures().open(0, 1).unwrap().is_empty(), "nothing is left to do");
     let table = restored.join("data");
     assert_eq!(files_with(&table, &gone.patient), Vec::<PathBuf>::new());
     assert!(!files_with(&table, &stays.patient).is_empty());

@@ -57,7 +57,7 @@ pub(super) fn connect(world: &World, rogue: &Rogue, scope: &str) -> Connected {
         note: String::new(),
         ty: "PAYER".to_owned(),
     };
-    store.save_organization(&organization, Actor::Operator).unwrap();
+    store.organizations().save(&organization, Actor::Operator).unwrap();
     let endpoint = NewEndpoint {
         id: Some("rogue"),
         organization: "rogue",
@@ -85,8 +85,8 @@ pub(super) fn connect(world: &World, rogue: &Rogue, scope: &str) -> Connected {
         scope,
         identifier_system: "urn:rogue",
     };
-    store.save_endpoint(&endpoint, Actor::Operator).unwrap();
-    let client = store.client_of(LOCAL_APPLICATION, Mode::Live).unwrap();
+    store.endpoints().save(&endpoint, Actor::Operator).unwrap();
+    let client = store.clients().of(LOCAL_APPLICATION, Mode::Live).unwrap();
     let new = NewConsent {
         client: &client.id,
         application: LOCAL_APPLICATION,
@@ -97,10 +97,12 @@ pub(super) fn connect(world: &World, rogue: &Rogue, scope: &str) -> Connected {
         scope: "launch/patient",
     };
     let consent = store
-        .create_consent(&new, |id| world.lake().owner_of_consent(id))
+        .consents()
+        .create(&new, |id| world.lake().owner_of_consent(id))
         .unwrap();
     let authorization = store
-        .create_authorization(&NewAuthorization {
+        .authorizations()
+        .create(&NewAuthorization {
             consent: &consent.id,
             endpoint: "rogue",
             ty: AuthorizationType::Oauth,
@@ -108,7 +110,7 @@ pub(super) fn connect(world: &World, rogue: &Rogue, scope: &str) -> Connected {
             identity_provider: None,
         })
         .unwrap();
-    store.send_to_source(&authorization.id).unwrap();
+    store.authorizations().send_to_source(&authorization.id).unwrap();
     let owner = consent.owner.unwrap();
     let here = world.lake().synced_id(owner, "rogue", "Patient", "p");
     let grant = Grant {
@@ -119,14 +121,14 @@ pub(super) fn connect(world: &World, rogue: &Rogue, scope: &str) -> Connected {
         refreshable: false,
         max_auth_until: None,
     };
-    store.grant_authorization(&authorization.id, &grant).unwrap();
+    store.authorizations().grant(&authorization.id, &grant).unwrap();
     let credential = Credential {
         access_token: TOKEN.to_owned(),
         expires_at: None,
         refresh_token: None,
         assertion: None,
     };
-    store.save_credential(&authorization.id, &credential).unwrap();
+    store.credentials().save(&authorization.id, &credential).unwrap();
     let mut connected = Connected {
         consent: consent.id,
         authorization: authorization.id,
@@ -137,7 +139,7 @@ pub(super) fn connect(world: &World, rogue: &Rogue, scope: &str) -> Connected {
         source_token: TOKEN.to_owned(),
     };
     let code = world.code(&connected);
-    let caller = store.authenticate(&client.id, None).unwrap();
+    let caller = store.clients().authenticate(&client.id, None).unwrap();
     let granted = world.server.tokens.exchange_code(&caller, &code, REDIRECT, VERIFIER);
     connected.token = granted.unwrap().access.token;
     connected
@@ -526,7 +528,7 @@ fn a_source_neither_fills_the_disk_nor_goes_on_for_ever() {
         let connected = connect(&world, &rogue, ALL);
         world.work_at(Settings { limits, ..settings() });
         assert_eq!(world.end_of(&connected), JobState::Failed);
-        let job = &world.store().jobs_of(&connected.authorization).unwrap()[0];
+        let job = &world.store().jobs().of_authorization(&connected.authorization).unwrap()[0];
         let why = "the source gives more than is taken of one patient";
         assert_eq!(job.failure.as_deref(), Some(why));
         assert!(world.rows(&connected).is_empty());
@@ -547,7 +549,7 @@ fn a_source_neither_fills_the_disk_nor_goes_on_for_ever() {
         ..settings()
     });
     assert_eq!(world.end_of(&connected), JobState::Failed);
-    let job = &world.store().jobs_of(&connected.authorization).unwrap()[0];
+    let job = &world.store().jobs().of_authorization(&connected.authorization).unwrap()[0];
     assert_eq!(job.failure.as_deref(), Some("the source took too long"));
 }
 
@@ -581,12 +583,14 @@ fn pages_beside_the_fhir_base_are_the_sources_where_the_operator_says_so() {
     let pages = [format!("{}/paging/", rogue.base)];
     world
         .store()
-        .set_endpoint_pages("rogue", &pages, Actor::Operator)
+        .endpoints()
+        .set_pages("rogue", &pages, Actor::Operator)
         .unwrap();
     assert!(
         world
             .store()
-            .set_endpoint_pages("rogue", &["/paging".to_owned()], Actor::Operator)
+            .endpoints()
+            .set_pages("rogue", &["/paging".to_owned()], Actor::Operator)
             .is_err()
     );
     world.work_at(settings());
@@ -603,7 +607,11 @@ fn nobody_but_the_owner_may_read_what_is_on_disk() {
     let connected = world.synced("lakeshore", 0);
     let deleted = world.payer.bump("lakeshore", &world.payer.person(0).user, None);
     assert!(!deleted.is_empty());
-    world.store().create_job(&connected.authorization, "refresh").unwrap();
+    world
+        .store()
+        .jobs()
+        .create(&connected.authorization, "refresh")
+        .unwrap();
     assert_eq!(world.end_of(&connected), JobState::Completed);
     let mut folders = vec![world.server.folder().to_owned()];
     let mut seen = 0;

@@ -204,8 +204,8 @@ pub(super) fn consents(world: &World) -> Vec<(Consent, Option<Authorization>)> {
     let mut statement = store.prepare("SELECT id FROM consent WHERE owner IS NOT NULL").unwrap();
     let ids = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
     let consent = |id: String| {
-        let consent = world.store().consent(&id).unwrap().unwrap();
-        (consent, world.store().authorizations(&id).unwrap().pop())
+        let consent = world.store().consents().get(&id).unwrap().unwrap();
+        (consent, world.store().authorizations().of_consent(&id).unwrap().pop())
     };
     ids.map(Result::unwrap).map(consent).collect()
 }
@@ -234,7 +234,7 @@ pub(super) fn check_records(world: &World, looks: &[Seen]) {
             continue;
         }
         let (endpoint, patient) = (authorization.endpoint, authorization.source_patient.unwrap());
-        let credential = world.store().credential(&authorization.id).unwrap().unwrap();
+        let credential = world.store().credentials().get(&authorization.id).unwrap().unwrap();
         let source = sources
             .entry((endpoint.clone(), patient.clone()))
             .or_insert_with(|| world.names_at(&endpoint, &patient, &credential.access_token));

@@ -78,13 +78,25 @@ fn a_source_that_stays_down_fails_the_job_and_the_authorization() {
         ..Settings::default()
     });
     assert_eq!(world.end_of(&connected), JobState::Failed);
-    let job = &world.store().jobs_of(&connected.authorization).unwrap()[0];
+    let job = &world.store().jobs().of_authorization(&connected.authorization).unwrap()[0];
     assert_eq!(job.attempts, 3);
     assert_eq!(job.failure.as_deref(), Some("the source answered with status 503"));
-    let authorization = world.store().authorization(&connected.authorization).unwrap().unwrap();
+    let authorization = world
+        .store()
+        .authorizations()
+        .get(&connected.authorization)
+        .unwrap()
+        .unwrap();
     assert_eq!(authorization.state, AuthorizationState::Errored);
     // It is kept: the application may try again.
-    assert!(world.store().credential(&connected.authorization).unwrap().is_some());
+    assert!(
+        world
+            .store()
+            .credentials()
+            .get(&connected.authorization)
+            .unwrap()
+            .is_some()
+    );
     assert!(world.rows(&connected).is_empty());
     let answer = world.get("/fhir/Patient", &connected.token);
     // What the source said follows in its own words.
@@ -132,12 +144,22 @@ fn a_type_that_cannot_be_read_is_left_out_and_told() {
 fn access_that_ends_in_the_middle_is_renewed() {
     let world = World::new(1, Mode::Live);
     let connected = world.connect("lakeshore", 0);
-    let before = world.store().credential(&connected.authorization).unwrap().unwrap();
+    let before = world
+        .store()
+        .credentials()
+        .get(&connected.authorization)
+        .unwrap()
+        .unwrap();
     // The service has not been told of it and finds out by a 401.
     world.payer.expire("lakeshore");
     world.work();
     assert_eq!(world.end_of(&connected), JobState::Completed);
-    let after = world.store().credential(&connected.authorization).unwrap().unwrap();
+    let after = world
+        .store()
+        .credentials()
+        .get(&connected.authorization)
+        .unwrap()
+        .unwrap();
     assert_ne!(after.access_token, before.access_token);
     assert!(after.refresh_token.is_some());
 }
@@ -146,12 +168,22 @@ fn access_that_ends_in_the_middle_is_renewed() {
 fn access_that_is_known_to_end_is_renewed_before() {
     let world = World::new(1, Mode::Live);
     let connected = world.connect("lakeshore", 0);
-    let before = world.store().credential(&connected.authorization).unwrap().unwrap();
+    let before = world
+        .store()
+        .credentials()
+        .get(&connected.authorization)
+        .unwrap()
+        .unwrap();
     world.store().clock().advance(3_590);
     let asked = world.payer.requests("lakeshore")["token"].as_u64().unwrap();
     world.work();
     assert_eq!(world.end_of(&connected), JobState::Completed);
-    let after = world.store().credential(&connected.authorization).unwrap().unwrap();
+    let after = world
+        .store()
+        .credentials()
+        .get(&connected.authorization)
+        .unwrap()
+        .unwrap();
     assert_ne!(after.access_token, before.access_token);
     assert_eq!(
         world.payer.requests("lakeshore")["token"],
@@ -168,7 +200,7 @@ fn access_that_cannot_be_renewed_fails_the_job() {
     world.payer.expire("lakeshore");
     world.work();
     assert_eq!(world.end_of(&connected), JobState::Failed);
-    let job = &world.store().jobs_of(&connected.authorization).unwrap()[0];
+    let job = &world.store().jobs().of_authorization(&connected.authorization).unwrap()[0];
     assert_eq!(job.attempts, 1);
     let failure = job.failure.clone().unwrap();
     assert!(

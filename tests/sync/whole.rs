@@ -186,17 +186,20 @@ fn the_audit_log_of_a_consent_tells_what_became_of_its_syncs() {
 }
 
 fn job_of(world: &World, connected: &Connected) -> String {
-    world.store().jobs_of(&connected.authorization).unwrap()[0].id.clone()
+    world.store().jobs().of_authorization(&connected.authorization).unwrap()[0]
+        .id
+        .clone()
 }
 
 #[test]
 fn the_first_records_that_come_through_an_endpoint_validate_it() {
     let world = World::new(3, Mode::Live);
-    let status = |endpoint: &str| world.store().endpoint(endpoint).unwrap().unwrap().status;
+    let status = |endpoint: &str| world.store().endpoints().get(endpoint).unwrap().unwrap().status;
     let set = |endpoint: &str, status| {
         world
             .store()
-            .set_endpoint_status(endpoint, status, Actor::Operator)
+            .endpoints()
+            .set_status(endpoint, status, Actor::Operator)
             .unwrap();
     };
     let said = |connected: &Connected| {

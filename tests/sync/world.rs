@@ -106,10 +106,11 @@ impl World {
             worker: Mutex::new(None),
             mode,
         };
-        world.store().register_application(LOCAL_APPLICATION).unwrap();
+        world.store().applications().register(LOCAL_APPLICATION).unwrap();
         world
             .store()
-            .add_redirect_uri(LOCAL_APPLICATION, REDIRECT, Actor::Operator)
+            .redirect_uris()
+            .add(LOCAL_APPLICATION, REDIRECT, Actor::Operator)
             .unwrap();
         for id in ["lakeshore", "cedarway", "hilltop", "riverbend"] {
             world.list(id);
@@ -180,7 +181,7 @@ impl World {
             note: String::new(),
             ty: "PAYER".to_owned(),
         };
-        self.store().save_organization(&listed, Actor::Operator).unwrap();
+        self.store().organizations().save(&listed, Actor::Operator).unwrap();
         let resources: Vec<String> = organization.types().into_iter().map(str::to_owned).collect();
         let endpoint = NewEndpoint {
             id: Some(id),
@@ -201,7 +202,7 @@ impl World {
             scope: SCOPE,
             identifier_system: &system(id),
         };
-        self.store().save_endpoint(&endpoint, Actor::Operator).unwrap();
+        self.store().endpoints().save(&endpoint, Actor::Operator).unwrap();
     }
 
     /// Somebody connects an organization, and the application gets its tokens.
@@ -212,8 +213,8 @@ impl World {
     pub(super) fn connect_as(&self, organization: &str, person: u64, usage: Usage) -> Connected {
         let mut connected = self.authorize(organization, person, usage);
         let code = self.code(&connected);
-        let client = self.store().client_of(LOCAL_APPLICATION, self.mode).unwrap();
-        let caller = self.store().authenticate(&client.id, None).unwrap();
+        let client = self.store().clients().of(LOCAL_APPLICATION, self.mode).unwrap();
+        let caller = self.store().clients().authenticate(&client.id, None).unwrap();
         let granted = self.server.tokens.exchange_code(&caller, &code, REDIRECT, VERIFIER);
         connected.token = granted.unwrap().access.token;
         connected
@@ -222,9 +223,10 @@ impl World {
     /// Somebody connects an organization; the application has no token yet.
     pub(super) fn authorize(&self, organization: &str, person: u64, usage: Usage) -> Connected {
         let store = self.store();
-        let client = store.client_of(LOCAL_APPLICATION, self.mode).unwrap();
+        let client = store.clients().of(LOCAL_APPLICATION, self.mode).unwrap();
         let consent = store
-            .create_consent(
+            .consents()
+            .create(
                 &NewConsent {
                     client: &client.id,
                     application: LOCAL_APPLICATION,
@@ -243,9 +245,10 @@ impl World {
     /// Somebody connects one more organization in the session of a consent.
     pub(super) fn add_source(&self, consent: &str, organization: &str, person: u64, usage: Usage) -> Connected {
         let store = self.store();
-        let consent = store.consent(consent).unwrap().unwrap();
+        let consent = store.consents().get(consent).unwrap().unwrap();
         let authorization = store
-            .create_authorization(&NewAuthorization {
+            .authorizations()
+            .create(&NewAuthorization {
                 consent: &consent.id,
                 endpoint: organization,
                 ty: AuthorizationType::Oauth,
@@ -254,12 +257,13 @@ impl World {
             })
             .unwrap();
         let granted = self.log_in(organization, person);
-        store.send_to_source(&authorization.id).unwrap();
+        store.authorizations().send_to_source(&authorization.id).unwrap();
         let source_patient = granted.patient.clone().unwrap();
         let owner = consent.owner.unwrap();
         let patient = self.lake().synced_id(owner, organization, "Patient", &source_patient);
         store
-            .grant_authorization(
+            .authorizations()
+            .grant(
                 &authorization.id,
                 &Grant {
                     patient: &patient,
@@ -278,7 +282,7 @@ impl World {
             refresh_token: granted.refresh_token.clone(),
             assertion: None,
         };
-        store.save_credential(&authorization.id, &credential).unwrap();
+        store.credentials().save(&authorization.id, &credential).unwrap();
         Connected {
             consent: consent.id,
             authorization: authorization.id,
@@ -320,7 +324,7 @@ impl World {
 
     /// Finishes a flow and exchanges its code over HTTP.
     pub(super) fn tokens(&self, connected: &Connected) -> Value {
-        let client = self.store().client_of(LOCAL_APPLICATION, self.mode).unwrap();
+        let client = self.store().clients().of(LOCAL_APPLICATION, self.mode).unwrap();
         let body = json!({"grant_type": "authorization_code", "code": self.code(connected), "redirect_uri": REDIRECT,
             "code_verifier": VERIFIER, "client_id": &*client.id});
         let answer = self.server.post("/oauth/token", &[], &body);
@@ -330,7 +334,7 @@ impl World {
 
     /// Refreshes tokens at `/oauth/token` or `/link/token`.
     pub(super) fn refresh(&self, path: &str, tokens: &Value) -> Answer {
-        let client = self.store().client_of(LOCAL_APPLICATION, self.mode).unwrap();
+        let client = self.store().clients().of(LOCAL_APPLICATION, self.mode).unwrap();
         let body =
             json!({"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"], "client_id": &*client.id});
         self.server.post(path, &[], &body)
@@ -339,8 +343,8 @@ impl World {
     /// Finishes a flow: the code that the application is given.
     pub(super) fn code(&self, connected: &Connected) -> String {
         let challenge = challenge();
-        let client = self.store().client_of(LOCAL_APPLICATION, self.mode).unwrap();
-        let code = self.store().issue_code(&NewCode {
+        let client = self.store().clients().of(LOCAL_APPLICATION, self.mode).unwrap();
+        let code = self.store().codes().issue(&NewCode {
             consent: &connected.consent,
             client: &client.id,
             redirect_uri: REDIRECT,
@@ -354,8 +358,14 @@ impl World {
         let token = text(granted, "access_token");
         let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1).unwrap()).unwrap();
         let claims: Value = serde_json::from_slice(&claims).unwrap();
-        let consent = self.store().consent(text(&claims, "sub")).unwrap().unwrap();
-        let authorization = self.store().authorizations(&consent.id).unwrap().pop().unwrap();
+        let consent = self.store().consents().get(text(&claims, "sub")).unwrap().unwrap();
+        let authorization = self
+            .store()
+            .authorizations()
+            .of_consent(&consent.id)
+            .unwrap()
+            .pop()
+            .unwrap();
         Connected {
             consent: consent.id,
             owner: consent.owner.unwrap(),
@@ -383,7 +393,7 @@ impl World {
 
     /// Where the newest job of an authorization stands.
     pub(super) fn job(&self, connected: &Connected) -> JobState {
-        self.store().jobs_of(&connected.authorization).unwrap()[0].state
+        self.store().jobs().of_authorization(&connected.authorization).unwrap()[0].state
     }
 
     /// Waits until something is so.
@@ -411,7 +421,7 @@ impl World {
 
     /// What the audit log says of a consent, newest first.
     pub(super) fn audit(&self, connected: &Connected) -> Vec<String> {
-        let entries = self.store().audit(Some(&connected.consent), 1_000).unwrap();
+        let entries = self.store().audit().newest(Some(&connected.consent), 1_000).unwrap();
         let line = |entry: &tabularium::consent::AuditEntry| format!("{} {}", entry.action, entry.detail);
         entries.iter().map(line).collect()
     }

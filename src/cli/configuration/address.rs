@@ -2,7 +2,7 @@
 
 use std::net::{TcpListener, ToSocketAddrs};
 
-use crate::cli::service::base_url;
+use crate::cli::service::serve::base_url;
 use crate::cli::terminal::failure::Failure;
 
 /// That a text has the form of an address, or what is wrong with it, as the end of a sentence.

@@ -1,6 +1,6 @@
 //! `tabularium check`: whether a lake is as its catalog says.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -8,10 +8,8 @@ use serde_json::{Value, json};
 use super::super::terminal::failure::Failure;
 use super::info::bytes;
 use super::wait::Wait;
-use crate::consent::{STORE_FILE, check_store};
-use crate::lake::check::{Adopted, Depth, Finding, Problem, Report, adopt, check_to};
-use crate::plans::PlanTables;
-use crate::terminology::Terminology;
+use crate::lake::check::{Adopted, Depth, Report, adopt, check_to};
+use crate::maintenance::{Beside, check_beside};
 
 /// How many findings are printed.
 const PRINTED: usize = 1_000;
@@ -53,23 +51,17 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let depth = if arguments.rows { Depth::Rows } else { Depth::Checksums };
     let begun = Instant::now();
     let report = check_to(&arguments.data, depth).map_err(Failure::from_lake)?;
-    let beside = beside(&arguments.data)?;
+    let beside = check_beside(&arguments.data).map_err(Failure::other)?;
     match arguments.json {
         true => println!("{:#}", object(&report, &beside)),
         false => {
-            for (path, what) in &beside {
-                println!("{}: {what}", path.display());
+            for Beside { path, problem } in &beside {
+                println!("{}: {problem}", path.display());
             }
             print(&report, begun.elapsed());
         }
     }
-    let needs_catalog = |finding: &Finding| match finding.problem {
-        Problem::Catalog(_) | Problem::Missing => true,
-        // An interrupted writer has left it. What was not committed is not to become a part of the lake.
-        Problem::Unnamed => !report.is_as_marked,
-        _ => false,
-    };
-    if arguments.adopt && report.findings.iter().any(needs_catalog) {
+    if arguments.adopt && report.needs_catalog() {
         let adopted = arguments.wait.until_free(|| adopt(&arguments.data))?;
         return say(&adopted);
     }
@@ -78,23 +70,6 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         1 => Err(Failure::partial("the lake is damaged: 1 finding")),
         more => Err(Failure::partial(format!("the lake is damaged: {more} findings"))),
     }
-}
-
-/// What is wrong with what lies beside the lake.
-fn beside(data: &Path) -> Result<Vec<(PathBuf, String)>, Failure> {
-    let store = data.join(STORE_FILE);
-    let findings = check_store(data).map_err(Failure::other)?.into_iter();
-    let mut found: Vec<(PathBuf, String)> = findings.map(|what| (store.clone(), what)).collect();
-    let terminology = Terminology::open(data, None).and_then(|codes| codes.warm());
-    let plans = PlanTables::open(data).and_then(|plans| plans.warm());
-    // Each error names its file.
-    found.extend(
-        terminology
-            .err()
-            .map(|error| (data.join("terminology"), error.to_string())),
-    );
-    found.extend(plans.err().map(|error| (data.join("plans"), error.to_string())));
-    Ok(found)
 }
 
 /// Says what an adoption did.
@@ -138,14 +113,14 @@ fn say(adopted: &Adopted) -> Result<(), Failure> {
 }
 
 /// What was found, for programs.
-fn object(report: &Report, beside: &[(PathBuf, String)]) -> Value {
+fn object(report: &Report, beside: &[Beside]) -> Value {
     let of_lake = report
         .findings
         .iter()
         .map(|finding| json!({"path": finding.path.display().to_string(), "problem": finding.problem.to_string()}));
     let beside = beside
         .iter()
-        .map(|(path, what)| json!({"path": path.display().to_string(), "problem": what}));
+        .map(|Beside { path, problem }| json!({"path": path.display().to_string(), "problem": problem}));
     json!({
         "files": report.files, "bytes": report.bytes, "findings": beside.chain(of_lake).collect::<Vec<_>>(),
         "movedAside": report.moved_aside, "beingWritten": report.being_written,

@@ -1,9 +1,6 @@
 //! `tabularium erase`: one person's records out of the lake, for good.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
@@ -12,12 +9,9 @@ use super::super::terminal::ask::confirm;
 use super::super::terminal::failure::Failure;
 use super::lake_scope::LOCAL;
 use super::wait::Wait;
-use crate::consent::{Clock, ErasureJob, Forgotten, Proof, Store};
-use crate::fhir::{TypeId, facts};
-use crate::lake::{Erased, Evidence, Intent, Lake, LakeWriter, PatientScope, REFRESH, Scope};
-
-/// Running servers have noticed by then that records are being erased.
-const NOTICED: Duration = REFRESH.saturating_add(Duration::from_millis(500));
+use crate::fhir::facts;
+use crate::lake::{Erased, Intent, Lake};
+use crate::maintenance::{PersonErasure, Staying};
 
 /// Erase a person's records: every resource filed under one Patient, with all earlier versions
 ///
@@ -81,78 +75,66 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         let question = format!("Erase all records of Patient/{patient} in {} for good?", data.display());
         confirm("erased", &question)?;
     }
-    let asked_at = Clock::System.now();
-    let intent = Intent {
-        mode: mode.into(),
-        patient: PatientScope {
-            owners: lake.owners_of(&application, &patient),
-            patients: vec![patient.clone()],
-            authorizations: Vec::new(),
-        },
-        application,
+    let erasure = PersonErasure::new(&data, &lake, mode.into(), &application, &patient);
+    let nothing = || {
+        Failure::input(format!(
+            "no records of Patient/{patient} of the application {application} are in the lake that could be erased"
+        ))
     };
     if dry_run {
-        return would_erase(&lake, &intent, &patient, as_json);
+        let counts = erasure.counts().map_err(Failure::other)?;
+        if counts.is_empty() {
+            return Err(nothing());
+        }
+        let going = counts.iter().map(|(_, rows)| rows).sum();
+        let staying = erasure.staying(going);
+        if as_json {
+            let resources = object(counts);
+            let said = json!({"patient": patient, "dryRun": true, "resources": resources, "stays": described(staying)});
+            println!("{said:#}");
+            return Ok(());
+        }
+        print!("{}", counted(counts));
+        println!("would be erased, with earlier versions; nothing was");
+        print!("{}", stays(staying, &patient));
+        return Ok(());
     }
     let mut writer = wait.writer(&lake)?;
-    writer.let_readers_notice(NOTICED);
-    let (consents, not_forgotten) = end_tokens(&data, &intent, &patient);
-    let (mut erased, finished) = resumed(&writer, &intent);
-    if !as_json {
-        for whose in &finished {
+    let mut others = Vec::new();
+    let finished = |intent: &Intent| {
+        let whose = whose(intent);
+        if !as_json {
             println!("finished an erasure that had been interrupted: {whose}");
         }
-    }
-    let now = writer
-        .erase_all(std::slice::from_ref(&intent))
-        .map_err(|error| Failure::other(format!("no records are erased: {error}")))?;
-    erased = now.into_iter().fold(erased, together);
-    erased.left.extend(not_forgotten);
-    let about = [(intent.clone(), vec![patient.clone()])];
-    let evidence = writer
-        .evidence(&about)
-        .map_err(Failure::other)?
-        .pop()
-        .unwrap_or_default();
-    if erased.rows == 0 && erased.left.is_empty() && consents == 0 && evidence.before.is_none() {
+        others.push(whose);
+    };
+    let done = erasure.run(&mut writer, finished).map_err(Failure::other)?;
+    drop(writer);
+    let Some(done) = done else {
         if !as_json {
-            print!("{}", Stays::of(&lake, &intent, &patient, 0).text(&patient));
+            print!("{}", stays(erasure.staying(0), &patient));
         }
-        return Err(nothing_there(&intent, &patient));
-    }
-    if !as_json {
-        print!("{}", report(&erased));
-        if consents > 0 {
+        return Err(nothing());
+    };
+    let (receipt, unsigned) = match done.receipt.transpose() {
+        Ok(receipt) => (receipt, None),
+        Err(error) => (None, Some(error)),
+    };
+    let erased = &done.erased;
+    if as_json {
+        let said = json!({
+            "patient": patient, "dryRun": false, "resources": object(by_type(erased)), "rows": erased.rows,
+            "attachments": erased.attachments, "filesRewritten": erased.files_rewritten,
+            "filesRemoved": erased.files_removed, "tokensEnded": done.consents > 0, "finished": others,
+            "left": erased.left, "receipt": receipt, "stays": described(erasure.staying(0)),
+        });
+        println!("{said:#}");
+    } else {
+        print!("{}", report(erased));
+        if done.consents > 0 {
             println!("the tokens that were made for this Patient are ended");
         }
-    }
-    let mut left: Vec<String> = Vec::new();
-    for clause in std::mem::take(&mut erased.left) {
-        if !left.contains(&clause) {
-            left.push(clause);
-        }
-    }
-    let receipt = match left.is_empty() {
-        true => Some(receipt(&data, &mut writer, (&intent, &patient), evidence, asked_at)),
-        false => None,
-    };
-    drop(writer);
-    let stays = Stays::of(&lake, &intent, &patient, 0);
-    let (receipt, unsigned) = match receipt.transpose() {
-        Ok(receipt) => (receipt, None),
-        Err(error) => (None, Some(error.to_string())),
-    };
-    if as_json {
-        let mut object = json!({
-            "patient": patient, "dryRun": false, "resources": by_type(&erased.resources), "rows": erased.rows,
-            "attachments": erased.attachments, "filesRewritten": erased.files_rewritten,
-            "filesRemoved": erased.files_removed, "tokensEnded": consents > 0, "finished": finished,
-            "left": left, "receipt": receipt,
-        });
-        object["stays"] = stays.object();
-        println!("{object:#}");
-    } else {
-        print!("{}", stays.text(&patient));
+        print!("{}", stays(erasure.staying(0), &patient));
         if let Some(receipt) = receipt {
             println!("{receipt}");
         }
@@ -162,7 +144,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
             "the records are hidden from all readers and erased, but the receipt could not be signed: {error}; run this command again for it"
         )));
     }
-    match left.as_slice() {
+    match done.erased.left.as_slice() {
         [] => Ok(()),
         left => Err(Failure::partial(format!(
             "the records are hidden from all readers, but bytes of them may still stand in {}; the next command that writes tries again",
@@ -171,207 +153,55 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     }
 }
 
-/// Says what an erasure would take, without one.
-fn would_erase(lake: &Lake, intent: &Intent, patient: &str, as_json: bool) -> Result<(), Failure> {
-    let snapshot = lake.snapshot();
-    let scope = Arc::new(Scope {
-        mode: intent.mode,
-        application: intent.application.as_str().into(),
-        patient: Some(Arc::new(intent.patient.clone())),
-    });
-    let mut counts: Vec<(&str, u64)> = Vec::new();
-    for table in snapshot.tables.values().filter(|table| table.mode == intent.mode) {
-        let rows = lake
-            .table(&snapshot, table.ty, &scope)
-            .own_rows()
-            .map_err(Failure::other)?;
-        counts.extend((rows > 0).then(|| (facts().get(table.ty).name, rows)));
-    }
-    if counts.is_empty() {
-        return Err(nothing_there(intent, patient));
-    }
-    let going = counts.iter().map(|(_, rows)| rows).sum();
-    let stays = Stays::of(lake, intent, patient, going);
-    if as_json {
-        let resources: Map<String, Value> = counts
-            .iter()
-            .map(|(ty, rows)| ((*ty).to_owned(), json!(rows)))
-            .collect();
-        let object = json!({"patient": patient, "dryRun": true, "resources": resources, "stays": stays.object()});
-        println!("{object:#}");
-        return Ok(());
-    }
-    print!("{}", counted(counts));
-    println!("would be erased, with earlier versions; nothing was");
-    print!("{}", stays.text(patient));
-    Ok(())
+/// The Patients of an erasure.
+fn whose(intent: &Intent) -> String {
+    let patients = intent.patient.patients.iter().map(|id| format!("Patient/{id}"));
+    patients.collect::<Vec<_>>().join(", ")
 }
 
-fn nothing_there(intent: &Intent, patient: &str) -> Failure {
-    Failure::input(format!(
-        "no records of Patient/{patient} of the application {} are in the lake that could be erased",
-        intent.application
-    ))
+/// What is not erased, as JSON.
+fn described(staying: Staying) -> Value {
+    json!({"named": object(staying.named), "synced": staying.synced, "unread": staying.unread})
 }
 
-/// Signs the receipt and keeps it; gives it.
-fn receipt(
-    data: &Path,
-    writer: &mut LakeWriter,
-    (intent, patient): (&Intent, &str),
-    lake: Evidence,
-    asked_at: i64,
-) -> Result<String, Box<dyn std::error::Error>> {
-    let store = Store::open(data, Clock::System)?;
-    let (ids, numbers) = writer.erased_ids(std::slice::from_ref(intent));
-    let searched = store.search_ids(ids, &numbers)?.pop().unwrap_or_default();
-    let job = ErasureJob::of_command(&intent.application, intent.mode, asked_at);
-    let proof = Proof { lake, store: searched };
-    let receipt = store.sign_receipt(&job, &[patient.to_owned()], &proof)?;
-    store.keep_receipt_of_command(&job, &receipt)?;
-    writer.forget_evidence(std::slice::from_ref(intent))?;
-    Ok(receipt)
-}
-
-/// Ends the tokens for the person's imported records; says what is left of them in the service's store, a clause each.
-fn end_tokens(data: &Path, intent: &Intent, patient: &str) -> (u64, Vec<String>) {
-    let forgotten = Store::open_existing(data, Clock::System).and_then(|store| {
-        let forget = |store: Store| store.forget_imported(&intent.application, intent.mode, patient);
-        store.map_or(Ok(Forgotten::default()), forget)
-    });
-    match forgotten {
-        Ok(Forgotten {
-            consents,
-            log_stays: false,
-        }) => (consents, Vec::new()),
-        Ok(Forgotten { consents, .. }) => {
-            let left = "the log of service.sqlite, which could not be emptied while another program reads it";
-            (consents, vec![left.to_owned()])
-        }
-        Err(error) => (
-            0,
-            vec![format!("service.sqlite ({error}); then run this command again")],
-        ),
-    }
-}
-
-/// What came of erasures of the same person that had been interrupted, and whose others were finished.
-fn resumed(writer: &LakeWriter, intent: &Intent) -> (Erased, Vec<String>) {
-    let (mut own, mut finished) = (Erased::default(), Vec::new());
-    for (other, erased) in writer.resumed() {
-        if other == intent {
-            own = together(own, erased.clone());
-        } else if erased.left.is_empty() {
-            let whose: Vec<String> = other
-                .patient
-                .patients
-                .iter()
-                .map(|id| format!("Patient/{id}"))
-                .collect();
-            finished.push(whose.join(", "));
-        }
-    }
-    (own, finished)
-}
-
-/// What is not erased though it names the person, or is theirs by way of a sync.
-struct Stays {
-    /// How many resources of a type name the person.
-    named: Vec<(&'static str, u64)>,
-    /// Records that a patient's consent brought.
-    synced: u64,
-    /// Types of which a file cannot be read.
-    unread: Vec<&'static str>,
-}
-
-impl Stays {
-    /// So many rows are there that go.
-    fn of(lake: &Lake, intent: &Intent, patient: &str, going: u64) -> Stays {
-        let snapshot = lake.snapshot();
-        let scope = Arc::new(Scope {
-            mode: intent.mode,
-            application: intent.application.as_str().into(),
-            patient: None,
-        });
-        let (mut named, mut synced, mut unread) = (Vec::new(), 0, Vec::new());
-        for table in snapshot.tables.values().filter(|table| table.mode == intent.mode) {
-            let (rows, name) = (lake.table(&snapshot, table.ty, &scope), facts().get(table.ty).name);
-            let filed = rows.filed_under(&intent.patient.owners, patient);
-            match filed.and_then(|filed| Ok((filed, rows.mentions(patient)?))) {
-                Ok((filed, count)) => {
-                    synced += filed;
-                    named.extend((count > 0).then_some((name, count)));
-                }
-                Err(_) => unread.push(name),
-            }
-        }
-        named.sort_unstable();
-        Stays {
-            named,
-            synced: u64::saturating_sub(synced, going),
-            unread,
-        }
-    }
-
-    fn text(&self, patient: &str) -> String {
-        let mut text = String::new();
-        if !self.named.is_empty() {
-            let named: Vec<String> = self
-                .named
-                .iter()
-                .map(|(name, count)| format!("{count} {name}"))
-                .collect();
-            text.push_str(&format!(
-                "stays, because it is filed under nobody or under several people, though it names Patient/{patient}: {}\n",
-                named.join(", ")
-            ));
-        }
-        if self.synced > 0 {
-            text.push_str(&format!(
-                "stays, because a patient's consent brought it and its end takes it away: {} records\n",
-                self.synced
-            ));
-        }
-        if !self.unread.is_empty() {
-            text.push_str(&format!(
-                "not looked through, because a file cannot be read: {}\n",
-                self.unread.join(", ")
-            ));
-        }
-        text
-    }
-
-    fn object(&self) -> Value {
-        let named = self
-            .named
-            .iter()
-            .map(|(name, count)| ((*name).to_owned(), json!(count)));
-        json!({"named": named.collect::<Map<String, Value>>(), "synced": self.synced, "unread": self.unread})
-    }
-}
-
-/// Counts by type.
-fn by_type(counts: &BTreeMap<TypeId, u64>) -> Map<String, Value> {
-    let some = counts.iter().filter(|(_, count)| **count > 0);
-    some.map(|(ty, count)| (facts().get(*ty).name.to_owned(), json!(count)))
+fn object(counts: Vec<(&str, u64)>) -> Map<String, Value> {
+    counts
+        .into_iter()
+        .map(|(name, count)| (name.to_owned(), json!(count)))
         .collect()
 }
 
-fn together(mut one: Erased, other: Erased) -> Erased {
-    for (ty, count) in other.resources {
-        *one.resources.entry(ty).or_default() += count;
+/// Says what is not erased though it names the person, or is theirs by way of a sync.
+fn stays(staying: Staying, patient: &str) -> String {
+    let Staying { named, synced, unread } = staying;
+    let mut named: Vec<String> = named
+        .into_iter()
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
+    named.sort_unstable();
+    let mut text = String::new();
+    if !named.is_empty() {
+        let named = named.join(", ");
+        text.push_str(&format!(
+            "stays, because it is filed under nobody or under several people, though it names Patient/{patient}: {named}\n"
+        ));
     }
-    one.rows += other.rows;
-    one.attachments += other.attachments;
-    one.files_rewritten += other.files_rewritten;
-    one.files_removed += other.files_removed;
-    one.left = other.left;
-    one
+    if synced > 0 {
+        text.push_str(&format!(
+            "stays, because a patient's consent brought it and its end takes it away: {synced} records\n"
+        ));
+    }
+    if !unread.is_empty() {
+        text.push_str(&format!(
+            "not looked through, because a file cannot be read: {}\n",
+            unread.join(", ")
+        ));
+    }
+    text
 }
 
 fn report(erased: &Erased) -> String {
-    let some = erased.resources.iter().filter(|(_, count)| **count > 0);
-    let counts: Vec<(&str, u64)> = some.map(|(ty, count)| (facts().get(*ty).name, *count)).collect();
+    let counts = by_type(erased);
     let total: u64 = counts.iter().map(|(_, count)| count).sum();
     let mut text = counted(counts);
     if erased.rows > total {
@@ -386,6 +216,12 @@ fn report(erased: &Erased) -> String {
         erased.files_rewritten, erased.files_removed
     ));
     text
+}
+
+/// The current resources that were erased, by type.
+fn by_type(erased: &Erased) -> Vec<(&'static str, u64)> {
+    let some = erased.resources.iter().filter(|(_, count)| **count > 0);
+    some.map(|(ty, count)| (facts().get(*ty).name, *count)).collect()
 }
 
 /// Counts by type, and all together.

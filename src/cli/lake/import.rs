@@ -10,11 +10,11 @@ use super::super::tables::normalize::{knowledge, rules, rules_object, table as r
 use super::super::terminal::failure::Failure;
 use super::super::terminal::input::{Kept, is_standard};
 use super::super::terminal::manner::is_watched;
-use super::before::Before;
 use super::wait::Wait;
 use crate::consent::{Clock, Store};
 use crate::ingest::{self, IngestError, LOCAL_APPLICATION, Options, REFUSALS_KEPT, Summary};
 use crate::lake::{LakeOptions, Mode};
+use crate::maintenance::Before;
 
 /// Import records: NDJSON (plain or gzip), Bundles, single resources, and folders of these
 ///
@@ -104,7 +104,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         sealed: sealed.then_some(true),
         ..LakeOptions::default()
     };
-    let before = Before::look(&data)?;
+    let before = Before::look(&data).map_err(Failure::from_folder)?;
     let lake = wait.open_or_create(&data, &options)?;
     if lake.folder().keys().seals() && paths.iter().any(|path| is_standard(path)) {
         before.restore(&data);
@@ -162,7 +162,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     }
     // So that tokens can be made for an application that nothing else has named yet.
     let store = Store::open(&data, Clock::System).map_err(Failure::other)?;
-    store.register_application(&application).map_err(Failure::other)?;
+    store.applications().register(&application).map_err(Failure::other)?;
     refused(&summary)
 }
 

@@ -1,7 +1,6 @@
 //! Commands over a data folder: records in and out, copies, checks, erasures.
 
 pub(super) mod backup;
-pub(super) mod before;
 pub(super) mod check;
 pub(super) mod compact;
 pub(super) mod erase;

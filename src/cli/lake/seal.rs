@@ -11,10 +11,8 @@ use super::super::terminal::manner::quietly;
 use super::info::bytes;
 use super::wait::Wait;
 use crate::lake::seal::Kind;
-use crate::lake::{Conversion, Converted, KekSource, Lake, LakeError, REFRESH};
-
-/// Between two steps: other processes have noticed the new files by then, and those that wait to write have begun.
-const PAUSE: Duration = REFRESH.saturating_add(Duration::from_millis(500));
+use crate::lake::{Conversion, Converted, KekSource, Lake, LakeError};
+use crate::maintenance::{ConvertError, convert};
 
 /// Seal an open lake: encrypt each of its files under a key of its own, while it is served
 ///
@@ -66,41 +64,34 @@ pub(in crate::cli) fn seal(arguments: SealArgs) -> Result<(), Failure> {
         let kek = KekSource::default().load();
         kek.map_err(|error| Failure::input(format!("nothing was sealed: {error}")))?;
     }
-    let done = convert(&lake, Conversion::to_sealed(), arguments.wait)?;
+    let done = converted(&lake, Conversion::to_sealed(), arguments.wait)?;
     told(&arguments.data, &lake, done, Kind::Sealed, arguments.json)
 }
 
 /// Unseals a lake.
 pub(in crate::cli) fn unseal(arguments: UnsealArgs) -> Result<(), Failure> {
     let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
-    let done = convert(&lake, Conversion::to_open(), arguments.wait)?;
+    let done = converted(&lake, Conversion::to_open(), arguments.wait)?;
     told(&arguments.data, &lake, done, Kind::Open, arguments.json)
 }
 
-fn convert(lake: &Lake, mut conversion: Conversion, wait: Wait) -> Result<Converted, Failure> {
+fn converted(lake: &Lake, conversion: Conversion, wait: Wait) -> Result<Converted, Failure> {
     let bar = quietly(ProgressBar::new_spinner());
     bar.enable_steady_tick(Duration::from_millis(100));
-    loop {
-        let mut writer = wait.writer(lake)?;
-        let goes_on = conversion.step(&mut writer);
-        drop(writer);
-        let goes_on = goes_on.map_err(|error| match error {
-            // The lake is not sealed yet, whatever the error says of it.
-            LakeError::Keys { source, .. } if source.is_of_input() => {
-                Failure::input(format!("nothing was sealed: {source}"))
-            }
-            LakeError::Keys { source, .. } => Failure::other(format!("nothing was sealed: {source}")),
-            error => Failure::other(format!(
-                "{error}; nothing is lost, and the same command goes on from here"
-            )),
-        })?;
-        if !goes_on {
-            bar.finish_and_clear();
-            return Ok(conversion.done().clone());
+    let progress = |done: &Converted| bar.set_message(format!("{} written", bytes(done.bytes)));
+    let done = convert(conversion, || wait.writer(lake), progress).map_err(|error| match error {
+        ConvertError::Writer(failure) => failure,
+        // The lake is not sealed yet, whatever the error says of it.
+        ConvertError::Step(LakeError::Keys { source, .. }) if source.is_of_input() => {
+            Failure::input(format!("nothing was sealed: {source}"))
         }
-        bar.set_message(format!("{} written", bytes(conversion.done().bytes)));
-        std::thread::sleep(PAUSE);
-    }
+        ConvertError::Step(LakeError::Keys { source, .. }) => Failure::other(format!("nothing was sealed: {source}")),
+        ConvertError::Step(error) => Failure::other(format!(
+            "{error}; nothing is lost, and the same command goes on from here"
+        )),
+    })?;
+    bar.finish_and_clear();
+    Ok(done)
 }
 
 fn told(data: &Path, lake: &Lake, done: Converted, goal: Kind, as_json: bool) -> Result<(), Failure> {

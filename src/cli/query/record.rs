@@ -69,7 +69,9 @@ impl RecordArgs {
         let store = last.as_ref().map(|_| data_store::open(&self.data)).transpose()?;
         let (application, mode) = (self.application.as_str(), self.mode.into());
         let scope = match &store {
-            Some(store) => store.scope_of_patient(&lake, application, mode, &self.patient),
+            Some(store) => store
+                .consents()
+                .scope_of_patient(&lake, application, mode, &self.patient),
             None => Ok(Scope::of_patient(&lake, application, mode, &self.patient)),
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();

@@ -59,7 +59,7 @@ impl std::fmt::Debug for Endpoints<'_> {
 
 impl Directory for Endpoints<'_> {
     fn name(&self, endpoint: &str) -> Option<String> {
-        let found = self.0?.endpoint(endpoint).ok()??;
+        let found = self.0?.endpoints().get(endpoint).ok()??;
         found.label.into_iter().next()
     }
 }

@@ -38,7 +38,8 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let consent = arguments.consent.map(|id| whole(&store, &id)).transpose()?;
     let entries = store
-        .audit(consent.as_deref(), arguments.limit)
+        .audit()
+        .newest(consent.as_deref(), arguments.limit)
         .map_err(Failure::other)?;
     if arguments.json {
         let list: Vec<Value> = entries.iter().map(object).collect();
@@ -52,7 +53,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
 
 /// The id that begins like this.
 pub(super) fn whole(store: &Store, beginning: &str) -> Result<String, Failure> {
-    let mut found = store.consents_beginning(beginning, 2).map_err(Failure::other)?;
+    let mut found = store.consents().beginning(beginning, 2).map_err(Failure::other)?;
     match (found.pop(), found.pop()) {
         (Some(id), None) => Ok(id),
         (None, _) => Err(Failure::input(format!(

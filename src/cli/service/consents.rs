@@ -83,7 +83,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     }
     let store = open(&arguments.data.unwrap_or_default())?;
     if let Some(id) = &arguments.application
-        && store.application(id).map_err(Failure::other)?.is_none()
+        && store.applications().get(id).map_err(Failure::other)?.is_none()
     {
         return Err(Failure::input(format!("no application is called {id:?}")));
     }
@@ -94,7 +94,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         after: None,
         limit: arguments.limit,
     };
-    let found = store.consents(&filter).map_err(Failure::other)?;
+    let found = store.consents().list(&filter).map_err(Failure::other)?;
     if arguments.json {
         let list: Vec<Value> = found.iter().map(object).collect();
         println!("{:#}", Value::from(list));
@@ -117,7 +117,7 @@ fn revoke(arguments: &RevokeArgs) -> Result<(), Failure> {
             &format!("Revoke the consent {id} for good, and erase the records that it brought?"),
         )?;
     }
-    let ended = store.revoke_consent(&id, Actor::Operator).map_err(Failure::other)?;
+    let ended = store.consents().revoke(&id, Actor::Operator).map_err(Failure::other)?;
     if arguments.json {
         println!("{:#}", json!({"id": id, "authorizations": ended}));
         return Ok(());

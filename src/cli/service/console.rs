@@ -50,8 +50,8 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
 
 fn token(data: &Path, name: Option<&str>, as_json: bool) -> Result<(), Failure> {
     let store = open(data)?;
-    let token = store.make_console_token(&operator(name)).map_err(refused)?;
-    let base_url = store.base_url().map_err(Failure::other)?;
+    let token = store.console_sessions().make_token(&operator(name)).map_err(refused)?;
+    let base_url = store.settings().base_url().map_err(Failure::other)?;
     let base_url = base_url.unwrap_or_else(|| DEFAULT_BASE_URL.to_owned());
     let sign_in = format!("{}/console/sign-in", base_url.trim_end_matches('/'));
     if as_json {
@@ -69,7 +69,7 @@ fn token(data: &Path, name: Option<&str>, as_json: bool) -> Result<(), Failure> 
 
 /// An address that signs in to the console of a server by one click, once and within ten minutes.
 pub(in crate::cli) fn sign_in_address(store: &Store, base_url: &str) -> Result<String, Failure> {
-    let token = store.make_console_token(&operator(None)).map_err(refused)?;
+    let token = store.console_sessions().make_token(&operator(None)).map_err(refused)?;
     Ok(format!(
         "{}/console/sign-in?token={token}",
         base_url.trim_end_matches('/')

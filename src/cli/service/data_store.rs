@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::super::lake::before::Before;
 use super::super::terminal::failure::Failure;
 use crate::consent::{Clock, Error, Store};
 use crate::lake::Lake;
+use crate::maintenance::Before;
 
 /// The store of a folder that holds a lake.
 pub(in crate::cli) fn open(data: &Path) -> Result<Store, Failure> {
@@ -15,7 +15,7 @@ pub(in crate::cli) fn open(data: &Path) -> Result<Store, Failure> {
 
 /// The same; the folder and an empty lake are made where there are none, so that a service can begin with them.
 pub(in crate::cli) fn open_or_create(data: &Path) -> Result<Store, Failure> {
-    Before::look(data)?;
+    Before::look(data).map_err(Failure::from_folder)?;
     Lake::open_or_create(data).map_err(Failure::from_lake)?;
     Store::open(data, Clock::System).map_err(Failure::other)
 }

@@ -159,9 +159,9 @@ fn rotate(data: &Path, of: Signed, discard: bool, as_json: bool) -> Result<(), F
     let signs = names(&key_set(&store, Signed::AccessToken)?).into_iter().next();
     let is_new = |keys: &DiscardedKeys| signs.is_some_and(|kid| !keys.kept.contains(&kid));
     match of.purpose() {
-        Some(purpose) => store.rotate_es256_key(purpose).map_err(Failure::other)?,
+        Some(purpose) => store.es256_keys().rotate(purpose).map_err(Failure::other)?,
         None if keys.as_ref().is_some_and(is_new) => {}
-        None => store.rotate_signing_key().map_err(Failure::other)?,
+        None => store.signing_keys().rotate().map_err(Failure::other)?,
     }
     let discarded = keys.map(|keys| keys.discarded).unwrap_or_default();
     let kids = names(&key_set(&store, of)?);
@@ -191,9 +191,9 @@ fn rotate(data: &Path, of: Signed, discard: bool, as_json: bool) -> Result<(), F
 /// The public halves of some keys, the one that signs first.
 fn key_set(store: &Store, of: Signed) -> Result<Value, Failure> {
     match of.purpose() {
-        None => serde_json::to_value(store.jwks()).map_err(Failure::other),
+        None => serde_json::to_value(store.signing_keys().jwks()).map_err(Failure::other),
         Some(purpose) => {
-            let keys = store.es256_keys(purpose).map_err(Failure::other)?;
+            let keys = store.es256_keys().all(purpose).map_err(Failure::other)?;
             let keys: Vec<Value> = keys.iter().map(|key| key.jwk()).collect();
             Ok(json!({"keys": keys}))
         }

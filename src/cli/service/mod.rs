@@ -2,7 +2,6 @@
 
 pub(super) mod app;
 pub(super) mod audit;
-pub(super) mod base_url;
 pub(super) mod bench;
 pub(super) mod consents;
 pub(super) mod console;
@@ -10,15 +9,9 @@ pub(super) mod data_store;
 pub(super) mod demo;
 pub(super) mod endpoint;
 pub(super) mod keys;
-pub(super) mod log_writer;
-pub(super) mod logging;
 pub(super) mod mode;
-pub(super) mod page_args;
-pub(super) mod playground;
-pub(super) mod rates;
 pub(super) mod receipt;
 pub(super) mod sandbox;
 pub(super) mod serve;
 pub(super) mod sync;
 pub(super) mod token;
-pub(super) mod upkeep;

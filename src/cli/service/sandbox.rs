@@ -2,9 +2,9 @@
 
 use super::super::configuration::address::listen;
 use super::super::terminal::failure::Failure;
-use super::base_url;
-use super::logging::{self, LogFormat};
-use super::serve::stop;
+use super::serve::base_url;
+use super::serve::logging::{self, LogFormat};
+use super::serve::stop::stop;
 use crate::sandbox::app::AppSettings;
 use crate::sandbox::payer::{PASSWORD, Sandbox, Settings, Turn};
 

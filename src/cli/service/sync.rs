@@ -70,7 +70,8 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
 fn list(arguments: &ListArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let jobs = store
-        .listed_jobs(arguments.consent.as_deref(), arguments.limit)
+        .jobs()
+        .list(arguments.consent.as_deref(), arguments.limit)
         .map_err(Failure::other)?;
     if arguments.json {
         let list: Vec<Value> = jobs.iter().map(object).collect();
@@ -87,7 +88,7 @@ fn list(arguments: &ListArgs) -> Result<(), Failure> {
 
 fn show(arguments: &ShowArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
-    let mut found = store.jobs_beginning(&arguments.job, 2).map_err(Failure::other)?;
+    let mut found = store.jobs().beginning(&arguments.job, 2).map_err(Failure::other)?;
     // A whole id comes first, whatever else begins with it.
     let job = match found.len() {
         0 => None,

@@ -51,8 +51,9 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
     let lake = Lake::open(&args.data).map_err(Failure::from_lake)?;
     let store = Arc::new(Store::open(&args.data, Clock::System).map_err(Failure::other)?);
     let base_url = match &args.base_url {
-        Some(url) => super::base_url::checked(url)?,
+        Some(url) => super::serve::base_url::checked(url)?,
         None => store
+            .settings()
             .base_url()
             .map_err(Failure::other)?
             .unwrap_or_else(|| DEFAULT_BASE_URL.to_owned()),
@@ -99,7 +100,10 @@ pub(in crate::cli) fn issue(
             )));
         }
         // The application exists if it has records, whoever imported them.
-        store.register_application(&scope.application).map_err(Failure::other)?;
+        store
+            .applications()
+            .register(&scope.application)
+            .map_err(Failure::other)?;
     }
     let tokens = Tokens::new(store.clone(), lake.clone(), base_url);
     let issued = match patient {

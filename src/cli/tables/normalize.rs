@@ -147,7 +147,7 @@ fn consents(arguments: &Args, store: &Store, lake: &Lake, observer: Option<Obser
     let mut writer = arguments.wait.writer(lake)?;
     let mut report = Report::default();
     for id in &arguments.consent {
-        let consent = store.consent(id).map_err(Failure::other)?;
+        let consent = store.consents().get(id).map_err(Failure::other)?;
         let consent = consent.ok_or_else(|| Failure::input(format!("there is no consent {id:?}")))?;
         let Some(owner) = consent.owner else { continue };
         let options = Options {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use super::columns::plain;
 use super::manner::{ERROR, WARNING, on_error};
 use crate::lake::LakeError;
+use crate::maintenance::ForeignFolder;
 
 /// Says on standard error what is doubtful and changes nothing.
 pub(in crate::cli) fn warn(message: &str) {
@@ -60,6 +61,11 @@ impl Failure {
             | LakeError::Keys { .. } => Failure::input(error.to_string()),
             error => Failure::other(error),
         }
+    }
+
+    /// The folder is no data folder and cannot become one: the input's fault.
+    pub(in crate::cli) fn from_folder(error: ForeignFolder) -> Failure {
+        Failure::input(error.to_string())
     }
 
     /// Something else went wrong (exit code 1).

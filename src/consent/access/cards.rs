@@ -57,14 +57,20 @@ pub struct RevocationList {
     pub rids: Vec<String>,
 }
 
-impl Store {
+/// Health cards: which were issued, and which are revoked.
+#[derive(Clone, Copy, Debug)]
+pub struct HealthCards<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl HealthCards<'_> {
     /// Notes a card for a consent, before its records are read.
-    pub fn begin_card(&self, consent: &str) -> Result<Result<Card, NoCard>, Error> {
-        let issued_at = self.clock().now();
+    pub fn begin(&self, consent: &str) -> Result<Result<Card, NoCard>, Error> {
+        let issued_at = self.store.clock().now();
         let mut bytes = [0; NAME];
         rand::fill(&mut bytes).map_err(|_| Error::Key("the system gave no random numbers"))?;
         let rid = URL_SAFE_NO_PAD.encode(bytes);
-        self.write(|transaction| {
+        self.store.write(|transaction| {
             let found = Consent::get(transaction, consent)?;
             if found.is_none_or(|consent| consent.state != ConsentState::Exchanged) {
                 return Ok(Err(NoCard::Ended));
@@ -82,15 +88,15 @@ impl Store {
     }
 
     /// Signs a card, unless it was revoked while it was made.
-    pub fn sign_card(&self, card: &Card, payload: &[u8]) -> Result<Result<String, NoCard>, Error> {
-        let now = self.clock().now();
-        let signer = self.write(|transaction| {
+    pub fn sign(&self, card: &Card, payload: &[u8]) -> Result<Result<String, NoCard>, Error> {
+        let now = self.store.clock().now();
+        let signer = self.store.write(|transaction| {
             let sql = "SELECT consent FROM health_card WHERE rid = ?1 AND revoked_at IS NULL";
             let consent: Option<String> = transaction.query_row(sql, [&card.rid], |row| row.get(0)).optional()?;
             let Some(consent) = consent else {
                 return Ok(None);
             };
-            let signer = signer(transaction, self.sealer(), KeyPurpose::HealthCard, now)?;
+            let signer = signer(transaction, self.store.sealer(), KeyPurpose::HealthCard, now)?;
             let sql = "UPDATE health_card SET kid = ?2 WHERE rid = ?1";
             transaction.execute(sql, params![card.rid, signer.public.kid])?;
             let about = About {
@@ -109,20 +115,22 @@ impl Store {
     }
 
     /// Revokes all cards of a consent, and returns how many there were that are not revoked already.
-    pub fn revoke_cards(&self, consent: &str) -> Result<usize, Error> {
-        let now = self.clock().now();
-        self.write(|transaction| revoke_cards(transaction, now, consent))
+    pub fn revoke_all(&self, consent: &str) -> Result<usize, Error> {
+        let now = self.store.clock().now();
+        self.store.write(|transaction| revoke_cards(transaction, now, consent))
     }
 
     /// The keys of all cards, at least one, the signing key first.
-    pub fn card_keys(&self) -> Result<Vec<CardKey>, Error> {
-        let keys = self.es256_keys(KeyPurpose::HealthCard)?;
+    pub fn keys(&self) -> Result<Vec<CardKey>, Error> {
+        let keys = self.store.es256_keys().all(KeyPurpose::HealthCard)?;
         if keys.is_empty() {
-            let now = self.clock().now();
-            self.write(|transaction| signer(transaction, self.sealer(), KeyPurpose::HealthCard, now).map(|_| ()))?;
-            return self.card_keys();
+            let now = self.store.clock().now();
+            self.store.write(|transaction| {
+                signer(transaction, self.store.sealer(), KeyPurpose::HealthCard, now).map(|_| ())
+            })?;
+            return self.keys();
         }
-        self.read(|connection| {
+        self.store.read(|connection| {
             let with_version = |key: PublicKey| {
                 let version = version(connection, &key.kid)?.unwrap_or(1);
                 Ok(CardKey { key, version })
@@ -132,8 +140,8 @@ impl Store {
     }
 
     /// The revocation list of a key of cards. `None` if there is no such key.
-    pub fn revoked_cards(&self, kid: &str) -> Result<Option<RevocationList>, Error> {
-        self.read(|connection| {
+    pub fn revoked(&self, kid: &str) -> Result<Option<RevocationList>, Error> {
+        self.store.read(|connection| {
             // The version first: verifiers that know it already do not look at the list again.
             let Some(version) = version(connection, kid)? else {
                 return Ok(None);
@@ -195,13 +203,13 @@ mod tests {
     fn store() -> (tempfile::TempDir, Store, String) {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
-        let consent = store.consent_for("local", Mode::Live, "p").unwrap();
+        let consent = store.consents().of_imported("local", Mode::Live, "p").unwrap();
         (folder, store, consent)
     }
 
     fn issue(store: &Store, consent: &str) -> (Card, String) {
-        let card = store.begin_card(consent).unwrap().unwrap();
-        let jws = store.sign_card(&card, b"payload").unwrap().unwrap();
+        let card = store.health_cards().begin(consent).unwrap().unwrap();
+        let jws = store.health_cards().sign(&card, b"payload").unwrap().unwrap();
         (card, jws)
     }
 
@@ -210,44 +218,48 @@ mod tests {
     }
 
     fn rids(store: &Store, kid: &str) -> (u64, Vec<String>) {
-        let list = store.revoked_cards(kid).unwrap().unwrap();
+        let list = store.health_cards().revoked(kid).unwrap().unwrap();
         (list.version, list.rids)
     }
 
     #[test]
     fn a_list_names_the_revoked_cards_of_its_key() {
         let (_folder, store, consent) = store();
-        let other = store.consent_for("local", Mode::Live, "q").unwrap();
+        let other = store.consents().of_imported("local", Mode::Live, "q").unwrap();
         let (first, before) = issue(&store, &consent);
         let (_, others) = issue(&store, &other);
         assert_eq!(kid(&before), kid(&others));
-        store.rotate_es256_key(KeyPurpose::HealthCard).unwrap();
+        store.es256_keys().rotate(KeyPurpose::HealthCard).unwrap();
         let (second, after) = issue(&store, &consent);
         let (old, new) = (kid(&before), kid(&after));
         assert_eq!((rids(&store, &old), rids(&store, &new)), ((1, vec![]), (1, vec![])));
-        assert_eq!(store.revoke_cards(&consent).unwrap(), 2);
+        assert_eq!(store.health_cards().revoke_all(&consent).unwrap(), 2);
         assert_eq!(rids(&store, &old), (2, vec![first.rid.clone()]));
         assert_eq!(rids(&store, &new), (2, vec![second.rid.clone()]));
-        assert_eq!(store.revoke_cards(&consent).unwrap(), 0, "revoked once");
+        assert_eq!(store.health_cards().revoke_all(&consent).unwrap(), 0, "revoked once");
         assert_eq!(rids(&store, &old).0, 2, "a list that did not change keeps its version");
         let versions: Vec<(String, u64)> = store
-            .card_keys()
+            .health_cards()
+            .keys()
             .unwrap()
             .into_iter()
             .map(|key| (key.key.kid, key.version))
             .collect();
         assert_eq!(versions, [(new, 2), (old, 2)]);
-        assert_eq!(store.revoked_cards("unknown").unwrap(), None);
+        assert_eq!(store.health_cards().revoked("unknown").unwrap(), None);
         assert!(first.rid.len() <= 24 && first.rid != second.rid);
     }
 
     #[test]
     fn a_card_that_is_revoked_in_the_making_is_not_signed() {
         let (_folder, store, consent) = store();
-        let card = store.begin_card(&consent).unwrap().unwrap();
-        store.revoke_cards(&consent).unwrap();
-        assert_eq!(store.sign_card(&card, b"payload").unwrap(), Err(NoCard::Ended));
-        let kid = store.card_keys().unwrap().remove(0).key.kid;
+        let card = store.health_cards().begin(&consent).unwrap().unwrap();
+        store.health_cards().revoke_all(&consent).unwrap();
+        assert_eq!(
+            store.health_cards().sign(&card, b"payload").unwrap(),
+            Err(NoCard::Ended)
+        );
+        let kid = store.health_cards().keys().unwrap().remove(0).key.kid;
         assert_eq!(rids(&store, &kid), (1, vec![]), "nobody has it");
     }
 
@@ -255,22 +267,28 @@ mod tests {
     fn erasing_imported_records_revokes_and_ends_cards() {
         let (_folder, store, consent) = store();
         let (card, jws) = issue(&store, &consent);
-        let begun = store.begin_card(&consent).unwrap().unwrap();
+        let begun = store.health_cards().begin(&consent).unwrap().unwrap();
         store.forget_imported("local", Mode::Live, "p").unwrap();
         assert_eq!(rids(&store, &kid(&jws)), (2, vec![card.rid]));
-        assert_eq!(store.sign_card(&begun, b"payload").unwrap(), Err(NoCard::Ended));
-        assert_eq!(store.begin_card(&consent).unwrap(), Err(NoCard::Ended));
+        assert_eq!(
+            store.health_cards().sign(&begun, b"payload").unwrap(),
+            Err(NoCard::Ended)
+        );
+        assert_eq!(store.health_cards().begin(&consent).unwrap(), Err(NoCard::Ended));
     }
 
     #[test]
     fn what_was_never_signed_is_forgotten() {
         let (_folder, store, consent) = store();
-        let abandoned = store.begin_card(&consent).unwrap().unwrap();
+        let abandoned = store.health_cards().begin(&consent).unwrap().unwrap();
         let (signed, jws) = issue(&store, &consent);
         store.clock().advance(UNSIGNED + 1);
         store.sweep().unwrap();
-        assert_eq!(store.sign_card(&abandoned, b"payload").unwrap(), Err(NoCard::Ended));
-        store.revoke_cards(&consent).unwrap();
+        assert_eq!(
+            store.health_cards().sign(&abandoned, b"payload").unwrap(),
+            Err(NoCard::Ended)
+        );
+        store.health_cards().revoke_all(&consent).unwrap();
         assert_eq!(rids(&store, &kid(&jws)).1, [signed.rid]);
     }
 }

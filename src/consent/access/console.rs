@@ -50,13 +50,19 @@ pub struct ConsoleLook<'a> {
     pub detail: &'a str,
 }
 
-impl Store {
+/// Tokens and sessions of the console.
+#[derive(Clone, Copy, Debug)]
+pub struct ConsoleSessions<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl ConsoleSessions<'_> {
     /// A token that opens the console once, within ten minutes.
-    pub fn make_console_token(&self, name: &str) -> Result<String, Error> {
+    pub fn make_token(&self, name: &str) -> Result<String, Error> {
         let name = checked(name)?;
         let token = secret::random(TOKEN_PREFIX)?;
-        let now = self.clock().now();
-        self.write(|transaction| {
+        let now = self.store.clock().now();
+        self.store.write(|transaction| {
             forget_over(transaction, now)?;
             let sql = "INSERT INTO console_token (digest, name, until) VALUES (?1, ?2, ?3)";
             transaction.execute(
@@ -77,11 +83,11 @@ impl Store {
     }
 
     /// Uses a token up and begins a session; the value of its cookie. `None` if the token is unknown, used or too old.
-    pub fn begin_console_session(&self, token: &str) -> Result<Option<String>, Error> {
+    pub fn begin(&self, token: &str) -> Result<Option<String>, Error> {
         let digest = secret::digest(token);
-        let now = self.clock().now();
+        let now = self.store.clock().now();
         // Guesses take no lock for writing.
-        let is_known = self.read(|connection| {
+        let is_known = self.store.read(|connection| {
             let sql = "SELECT 1 FROM console_token WHERE digest = ?1 AND until > ?2";
             let mut statement = connection.prepare_cached(sql)?;
             Ok(statement.exists(params![&digest[..], now])?)
@@ -90,7 +96,7 @@ impl Store {
             return Ok(None);
         }
         let cookie = secret::random("")?;
-        let begun = self.write(|transaction| {
+        let begun = self.store.write(|transaction| {
             let sql = "DELETE FROM console_token WHERE digest = ?1 AND until > ?2 RETURNING name";
             let name: Option<String> = transaction
                 .query_row(sql, params![&digest[..], now], |row| row.get(0))
@@ -114,10 +120,10 @@ impl Store {
     }
 
     /// The session of a cookie, used now. `None` if it is over or never was.
-    pub fn console_session(&self, cookie: &str) -> Result<Option<ConsoleSession>, Error> {
+    pub fn get(&self, cookie: &str) -> Result<Option<ConsoleSession>, Error> {
         let digest = secret::digest(cookie);
-        let now = self.clock().now();
-        let found = self.read(|connection| {
+        let now = self.store.clock().now();
+        let found = self.store.read(|connection| {
             let sql = "SELECT name, began_at, touched_at FROM console_session WHERE digest = ?1";
             let mut statement = connection.prepare_cached(sql)?;
             let row = statement.query_row([&digest[..]], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
@@ -131,7 +137,7 @@ impl Store {
             return Ok(None);
         }
         if now >= touched_at + TOUCHED_EVERY {
-            self.write(|transaction| {
+            self.store.write(|transaction| {
                 let sql = "UPDATE console_session SET touched_at = ?2 WHERE digest = ?1";
                 Ok(transaction.execute(sql, params![&digest[..], now])?)
             })?;
@@ -144,10 +150,10 @@ impl Store {
     }
 
     /// Ends the session of a cookie.
-    pub fn end_console_session(&self, cookie: &str) -> Result<(), Error> {
+    pub fn end(&self, cookie: &str) -> Result<(), Error> {
         let digest = secret::digest(cookie);
-        let now = self.clock().now();
-        self.write(|transaction| {
+        let now = self.store.clock().now();
+        self.store.write(|transaction| {
             let sql = "DELETE FROM console_session WHERE digest = ?1 RETURNING name";
             let name: Option<String> = transaction.query_row(sql, [&digest[..]], |row| row.get(0)).optional()?;
             match name {
@@ -168,8 +174,8 @@ impl Store {
     }
 
     /// Records that an operator is about to see records.
-    pub fn note_console_look(&self, session: &ConsoleSession, look: &ConsoleLook<'_>) -> Result<(), Error> {
-        let now = self.clock().now();
+    pub fn note_look(&self, session: &ConsoleSession, look: &ConsoleLook<'_>) -> Result<(), Error> {
+        let now = self.store.clock().now();
         let detail = format!(
             "{} by {}: {} {}",
             look.page,
@@ -182,7 +188,7 @@ impl Store {
             consent: look.consent,
             authorization: None,
         };
-        self.write(|transaction| {
+        self.store.write(|transaction| {
             note(
                 transaction,
                 now,
@@ -233,47 +239,47 @@ mod tests {
     #[test]
     fn a_token_opens_one_session_and_only_in_time() {
         let (_folder, clock, store) = store();
-        let token = store.make_console_token("ada").unwrap();
-        assert_eq!(store.begin_console_session("console_guess").unwrap(), None);
-        let cookie = store.begin_console_session(&token).unwrap().unwrap();
-        assert_eq!(store.begin_console_session(&token).unwrap(), None);
-        assert_eq!(store.console_session(&cookie).unwrap().unwrap().name, "ada");
-        assert_eq!(store.console_session(&token).unwrap(), None);
-        let late = store.make_console_token("ada").unwrap();
+        let token = store.console_sessions().make_token("ada").unwrap();
+        assert_eq!(store.console_sessions().begin("console_guess").unwrap(), None);
+        let cookie = store.console_sessions().begin(&token).unwrap().unwrap();
+        assert_eq!(store.console_sessions().begin(&token).unwrap(), None);
+        assert_eq!(store.console_sessions().get(&cookie).unwrap().unwrap().name, "ada");
+        assert_eq!(store.console_sessions().get(&token).unwrap(), None);
+        let late = store.console_sessions().make_token("ada").unwrap();
         clock.advance(CONSOLE_TOKEN_SECONDS);
-        assert_eq!(store.begin_console_session(&late).unwrap(), None);
+        assert_eq!(store.console_sessions().begin(&late).unwrap(), None);
     }
 
     #[test]
     fn a_session_ends_idle_at_its_limit_and_when_signed_out() {
         let (_folder, clock, store) = store();
         let begin = || {
-            let token = store.make_console_token("ada").unwrap();
-            store.begin_console_session(&token).unwrap().unwrap()
+            let token = store.console_sessions().make_token("ada").unwrap();
+            store.console_sessions().begin(&token).unwrap().unwrap()
         };
         let idle = begin();
         clock.advance(CONSOLE_IDLE_SECONDS - 1);
-        assert!(store.console_session(&idle).unwrap().is_some());
+        assert!(store.console_sessions().get(&idle).unwrap().is_some());
         clock.advance(CONSOLE_IDLE_SECONDS);
-        assert!(store.console_session(&idle).unwrap().is_none());
+        assert!(store.console_sessions().get(&idle).unwrap().is_none());
         let busy = begin();
         let mut used = 0;
-        while store.console_session(&busy).unwrap().is_some() {
+        while store.console_sessions().get(&busy).unwrap().is_some() {
             clock.advance(CONSOLE_IDLE_SECONDS / 2);
             used += CONSOLE_IDLE_SECONDS / 2;
         }
         assert_eq!(used, CONSOLE_SESSION_SECONDS);
         let left = begin();
-        store.end_console_session(&left).unwrap();
-        assert!(store.console_session(&left).unwrap().is_none());
+        store.console_sessions().end(&left).unwrap();
+        assert!(store.console_sessions().get(&left).unwrap().is_none());
     }
 
     #[test]
     fn neither_token_nor_cookie_lies_in_the_store() {
         let (folder, _clock, store) = store();
-        let token = store.make_console_token("ada").unwrap();
-        let other = store.make_console_token("ada").unwrap();
-        let cookie = store.begin_console_session(&token).unwrap().unwrap();
+        let token = store.console_sessions().make_token("ada").unwrap();
+        let other = store.console_sessions().make_token("ada").unwrap();
+        let cookie = store.console_sessions().begin(&token).unwrap().unwrap();
         store.empty_log().unwrap();
         let bytes = std::fs::read(folder.path().join(super::super::super::store::STORE_FILE)).unwrap();
         let is_in = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
@@ -287,7 +293,7 @@ mod tests {
     fn names_are_short_and_on_one_line() {
         let (_folder, _clock, store) = store();
         for name in ["", "  ", "a\nb", &"x".repeat(61)] {
-            assert!(store.make_console_token(name).is_err(), "{name:?}");
+            assert!(store.console_sessions().make_token(name).is_err(), "{name:?}");
         }
     }
 }

@@ -41,10 +41,16 @@ impl Credential {
     }
 }
 
-impl Store {
+/// What the service presents to sources, sealed.
+#[derive(Clone, Copy, Debug)]
+pub struct Credentials<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl Credentials<'_> {
     /// The credential for an authorization's source. `None` once the authorization has ended.
-    pub fn credential(&self, authorization: &str) -> Result<Option<Credential>, Error> {
-        self.read(|connection| self.opened_credential(connection, authorization))
+    pub fn get(&self, authorization: &str) -> Result<Option<Credential>, Error> {
+        self.store.read(|connection| self.opened(connection, authorization))
     }
 
     /// Whether the source of an authorization can be asked, within a transaction.
@@ -55,43 +61,40 @@ impl Store {
         authorization: &Authorization,
     ) -> Result<bool, Error> {
         let located = authorization.ty == AuthorizationType::Ial1;
-        let credential = self.opened_credential(connection, &authorization.id)?;
+        let credential = self.opened(connection, &authorization.id)?;
         Ok(credential.is_some_and(|credential| credential.is_good(now, located)))
     }
 
-    fn opened_credential(&self, connection: &Connection, authorization: &str) -> Result<Option<Credential>, Error> {
+    fn opened(&self, connection: &Connection, authorization: &str) -> Result<Option<Credential>, Error> {
         let sql = "SELECT sealed FROM credential WHERE authorization = ?1";
         let mut statement = connection.prepare_cached(sql)?;
         let sealed: Option<Vec<u8>> = statement.query_row([authorization], |row| row.get(0)).optional()?;
         let Some(sealed) = sealed else { return Ok(None) };
-        let plain = self.unseal(&purpose(authorization), &sealed)?;
+        let plain = self.store.unseal(&purpose(authorization), &sealed)?;
         serde_json::from_slice(&plain)
             .map(Some)
             .map_err(|_| Error::Lost("credential"))
     }
 
     /// Stores renewed tokens. `false` if the authorization has ended in the meantime, so that they are of no use.
-    pub fn renew_credential(&self, authorization: &str, credential: &Credential) -> Result<bool, Error> {
-        let (now, sealed) = (self.clock().now(), self.seal_credential(authorization, credential)?);
-        self.write(|transaction| {
+    pub fn renew(&self, authorization: &str, credential: &Credential) -> Result<bool, Error> {
+        let (now, sealed) = (self.store.clock().now(), self.seal(authorization, credential)?);
+        self.store.write(|transaction| {
             let sql = "UPDATE credential SET sealed = ?2, updated_at = ?3 WHERE authorization = ?1";
             Ok(transaction.execute(sql, params![authorization, sealed, now])? == 1)
         })
     }
 
     /// Records the first tokens of an authorization.
-    pub fn save_credential(&self, authorization: &str, credential: &Credential) -> Result<(), Error> {
-        let (now, sealed) = (self.clock().now(), self.seal_credential(authorization, credential)?);
-        self.write(|transaction| keep(transaction, now, authorization, &sealed))
+    pub fn save(&self, authorization: &str, credential: &Credential) -> Result<(), Error> {
+        let (now, sealed) = (self.store.clock().now(), self.seal(authorization, credential)?);
+        self.store
+            .write(|transaction| keep(transaction, now, authorization, &sealed))
     }
 
-    pub(in crate::consent) fn seal_credential(
-        &self,
-        authorization: &str,
-        credential: &Credential,
-    ) -> Result<Vec<u8>, Error> {
+    pub(in crate::consent) fn seal(&self, authorization: &str, credential: &Credential) -> Result<Vec<u8>, Error> {
         let plain = serde_json::to_vec(credential).map_err(|_| Error::Lost("credential"))?;
-        self.seal(&purpose(authorization), &plain)
+        self.store.seal(&purpose(authorization), &plain)
     }
 }
 

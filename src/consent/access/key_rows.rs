@@ -211,6 +211,7 @@ mod tests {
         assert!(!keys.iter().any(|key| is_in_files(folder.path(), key)));
         let names = keys.map(|key| SigningKey::from_pkcs8(&key).unwrap().kid);
         let kept: Vec<_> = store
+            .signing_keys()
             .jwks()
             .keys
             .into_iter()
@@ -238,7 +239,7 @@ mod tests {
     fn a_new_key_is_nowhere_in_the_clear() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
-        store.rotate_signing_key().unwrap();
+        store.signing_keys().rotate().unwrap();
         let connection = Connection::open(folder.path().join("service.sqlite")).unwrap();
         let rows = rows(&connection).unwrap();
         assert_eq!(rows.len(), 2);
@@ -254,7 +255,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let kid = Store::open(folder.path(), Clock::at(1_000))
             .unwrap()
-            .signing_key()
+            .signing_keys()
+            .current()
             .unwrap()
             .kid
             .clone();
@@ -267,7 +269,7 @@ mod tests {
         let keys = Store::discard_unreadable_keys(folder.path()).unwrap();
         assert_eq!((keys.discarded, keys.kept), (vec![kid.clone()], Vec::new()));
         let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
-        assert_ne!(store.signing_key().unwrap().kid, kid);
+        assert_ne!(store.signing_keys().current().unwrap().kid, kid);
         drop(store);
         let keys = Store::discard_unreadable_keys(folder.path()).unwrap();
         assert_eq!((keys.discarded.len(), keys.kept.len()), (0, 1));

@@ -1,5 +1,6 @@
 //! Credentials: tokens and the keys that sign them, codes, encrypted secrets, health cards and links.
 
+pub(super) mod access_tokens;
 pub(super) mod cards;
 pub(super) mod console;
 pub(super) mod credential;
@@ -11,5 +12,6 @@ pub(super) mod key_rows;
 pub(super) mod keys;
 pub(super) mod seal;
 pub(super) mod secret;
+pub(super) mod signing_keys;
 pub(super) mod token;
 pub(super) mod verified;

@@ -77,6 +77,15 @@ impl Store {
     pub fn unseal(&self, purpose: &str, sealed: &[u8]) -> Result<Vec<u8>, Error> {
         self.sealer().unseal(purpose, sealed)
     }
+
+    /// A secret that was sealed for a purpose.
+    pub(in crate::consent) fn opened(&self, sealed: Option<Vec<u8>>, purpose: &str) -> Result<Option<String>, Error> {
+        let Some(sealed) = sealed else { return Ok(None) };
+        let plain = self.unseal(purpose, &sealed)?;
+        String::from_utf8(plain)
+            .map(Some)
+            .map_err(|_| Error::Key("it sealed something else than a text"))
+    }
 }
 
 /// 32 bytes in base64, with or without padding, of either alphabet.

@@ -10,10 +10,11 @@ use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::super::directory::application::Client;
 use super::super::error::{Error, Refusal};
 use super::super::record::Consent;
 use super::super::states::ConsentState;
-use super::super::store::{Client, Store};
+use super::super::store::Store;
 use super::secret::{self, Digest};
 use super::verified::Access;
 use crate::lake::{Lake, Mode, PatientScope, Scope};
@@ -99,14 +100,14 @@ impl Tokens {
 
     /// A token for a whole application in one mode.
     pub fn for_application(&self, application: &str, mode: Mode) -> Result<Issued, Error> {
-        let client = self.store.client_of(application, mode)?;
+        let client = self.store.clients().of(application, mode)?;
         self.issue(client.id.to_string(), None, &client, APPLICATION_SECONDS)
     }
 
     /// A token for one person's imported records. Whether there is such a person is the caller's to know.
     pub fn for_patient(&self, application: &str, mode: Mode, patient: &str) -> Result<Issued, Error> {
-        let client = self.store.client_of(application, mode)?;
-        let consent = self.store.consent_for(application, mode, patient)?;
+        let client = self.store.clients().of(application, mode)?;
+        let consent = self.store.consents().of_imported(application, mode, patient)?;
         self.issue(consent, Some(format!("Patient/{patient}")), &client, PATIENT_SECONDS)
     }
 
@@ -128,7 +129,8 @@ impl Tokens {
             self.verified.remove(&key);
             return Err(Refusal::Expired);
         }
-        if self.store.is_revoked(&access.jti) || self.store.is_revoked(&access.subject) {
+        if self.store.access_tokens().is_revoked(&access.jti) || self.store.access_tokens().is_revoked(&access.subject)
+        {
             return Err(Refusal::Revoked);
         }
         Ok(access)
@@ -136,7 +138,7 @@ impl Tokens {
 
     /// Ends a token before its time.
     pub fn revoke(&self, access: &Access) -> Result<(), Error> {
-        self.store.revoke(&access.jti, access.expires_at)
+        self.store.access_tokens().revoke(&access.jti, access.expires_at)
     }
 
     /// A token for this client itself.
@@ -153,7 +155,7 @@ impl Tokens {
 
     /// Signs a token with the newest key.
     pub(in crate::consent) fn sign(&self, claims: &Claims) -> Result<Issued, Error> {
-        let key = self.store.signing_key()?;
+        let key = self.store.signing_keys().current()?;
         let mut header = Header::new(Algorithm::RS256);
         header.typ = Some(TYPE.to_owned());
         header.kid = Some(key.kid.clone());
@@ -227,7 +229,8 @@ impl Tokens {
         let kid = header.kid.ok_or(Refusal::Signature)?;
         let key = self
             .store
-            .key(&kid)
+            .signing_keys()
+            .get(&kid)
             .map_err(|_| Refusal::Unavailable)?
             .ok_or(Refusal::Signature)?;
         let signed = jsonwebtoken::decode::<Claims>(token, &key.public, &validation(&self.issuer)).map_err(refusal)?;
@@ -244,7 +247,8 @@ impl Tokens {
     fn resolve(&self, claims: Claims) -> Result<Access, Refusal> {
         let client = self
             .store
-            .client(&claims.client_id)
+            .clients()
+            .get(&claims.client_id)
             .map_err(|_| Refusal::Unavailable)?
             .ok_or(Refusal::Revoked)?;
         let patient = match &claims.patient {
@@ -268,7 +272,8 @@ impl Tokens {
     fn person(&self, claims: &Claims, primary: &str, client: &Client) -> Result<PatientScope, Refusal> {
         let consent = self
             .store
-            .consent(&claims.sub)
+            .consents()
+            .get(&claims.sub)
             .map_err(|_| Refusal::Unavailable)?
             .ok_or(Refusal::Revoked)?;
         let ours = consent.application == *client.application && consent.mode == client.mode;
@@ -281,7 +286,7 @@ impl Tokens {
         }
         if let Some(owner) = consent.owner {
             // Every token of a consent that the flow made is on record until it is over or revoked.
-            let known = self.store.knows_access_token(&claims.jti, &consent.id);
+            let known = self.store.access_tokens().knows(&claims.jti, &consent.id);
             if !known.map_err(|_| Refusal::Unavailable)? {
                 return Err(Refusal::Revoked);
             }
@@ -303,7 +308,8 @@ impl Tokens {
     fn connected(&self, consent: Consent, owner: i64) -> Result<PatientScope, Refusal> {
         let authorizations = self
             .store
-            .authorizations(&consent.id)
+            .authorizations()
+            .of_consent(&consent.id)
             .map_err(|_| Refusal::Unavailable)?;
         Ok(PatientScope {
             patients: consent.patients,

@@ -6,12 +6,18 @@ use uuid::Uuid;
 use super::super::error::Error;
 use super::super::store::Store;
 
-impl Store {
+/// Who applied for access.
+#[derive(Clone, Copy, Debug)]
+pub struct Applicants<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl Applicants<'_> {
     /// Stores a request for access (checked JSON) under a new id.
-    pub fn keep_applicant(&self, body: &str) -> Result<String, Error> {
-        let now = self.clock().now();
+    pub fn keep(&self, body: &str) -> Result<String, Error> {
+        let now = self.store.clock().now();
         let id = Uuid::new_v4().to_string();
-        self.write(|transaction| {
+        self.store.write(|transaction| {
             let sql = "INSERT INTO applicant (id, received_at, body) VALUES (?1, ?2, ?3)";
             transaction.execute(sql, params![id, now, body])?;
             Ok(())
@@ -20,8 +26,8 @@ impl Store {
     }
 
     /// The requests for access, newest first, at most `limit`: id, time and the JSON.
-    pub fn applicants(&self, limit: u32) -> Result<Vec<(String, i64, String)>, Error> {
-        self.read(|connection| {
+    pub fn newest(&self, limit: u32) -> Result<Vec<(String, i64, String)>, Error> {
+        self.store.read(|connection| {
             let sql = "SELECT id, received_at, body FROM applicant ORDER BY received_at DESC, id LIMIT ?1";
             let mut statement = connection.prepare_cached(sql)?;
             let rows = statement.query_map([limit], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;

@@ -44,12 +44,18 @@ pub struct Dialect {
     pub last_error: Option<(String, i64)>,
 }
 
-impl Store {
+/// What the service has learned about each endpoint.
+#[derive(Clone, Copy, Debug)]
+pub struct Dialects<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl Dialects<'_> {
     /// The dialect of an endpoint. Empty for an unknown one.
-    pub fn dialect(&self, endpoint: &str) -> Result<Dialect, Error> {
+    pub fn get(&self, endpoint: &str) -> Result<Dialect, Error> {
         let sql = "SELECT page_size, client_auth, statement, statement_at, elsewhere, last_error, last_error_at, token_endpoint
                    FROM endpoint WHERE id = ?1";
-        let found = self.read(|connection| {
+        let found = self.store.read(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
             let row = statement.query_row([endpoint], |row| {
                 Ok(Dialect {
@@ -85,7 +91,7 @@ impl Store {
 
     /// Stores the facts of an endpoint's CapabilityStatement.
     pub fn set_statement(&self, endpoint: &str, statement: &str) -> Result<(), Error> {
-        let now = self.clock().now();
+        let now = self.store.clock().now();
         self.remember(
             "UPDATE endpoint SET statement = ?2, statement_at = ?3 WHERE id = ?1",
             params![endpoint, statement, now],
@@ -101,12 +107,12 @@ impl Store {
     }
 
     /// Remembers with which OAuth error an endpoint sent a patient back, and notes it in the audit log.
-    pub fn note_source_error(&self, authorization: &Authorization, code: &str) -> Result<(), Error> {
-        let now = self.clock().now();
+    pub fn note_error(&self, authorization: &Authorization, code: &str) -> Result<(), Error> {
+        let now = self.store.clock().now();
         let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
         let code: String = code.chars().filter(is_plain).take(LONGEST).collect();
         let endpoint = &authorization.endpoint;
-        self.write(|transaction| {
+        self.store.write(|transaction| {
             let sql = "UPDATE endpoint SET last_error = ?2, last_error_at = ?3 WHERE id = ?1";
             transaction.execute(sql, params![endpoint, code, now])?;
             let detail = format!("{endpoint} {code}");
@@ -122,7 +128,7 @@ impl Store {
     }
 
     fn remember(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<(), Error> {
-        self.write(|transaction| {
+        self.store.write(|transaction| {
             transaction.execute(sql, parameters)?;
             Ok(())
         })

@@ -12,10 +12,11 @@ use super::super::record::{AuthorizationType, Usage};
 use super::super::states::named;
 use super::super::store::{Store, mode_of};
 use super::super::with_sources::OFFLINE;
+use super::organization::{Organization, checked_organization, put_organization};
 use crate::lake::Mode;
 
 /// The maximum length of a name or label in characters, and the message for a longer one.
-const LONGEST: (usize, &str) = (200, "is longer than 200 letters");
+pub(super) const LONGEST: (usize, &str) = (200, "is longer than 200 letters");
 /// The same of a list of scopes.
 const LONGEST_SCOPE: (usize, &str) = (4_000, "is longer than 4000 letters");
 
@@ -31,19 +32,6 @@ named! {
         /// Not live because of an issue found in testing.
         Unavailable = "UNAVAILABLE",
     }
-}
-
-/// Who runs endpoints.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Organization {
-    /// Its id.
-    pub id: String,
-    /// Its name.
-    pub name: String,
-    /// Which plans it supports.
-    pub note: String,
-    /// `PAYER` or another type.
-    pub ty: String,
 }
 
 /// A source of records.
@@ -77,7 +65,7 @@ pub struct Endpoint {
     pub configuration: Option<String>,
     /// The service's client id there.
     pub client_id: String,
-    /// Whether the service has a secret there; see [`Store::endpoint_secret`].
+    /// Whether the service has a secret there; see [`Endpoints::secret`].
     pub confidential: bool,
     /// The scopes it is asked for, separated by spaces.
     pub scope: String,
@@ -212,34 +200,16 @@ fn texts(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<String>> {
     })
 }
 
-impl Store {
-    /// Adds an organization, or changes the one of its id.
-    pub fn save_organization(&self, organization: &Organization, actor: Actor) -> Result<(), Error> {
-        let now = self.clock().now();
-        checked_organization(organization)?;
-        self.write(|transaction| put_organization(transaction, now, organization, actor))
-    }
+/// The endpoints of organizations, with the addresses of their further pages.
+#[derive(Clone, Copy, Debug)]
+pub struct Endpoints<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
 
-    /// All organizations, by name.
-    pub fn organizations(&self) -> Result<Vec<Organization>, Error> {
-        self.read(|connection| {
-            let sql = "SELECT id, name, note, type FROM organization ORDER BY name, id";
-            let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement.query_map([], |row| {
-                Ok(Organization {
-                    id: row.get(0)?,
-                    name: row.get(1)?,
-                    note: row.get(2)?,
-                    ty: row.get(3)?,
-                })
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
-    }
-
+impl Endpoints<'_> {
     /// Adds an endpoint, or changes the one with its id. Without a new secret the former one stays.
-    pub fn save_endpoint(&self, new: &NewEndpoint<'_>, actor: Actor) -> Result<Endpoint, Error> {
-        self.save(new, None, actor)
+    pub fn save(&self, new: &NewEndpoint<'_>, actor: Actor) -> Result<Endpoint, Error> {
+        self.put(new, None, actor)
     }
 
     /// The same together with the organization that runs it: both, or neither.
@@ -250,16 +220,11 @@ impl Store {
         actor: Actor,
     ) -> Result<Endpoint, Error> {
         checked_organization(organization)?;
-        self.save(new, Some(organization), actor)
+        self.put(new, Some(organization), actor)
     }
 
-    fn save(
-        &self,
-        new: &NewEndpoint<'_>,
-        organization: Option<&Organization>,
-        actor: Actor,
-    ) -> Result<Endpoint, Error> {
-        let now = self.clock().now();
+    fn put(&self, new: &NewEndpoint<'_>, organization: Option<&Organization>, actor: Actor) -> Result<Endpoint, Error> {
+        let now = self.store.clock().now();
         checked("the endpoint's name", new.name)?;
         for label in new.label {
             checked("the endpoint's label", label)?;
@@ -271,9 +236,9 @@ impl Store {
         let id = new.id.map_or_else(|| Uuid::new_v4().to_string(), str::to_owned);
         let secret = new
             .client_secret
-            .map(|secret| self.seal(&purpose(&id), secret.as_bytes()))
+            .map(|secret| self.store.seal(&purpose(&id), secret.as_bytes()))
             .transpose()?;
-        self.write(|transaction| {
+        self.store.write(|transaction| {
             if let Some(organization) = organization {
                 put_organization(transaction, now, organization, actor)?;
             }
@@ -284,37 +249,39 @@ impl Store {
     }
 
     /// The endpoint of this id.
-    pub fn endpoint(&self, id: &str) -> Result<Option<Endpoint>, Error> {
-        self.read(|connection| one(connection, id))
+    pub fn get(&self, id: &str) -> Result<Option<Endpoint>, Error> {
+        self.store.read(|connection| one(connection, id))
     }
 
     /// The endpoint of a mode with this FHIR base.
-    pub fn endpoint_by_base(&self, mode: Mode, fhir_base: &str) -> Result<Option<Endpoint>, Error> {
+    pub fn by_base(&self, mode: Mode, fhir_base: &str) -> Result<Option<Endpoint>, Error> {
         let base = fhir_base.trim_end_matches('/');
-        self.read(|connection| {
+        self.store.read(|connection| {
             let condition = "WHERE endpoint.mode = ?1 AND fhir_base = ?2";
             Ok(Endpoint::select(connection, condition, [mode.schema(), base])?.pop())
         })
     }
 
     /// All endpoints, or those of a mode, by name.
-    pub fn endpoints(&self, mode: Option<Mode>) -> Result<Vec<Endpoint>, Error> {
-        self.read(|connection| {
+    pub fn all(&self, mode: Option<Mode>) -> Result<Vec<Endpoint>, Error> {
+        self.store.read(|connection| {
             let condition = "WHERE ?1 IS NULL OR endpoint.mode = ?1 ORDER BY endpoint.name";
             Endpoint::select(connection, condition, [mode.map(Mode::schema)])
         })
     }
 
     /// The service's credentials at an endpoint. `None` if the service is a public client there.
-    pub fn endpoint_secret(&self, id: &str) -> Result<Option<String>, Error> {
+    pub fn secret(&self, id: &str) -> Result<Option<String>, Error> {
         let sql = "SELECT client_secret FROM endpoint WHERE id = ?1";
-        let sealed = self.read(|connection| Ok(connection.query_row(sql, [id], |row| row.get(0)).optional()?))?;
-        self.opened(sealed.flatten(), &purpose(id))
+        let sealed = self
+            .store
+            .read(|connection| Ok(connection.query_row(sql, [id], |row| row.get(0)).optional()?))?;
+        self.store.opened(sealed.flatten(), &purpose(id))
     }
 
     /// The addresses beside its FHIR base under which an endpoint has its further pages.
-    pub fn endpoint_pages(&self, id: &str) -> Result<Vec<String>, Error> {
-        self.read(|connection| {
+    pub fn pages(&self, id: &str) -> Result<Vec<String>, Error> {
+        self.store.read(|connection| {
             let sql = "SELECT address FROM endpoint_page WHERE endpoint = ?1 ORDER BY address";
             let mut statement = connection.prepare_cached(sql)?;
             let rows = statement.query_map([id], |row| row.get(0))?;
@@ -324,11 +291,11 @@ impl Store {
 
     /// Says again under which addresses beside its FHIR base an endpoint has its further pages. Access is shown there,
     /// too.
-    pub fn set_endpoint_pages(&self, id: &str, addresses: &[String], actor: Actor) -> Result<(), Error> {
-        let now = self.clock().now();
+    pub fn set_pages(&self, id: &str, addresses: &[String], actor: Actor) -> Result<(), Error> {
+        let now = self.store.clock().now();
         let addresses = addresses.iter().map(|address| checked_base(address));
         let addresses = addresses.collect::<Result<Vec<&str>, Error>>()?;
-        self.write(|transaction| {
+        self.store.write(|transaction| {
             transaction.execute("DELETE FROM endpoint_page WHERE endpoint = ?1", [id])?;
             transaction.execute("UPDATE endpoint SET elsewhere = NULL WHERE id = ?1", [id])?;
             for address in addresses {
@@ -342,9 +309,9 @@ impl Store {
     /// Says that an endpoint's secret may be sent to the origin of this address, too: its token endpoint is not where
     /// its FHIR base is.
     pub fn set_token_endpoint(&self, id: &str, address: &str, actor: Actor) -> Result<(), Error> {
-        let now = self.clock().now();
+        let now = self.store.clock().now();
         let address = checked_base(address)?;
-        self.write(|transaction| {
+        self.store.write(|transaction| {
             let sql = "UPDATE endpoint SET token_endpoint = ?2 WHERE id = ?1";
             transaction.execute(sql, params![id, address])?;
             note(
@@ -359,10 +326,10 @@ impl Store {
     }
 
     /// Records an endpoint's SMART configuration as it was just read.
-    pub fn endpoint_checked(&self, id: &str, configuration: &str) -> Result<(), Error> {
-        let now = self.clock().now();
+    pub fn checked(&self, id: &str, configuration: &str) -> Result<(), Error> {
+        let now = self.store.clock().now();
         let sql = "UPDATE endpoint SET configuration = ?2, checked_at = ?3 WHERE id = ?1";
-        self.write(
+        self.store.write(
             |transaction| match transaction.execute(sql, params![id, configuration, now])? {
                 0 => Err(Error::Lost("endpoint")),
                 _ => Ok(()),
@@ -371,9 +338,9 @@ impl Store {
     }
 
     /// Returns how far an endpoint is known to work.
-    pub fn set_endpoint_status(&self, id: &str, status: EndpointStatus, actor: Actor) -> Result<(), Error> {
-        let now = self.clock().now();
-        self.write(|transaction| {
+    pub fn set_status(&self, id: &str, status: EndpointStatus, actor: Actor) -> Result<(), Error> {
+        let now = self.store.clock().now();
+        self.store.write(|transaction| {
             let sql = "UPDATE endpoint SET status = ?2 WHERE id = ?1 AND status <> ?2";
             if transaction.execute(sql, params![id, status])? > 0 {
                 let detail = format!("{id} {status}");
@@ -389,23 +356,6 @@ impl Store {
             Ok(())
         })
     }
-
-    /// A secret that was sealed for a purpose.
-    pub(in crate::consent) fn opened(&self, sealed: Option<Vec<u8>>, purpose: &str) -> Result<Option<String>, Error> {
-        let Some(sealed) = sealed else { return Ok(None) };
-        let plain = self.unseal(purpose, &sealed)?;
-        String::from_utf8(plain)
-            .map(Some)
-            .map_err(|_| Error::Key("it sealed something else than a text"))
-    }
-}
-
-fn put_organization(connection: &Connection, now: i64, organization: &Organization, actor: Actor) -> Result<(), Error> {
-    let sql = "INSERT INTO organization (id, name, note, type, created_at) VALUES (?1, ?2, ?3, ?4, ?5)
-               ON CONFLICT (id) DO UPDATE SET name = excluded.name, note = excluded.note, type = excluded.type";
-    let Organization { id, name, note, ty } = organization;
-    connection.execute(sql, params![id, name, note, ty, now])?;
-    self::note(connection, now, actor, "organization.saved", About::default(), id)
 }
 
 fn put_endpoint(
@@ -460,13 +410,6 @@ fn put_endpoint(
     saved.map(|_| ()).map_err(|error| conflict(error, new))
 }
 
-fn checked_organization(organization: &Organization) -> Result<(), Error> {
-    checked("the organization's name", &organization.name)?;
-    checked("the organization's id", &organization.id)?;
-    checked("the organization's type", &organization.ty)?;
-    checked_line("the organization's note", &organization.note, LONGEST)
-}
-
 fn purpose(endpoint: &str) -> String {
     format!("endpoint/{endpoint}")
 }
@@ -506,7 +449,7 @@ pub(in crate::consent) fn checked(what: &str, text: &str) -> Result<(), Error> {
 }
 
 /// A line of at most this many characters, which may be empty.
-fn checked_line(what: &str, text: &str, (longest, long): (usize, &'static str)) -> Result<(), Error> {
+pub(super) fn checked_line(what: &str, text: &str, (longest, long): (usize, &'static str)) -> Result<(), Error> {
     let problem = match text {
         text if text.chars().count() > longest => long,
         text if text.chars().any(char::is_control) => "has control characters",

@@ -2,23 +2,22 @@
 
 use super::super::error::Error;
 use super::super::record::AuthorizationType;
-use super::super::store::Store;
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Endpoints};
 use crate::lake::Mode;
 
-impl Store {
+impl Endpoints<'_> {
     /// Selectable endpoints of a mode and these types (all types if the list is empty) that match a text, at most
     /// `limit`. The best match comes first. Misspelt words match, too. An empty text matches all, the most popular
     /// first.
-    pub fn search_endpoints(
+    pub fn search(
         &self,
         mode: Mode,
         text: &str,
         types: &[AuthorizationType],
         limit: usize,
     ) -> Result<Vec<Endpoint>, Error> {
-        let meant = self.meant_endpoints(mode, text, types, limit)?;
-        self.read(|connection| {
+        let meant = self.meant(mode, text, types, limit)?;
+        self.store.read(|connection| {
             let found = meant.iter().map(|id| super::endpoint::one(connection, id));
             found.filter_map(Result::transpose).collect()
         })
@@ -28,6 +27,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::consent::store::Store;
     use crate::consent::{Actor, Clock, EndpointStatus, NewEndpoint, Organization, OrganizationChange};
 
     fn save(store: &Store, name: &str, labels: &[&str], organization: &str) -> Result<Endpoint, Error> {
@@ -38,10 +38,12 @@ mod tests {
             note: String::new(),
             ty,
         };
-        store.save_organization(&saved, Actor::Operator)?;
+        store.organizations().save(&saved, Actor::Operator)?;
         let labels: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
         let base = format!("https://{}.example/fhir/", name.len());
-        store.save_endpoint(&new(name, &labels, &saved.id, &base), Actor::Operator)
+        store
+            .endpoints()
+            .save(&new(name, &labels, &saved.id, &base), Actor::Operator)
     }
 
     fn new<'a>(name: &'a str, label: &'a [String], organization: &'a str, fhir_base: &'a str) -> NewEndpoint<'a> {
@@ -78,9 +80,10 @@ mod tests {
         save(&store, "bbb", &["Blue"], "Harbor").unwrap();
         let gone = save(&store, "cccc", &["Bluebird"], "Nest").unwrap();
         store
-            .set_endpoint_status(&gone.id, EndpointStatus::Unavailable, Actor::Operator)
+            .endpoints()
+            .set_status(&gone.id, EndpointStatus::Unavailable, Actor::Operator)
             .unwrap();
-        let find = |text: &str| names(store.search_endpoints(Mode::Test, text, &[], 10).unwrap());
+        let find = |text: &str| names(store.endpoints().search(Mode::Test, text, &[], 10).unwrap());
         assert_eq!(find("blue"), ["bbb", "aa"]);
         assert_eq!(find("  SANTE pl"), ["aa"]);
         assert_eq!(find("sky sante"), ["aa"]);
@@ -88,14 +91,15 @@ mod tests {
         assert_eq!(find("blue nest"), Vec::<String>::new());
         assert_eq!(find("' OR 1=1 --"), Vec::<String>::new());
         assert_eq!(find("%").len(), 2, "no words match all");
-        assert_eq!(store.search_endpoints(Mode::Live, "", &[], 10).unwrap(), []);
+        assert_eq!(store.endpoints().search(Mode::Live, "", &[], 10).unwrap(), []);
         assert_eq!(
             store
-                .search_endpoints(Mode::Test, "", &[AuthorizationType::Ial2], 10)
+                .endpoints()
+                .search(Mode::Test, "", &[AuthorizationType::Ial2], 10)
                 .unwrap(),
             []
         );
-        assert_eq!(store.search_endpoints(Mode::Test, "", &[], 1).unwrap().len(), 1);
+        assert_eq!(store.endpoints().search(Mode::Test, "", &[], 1).unwrap().len(), 1);
     }
 
     #[test]
@@ -104,7 +108,7 @@ mod tests {
         let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
         // Another process with the same store.
         let other = Store::open(folder.path(), Clock::at(1_000)).unwrap();
-        let find = |text: &str| names(store.search_endpoints(Mode::Test, text, &[], 10).unwrap());
+        let find = |text: &str| names(store.endpoints().search(Mode::Test, text, &[], 10).unwrap());
         assert_eq!(find("lakshore"), [] as [&str; 0]);
         let made = save(&other, "aa", &["Lakeshore"], "Blue").unwrap();
         assert_eq!(find("lakshore"), ["aa"]);
@@ -114,13 +118,15 @@ mod tests {
             ..OrganizationChange::default()
         };
         other
-            .set_organization_profile("blue", &change, Actor::Operator)
+            .profiles()
+            .set_of_organization("blue", &change, Actor::Operator)
             .unwrap();
         assert_eq!(find("oregon"), ["aa"]);
         save(&store, "aaa", &["Harbor"], "Blue").unwrap();
         assert_eq!(find("harbor"), ["aaa"]);
         other
-            .set_endpoint_status(&made.id, EndpointStatus::Unavailable, Actor::Operator)
+            .endpoints()
+            .set_status(&made.id, EndpointStatus::Unavailable, Actor::Operator)
             .unwrap();
         assert_eq!(find("lakeshore"), [] as [&str; 0]);
     }
@@ -132,14 +138,15 @@ mod tests {
         for (name, organization) in [("a", "Ash"), ("bb", "Birch"), ("ccc", "Cedar"), ("dddd", "Dogwood")] {
             save(&store, name, &[organization], organization).unwrap();
         }
-        let find = || names(store.search_endpoints(Mode::Test, "", &[], 10).unwrap());
+        let find = || names(store.endpoints().search(Mode::Test, "", &[], 10).unwrap());
         let rank = |organization: &str, rank| {
             let change = OrganizationChange {
                 rank: Some(rank),
                 ..OrganizationChange::default()
             };
             store
-                .set_organization_profile(organization, &change, Actor::Operator)
+                .profiles()
+                .set_of_organization(organization, &change, Actor::Operator)
                 .unwrap();
         };
         assert_eq!(find(), ["a", "bb", "ccc", "dddd"]);
@@ -148,7 +155,7 @@ mod tests {
         assert_eq!(find(), ["ccc", "dddd", "a", "bb"]);
         rank("cedar", None);
         assert_eq!(find(), ["dddd", "a", "bb", "ccc"]);
-        assert_eq!(store.organization_profile("dogwood").unwrap().rank, Some(2));
+        assert_eq!(store.profiles().of_organization("dogwood").unwrap().rank, Some(2));
     }
 
     #[test]
@@ -162,13 +169,14 @@ mod tests {
         );
         assert_eq!(
             store
-                .endpoint_by_base(Mode::Test, "https://2.example/fhir/")
+                .endpoints()
+                .by_base(Mode::Test, "https://2.example/fhir/")
                 .unwrap()
                 .as_ref(),
             Some(&made)
         );
         assert_eq!(
-            store.endpoint_by_base(Mode::Live, "https://2.example/fhir").unwrap(),
+            store.endpoints().by_base(Mode::Live, "https://2.example/fhir").unwrap(),
             None
         );
         let changed = NewEndpoint {
@@ -176,24 +184,27 @@ mod tests {
             client_secret: Some("hush"),
             ..new("zz", &[], "blue", "https://z.example/fhir")
         };
-        let changed = store.save_endpoint(&changed, Actor::Operator).unwrap();
+        let changed = store.endpoints().save(&changed, Actor::Operator).unwrap();
         assert_eq!(
             (&changed.id, changed.name.as_str(), changed.confidential),
             (&made.id, "zz", true)
         );
-        assert_eq!(store.endpoint_secret(&made.id).unwrap().as_deref(), Some("hush"));
+        assert_eq!(store.endpoints().secret(&made.id).unwrap().as_deref(), Some("hush"));
         let again = NewEndpoint {
             id: Some(&made.id),
             ..new("zz", &[], "blue", "https://z.example/fhir")
         };
-        store.save_endpoint(&again, Actor::Operator).unwrap();
+        store.endpoints().save(&again, Actor::Operator).unwrap();
         assert_eq!(
-            store.endpoint_secret(&made.id).unwrap().as_deref(),
+            store.endpoints().secret(&made.id).unwrap().as_deref(),
             Some("hush"),
             "it stays"
         );
-        store.endpoint_checked(&made.id, "{}").unwrap();
-        assert_eq!(store.endpoint(&made.id).unwrap().unwrap().checked_at, Some(1_000));
+        store.endpoints().checked(&made.id, "{}").unwrap();
+        assert_eq!(
+            store.endpoints().get(&made.id).unwrap().unwrap().checked_at,
+            Some(1_000)
+        );
     }
 
     #[test]
@@ -201,7 +212,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
         save(&store, "aa", &[], "Blue").unwrap();
-        let refused = |new: NewEndpoint<'_>| store.save_endpoint(&new, Actor::Operator).unwrap_err().to_string();
+        let refused = |new: NewEndpoint<'_>| store.endpoints().save(&new, Actor::Operator).unwrap_err().to_string();
         assert!(refused(new("aa", &[], "blue", "https://x.example/fhir")).contains("called \"aa\""));
         assert!(refused(new("bb", &[], "blue", "https://2.example/fhir")).contains("FHIR base"));
         assert!(refused(new("bb", &[], "nobody", "https://x.example/fhir")).contains("\"nobody\""));
@@ -232,23 +243,28 @@ mod tests {
             client_id: "c".to_owned(),
         };
         store
-            .save_identity_provider(&provider, Some("hush"), Actor::Operator)
+            .identity_providers()
+            .save(&provider, Some("hush"), Actor::Operator)
             .unwrap();
-        store.save_identity_provider(&provider, None, Actor::Operator).unwrap();
-        assert_eq!(store.identity_providers(Mode::Test).unwrap(), [provider]);
-        assert_eq!(store.identity_providers(Mode::Live).unwrap(), []);
-        let secret = |mode| store.identity_provider_secret(mode, "verify").unwrap();
+        store
+            .identity_providers()
+            .save(&provider, None, Actor::Operator)
+            .unwrap();
+        assert_eq!(store.identity_providers().all(Mode::Test).unwrap(), [provider]);
+        assert_eq!(store.identity_providers().all(Mode::Live).unwrap(), []);
+        let secret = |mode| store.identity_providers().secret(mode, "verify").unwrap();
         assert_eq!(
             (secret(Mode::Test).as_deref(), secret(Mode::Live)),
             (Some("hush"), None)
         );
         store
-            .set_record_locator(Mode::Test, "https://l.example/locator/", Actor::Operator)
+            .record_locators()
+            .set(Mode::Test, "https://l.example/locator/", Actor::Operator)
             .unwrap();
         assert_eq!(
-            store.record_locator(Mode::Test).unwrap().as_deref(),
+            store.record_locators().get(Mode::Test).unwrap().as_deref(),
             Some("https://l.example/locator")
         );
-        assert_eq!(store.record_locator(Mode::Live).unwrap(), None);
+        assert_eq!(store.record_locators().get(Mode::Live).unwrap(), None);
     }
 }

@@ -23,15 +23,16 @@ pub struct IdentityProvider {
     pub client_id: String,
 }
 
-impl Store {
+/// Identity providers.
+#[derive(Clone, Copy, Debug)]
+pub struct IdentityProviders<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl IdentityProviders<'_> {
     /// Adds an identity provider, or changes the one with its code and mode. Without a new secret the former one stays.
-    pub fn save_identity_provider(
-        &self,
-        provider: &IdentityProvider,
-        client_secret: Option<&str>,
-        actor: Actor,
-    ) -> Result<(), Error> {
-        let now = self.clock().now();
+    pub fn save(&self, provider: &IdentityProvider, client_secret: Option<&str>, actor: Actor) -> Result<(), Error> {
+        let now = self.store.clock().now();
         checked("the identity provider's code", &provider.code)?;
         checked("the identity provider's name", &provider.name)?;
         checked("the identity provider's client id", &provider.client_id)?;
@@ -39,9 +40,9 @@ impl Store {
         checked_base(&provider.issuer)?;
         let purpose = provider_purpose(provider.mode, &provider.code);
         let secret = client_secret
-            .map(|secret| self.seal(&purpose, secret.as_bytes()))
+            .map(|secret| self.store.seal(&purpose, secret.as_bytes()))
             .transpose()?;
-        self.write(|transaction| {
+        self.store.write(|transaction| {
             let sql = "INSERT INTO identity_provider (code, mode, name, issuer, client_id, client_secret, created_at)
                        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
                        ON CONFLICT (code, mode) DO UPDATE SET name = excluded.name, issuer = excluded.issuer,
@@ -67,8 +68,8 @@ impl Store {
     }
 
     /// The identity providers of a mode, by name.
-    pub fn identity_providers(&self, mode: Mode) -> Result<Vec<IdentityProvider>, Error> {
-        self.read(|connection| {
+    pub fn all(&self, mode: Mode) -> Result<Vec<IdentityProvider>, Error> {
+        self.store.read(|connection| {
             let sql =
                 "SELECT code, mode, name, issuer, client_id FROM identity_provider WHERE mode = ?1 ORDER BY name, code";
             let mut statement = connection.prepare_cached(sql)?;
@@ -86,19 +87,27 @@ impl Store {
     }
 
     /// The service's secret at an identity provider.
-    pub fn identity_provider_secret(&self, mode: Mode, code: &str) -> Result<Option<String>, Error> {
+    pub fn secret(&self, mode: Mode, code: &str) -> Result<Option<String>, Error> {
         let sql = "SELECT client_secret FROM identity_provider WHERE mode = ?1 AND code = ?2";
-        let sealed = self.read(|connection| {
+        let sealed = self.store.read(|connection| {
             let row = connection.query_row(sql, [mode.schema(), code], |row| row.get(0));
             Ok(row.optional()?)
         })?;
-        self.opened(sealed.flatten(), &provider_purpose(mode, code))
+        self.store.opened(sealed.flatten(), &provider_purpose(mode, code))
     }
+}
 
+/// The record locator of each mode.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordLocators<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl RecordLocators<'_> {
     /// A record locator, which finds the facilities with a person's records.
-    pub fn record_locator(&self, mode: Mode) -> Result<Option<String>, Error> {
+    pub fn get(&self, mode: Mode) -> Result<Option<String>, Error> {
         let sql = "SELECT url FROM record_locator WHERE mode = ?1";
-        self.read(|connection| {
+        self.store.read(|connection| {
             Ok(connection
                 .query_row(sql, [mode.schema()], |row| row.get(0))
                 .optional()?)
@@ -106,10 +115,10 @@ impl Store {
     }
 
     /// Returns where the facilities that hold a person's records are looked up.
-    pub fn set_record_locator(&self, mode: Mode, url: &str, actor: Actor) -> Result<(), Error> {
-        let now = self.clock().now();
+    pub fn set(&self, mode: Mode, url: &str, actor: Actor) -> Result<(), Error> {
+        let now = self.store.clock().now();
         let url = checked_base(url)?;
-        self.write(|transaction| {
+        self.store.write(|transaction| {
             let sql = "INSERT INTO record_locator (mode, url, created_at) VALUES (?1, ?2, ?3)
                        ON CONFLICT (mode) DO UPDATE SET url = excluded.url";
             transaction.execute(sql, params![mode.schema(), url, now])?;

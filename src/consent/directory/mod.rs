@@ -8,4 +8,5 @@ pub(super) mod endpoint;
 pub(super) mod endpoint_search;
 pub(super) mod find;
 pub(super) mod identity;
+pub(super) mod organization;
 pub(super) mod profile;

@@ -105,10 +105,16 @@ pub enum LogoOf {
     Organization,
 }
 
-impl Store {
+/// What patients see of applications and organizations.
+#[derive(Clone, Copy, Debug)]
+pub struct Profiles<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl Profiles<'_> {
     /// An application's profile for patients.
-    pub fn application_profile(&self, application: &str) -> Result<ApplicationProfile, Error> {
-        self.read(|connection| {
+    pub fn of_application(&self, application: &str) -> Result<ApplicationProfile, Error> {
+        self.store.read(|connection| {
             let sql = "SELECT purpose, privacy, terms, logo_digest FROM application_profile WHERE application = ?1";
             let mut statement = connection.prepare_cached(sql)?;
             let found = statement.query_row([application], |row| {
@@ -124,7 +130,7 @@ impl Store {
     }
 
     /// Sets an application's profile for patients.
-    pub fn set_application_profile(
+    pub fn set_of_application(
         &self,
         application: &str,
         change: &ApplicationChange<'_>,
@@ -136,8 +142,8 @@ impl Store {
             .map(|text| link("the privacy policy", text))
             .transpose()?;
         let terms = change.terms.map(|text| link("the terms", text)).transpose()?;
-        let now = self.clock().now();
-        self.write(|transaction| {
+        let now = self.store.clock().now();
+        self.store.write(|transaction| {
             let known = "SELECT EXISTS (SELECT 1 FROM application WHERE id = ?1)";
             if !transaction.query_row(known, [application], |row| row.get::<_, bool>(0))? {
                 return Err(Error::UnknownApplication(application.to_owned()));
@@ -158,8 +164,8 @@ impl Store {
     }
 
     /// An organization's profile for patients.
-    pub fn organization_profile(&self, organization: &str) -> Result<OrganizationProfile, Error> {
-        self.read(|connection| {
+    pub fn of_organization(&self, organization: &str) -> Result<OrganizationProfile, Error> {
+        self.store.read(|connection| {
             let sql = "SELECT place, rank, logo_digest FROM organization_profile WHERE organization = ?1";
             let mut statement = connection.prepare_cached(sql)?;
             let found = statement.query_row([organization], |row| {
@@ -174,15 +180,15 @@ impl Store {
     }
 
     /// Sets an organization's profile for patients.
-    pub fn set_organization_profile(
+    pub fn set_of_organization(
         &self,
         organization: &str,
         change: &OrganizationChange<'_>,
         actor: Actor,
     ) -> Result<(), Error> {
         let place = change.place.map(|text| line("the place", text)).transpose()?;
-        let now = self.clock().now();
-        self.write(|transaction| {
+        let now = self.store.clock().now();
+        self.store.write(|transaction| {
             let known = "SELECT EXISTS (SELECT 1 FROM organization WHERE id = ?1)";
             if !transaction.query_row(known, [organization], |row| row.get::<_, bool>(0))? {
                 return Err(Error::UnknownOrganization(organization.to_owned()));
@@ -217,7 +223,7 @@ impl Store {
                 "SELECT logo_media, logo FROM organization_profile WHERE organization = ?1 AND logo IS NOT NULL"
             }
         };
-        self.read(|connection| {
+        self.store.read(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
             let found = statement.query_row([id], |row| {
                 Ok(Logo {

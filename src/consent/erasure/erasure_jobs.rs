@@ -178,26 +178,36 @@ impl Store {
         let done = self.write(|transaction| expunge(transaction, now, asked))?;
         self.jobs_changed();
         // The records must be erased all the same. The next sweep removes the rest.
-        if let Err(error) = self.wipe_ended_links() {
+        if let Err(error) = self.health_links().wipe_ended() {
             tracing::warn!(%error, "bytes of ended health links may still stand in the store's log");
         }
         Ok(done)
     }
+}
 
+/// Erasures that were requested together, with their receipts.
+#[derive(Clone, Copy, Debug)]
+pub struct ErasureJobs<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl ErasureJobs<'_> {
     /// The job of this id.
-    pub fn erasure_job(&self, id: &str) -> Result<Option<ErasureJob>, Error> {
-        self.read(|connection| Ok(ErasureJob::select(connection, "WHERE id = ?1", [id])?.pop()))
+    pub fn get(&self, id: &str) -> Result<Option<ErasureJob>, Error> {
+        self.store
+            .read(|connection| Ok(ErasureJob::select(connection, "WHERE id = ?1", [id])?.pop()))
     }
 
     /// The newest jobs, newest first; of one consent where it is named.
-    pub fn erasure_jobs(&self, consent: Option<&str>, limit: u32) -> Result<Vec<ErasureJob>, Error> {
+    pub fn list(&self, consent: Option<&str>, limit: u32) -> Result<Vec<ErasureJob>, Error> {
         let condition = "WHERE ?1 IS NULL OR consent = ?1 ORDER BY asked_at DESC, rowid DESC LIMIT ?2";
-        self.read(|connection| ErasureJob::select(connection, condition, params![consent, limit]))
+        self.store
+            .read(|connection| ErasureJob::select(connection, condition, params![consent, limit]))
     }
 
     /// How far a job is.
-    pub fn erasure_progress(&self, job: &str) -> Result<ErasureProgress, Error> {
-        self.read(|connection| {
+    pub fn progress(&self, job: &str) -> Result<ErasureProgress, Error> {
+        self.store.read(|connection| {
             let sql = "SELECT count(*) FILTER (WHERE gone_at IS NOT NULL OR done_at IS NOT NULL), count(*) FROM erasure
                        WHERE job = ?1";
             let mut statement = connection.prepare_cached(sql)?;
@@ -267,23 +277,24 @@ fn ask_to_erase_imported(
     Ok(())
 }
 
-impl Store {
+impl ErasureJobs<'_> {
     /// Jobs without remaining rows and without a receipt.
-    pub fn unreceipted_jobs(&self) -> Result<Vec<ErasureJob>, Error> {
+    pub fn unreceipted(&self) -> Result<Vec<ErasureJob>, Error> {
         let condition = "WHERE done_at IS NULL AND NOT EXISTS (SELECT 1 FROM erasure WHERE job = erasure_job.id
                                                                AND done_at IS NULL) ORDER BY rowid LIMIT 1000";
-        self.read(|connection| ErasureJob::select(connection, condition, []))
+        self.store
+            .read(|connection| ErasureJob::select(connection, condition, []))
     }
 
     /// Whether a receipt is to be signed.
-    pub fn has_unreceipted_jobs(&self) -> Result<bool, Error> {
-        Ok(!self.unreceipted_jobs()?.is_empty())
+    pub fn has_unreceipted(&self) -> Result<bool, Error> {
+        Ok(!self.unreceipted()?.is_empty())
     }
 
     /// Keeps the receipt of a job, which is over with it. The audit log has its digest.
     pub fn keep_receipt(&self, job: &ErasureJob, receipt: &str) -> Result<(), Error> {
-        let now = self.clock().now();
-        self.write(|transaction| {
+        let now = self.store.clock().now();
+        self.store.write(|transaction| {
             let sql = "UPDATE erasure_job SET done_at = ?1, receipt = ?2 WHERE id = ?3 AND done_at IS NULL";
             if transaction.execute(sql, params![now, receipt, job.id])? == 0 {
                 return Ok(());
@@ -295,8 +306,8 @@ impl Store {
 
     /// Keeps the receipt of an erasure that no consent asked for: the operator's command.
     pub fn keep_receipt_of_command(&self, job: &ErasureJob, receipt: &str) -> Result<(), Error> {
-        let now = self.clock().now();
-        self.write(|transaction| {
+        let now = self.store.clock().now();
+        self.store.write(|transaction| {
             let sql = "INSERT INTO erasure_job (id, application, mode, cause, actor, asked_at, done_at, receipt)
                        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
             let mode = job.mode.schema();

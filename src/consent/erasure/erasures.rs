@@ -42,19 +42,25 @@ pub struct AskedErasure {
     pub failures: u32,
 }
 
-impl Store {
+/// Rows that were asked to leave the lake.
+#[derive(Clone, Copy, Debug)]
+pub struct Erasures<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl Erasures<'_> {
     /// Requested erasures that are not done, oldest first, with ids greater than `after`.
-    pub fn open_erasures(&self, after: i64, max_rows: usize) -> Result<Vec<AskedErasure>, Error> {
-        self.erasures(after, max_rows, i64::MAX)
+    pub fn open(&self, after: i64, max_rows: usize) -> Result<Vec<AskedErasure>, Error> {
+        self.until(after, max_rows, i64::MAX)
     }
 
     /// The same without what is put off.
-    pub fn due_erasures(&self, after: i64, max_rows: usize) -> Result<Vec<AskedErasure>, Error> {
-        self.erasures(after, max_rows, self.clock().now())
+    pub fn due(&self, after: i64, max_rows: usize) -> Result<Vec<AskedErasure>, Error> {
+        self.until(after, max_rows, self.store.clock().now())
     }
 
-    fn erasures(&self, after: i64, max_rows: usize, until: i64) -> Result<Vec<AskedErasure>, Error> {
-        self.read(|connection| {
+    fn until(&self, after: i64, max_rows: usize, until: i64) -> Result<Vec<AskedErasure>, Error> {
+        self.store.read(|connection| {
             let sql = "SELECT id, consent, authorization, mode, application, owner, gone_at IS NOT NULL, failures,
                               patient, job
                        FROM erasure
@@ -95,7 +101,7 @@ impl Store {
 
     /// Keeps what is known of rows that are gone from the lake, for the receipt.
     pub fn keep_proofs(&self, proofs: Vec<(AskedErasure, Proof)>) -> Result<(), Error> {
-        self.write(|transaction| {
+        self.store.write(|transaction| {
             for (asked, proof) in proofs.into_iter().filter(|(asked, _)| asked.job.is_some()) {
                 let sql = "SELECT evidence FROM erasure WHERE id = ?1";
                 let kept: Option<String> = transaction.query_row(sql, [asked.id], |row| row.get(0))?;
@@ -114,9 +120,9 @@ impl Store {
     }
 
     /// Notes that rows are gone from the lake.
-    pub fn erasures_done(&self, done: &[AskedErasure]) -> Result<(), Error> {
-        let now = self.clock().now();
-        self.write(|transaction| {
+    pub fn done(&self, done: &[AskedErasure]) -> Result<(), Error> {
+        let now = self.store.clock().now();
+        self.store.write(|transaction| {
             for asked in done {
                 let sql = "UPDATE erasure SET done_at = ?1, patient = NULL WHERE id = ?2 AND done_at IS NULL";
                 if transaction.execute(sql, params![now, asked.id])? > 0 {
@@ -137,11 +143,11 @@ impl Store {
 
     /// Notes that the rest of a person's records could not be normalized. If the rows are gone, that alone is left, and
     /// is tried again after a while that grows.
-    pub fn erasure_not_normalized(&self, asked: &AskedErasure, gone: bool) -> Result<(), Error> {
-        let now = self.clock().now();
+    pub fn not_normalized(&self, asked: &AskedErasure, gone: bool) -> Result<(), Error> {
+        let now = self.store.clock().now();
         let wait = AGAIN.saturating_mul(1 << asked.failures.min(16)).min(LONGEST_WAIT);
         let again = gone.then_some(now.saturating_add(wait));
-        self.write(|transaction| {
+        self.store.write(|transaction| {
             let sql = "UPDATE erasure SET failures = failures + 1, not_before = ?1,
                               gone_at = CASE WHEN ?2 THEN coalesce(gone_at, ?3) END
                        WHERE id = ?4 AND done_at IS NULL";

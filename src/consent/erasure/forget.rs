@@ -39,7 +39,7 @@ impl Store {
         let now = self.clock().now();
         let consents = self.write(|transaction| forget_person(transaction, now, application, mode, patient))?;
         self.take_up_revocations()?;
-        self.wipe_ended_links()?;
+        self.health_links().wipe_ended()?;
         let busy: i64 =
             self.read(|connection| Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?))?;
         Ok(Forgotten {

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::super::access::es256::{KeyPurpose, PublicKey};
 use super::super::error::Error;
 use super::super::store::Store;
-use super::erasure_jobs::ErasureJob;
+use super::erasure_jobs::{ErasureJob, ErasureJobs};
 use crate::lake::{ErasedIds, Evidence, Lake, LakeState};
 
 /// The `typ` of a receipt.
@@ -116,24 +116,26 @@ pub fn is_about(claims: &Value, patient: &str) -> bool {
     hashes.filter_map(Value::as_str).any(|hash| hash == own)
 }
 
-impl Store {
+impl ErasureJobs<'_> {
     /// The public halves of the keys that sign receipts, as a JSON Web Key Set.
     pub fn receipt_jwks(&self) -> Result<Value, Error> {
-        let keys = self.es256_keys(KeyPurpose::Receipt)?;
+        let keys = self.store.es256_keys().all(KeyPurpose::Receipt)?;
         Ok(json!({"keys": keys.iter().map(PublicKey::jwk).collect::<Vec<_>>()}))
     }
 
     /// Signs the receipt of a job over the records of these Patients.
     pub fn sign_receipt(&self, job: &ErasureJob, patients: &[String], proof: &Proof) -> Result<String, Error> {
-        let issuer = self.base_url()?;
-        let claims = claims(job, patients, proof, issuer.as_deref(), self.clock().now());
+        let issuer = self.store.settings().base_url()?;
+        let claims = claims(job, patients, proof, issuer.as_deref(), self.store.clock().now());
         let header = Map::from_iter([("typ".to_owned(), json!(RECEIPT_TYPE))]);
-        self.sign_es256(KeyPurpose::Receipt, header, claims.to_string().as_bytes())
+        self.store
+            .es256_keys()
+            .sign(KeyPurpose::Receipt, header, claims.to_string().as_bytes())
     }
 
     /// Signs the receipts of jobs that are otherwise done. Returns their number.
     pub fn sign_receipts(&self, lake: &Lake) -> Result<usize, Error> {
-        let jobs = self.unreceipted_jobs()?;
+        let jobs = self.unreceipted()?;
         for job in &jobs {
             let mut proof = self.proof(job)?;
             if proof.lake.after == LakeState::default() {
@@ -143,20 +145,24 @@ impl Store {
                     erasures: snapshot.erasures(),
                 };
             }
-            let consent = job.consent.as_deref().map(|id| self.consent(id)).transpose()?;
+            let consent = job
+                .consent
+                .as_deref()
+                .map(|id| self.store.consents().get(id))
+                .transpose()?;
             let patients = consent.flatten().map(|consent| consent.patients).unwrap_or_default();
             let receipt = self.sign_receipt(job, &patients, &proof)?;
             self.keep_receipt(job, &receipt)?;
         }
         if !jobs.is_empty() {
-            self.empty_log()?;
+            self.store.empty_log()?;
         }
         Ok(jobs.len())
     }
 
     /// The known facts about all parts of a job.
     fn proof(&self, job: &ErasureJob) -> Result<Proof, Error> {
-        self.read(|connection| {
+        self.store.read(|connection| {
             let sql = "SELECT evidence FROM erasure WHERE job = ?1 AND evidence IS NOT NULL ORDER BY id";
             let mut statement = connection.prepare_cached(sql)?;
             let rows = statement.query_map(params![job.id], |row| row.get::<_, String>(0))?;
@@ -168,7 +174,9 @@ impl Store {
             Ok(proofs.into_iter().reduce(Proof::and).unwrap_or_default())
         })
     }
+}
 
+impl Store {
     /// Looks for ids in every text of the store, by their numbers. The record of who asked is left out: it goes with
     /// the receipt.
     pub fn search_ids(&self, ids: &ErasedIds, numbers: &[u32]) -> Result<Vec<StoreSearched>, Error> {
@@ -301,6 +309,7 @@ mod tests {
             receipt: None,
         };
         let receipt = store
+            .erasure_jobs()
             .sign_receipt(&job, &["ann".to_owned()], &Proof::default())
             .unwrap();
         (folder, store, receipt)
@@ -309,7 +318,7 @@ mod tests {
     #[test]
     fn a_receipt_verifies_and_names_the_person_by_a_hash_only() {
         let (_folder, store, receipt) = signed();
-        let keys = store.es256_keys(KeyPurpose::Receipt).unwrap();
+        let keys = store.es256_keys().all(KeyPurpose::Receipt).unwrap();
         let claims = verify_receipt(&format!("{receipt}\n"), &keys).unwrap();
         assert_eq!(claims["asked"]["how"], "tabularium erase");
         assert_eq!(claims["time"], "1970-01-01T00:16:40Z");
@@ -320,12 +329,12 @@ mod tests {
     #[test]
     fn what_is_not_a_receipt_is_told_apart() {
         let (_folder, store, receipt) = signed();
-        let keys = store.es256_keys(KeyPurpose::Receipt).unwrap();
+        let keys = store.es256_keys().all(KeyPurpose::Receipt).unwrap();
         let (_other_folder, other, _) = signed();
-        let others = other.es256_keys(KeyPurpose::Receipt).unwrap();
+        let others = other.es256_keys().all(KeyPurpose::Receipt).unwrap();
         assert_eq!(verify_receipt("nothing", &keys), Err(ReceiptFault::Form));
         assert_eq!(verify_receipt(&receipt, &others), Err(ReceiptFault::Key));
-        let plain = store.sign_es256(KeyPurpose::Receipt, Map::new(), b"{}").unwrap();
+        let plain = store.es256_keys().sign(KeyPurpose::Receipt, Map::new(), b"{}").unwrap();
         assert_eq!(verify_receipt(&plain, &keys), Err(ReceiptFault::Type));
         let (head, rest) = receipt.split_once('.').unwrap();
         let (payload, signature) = rest.split_once('.').unwrap();

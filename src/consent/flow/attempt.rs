@@ -34,10 +34,16 @@ impl std::fmt::Debug for Attempt {
     }
 }
 
-impl Store {
+/// Redirects to sources and identity providers.
+#[derive(Clone, Copy, Debug)]
+pub struct Attempts<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl Attempts<'_> {
     /// The session that sent the patient away with this `state`. This does not yet permit them to continue there.
-    pub fn session_of_state(&self, state: &str) -> Result<Option<SessionKey>, Error> {
-        self.read(|connection| {
+    pub fn session(&self, state: &str) -> Result<Option<SessionKey>, Error> {
+        self.store.read(|connection| {
             let sql = "SELECT session FROM attempt WHERE digest = ?1";
             let mut statement = connection.prepare_cached(sql)?;
             let digest = secret::digest(state);
@@ -49,9 +55,9 @@ impl Store {
     /// Claims an attempt for the session of `key`, which then waits for its result. An attempt can be claimed once, and
     /// only for the source to which the patient was sent: an answer of one source is never taken for another's (RFC
     /// 9700, section 4.4).
-    pub fn take_attempt(&self, key: SessionKey, state: &str, from: Returned<'_>) -> Result<(Flow, Attempt), FlowError> {
+    pub fn take(&self, key: SessionKey, state: &str, from: Returned<'_>) -> Result<(Flow, Attempt), FlowError> {
         let digest = secret::digest(state);
-        let (flow, authorization, sealed) = self.step_flow(key, |transaction, now, flow| {
+        let (flow, authorization, sealed) = self.store.flows().step(key, |transaction, now, flow| {
             let (authorization, sealed) = spent(transaction, now, key, &digest, from)?.ok_or(FlowError::Stale)?;
             if let Some(on) = awaited(transaction, flow, authorization.as_deref(), from)? {
                 let until = now + PATIENCE;
@@ -59,7 +65,7 @@ impl Store {
             }
             Ok((flow.clone(), authorization, sealed))
         })?;
-        let verifier = self.unseal(&purpose(state), &sealed)?;
+        let verifier = self.store.unseal(&purpose(state), &sealed)?;
         Ok((
             flow,
             Attempt {
@@ -72,7 +78,7 @@ impl Store {
     /// Whether an attempt of this session was taken up before.
     pub fn is_spent(&self, key: SessionKey, state: &str, from: Returned<'_>) -> Result<bool, Error> {
         let (endpoint, provider) = parts(from);
-        self.read(|connection| {
+        self.store.read(|connection| {
             let sql = "SELECT 1 FROM attempt WHERE digest = ?1 AND session = ?2 AND used_at IS NOT NULL
                        AND endpoint IS ?3 AND identity_provider IS ?4";
             let digest = secret::digest(state);
@@ -83,7 +89,7 @@ impl Store {
 
     /// Seals what the exchange of a code will need.
     pub(super) fn seal_verifier(&self, state: &str, verifier: &[u8]) -> Result<Vec<u8>, Error> {
-        self.seal(&purpose(state), verifier)
+        self.store.seal(&purpose(state), verifier)
     }
 }
 

@@ -4,7 +4,7 @@ use rusqlite::Transaction;
 
 use super::progress::Step;
 use super::request::Door;
-use super::session::{Flow, FlowError, SessionKey};
+use super::session::{Flow, FlowError, Flows, SessionKey};
 use super::steps::leave_open;
 use crate::consent::access::grant::{NewCode, issue_code, issue_public_token};
 use crate::consent::error::Error;
@@ -12,7 +12,6 @@ use crate::consent::log::audit::Actor;
 use crate::consent::moves::end;
 use crate::consent::record::Authorization;
 use crate::consent::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
-use crate::consent::store::Store;
 
 /// The result of a flow for the application.
 #[derive(Clone, PartialEq, Eq)]
@@ -35,10 +34,10 @@ impl std::fmt::Debug for Ended {
     }
 }
 
-impl Store {
+impl Flows<'_> {
     /// The patient finishes: the consent covers the sources that granted access.
-    pub fn finish_flow(&self, key: SessionKey) -> Result<(Flow, Ended), FlowError> {
-        self.step_flow(key, |transaction, now, flow| {
+    pub fn finish(&self, key: SessionKey) -> Result<(Flow, Ended), FlowError> {
+        self.step(key, |transaction, now, flow| {
             leave_open(transaction, now, flow)?;
             if flow.authorized().next().is_none() {
                 abandon(transaction, now, flow)?;
@@ -66,8 +65,8 @@ impl Store {
     }
 
     /// The patient leaves without sharing anything. The grants of sources are given back.
-    pub fn cancel_flow(&self, key: SessionKey) -> Result<Flow, FlowError> {
-        self.step_flow(key, |transaction, now, flow| {
+    pub fn cancel(&self, key: SessionKey) -> Result<Flow, FlowError> {
+        self.step(key, |transaction, now, flow| {
             leave_open(transaction, now, flow)?;
             abandon(transaction, now, flow)?;
             Ok(flow.clone())
@@ -76,7 +75,7 @@ impl Store {
 
     /// The patient removes one source before they finish. Its grant is given back.
     pub fn remove_source(&self, key: SessionKey, endpoint: &str) -> Result<(), FlowError> {
-        self.step_flow(key, |transaction, now, flow| {
+        self.step(key, |transaction, now, flow| {
             if flow.progress.step != Step::Hub {
                 return Err(FlowError::Stale);
             }
@@ -91,15 +90,15 @@ impl Store {
     }
 
     /// Whether the application has still to be told how this flow ended; from now on it has been.
-    pub fn tell_flow(&self, key: SessionKey) -> Result<bool, Error> {
-        self.write(|transaction| {
+    pub fn tell(&self, key: SessionKey) -> Result<bool, Error> {
+        self.store.write(|transaction| {
             let Some(mut flow) = Flow::load(transaction, key)? else {
                 return Ok(false);
             };
             if flow.is_open() || flow.progress.told {
                 return Ok(false);
             }
-            let ended_at = flow.ended_at.unwrap_or_else(|| self.clock().now());
+            let ended_at = flow.ended_at.unwrap_or_else(|| self.store.clock().now());
             close(ended_at, &mut flow);
             flow.save(transaction)?;
             Ok(true)

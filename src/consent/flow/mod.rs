@@ -10,10 +10,10 @@ mod request;
 mod session;
 mod steps;
 
-pub use attempt::{Attempt, Returned};
+pub use attempt::{Attempt, Attempts, Returned};
 pub use end::Ended;
 pub use progress::{Asked, Details, Place, Progress, Step, Trouble, Verified};
 pub use request::{Display, Door, FlowRequest, Hints, Holder, Way};
 pub(super) use session::KEPT;
-pub use session::{Begun, Flow, FlowError, SessionKey};
+pub use session::{Begun, Flow, FlowError, Flows, SessionKey};
 pub use steps::{Departure, SourceGrant};

@@ -8,11 +8,12 @@ use super::progress::Progress;
 use super::request::{Door, FlowRequest};
 use crate::consent::access::secret;
 use crate::consent::access::secret::Digest;
+use crate::consent::directory::application::Client;
 use crate::consent::error::Error;
 use crate::consent::moves::{IDLE_SECONDS, NewConsent};
 use crate::consent::record::{Authorization, Consent, Origin};
 use crate::consent::states::{AuthorizationState, ConsentState};
-use crate::consent::store::{Client, Store};
+use crate::consent::store::Store;
 use crate::consent::unbegun;
 
 /// How long an ended session's rows stay, so that a patient who comes back late gets an explanation.
@@ -172,19 +173,26 @@ impl Flow {
     }
 }
 
-impl Store {
+/// The sessions of patients in the consent flow. Each step is one transaction over the session, the consent and its
+/// authorizations.
+#[derive(Clone, Copy, Debug)]
+pub struct Flows<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl Flows<'_> {
     /// Begins a flow: a consent in the state CREATED, and the session of the browser that came. Both are forgotten if
     /// it shows no page.
-    pub fn begin_flow(
+    pub fn begin(
         &self,
         client: &Client,
         request: &FlowRequest,
         owner_of: impl Fn(&str) -> i64,
     ) -> Result<Begun, Error> {
-        let now = self.clock().now();
+        let now = self.store.clock().now();
         let cookie = secret::random("")?;
         let key = SessionKey::of(&cookie);
-        let flow = self.write(|transaction| {
+        let flow = self.store.write(|transaction| {
             let new = NewConsent {
                 client: &client.id,
                 application: &client.application,
@@ -218,22 +226,22 @@ impl Store {
     }
 
     /// The session of a key, looked at without anybody being here.
-    pub fn peek_flow(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
-        let now = self.clock().now();
-        self.read(|connection| Flow::current(connection, key, now))
+    pub fn peek(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
+        let now = self.store.clock().now();
+        self.store.read(|connection| Flow::current(connection, key, now))
     }
 
     /// The session of a key, whose patient is active now. A session that was idle for too long ends.
-    pub fn visit_flow(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
-        let now = self.clock().now();
-        let found = self.read(|connection| Flow::current(connection, key, now))?;
+    pub fn visit(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
+        let now = self.store.clock().now();
+        let found = self.store.read(|connection| Flow::current(connection, key, now))?;
         match found {
             Some(flow) if flow.is_open() && flow.is_idle(now) => {
-                self.sweep()?;
-                self.read(|connection| Flow::load(connection, key))
+                self.store.sweep()?;
+                self.store.read(|connection| Flow::load(connection, key))
             }
             Some(flow) if flow.is_open() => {
-                self.write(|transaction| touch(transaction, now, &flow))?;
+                self.store.write(|transaction| touch(transaction, now, &flow))?;
                 Ok(Some(flow))
             }
             other => Ok(other),
@@ -242,14 +250,14 @@ impl Store {
 
     /// Takes a step in one transaction. The changes of `work` in the session and around it are written together, or not
     /// at all.
-    pub(super) fn step_flow<T>(
+    pub(super) fn step<T>(
         &self,
         key: SessionKey,
         work: impl FnOnce(&Transaction<'_>, i64, &mut Flow) -> Result<T, FlowError>,
     ) -> Result<T, FlowError> {
-        let now = self.clock().now();
+        let now = self.store.clock().now();
         let mut outcome = None;
-        let written = self.write(|transaction| {
+        let written = self.store.write(|transaction| {
             let Some(mut flow) = Flow::current(transaction, key, now)? else {
                 return Ok(());
             };

@@ -6,7 +6,7 @@ use rusqlite::Transaction;
 use super::attempt::{Returned, keep};
 use super::progress::{Asked, Details, Place, Step, Trouble, Verified};
 use super::request::{Display, Way};
-use super::session::{Flow, FlowError, SessionKey};
+use super::session::{Flow, FlowError, Flows, SessionKey};
 use crate::consent::access::credential;
 use crate::consent::access::credential::Credential;
 use crate::consent::access::secret;
@@ -15,7 +15,6 @@ use crate::consent::log::audit::Actor;
 use crate::consent::moves::{Grant, NewAuthorization, end};
 use crate::consent::record::{Authorization, AuthorizationType, Usage};
 use crate::consent::states::{AuthorizationEvent, AuthorizationState};
-use crate::consent::store::Store;
 
 /// How many seconds the session waits for an answer. The request itself gives up earlier.
 pub(super) const PATIENCE: i64 = 90;
@@ -55,10 +54,10 @@ pub struct SourceGrant<'a> {
     pub credential: &'a Credential,
 }
 
-impl Store {
+impl Flows<'_> {
     /// The patient chooses an organization.
     pub fn choose_source(&self, key: SessionKey, to: &Departure<'_>) -> Result<(), FlowError> {
-        self.step_flow(key, |transaction, now, flow| {
+        self.step(key, |transaction, now, flow| {
             if flow.has(to.endpoint) {
                 return Err(FlowError::Stale);
             }
@@ -74,7 +73,7 @@ impl Store {
 
     /// The patient chooses a facility without a page to sign in at: it is to be found by their details.
     pub fn seek_place(&self, key: SessionKey, endpoint: &str) -> Result<(), FlowError> {
-        self.step_flow(key, |transaction, now, flow| {
+        self.step(key, |transaction, now, flow| {
             if flow.has(endpoint) {
                 return Err(FlowError::Stale);
             }
@@ -87,7 +86,7 @@ impl Store {
 
     /// Goes to another page of the flow. A chosen source that is not connected is left.
     pub fn go_to(&self, key: SessionKey, step: Step) -> Result<(), FlowError> {
-        self.step_flow(key, |transaction, now, flow| {
+        self.step(key, |transaction, now, flow| {
             leave_open(transaction, now, flow)?;
             flow.progress.window = None;
             if matches!(step, Step::Choose | Step::Hub) {
@@ -101,7 +100,7 @@ impl Store {
     /// Records what the patient says of themselves, and waits for a search by it. Gives the turn that the answer is
     /// for.
     pub fn take_details(&self, key: SessionKey, details: Details) -> Result<u64, FlowError> {
-        self.step_flow(key, |_, now, flow| {
+        self.step(key, |_, now, flow| {
             if !matches!(flow.progress.step, Step::Details { .. }) {
                 return Err(FlowError::Stale);
             }
@@ -114,7 +113,7 @@ impl Store {
 
     /// A request of this turn brought no usable answer. A patient who has moved on stays where they are.
     pub fn asked_in_vain(&self, key: SessionKey, turn: u64, step: Step) -> Result<(), FlowError> {
-        self.step_flow(key, |_, _, flow| {
+        self.step(key, |_, _, flow| {
             still_at(flow, turn)?;
             flow.progress.window = None;
             flow.progress.go(step);
@@ -124,7 +123,7 @@ impl Store {
 
     /// The patient has agreed inside a frame. The next steps happen in a window beside it.
     pub fn go_beside(&self, key: SessionKey, step: Step) -> Result<(), FlowError> {
-        self.step_flow(key, |_, _, flow| {
+        self.step(key, |_, _, flow| {
             flow.progress.window = None;
             flow.progress.go(step);
             Ok(())
@@ -135,7 +134,7 @@ impl Store {
     /// one. An earlier window is forgotten. Returns the window's new key, and the session.
     pub fn open_window(&self, key: SessionKey, turn: u64) -> Result<(String, Flow), FlowError> {
         let cookie = secret::random("")?;
-        let flow = self.step_flow(key, |_, _, flow| {
+        let flow = self.step(key, |_, _, flow| {
             let step = flow.progress.step.clone();
             let waits = matches!(step, Step::Window { .. }) && flow.request.display == Display::Frame;
             if !waits || flow.progress.turn != turn {
@@ -150,8 +149,8 @@ impl Store {
 
     /// The patient is sent to a source. Only the browser and the source know `state`; nobody outside knows `verifier`.
     pub fn depart(&self, key: SessionKey, to: &Departure<'_>, state: &str, verifier: &[u8]) -> Result<(), FlowError> {
-        let sealed = self.seal_verifier(state, verifier)?;
-        self.step_flow(key, |transaction, now, flow| {
+        let sealed = self.store.attempts().seal_verifier(state, verifier)?;
+        self.step(key, |transaction, now, flow| {
             let agreed = match &flow.progress.step {
                 Step::Share { endpoint } | Step::Away { endpoint } | Step::Trouble { endpoint, .. } => Some(endpoint),
                 Step::Window { endpoint, .. } => endpoint.as_ref(),
@@ -187,7 +186,7 @@ impl Store {
 
     /// The patient is not sent to a source, for a reason that is known.
     pub fn not_departed(&self, key: SessionKey, to: &Departure<'_>, trouble: Trouble) -> Result<(), FlowError> {
-        self.step_flow(key, |transaction, now, flow| {
+        self.step(key, |transaction, now, flow| {
             let mut authorization = sent(transaction, now, flow, to, None)?;
             authorization.step(transaction, now, Actor::Service, AuthorizationEvent::Failed)?;
             flow.progress.window = None;
@@ -207,8 +206,8 @@ impl Store {
         state: &str,
         verifier: &[u8],
     ) -> Result<(), FlowError> {
-        let sealed = self.seal_verifier(state, verifier)?;
-        self.step_flow(key, |transaction, now, flow| {
+        let sealed = self.store.attempts().seal_verifier(state, verifier)?;
+        self.step(key, |transaction, now, flow| {
             if flow.request.way != Way::Identity || flow.progress.verified.is_some() {
                 return Err(FlowError::Stale);
             }
@@ -233,7 +232,7 @@ impl Store {
         verified: Verified,
         places: Vec<Place>,
     ) -> Result<(), FlowError> {
-        self.step_flow(key, |_, _, flow| {
+        self.step(key, |_, _, flow| {
             still_at(flow, turn)?;
             flow.progress.verified = Some(verified);
             flow.progress.window = None;
@@ -244,7 +243,7 @@ impl Store {
 
     /// These places hold records of a person with the details that the patient gave at a turn.
     pub fn located(&self, key: SessionKey, turn: u64, places: Vec<Place>) -> Result<(), FlowError> {
-        self.step_flow(key, |_, _, flow| {
+        self.step(key, |_, _, flow| {
             still_at(flow, turn)?;
             found(flow, places);
             Ok(())
@@ -258,7 +257,7 @@ impl Store {
         key: SessionKey,
         chosen: &[Departure<'_>],
     ) -> Result<Vec<(Place, Authorization)>, FlowError> {
-        self.step_flow(key, |transaction, now, flow| {
+        self.step(key, |transaction, now, flow| {
             leave_open(transaction, now, flow)?;
             let provider = flow
                 .progress
@@ -282,7 +281,7 @@ impl Store {
 
     /// Every place that was to be connected has answered or failed.
     pub fn places_answered(&self, key: SessionKey) -> Result<(), FlowError> {
-        self.step_flow(key, |_, _, flow| {
+        self.step(key, |_, _, flow| {
             if flow.progress.connects_places() {
                 flow.progress.go(Step::Hub);
             }
@@ -292,8 +291,8 @@ impl Store {
 
     /// A source granted access.
     pub fn source_granted(&self, key: SessionKey, id: &str, granted: &SourceGrant<'_>) -> Result<Flow, FlowError> {
-        let sealed = self.seal_credential(id, granted.credential)?;
-        self.step_flow(key, |transaction, now, flow| {
+        let sealed = self.store.credentials().seal(id, granted.credential)?;
+        self.step(key, |transaction, now, flow| {
             let mut authorization = authorizing(transaction, flow, id)?;
             authorization.grant(transaction, now, &granted.grant)?;
             credential::keep(transaction, now, id, &sealed)?;
@@ -312,7 +311,7 @@ impl Store {
     /// A source did not grant access. If the patient was sent to it, the page shows trouble with that source. If the
     /// service connected it by itself, the hub shows it.
     pub fn source_failed(&self, key: SessionKey, id: &str, trouble: Trouble) -> Result<(), FlowError> {
-        self.step_flow(key, |transaction, now, flow| {
+        self.step(key, |transaction, now, flow| {
             let mut authorization = authorizing(transaction, flow, id)?;
             let event = match trouble {
                 Trouble::Refused | Trouble::NoPatient => AuthorizationEvent::Refused,

@@ -91,10 +91,16 @@ pub(in crate::consent) fn note(
     Ok(())
 }
 
-impl Store {
+/// The audit log and its archive.
+#[derive(Clone, Copy, Debug)]
+pub struct Audit<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl Audit<'_> {
     /// The newest entries, newest first, archived ones included: at most `limit`, of one consent where it is named.
-    pub fn audit(&self, consent: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, Error> {
-        let found = self.read(|connection| {
+    pub fn newest(&self, consent: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, Error> {
+        let found = self.store.read(|connection| {
             let sql = format!("SELECT {COLUMNS} FROM audit WHERE ?1 IS NULL OR consent = ?1 ORDER BY id DESC LIMIT ?2");
             let mut statement = connection.prepare_cached(&sql)?;
             let rows = statement.query_map(params![consent, limit], AuditEntry::read)?;

@@ -13,8 +13,7 @@ use chrono::DateTime;
 use rusqlite::{Connection, Transaction, params};
 
 use super::super::error::Error;
-use super::super::store::Store;
-use super::audit::{AuditEntry, COLUMNS};
+use super::audit::{Audit, AuditEntry, COLUMNS};
 use crate::lake::store::private;
 
 /// How old lines are, in seconds, before they move.
@@ -32,16 +31,18 @@ const GOES_ON: &str = "EXISTS (SELECT 1 FROM consent WHERE consent.id = audit.co
             OR EXISTS (SELECT 1 FROM patient_authorization WHERE consent = consent.id
                        AND state IN ('CREATED', 'AUTHORIZING', 'AUTHORIZED', 'EXCHANGED', 'ERRORED')))))";
 
-impl Store {
+impl Audit<'_> {
     /// Moves the lines that are old enough. Returns how many.
-    pub(in crate::consent) fn archive_audit(&self, now: i64) -> Result<usize, Error> {
+    pub(in crate::consent) fn archive(&self, now: i64) -> Result<usize, Error> {
         let before = now - ARCHIVED_AFTER;
-        let folder = self.folder().join(FOLDER);
+        let folder = self.store.folder().join(FOLDER);
         let (mut after, mut moved) = (0, 0);
         loop {
-            let looked_at = self.read(|connection| look(connection, after, before))?;
+            let looked_at = self.store.read(|connection| look(connection, after, before))?;
             if !looked_at.ended.is_empty() {
-                moved += self.write(|transaction| move_lines(transaction, &folder, &looked_at.ended))?;
+                moved += self
+                    .store
+                    .write(|transaction| move_lines(transaction, &folder, &looked_at.ended))?;
             }
             match looked_at.next {
                 Some(next) => after = next,
@@ -57,7 +58,7 @@ impl Store {
         consent: Option<&str>,
         limit: usize,
     ) -> Result<Vec<AuditEntry>, Error> {
-        let months: Vec<(String, i64)> = self.read(|connection| {
+        let months: Vec<(String, i64)> = self.store.read(|connection| {
             let mut statement =
                 connection.prepare_cached("SELECT month, newest FROM audit_archive ORDER BY newest DESC")?;
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -68,7 +69,7 @@ impl Store {
             if found.len() >= limit && newest < oldest {
                 break;
             }
-            found.extend(entries(&self.folder().join(FOLDER), &month, consent)?);
+            found.extend(entries(&self.store.folder().join(FOLDER), &month, consent)?);
             found.sort_by_key(|entry| std::cmp::Reverse(entry.id));
             found.dedup();
             found.truncate(limit);
@@ -208,6 +209,7 @@ mod tests {
     use super::super::audit::{About, Actor, note};
     use super::*;
     use crate::consent::clock::Clock;
+    use crate::consent::store::Store;
     use crate::lake::Mode;
 
     const DAY: i64 = 86_400;
@@ -217,7 +219,7 @@ mod tests {
     /// A store with one consent of the operator, and lines of it, of nobody, and of a consent that is gone.
     fn store(folder: &Path) -> (Store, String) {
         let store = Store::open(folder, Clock::at(START)).unwrap();
-        let kept = store.consent_for("local", Mode::Live, "p1").unwrap();
+        let kept = store.consents().of_imported("local", Mode::Live, "p1").unwrap();
         for day in 0..60 {
             let at = START + day * DAY;
             let add = |action: &str, consent: Option<&str>| {
@@ -246,10 +248,10 @@ mod tests {
     fn old_lines_of_ended_consents_move_to_files_and_are_told_as_before() {
         let folder = tempfile::tempdir().unwrap();
         let (store, kept) = store(folder.path());
-        let all = store.audit(None, 1_000).unwrap();
-        let gone = store.audit(Some("gone"), 1_000).unwrap();
+        let all = store.audit().newest(None, 1_000).unwrap();
+        let gone = store.audit().newest(Some("gone"), 1_000).unwrap();
         store.clock().advance(ARCHIVED_AFTER + 20 * DAY);
-        assert_eq!(store.archive_audit(store.clock().now()).unwrap(), 21);
+        assert_eq!(store.audit().archive(store.clock().now()).unwrap(), 21);
         let left = (
             in_store(&store, "of.gone"),
             in_store(&store, "of.kept"),
@@ -258,23 +260,27 @@ mod tests {
         assert_eq!(left, (39, 60, 60));
         assert!(folder.path().join("audit/2026-01.ndjson").is_file());
         assert!(folder.path().join("audit/2026-02.ndjson").is_file());
-        assert_eq!(store.audit(None, 1_000).unwrap(), all);
-        assert_eq!(store.audit(Some("gone"), 1_000).unwrap(), gone);
+        assert_eq!(store.audit().newest(None, 1_000).unwrap(), all);
+        assert_eq!(store.audit().newest(Some("gone"), 1_000).unwrap(), gone);
         for limit in [1, 40, 117, 118, 119, 150] {
-            assert_eq!(store.audit(None, limit).unwrap(), all[..limit as usize], "{limit}");
+            assert_eq!(
+                store.audit().newest(None, limit).unwrap(),
+                all[..limit as usize],
+                "{limit}"
+            );
         }
-        assert_eq!(store.audit(Some(&kept), 5).unwrap().len(), 5);
-        assert_eq!(store.archive_audit(store.clock().now()).unwrap(), 0);
+        assert_eq!(store.audit().newest(Some(&kept), 5).unwrap().len(), 5);
+        assert_eq!(store.audit().archive(store.clock().now()).unwrap(), 0);
         drop(store);
         let again = Store::open(folder.path(), Clock::at(START)).unwrap();
-        assert_eq!(again.audit(None, 1_000).unwrap(), all);
+        assert_eq!(again.audit().newest(None, 1_000).unwrap(), all);
     }
 
     #[test]
     fn a_line_that_a_crash_left_in_both_places_is_told_once() {
         let folder = tempfile::tempdir().unwrap();
         let (store, _) = store(folder.path());
-        let all = store.audit(None, 1_000).unwrap();
+        let all = store.audit().newest(None, 1_000).unwrap();
         // The remains of a crash: a line in the file that the store still has, and half of another.
         let oldest = all.iter().rev().find(|entry| entry.action == "of.gone").unwrap();
         let whole = serde_json::to_string(oldest).unwrap();
@@ -282,20 +288,20 @@ mod tests {
         let file = folder.path().join("audit/2026-01.ndjson");
         std::fs::write(&file, format!("{whole}\n{}", &whole[..20])).unwrap();
         store.clock().advance(ARCHIVED_AFTER + 20 * DAY);
-        store.archive_audit(store.clock().now()).unwrap();
-        assert_eq!(store.audit(None, 1_000).unwrap(), all);
+        store.audit().archive(store.clock().now()).unwrap();
+        assert_eq!(store.audit().newest(None, 1_000).unwrap(), all);
     }
 
     #[test]
     fn a_file_that_cannot_be_written_is_named_and_no_line_is_lost() {
         let folder = tempfile::tempdir().unwrap();
         let (store, _) = store(folder.path());
-        let all = store.audit(None, 1_000).unwrap();
+        let all = store.audit().newest(None, 1_000).unwrap();
         std::fs::create_dir_all(folder.path().join("audit/2026-01.ndjson")).unwrap();
         store.clock().advance(ARCHIVED_AFTER + 2 * DAY);
-        let refused = store.archive_audit(store.clock().now()).unwrap_err().to_string();
+        let refused = store.audit().archive(store.clock().now()).unwrap_err().to_string();
         assert!(refused.contains("audit/2026-01.ndjson"), "{refused}");
-        assert_eq!(store.audit(None, 1_000).unwrap(), all);
+        assert_eq!(store.audit().newest(None, 1_000).unwrap(), all);
     }
 
     #[test]
@@ -303,7 +309,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (store, _) = store(folder.path());
         store.clock().advance(ARCHIVED_AFTER + 20 * DAY);
-        store.archive_audit(store.clock().now()).unwrap();
+        store.audit().archive(store.clock().now()).unwrap();
         for sql in ["DELETE FROM audit", "UPDATE audit SET detail = 'x'"] {
             let refused = store
                 .write(|transaction| Ok(transaction.execute(sql, [])?))

@@ -13,10 +13,16 @@ const MAX_KEPT: usize = 1_000_000;
 /// A hash and a count.
 const BYTES: usize = 9;
 
-impl Store {
+/// References of an authorization's records that lead nowhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Dangling<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl Dangling<'_> {
     /// The hashes of an authorization's last sync.
-    pub fn dangling(&self, authorization: &str) -> Result<BTreeMap<u64, u32>, Error> {
-        self.read(|connection| {
+    pub fn of_authorization(&self, authorization: &str) -> Result<BTreeMap<u64, u32>, Error> {
+        self.store.read(|connection| {
             let sql = "SELECT counts FROM dangling WHERE authorization = ?1";
             let mut statement = connection.prepare_cached(sql)?;
             let counts: Option<Vec<u8>> = statement.query_row([authorization], |row| row.get(0)).optional()?;

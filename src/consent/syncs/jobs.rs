@@ -86,27 +86,51 @@ pub struct Due {
     pub endpoint: String,
 }
 
-impl Store {
+/// Sync jobs with their results.
+#[derive(Clone, Copy, Debug)]
+pub struct Jobs<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl Jobs<'_> {
+    /// Makes a sync job for an authorization and wakes the worker; `cause` is `exchange`, `refresh` or `schedule`.
+    pub fn create(&self, authorization: &str, cause: &str) -> Result<String, Error> {
+        let now = self.store.clock().now();
+        let id = self
+            .store
+            .write(|transaction| Job::create(transaction, now, authorization, cause))?;
+        self.store.jobs_changed();
+        Ok(id)
+    }
+
+    /// The jobs of an authorization, newest first.
+    pub fn of_authorization(&self, authorization: &str) -> Result<Vec<Job>, Error> {
+        self.store.read(|connection| {
+            let condition = "WHERE authorization = ?1 ORDER BY rowid DESC";
+            Job::select(connection, condition, [authorization])
+        })
+    }
+
     /// Puts jobs that an ended worker left behind back into the queue, and returns how many.
-    pub fn take_up_jobs(&self) -> Result<usize, Error> {
-        let now = self.clock().now();
-        let jobs = self.write(|transaction| {
+    pub fn take_up(&self) -> Result<usize, Error> {
+        let now = self.store.clock().now();
+        let jobs = self.store.write(|transaction| {
             let mut jobs = Job::select(transaction, "WHERE state = 'ACTIVE'", [])?;
             for job in &mut jobs {
                 job.step(transaction, now, JobEvent::Returned)?;
             }
             Ok(jobs.len())
         })?;
-        self.jobs_changed();
+        self.store.jobs_changed();
         Ok(jobs)
     }
 
     /// Puts new jobs into the queue and returns those that may start, oldest first. An authorization has one job at a
     /// time: a second one waits for the first. At most `each` jobs ask one endpoint, so that a slow or hostile endpoint
     /// leaves room for others.
-    pub fn due_jobs(&self, max_jobs: usize, each: usize) -> Result<Vec<Due>, Error> {
-        let now = self.clock().now();
-        let any = self.read(|connection| {
+    pub fn due(&self, max_jobs: usize, each: usize) -> Result<Vec<Due>, Error> {
+        let now = self.store.clock().now();
+        let any = self.store.read(|connection| {
             let sql = "SELECT EXISTS (SELECT 1 FROM sync_job WHERE state = 'CREATED'
                            OR (state = 'WAITING' AND (not_before IS NULL OR not_before <= ?1)))";
             Ok(connection
@@ -116,7 +140,7 @@ impl Store {
         if !any {
             return Ok(Vec::new());
         }
-        self.write(|transaction| {
+        self.store.write(|transaction| {
             for mut job in Job::select(transaction, "WHERE state = 'CREATED'", [])? {
                 job.step(transaction, now, JobEvent::Queued)?;
             }
@@ -150,9 +174,9 @@ impl Store {
 
     /// Starts a job. `None` if it may not start: somebody else started or stopped it, or another job is fetching the
     /// authorization's records.
-    pub fn begin_job(&self, id: &str) -> Result<Option<BegunJob>, Error> {
-        let now = self.clock().now();
-        self.write(|transaction| {
+    pub fn begin(&self, id: &str) -> Result<Option<BegunJob>, Error> {
+        let now = self.store.clock().now();
+        self.store.write(|transaction| {
             let Some(mut job) = find(transaction, id)?.filter(|job| job.state == JobState::Waiting) else {
                 return Ok(None);
             };
@@ -180,8 +204,8 @@ impl Store {
     }
 
     /// Whether a job that was begun still is to be done.
-    pub fn job_stands(&self, id: &str) -> Result<bool, Error> {
-        self.read(|connection| {
+    pub fn stands(&self, id: &str) -> Result<bool, Error> {
+        self.store.read(|connection| {
             let sql = "SELECT EXISTS (SELECT 1 FROM sync_job AS job
                        JOIN patient_authorization ON patient_authorization.id = job.authorization
                        WHERE job.id = ?1 AND job.state = 'ACTIVE' AND patient_authorization.state = 'EXCHANGED'
@@ -192,16 +216,17 @@ impl Store {
     }
 
     /// Whether a job was stopped by the end of its authorization.
-    pub fn job_was_stopped(&self, id: &str) -> Result<bool, Error> {
-        self.read(|connection| Ok(find(connection, id)?.is_none_or(|job| job.state == JobState::Failed)))
+    pub fn was_stopped(&self, id: &str) -> Result<bool, Error> {
+        self.store
+            .read(|connection| Ok(find(connection, id)?.is_none_or(|job| job.state == JobState::Failed)))
     }
 
     /// Ends a job whose records are all stored, and keeps with it what was missing. An endpoint with the status
     /// AVAILABLE becomes USER_VALIDATED. Access by a verified identity is given up. `false` if the job was stopped in
     /// the meantime.
-    pub fn complete_job<'a>(&self, id: &str, success: impl Into<JobSuccess<'a>>) -> Result<bool, Error> {
+    pub fn complete<'a>(&self, id: &str, success: impl Into<JobSuccess<'a>>) -> Result<bool, Error> {
         let success: JobSuccess<'_> = success.into();
-        self.end_job(id, |transaction, now, job| {
+        self.end(id, |transaction, now, job| {
             job.step(transaction, now, JobEvent::Succeeded)?;
             note_sync(transaction, now, job, "sync.stored", success.detail)?;
             if !success.normalized.is_empty() {
@@ -228,8 +253,8 @@ impl Store {
     }
 
     /// Puts a job back into the queue until `not_before`, for a failure that may pass.
-    pub fn return_job(&self, id: &str, not_before: i64, why: &str) -> Result<bool, Error> {
-        self.end_job(id, |transaction, now, job| {
+    pub fn put_back(&self, id: &str, not_before: i64, why: &str) -> Result<bool, Error> {
+        self.end(id, |transaction, now, job| {
             job.step(transaction, now, JobEvent::Returned)?;
             let sql = "UPDATE sync_job SET not_before = ?1 WHERE id = ?2";
             transaction.execute(sql, params![not_before, job.id])?;
@@ -240,13 +265,13 @@ impl Store {
 
     /// Ends a job that cannot be done. If it was an authorization's first job, the authorization becomes ERRORED, and
     /// the source's message is kept.
-    pub fn fail_job<'a>(&self, id: &str, failure: impl Into<JobFailure<'a>>) -> Result<bool, Error> {
+    pub fn fail<'a>(&self, id: &str, failure: impl Into<JobFailure<'a>>) -> Result<bool, Error> {
         let failure: JobFailure<'_> = failure.into();
         let sealed = failure
             .outcome
-            .map(|outcome| self.seal(&purpose(id), outcome.as_bytes()))
+            .map(|outcome| self.store.seal(&purpose(id), outcome.as_bytes()))
             .transpose()?;
-        self.end_job(id, |transaction, now, job| {
+        self.end(id, |transaction, now, job| {
             job.step(transaction, now, JobEvent::Failed)?;
             set_failure(transaction, &job.id, failure.why)?;
             note_sync(transaction, now, job, "sync.not-stored", failure.why)?;
@@ -271,20 +296,16 @@ impl Store {
         })
     }
 
-    fn end_job(
-        &self,
-        id: &str,
-        work: impl FnOnce(&Connection, i64, &mut Job) -> Result<(), Error>,
-    ) -> Result<bool, Error> {
-        let now = self.clock().now();
-        let ended = self.write(|transaction| {
+    fn end(&self, id: &str, work: impl FnOnce(&Connection, i64, &mut Job) -> Result<(), Error>) -> Result<bool, Error> {
+        let now = self.store.clock().now();
+        let ended = self.store.write(|transaction| {
             let Some(mut job) = find(transaction, id)?.filter(|job| job.state == JobState::Active) else {
                 return Ok(false);
             };
             work(transaction, now, &mut job)?;
             Ok(true)
         })?;
-        self.jobs_changed();
+        self.store.jobs_changed();
         Ok(ended)
     }
 
@@ -294,13 +315,13 @@ impl Store {
         let sql = "SELECT job.id, job.outcome FROM sync_job AS job
                    JOIN patient_authorization AS auth ON auth.id = job.authorization
                    WHERE auth.consent = ?1 AND auth.state = 'ERRORED' AND job.outcome IS NOT NULL ORDER BY auth.ordinal";
-        let kept = self.read(|connection| {
+        let kept = self.store.read(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
             let rows = statement.query_map([consent], |row| Ok((row.get(0)?, row.get(1)?)))?;
             Ok(rows.collect::<Result<Vec<(String, Vec<u8>)>, _>>()?)
         })?;
         let opened = kept.into_iter().map(|(job, sealed)| {
-            let plain = self.unseal(&purpose(&job), &sealed)?;
+            let plain = self.store.unseal(&purpose(&job), &sealed)?;
             String::from_utf8(plain).map_err(|_| Error::Lost("outcome of a sync"))
         });
         opened.collect()
@@ -308,8 +329,8 @@ impl Store {
 
     /// Makes the jobs that applications' sync frequencies ask for: of authorizations of MULTIPLE usage, whose last job
     /// began a period ago. Returns how many.
-    pub fn schedule_jobs(&self) -> Result<usize, Error> {
-        let now = self.clock().now();
+    pub fn schedule(&self) -> Result<usize, Error> {
+        let now = self.store.clock().now();
         let sql = "SELECT auth.id FROM patient_authorization AS auth
                    JOIN consent ON consent.id = auth.consent
                    JOIN application ON application.id = consent.application
@@ -325,17 +346,17 @@ impl Store {
             let rows = statement.query_map([now], |row| row.get::<_, String>(0))?;
             Ok::<_, Error>(rows.collect::<Result<Vec<String>, _>>()?)
         };
-        if self.read(overdue)?.is_empty() {
+        if self.store.read(overdue)?.is_empty() {
             return Ok(0);
         }
-        let made = self.write(|transaction| {
+        let made = self.store.write(|transaction| {
             let overdue = overdue(transaction)?;
             for authorization in &overdue {
                 Job::create(transaction, now, authorization, "schedule")?;
             }
             Ok(overdue.len())
         })?;
-        self.jobs_changed();
+        self.store.jobs_changed();
         Ok(made)
     }
 }

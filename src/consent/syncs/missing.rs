@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::super::error::Error;
 use super::super::record::Job;
 use super::super::states::named;
-use super::super::store::Store;
+use super::jobs::Jobs;
 use crate::normalize::Counts;
 
 /// Entries of one type that are kept of a job.
@@ -247,7 +247,7 @@ pub struct ListedJob {
     pub report: JobReport,
 }
 
-impl Store {
+impl Jobs<'_> {
     /// Whether a sync stored the source's own Patient, for this authorization or for another one of the same consent,
     /// person and endpoint: their rows are the same. Assumed for syncs of earlier releases.
     pub fn had_patient(&self, authorization: &str) -> Result<bool, Error> {
@@ -261,7 +261,7 @@ impl Store {
                               OR EXISTS (SELECT 1 FROM sync_count WHERE sync_count.job = job.id AND type = 'Patient')
                                  AND NOT EXISTS (SELECT 1 FROM sync_missing WHERE sync_missing.job = job.id AND type = 'Patient'
                                                  AND reason <> 'not-taken')))";
-        self.read(|connection| {
+        self.store.read(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
             Ok(statement.query_row([authorization], |row| row.get(0))?)
         })
@@ -269,7 +269,7 @@ impl Store {
 
     /// Facts from earlier syncs of an authorization. Empty before the first completed one.
     pub fn last_sync(&self, authorization: &str) -> Result<Option<LastSync>, Error> {
-        self.read(|connection| {
+        self.store.read(|connection| {
             let newest = "WHERE authorization = ?1 AND state = 'COMPLETED' ORDER BY rowid DESC LIMIT 1";
             let Some(job) = Job::select(connection, newest, [authorization])?.pop() else {
                 return Ok(None);
@@ -290,8 +290,8 @@ impl Store {
     }
 
     /// The newest jobs, newest first: at most `limit`, of one consent where it is named.
-    pub fn listed_jobs(&self, consent: Option<&str>, limit: u32) -> Result<Vec<ListedJob>, Error> {
-        self.read(|connection| {
+    pub fn list(&self, consent: Option<&str>, limit: u32) -> Result<Vec<ListedJob>, Error> {
+        self.store.read(|connection| {
             let condition =
                 "WHERE ?1 IS NULL OR authorization IN (SELECT id FROM patient_authorization WHERE consent = ?1)
                              ORDER BY rowid DESC LIMIT ?2";
@@ -301,8 +301,8 @@ impl Store {
     }
 
     /// The jobs whose id begins with this text, at most `limit`.
-    pub fn jobs_beginning(&self, beginning: &str, limit: u32) -> Result<Vec<ListedJob>, Error> {
-        self.read(|connection| {
+    pub fn beginning(&self, beginning: &str, limit: u32) -> Result<Vec<ListedJob>, Error> {
+        self.store.read(|connection| {
             let condition = "WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id = ?1 DESC, rowid DESC LIMIT ?2";
             let jobs = Job::select(connection, condition, params![beginning, limit])?;
             jobs.into_iter().map(|job| listed(connection, job)).collect()

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use super::super::consents::Consents;
 use super::super::error::Error;
 use super::super::states::{AuthorizationState, JobState};
-use super::super::store::Store;
 use super::super::with_sources::{ConsentWithSources, Source};
 
 /// Whether a consent's records can be read.
@@ -37,18 +37,18 @@ pub struct Presence {
     until: i64,
 }
 
-impl Store {
+impl Consents<'_> {
     /// The readiness of a consent's records. Those of the operator's consents are always ready.
     pub fn presence(&self, consent: &str) -> Result<Presence, Error> {
         // Read first, so that a change during the answer makes the next request ask again.
-        let (moment, now) = (self.jobs_moment(), self.clock().now());
-        if let Some((known, presence)) = self.known_presence().get(consent)
+        let (moment, now) = (self.store.jobs_moment(), self.store.clock().now());
+        if let Some((known, presence)) = self.store.known_presence().get(consent)
             && known == moment
             && now < presence.until
         {
             return Ok(presence);
         }
-        let presence = match self.full_consent(consent)? {
+        let presence = match self.full(consent)? {
             Some(full_consent) => full_consent.presence(now),
             None => Presence {
                 readiness: Readiness::Ready,
@@ -57,7 +57,7 @@ impl Store {
             },
         };
         let kept = (moment, presence.clone());
-        self.known_presence().insert(consent.to_owned(), kept);
+        self.store.known_presence().insert(consent.to_owned(), kept);
         Ok(presence)
     }
 }

@@ -54,7 +54,7 @@ async fn apply(State(service): State<Arc<Service>>, request: Request) -> Result<
     }
     let application = checked(&sent)?;
     service.throttle.charge_write(&parts.extensions)?;
-    let keeping = tokio::task::spawn_blocking(move || service.store.keep_applicant(&application.to_string()));
+    let keeping = tokio::task::spawn_blocking(move || service.store.applicants().keep(&application.to_string()));
     let id = keeping.await.map_err(Error::internal)?.map_err(Error::internal)?;
     let body = json!({"id": id}).to_string();
     Ok((StatusCode::ACCEPTED, [(CONTENT_TYPE, JSON)], body).into_response())

@@ -119,7 +119,7 @@ fn endpoint() -> Value {
 
 async fn organizations(State(service): State<Arc<Service>>) -> Result<Response, Error> {
     let reading = tokio::task::spawn_blocking(move || {
-        let organizations = service.store.organizations()?;
+        let organizations = service.store.organizations().all()?;
         let shown: Vec<_> = organizations.iter().map(ShownOrganization::of).collect();
         Ok::<_, crate::consent::Error>(json!(shown).to_string())
     });
@@ -128,7 +128,7 @@ async fn organizations(State(service): State<Arc<Service>>) -> Result<Response, 
 
 async fn endpoints(State(service): State<Arc<Service>>) -> Result<Response, Error> {
     let reading = tokio::task::spawn_blocking(move || {
-        let endpoints = service.store.endpoints(None)?;
+        let endpoints = service.store.endpoints().all(None)?;
         let shown: Vec<_> = endpoints.iter().map(ShownEndpoint::of).collect();
         Ok::<_, crate::consent::Error>(json!(shown).to_string())
     });

@@ -45,7 +45,9 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 async fn jwks(State(service): State<Arc<Service>>) -> Result<Response, Refused> {
-    let keys = service.blocking(|service| service.store.card_keys()).await??;
+    let keys = service
+        .blocking(|service| service.store.health_cards().keys())
+        .await??;
     let shown: Vec<Value> = keys.iter().map(shown).collect();
     Ok(answer(&json!({"keys": shown})))
 }
@@ -62,7 +64,7 @@ async fn crl(State(service): State<Arc<Service>>, Path(file): Path<String>) -> R
     let found = {
         let kid = kid.clone();
         service
-            .blocking(move |service| service.store.revoked_cards(&kid))
+            .blocking(move |service| service.store.health_cards().revoked(&kid))
             .await??
     };
     let RevocationList { version, rids } = found.ok_or_else(unknown)?;

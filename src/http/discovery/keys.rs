@@ -6,5 +6,5 @@ use crate::consent::Store;
 
 /// The set as it is shown.
 pub(super) fn shown(store: &Store) -> Value {
-    serde_json::to_value(store.jwks()).unwrap_or_default()
+    serde_json::to_value(store.signing_keys().jwks()).unwrap_or_default()
 }

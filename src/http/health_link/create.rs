@@ -49,7 +49,7 @@ pub(super) async fn create(
     }
     let access = present(access, &service)?;
     // Taken before the records are read: a link of records that are revoked in the meantime is not made.
-    let terms = service.store.link_terms(&access.subject)?;
+    let terms = service.store.health_links().terms(&access.subject)?;
     let terms = terms.ok_or_else(|| Error::Unknown("There is no such consent any more.".to_owned()))?;
     let file = file(&service, &access, asked.content).await?;
     let made = service
@@ -95,7 +95,7 @@ fn made(service: &Service, consent: &str, terms: &LinkTerms, asked: Asked, file:
             .map_or(asked.expires_at, |until| until.min(asked.expires_at)),
         file: &file,
     };
-    let (link, address) = match service.store.create_health_link(&new)? {
+    let (link, address) = match service.store.health_links().create(&new)? {
         Ok(made) => made,
         Err(LinkRefusal::Changed) => return Err(Error::Busy.into()),
         Err(refusal @ LinkRefusal::TooMany) => return Err(Error::Processing(refusal.to_string()).into()),

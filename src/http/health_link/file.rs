@@ -36,7 +36,7 @@ pub(super) async fn located(
         if until <= service.store.clock().now() {
             return Err(over());
         }
-        let file = service.store.health_link_file(&address)?.ok_or_else(over)?;
+        let file = service.store.health_links().file(&address)?.ok_or_else(over)?;
         Ok(jose(file.jwe))
     };
     service.blocking(work).await?

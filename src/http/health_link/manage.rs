@@ -62,7 +62,7 @@ pub(super) async fn list(
     PatientToken(access): PatientToken,
 ) -> Result<Response, Refused> {
     let links = service
-        .blocking(move |service| service.store.health_links(&access.subject))
+        .blocking(move |service| service.store.health_links().of_consent(&access.subject))
         .await??;
     let shown: Vec<Shown<'_>> = links.iter().map(Shown::of).collect();
     Ok(no_store(StatusCode::OK, &json!({"healthLinks": shown}))?)
@@ -74,7 +74,7 @@ pub(super) async fn revoke(
     Path(id): Path<String>,
 ) -> Result<Response, Refused> {
     let revoked = service
-        .blocking(move |service| service.store.revoke_health_link(&access.subject, &id))
+        .blocking(move |service| service.store.health_links().revoke(&access.subject, &id))
         .await??;
     if !revoked {
         return Err(Error::Unknown("There is no health link with this id.".to_owned()).into());

@@ -75,15 +75,15 @@ pub(super) async fn direct(
     // Link checkers send HEAD, which serves no file.
     let is_head = request.method() == Method::HEAD;
     let work = move |service: &Service| -> Result<Response, Refused> {
-        let link = service.store.health_link_at(&address)?;
+        let link = service.store.health_links().at(&address)?;
         if !link.is_some_and(|link| link.is_direct) {
             return Err(over());
         }
         let recipient = named(asked)?;
         let file = if is_head {
-            service.store.health_link_file(&address)?
+            service.store.health_links().file(&address)?
         } else {
-            service.store.use_health_link(&address, &recipient)?
+            service.store.health_links().visit(&address, &recipient)?
         };
         Ok(jose(file.ok_or_else(over)?.jwe))
     };
@@ -91,7 +91,7 @@ pub(super) async fn direct(
 }
 
 fn shown(service: &Service, address: &str, asked: &Asked) -> Result<Response, Refused> {
-    let link = service.store.health_link_at(address)?.ok_or_else(over)?;
+    let link = service.store.health_links().at(address)?.ok_or_else(over)?;
     if let Some(refused) = refused(service, &link, asked)? {
         return Ok(refused);
     }
@@ -101,7 +101,8 @@ fn shown(service: &Service, address: &str, asked: &Asked) -> Result<Response, Re
         jwe,
     } = service
         .store
-        .use_health_link(address, &asked.recipient)?
+        .health_links()
+        .visit(address, &asked.recipient)?
         .ok_or_else(over)?;
     let mut entry = json!({
         "contentType": content.media_type(),
@@ -126,7 +127,7 @@ fn refused(service: &Service, link: &HealthLink, asked: &Asked) -> Result<Option
     }
     let remaining = match asked.passcode.as_deref() {
         None => link.attempts,
-        Some(passcode) => match service.store.guess_passcode(link, passcode)? {
+        Some(passcode) => match service.store.health_links().guess(link, passcode)? {
             Guess::Right => return Ok(None),
             Guess::Wrong { remaining } => remaining,
             Guess::Busy => return Err(Error::Busy.into()),

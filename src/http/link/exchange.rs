@@ -38,7 +38,7 @@ pub(super) async fn exchange(State(service): State<Arc<Service>>, request: Reque
     let token = fields.need("public_token")?.to_owned();
     let secret = fields.need("secret_key")?.to_owned();
     let work = move |service: &Service| -> Result<Response, OAuthError> {
-        let client = service.store.client_of_secret(&secret)?;
+        let client = service.store.clients().of_secret(&secret)?;
         let client = client.ok_or(OAuthError::Client("the secret_key is not known"))?;
         let granted = service.tokens.exchange_public_token(&client, &token)?;
         Ok(no_store(StatusCode::OK, &answer(service, &granted)?)?)

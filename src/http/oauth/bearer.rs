@@ -24,7 +24,7 @@ impl FromRequestParts<Arc<Service>> for PatientToken {
         let access = admitted(parts, service)?;
         match access.patients() {
             Some(_) => Ok(PatientToken(access)),
-            None => Err(Refused::ConsentToken),
+            None => Err(Error::ConsentToken.into()),
         }
     }
 }
@@ -40,7 +40,7 @@ impl FromRequestParts<Arc<Service>> for SignedToken {
         charge(service, &inspected.claims.sub, parts)?;
         match inspected.claims.patient {
             Some(_) => Ok(SignedToken(inspected)),
-            None => Err(Refused::ConsentToken),
+            None => Err(Error::ConsentToken.into()),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, PRAGMA, WWW_AUTHENTICATE};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, PRAGMA, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -68,6 +68,11 @@ impl OAuthError {
         ))
     }
 
+    /// The status of the answer.
+    pub(in crate::http) fn status(&self) -> StatusCode {
+        self.kind().1
+    }
+
     /// OAuth's name of the error, and its status.
     fn kind(&self) -> (&'static str, StatusCode) {
         match self {
@@ -105,29 +110,32 @@ impl From<consent::Error> for OAuthError {
     }
 }
 
-impl IntoResponse for OAuthError {
-    fn into_response(self) -> Response {
-        let (description, (code, status)) = (self.to_string(), self.kind());
-        let mut response = match self {
-            OAuthError::Common(error) => error.into_response(),
-            _ => Response::new(Body::empty()),
-        };
-        *response.status_mut() = status;
-        shape(&mut response, code, &description);
-        response
+/// An error of any route is that error. The others are of token endpoints alone.
+impl From<OAuthError> for Error {
+    fn from(error: OAuthError) -> Error {
+        match error {
+            OAuthError::Common(error) => error,
+            other => Error::OAuth(Box::new(other)),
+        }
     }
 }
 
-/// Gives a refusal that is not of OAuth's own making the form that OAuth clients expect.
-pub(in crate::http) fn recast(response: &mut Response, reason: &str) {
-    shape(response, code(response.status()), reason);
+impl IntoResponse for OAuthError {
+    fn into_response(self) -> Response {
+        Error::from(self).into_response()
+    }
 }
 
-fn shape(response: &mut Response, code: &str, description: &str) {
-    let body = json!({"error": code, "error_description": described(description)});
+/// Renders an error as OAuth clients expect it.
+pub(in crate::http) fn rendered(error: &Error) -> Response {
+    let code = match error {
+        Error::OAuth(error) => error.kind().0,
+        other => code(other.status()),
+    };
+    let mut response = error.head();
+    let body = json!({"error": code, "error_description": described(&error.to_string())});
     *response.body_mut() = Body::from(body.to_string());
     let head = response.headers_mut();
-    head.remove(CONTENT_LENGTH);
     head.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     head.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     head.insert(PRAGMA, HeaderValue::from_static("no-cache"));
@@ -139,6 +147,7 @@ fn shape(response: &mut Response, code: &str, description: &str) {
     if let Some(challenge) = challenge {
         head.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
     }
+    response
 }
 
 /// OAuth's name for a refusal by other code.

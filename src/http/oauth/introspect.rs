@@ -28,7 +28,7 @@ pub(in crate::http) async fn introspected(
     surface: Surface,
 ) -> Result<Response, Refused> {
     let work = move |service: &Service| -> Result<Response, Refused> {
-        let answer = match service.store.full_consent(&inspected.claims.sub)? {
+        let answer = match service.store.consents().full(&inspected.claims.sub)? {
             Some(full_consent) => introspection(service, &inspected, &full_consent, surface)?,
             // The token's consent is gone.
             None => json!({"active": false}),

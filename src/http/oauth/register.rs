@@ -80,7 +80,8 @@ fn registered(service: &Service, metadata: &Metadata, token: Option<&str>) -> Re
     };
     let (application, keys) = service
         .store
-        .create_application(&new, Actor::Application)
+        .applications()
+        .create(&new, Actor::Application)
         .map_err(refused)?;
     let keys = keys
         .first()

@@ -37,11 +37,11 @@ impl Revocation {
         let secret = fields.need("secret_key")?.to_owned();
         let work = move |service: &Service| -> Result<Revocation, Refused> {
             let (application, mode) = (&access.scope.application, access.scope.mode);
-            if !service.store.is_secret_of(application, mode, &secret)? {
-                return Err(Refused::SecretKey);
+            if !service.store.clients().is_secret_of(application, mode, &secret)? {
+                return Err(Error::SecretKey.into());
             }
             let consent = access.subject.to_string();
-            let made_by = service.store.consent(&consent)?.map(|consent| consent.made_by);
+            let made_by = service.store.consents().get(&consent)?.map(|consent| consent.made_by);
             if made_by == Some(Origin::Operator) {
                 let why = "this consent covers imported records, which only the operator of the service can erase";
                 return Err(Error::Forbidden(why).into());
@@ -61,7 +61,7 @@ pub(super) async fn revoke(
     let Revocation { consent } = Revocation::asked(&service, access, request).await?;
     let id = consent.clone();
     let count = service
-        .blocking(move |service| service.store.revoke_consent(&id, Actor::Application))
+        .blocking(move |service| service.store.consents().revoke(&id, Actor::Application))
         .await??;
     erased(&service, vec![consent]).await?;
     Ok(no_store(StatusCode::OK, &json!({"count": count}))?)
@@ -73,7 +73,7 @@ pub(in crate::http) async fn erased(service: &Arc<Service>, mut consents: Vec<St
     let waiting = async {
         while let Some(consent) = consents.last().cloned() {
             let erasing = service
-                .blocking(move |service| service.store.is_erasing(&consent))
+                .blocking(move |service| service.store.consents().is_erasing(&consent))
                 .await??;
             match erasing {
                 true => tokio::time::sleep(LOOK).await,

@@ -141,7 +141,12 @@ impl Asked {
 
     /// Carries out the grant. The client is known, and its secret key was checked if it sent one. Blocks on the store.
     pub(in crate::http) fn carry_out(&self, service: &Service, resync: Resync) -> Result<Given, OAuthError> {
-        let authenticate = |identity: &Identity| service.store.authenticate(identity.client(), identity.secret());
+        let authenticate = |identity: &Identity| {
+            service
+                .store
+                .clients()
+                .authenticate(identity.client(), identity.secret())
+        };
         let caller = self.identity.as_ref().map(authenticate).transpose()?;
         if let Some(caller) = caller.as_ref().filter(|caller| caller.proven) {
             service

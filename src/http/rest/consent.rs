@@ -63,7 +63,7 @@ async fn by_id(
 
 async fn answer(service: &Arc<Service>, access: Arc<Access>, id: String, extent: Extent) -> Result<Response, Refused> {
     let work = move |service: &Service| -> Result<Response, Refused> {
-        let full_consent = service.store.full_consent(&id)?.filter(|full_consent| {
+        let full_consent = service.store.consents().full(&id)?.filter(|full_consent| {
             let (consent, scope) = (&full_consent.consent, &access.scope);
             let own = access.patients().is_none() || *access.subject == *consent.id;
             own && consent.application == *scope.application && consent.mode == scope.mode

@@ -51,7 +51,7 @@ async fn list(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
     if access.patients().is_some() {
-        return Err(Refused::ApplicationToken);
+        return Err(Error::ApplicationToken.into());
     }
     let work = move |service: &Service| {
         let page = page(service, &access, query.as_deref())?;
@@ -79,7 +79,7 @@ fn page(service: &Service, access: &Access, query: Option<&str>) -> Result<Value
         (None, state) => state,
     };
     // One more than asked for tells whether there are more.
-    let mut found = store.consents(&ConsentFilter {
+    let mut found = store.consents().list(&ConsentFilter {
         application: Some(&scope.application),
         mode: Some(scope.mode),
         state,

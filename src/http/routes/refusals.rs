@@ -1,4 +1,5 @@
-//! In which shape a route says no, and giving a refusal that shape.
+//! The one place where errors become answers. The surface that a route belongs to decides their form: FHIR, token
+//! endpoints, and all others.
 
 use axum::body::Body;
 use axum::http::HeaderValue;
@@ -6,7 +7,8 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::response::Response;
 use serde_json::json;
 
-use crate::http::error::Reason;
+use crate::http::error::{Error, Raised};
+use crate::http::fhir::negotiate::FHIR_JSON;
 use crate::http::oauth;
 
 /// The format of an error's body. It depends on the path, so that it is known before the handler is, and for unknown
@@ -36,24 +38,34 @@ impl Refusals {
         }
     }
 
-    /// Gives the answer of an [`Error`](crate::http::error::Error), which is an OperationOutcome, the shape of this
-    /// route. Other answers stay as they are.
-    pub(in crate::http) fn recast(self, mut response: Response) -> Response {
-        if self == Refusals::Outcome || response.status().is_success() {
-            return response;
-        }
-        let Some(Reason(reason)) = response.extensions_mut().remove() else {
+    /// Renders the error that an answer carries. Headers that were added to the answer on its way stay. An answer
+    /// without an error stays as it is.
+    pub(in crate::http) fn rendered(self, mut response: Response) -> Response {
+        let Some(Raised(error)) = response.extensions_mut().remove() else {
             return response;
         };
-        if self == Refusals::OAuth {
-            oauth::recast(&mut response, &reason);
-            return response;
-        }
-        response.headers_mut().remove(CONTENT_LENGTH);
-        response
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        *response.body_mut() = Body::from(json!({"message": reason}).to_string());
+        let (mut head, _) = response.into_parts();
+        // The length of the body that it did not have.
+        head.headers.remove(CONTENT_LENGTH);
+        let mut rendered = self.answer(&error);
+        rendered.headers_mut().extend(head.headers);
+        rendered.extensions_mut().extend(head.extensions);
+        rendered
+    }
+
+    /// The answer that says an error.
+    pub(in crate::http) fn answer(self, error: &Error) -> Response {
+        let (media, body) = match self {
+            Refusals::OAuth => return oauth::rendered(error),
+            Refusals::Outcome => (FHIR_JSON, error.outcome_json()),
+            Refusals::Message => (
+                HeaderValue::from_static("application/json"),
+                json!({"message": error.to_string()}).to_string(),
+            ),
+        };
+        let mut response = error.head();
+        *response.body_mut() = Body::from(body);
+        response.headers_mut().insert(CONTENT_TYPE, media);
         response
     }
 

@@ -4,7 +4,7 @@
 use axum::body::Body;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY};
 use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::Bytes;
 use futures::StreamExt;
 use hyper::body::Body as _;
@@ -19,31 +19,30 @@ const SMALL: u64 = 1_024;
 const LARGE: usize = 32 * 1_024;
 
 /// The answer in the coding that its client takes.
-pub(in crate::http) async fn compressed(service: &Service, taken: Taken, mut response: Response) -> Response {
+pub(in crate::http) async fn compressed(
+    service: &Service,
+    taken: Taken,
+    mut response: Response,
+) -> Result<Response, Error> {
     response
         .headers_mut()
         .append(VARY, HeaderValue::from_static("accept-encoding"));
     let Some(coding) = taken.coding.filter(|_| is_compressible(&response)) else {
-        return response;
+        return Ok(response);
     };
     let length = response.body().size_hint().exact();
     if length.is_some_and(|length| length == 0 || length < SMALL && taken.plain) {
-        return response;
+        return Ok(response);
     }
     let (mut head, body) = response.into_parts();
     let body = match length {
-        Some(_) => whole(service, coding, body).await,
-        None => pieces(coding, body),
+        Some(_) => whole(service, coding, body).await?,
+        None => pieces(coding, body)?,
     };
-    match body {
-        Ok(body) => {
-            head.headers.insert(CONTENT_ENCODING, coding.name());
-            // The header has the plain length. The compressed body has its own.
-            head.headers.remove(CONTENT_LENGTH);
-            Response::from_parts(head, body)
-        }
-        Err(error) => error.into_response(),
-    }
+    head.headers.insert(CONTENT_ENCODING, coding.name());
+    // The header has the plain length. The compressed body has its own.
+    head.headers.remove(CONTENT_LENGTH);
+    Ok(Response::from_parts(head, body))
 }
 
 /// Marks an answer that goes out as it is.

@@ -40,9 +40,12 @@ pub(in crate::http) async fn frame(State(service): State<Arc<Service>>, mut requ
     let mut response = match Taken::by(request.headers()) {
         Some(taken) => {
             let response = charged(&service, request, next).await;
-            compressed(&service, taken, refusals.recast(response)).await
+            match compressed(&service, taken, refusals.rendered(response)).await {
+                Ok(response) => response,
+                Err(error) => refusals.answer(&error),
+            }
         }
-        None => refusals.recast(Error::NoCoding.into_response()),
+        None => refusals.answer(&Error::NoCoding),
     };
     protect(response.headers_mut(), service.is_encrypted());
     // Refusals of the frame itself as well: a script is to learn that it asks too often.

@@ -31,6 +31,18 @@ pub struct Report {
     pub being_written: bool,
 }
 
+impl Report {
+    /// Whether the lake needs a new catalog, made from its data files.
+    pub fn needs_catalog(&self) -> bool {
+        self.findings.iter().any(|finding| match finding.problem {
+            Problem::Catalog(_) | Problem::Missing => true,
+            // An interrupted writer has left it. What was not committed is not to become a part of the lake.
+            Problem::Unnamed => !self.is_as_marked,
+            _ => false,
+        })
+    }
+}
+
 /// Something that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {

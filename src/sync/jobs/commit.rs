@@ -40,7 +40,11 @@ impl Commit {
             mode: consent.mode,
             application: consent.application.clone(),
             normalize: Some(Normalization {
-                dangling: self.store.dangling(&self.errand.authorization.id).map_err(internal)?,
+                dangling: self
+                    .store
+                    .dangling()
+                    .of_authorization(&self.errand.authorization.id)
+                    .map_err(internal)?,
                 ..self.rules.clone()
             }),
             ..Options::default()
@@ -72,6 +76,6 @@ impl Commit {
     }
 
     fn stands(&self) -> Result<bool, Trouble> {
-        self.store.job_stands(&self.errand.job.id).map_err(internal)
+        self.store.jobs().stands(&self.errand.job.id).map_err(internal)
     }
 }

@@ -99,7 +99,7 @@ impl JobContext {
 /// Runs a job, if it may still start, and stores its result.
 pub(in crate::sync) async fn run(shop: Arc<JobContext>, job: String) {
     let (store, id) = (shop.store.clone(), job.clone());
-    let errand = match blocking(move || store.begin_job(&id)).await {
+    let errand = match blocking(move || store.jobs().begin(&id)).await {
         Ok(Ok(Some(errand))) => errand,
         Ok(Ok(None)) => return,
         Ok(Err(error)) => return tracing::error!(%error, "a sync job could not be begun"),
@@ -131,7 +131,7 @@ pub(in crate::sync) async fn run(shop: Arc<JobContext>, job: String) {
                 dangling: Some(&dangling),
                 report: Some(&report),
             };
-            store.complete_job(&job, success)
+            store.jobs().complete(&job, success)
         }
         Err(Trouble::Stopped) => Ok(false),
         Err(Trouble::Passing { why, retry_after }) if !last => {
@@ -144,7 +144,7 @@ pub(in crate::sync) async fn run(shop: Arc<JobContext>, job: String) {
                 None => String::new(),
             };
             let told = format!("{why}{requested}; it is tried again in {wait} s");
-            store.return_job(&job, store.clock().now() + wait, &told)
+            store.jobs().put_back(&job, store.clock().now() + wait, &told)
         }
         Err(trouble) => {
             tracing::warn!(job, why = %trouble, "a sync failed");
@@ -156,7 +156,7 @@ pub(in crate::sync) async fn run(shop: Arc<JobContext>, job: String) {
                 outcome: outcome.as_deref(),
                 report: Some(&report),
             };
-            store.fail_job(&job, failure)
+            store.jobs().fail(&job, failure)
         }
     });
     match noted.await {
@@ -193,14 +193,14 @@ async fn carry_out(
     // After a new exchange everything is fetched, whatever earlier syncs stored.
     let is_first = errand.job.cause == "exchange";
     let (endpoint, credential, dialect, had_patient, since) = blocking(move || {
-        let endpoint = store.endpoint(&authorization.endpoint)?;
-        let dialect = store.dialect(&authorization.endpoint)?;
-        let credential = store.credential(&authorization.id)?;
-        let had_patient = store.had_patient(&authorization.id)?;
+        let endpoint = store.endpoints().get(&authorization.endpoint)?;
+        let dialect = store.dialects().get(&authorization.endpoint)?;
+        let credential = store.credentials().get(&authorization.id)?;
+        let had_patient = store.jobs().had_patient(&authorization.id)?;
         let since = if is_first {
             None
         } else {
-            store.last_sync(&authorization.id)?
+            store.jobs().last_sync(&authorization.id)?
         };
         Ok::<_, crate::consent::Error>((endpoint, credential, dialect, had_patient, since))
     })
@@ -380,7 +380,7 @@ async fn statement(shop: &JobContext, endpoint: &Endpoint, dialect: &Dialect) ->
         endpoint.id.clone(),
         serde_json::to_string(&found).map_err(internal)?,
     );
-    remember(move || store.set_statement(&id, &text));
+    remember(move || store.dialects().set_statement(&id, &text));
     Ok(Some(found))
 }
 

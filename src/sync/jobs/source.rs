@@ -137,8 +137,8 @@ impl Source {
             said,
             dialect,
         } = terms;
-        let secret = store.endpoint_secret(&endpoint.id).map_err(internal)?;
-        let pages = store.endpoint_pages(&endpoint.id).map_err(internal)?;
+        let secret = store.endpoints().secret(&endpoint.id).map_err(internal)?;
+        let pages = store.endpoints().pages(&endpoint.id).map_err(internal)?;
         let configuration = endpoint.configuration.as_deref();
         let requested = authorization.scope_requested.clone();
         Ok(Source {
@@ -180,13 +180,13 @@ impl Source {
     pub(super) fn took(&self, size: u32) {
         let Some(size) = self.pages.took(size) else { return };
         let (store, endpoint) = (self.store.clone(), self.endpoint.clone());
-        remember(move || store.set_page_size(&endpoint, size));
+        remember(move || store.dialects().set_page_size(&endpoint, size));
     }
 
     /// Notes where a next page was that is not taken for the source's.
     pub(super) fn pages_elsewhere(&self, origin: &str) {
         let (store, endpoint, origin) = (self.store.clone(), self.endpoint.clone(), origin.to_owned());
-        remember(move || store.set_elsewhere(&endpoint, &origin));
+        remember(move || store.dialects().set_elsewhere(&endpoint, &origin));
     }
 
     /// The FHIR base, without a trailing slash.
@@ -350,9 +350,9 @@ impl Source {
         let news = grant.client_auth.filter(|how| known != Some(*how));
         let stands = blocking(move || {
             if let Some(how) = news {
-                store.set_client_auth(&endpoint, how)?;
+                store.dialects().set_client_auth(&endpoint, how)?;
             }
-            store.renew_credential(&authorization, &kept)
+            store.credentials().renew(&authorization, &kept)
         })
         .await?;
         if !stands.map_err(internal)? {

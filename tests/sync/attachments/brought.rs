@@ -54,7 +54,7 @@ fn a_sync_brings_what_records_refer_to_and_says_what_it_could_not_have() {
         assert!(url.starts_with(&world.payer.fhir_base("riverbend")), "{url}");
         assert_eq!(attachment(&record).get("hash"), None);
     }
-    let jobs = world.store().listed_jobs(Some(&connected.consent), 1).unwrap();
+    let jobs = world.store().jobs().list(Some(&connected.consent), 1).unwrap();
     let missing = jobs[0].report.missing.iter().filter(|one| one.ty == "Binary");
     let mut missing: Vec<(MissingReason, &str)> = missing.map(|one| (one.reason, one.detail.as_str())).collect();
     missing.sort_by_key(|(_, detail)| *detail);

@@ -44,9 +44,15 @@ fn documents_go_with_their_consent() {
     let path = path(&world, &own, "text");
     let marks = ["text", "pdf"].map(|kind| at_source(&world, &own, kind));
     assert_eq!(files(&world).len(), 15);
-    world.store().revoke_consent(&own.consent, Actor::Application).unwrap();
+    world
+        .store()
+        .consents()
+        .revoke(&own.consent, Actor::Application)
+        .unwrap();
     assert_eq!(each_way(&world, &path, &own.token), [401; 6]);
-    world.until("the erasure", || world.store().open_erasures(0, 1).unwrap().is_empty());
+    world.until("the erasure", || {
+        world.store().erasures().open(0, 1).unwrap().is_empty()
+    });
     assert_eq!(each_way(&world, &path, &world.server.application_token()), [404; 6]);
     assert_eq!(files(&world).len(), 5, "those of the other person");
     for mark in marks {
@@ -74,7 +80,9 @@ fn documents_of_one_time_go_after_its_day() {
     world.store().clock().advance(1);
     world.store().sweep().unwrap();
     assert_eq!(each_way(&world, &path, &own.token), [401; 6]);
-    world.until("the erasure", || world.store().open_erasures(0, 1).unwrap().is_empty());
+    world.until("the erasure", || {
+        world.store().erasures().open(0, 1).unwrap().is_empty()
+    });
     assert_eq!(each_way(&world, &path, &application()), [404; 6]);
     assert_eq!(files(&world).len(), 0);
     assert_gone(&world, &mark);

@@ -49,7 +49,7 @@ fn sync_show_says_what_came_of_attachments() {
     let own = world.synced("riverbend", 0);
     world.store().clock().advance(60);
     again(&world, &own);
-    let jobs = world.store().jobs_of(&own.authorization).unwrap();
+    let jobs = world.store().jobs().of_authorization(&own.authorization).unwrap();
     let mut said: Vec<String> = Vec::new();
     let mut counted: Vec<Value> = Vec::new();
     for job in &jobs {

@@ -103,7 +103,11 @@ pub(super) fn ask(
 }
 
 pub(super) fn again(world: &World, connected: &Connected) {
-    world.store().create_job(&connected.authorization, "refresh").unwrap();
+    world
+        .store()
+        .jobs()
+        .create(&connected.authorization, "refresh")
+        .unwrap();
     assert_eq!(world.end_of(connected), JobState::Completed);
 }
 

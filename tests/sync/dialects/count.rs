@@ -22,7 +22,7 @@ fn a_source_with_a_maximum_count_gives_all_its_records() {
         let connected = world.synced("lakeshore", 0);
         let first = asked();
         assert_eq!(
-            world.store().dialect("lakeshore").unwrap().page_size,
+            world.store().dialects().get("lakeshore").unwrap().page_size,
             Some(size),
             "{knobs}"
         );
@@ -38,9 +38,9 @@ fn a_source_with_a_maximum_count_gives_all_its_records() {
 fn a_maximum_that_has_shrunk_is_found_out_anew() {
     let world = World::working(1);
     let connected = world.synced("lakeshore", 0);
-    assert_eq!(world.store().dialect("lakeshore").unwrap().page_size, Some(200));
+    assert_eq!(world.store().dialects().get("lakeshore").unwrap().page_size, Some(200));
     world.payer.turn("lakeshore", &json!({"max_count": 20, "silent": true}));
     again(&world, &connected);
-    assert_eq!(world.store().dialect("lakeshore").unwrap().page_size, Some(20));
+    assert_eq!(world.store().dialects().get("lakeshore").unwrap().page_size, Some(20));
     assert_whole(&world, "lakeshore", &connected);
 }

@@ -34,7 +34,7 @@ fn next_pages_at_another_host_are_said_and_followed_once_the_operator_says_so() 
         "{}",
         claims.detail
     );
-    let elsewhere = || world.store().dialect("lakeshore").unwrap().elsewhere;
+    let elsewhere = || world.store().dialects().get("lakeshore").unwrap().elsewhere;
     assert_eq!(elsewhere().as_deref(), Some(origin.as_str()));
     let data = world.server.folder();
     let check = ["endpoint", "check", "lakeshore", "--allow-private-sources"];
@@ -42,7 +42,8 @@ fn next_pages_at_another_host_are_said_and_followed_once_the_operator_says_so() 
     assert!(said.contains(&format!("--pages-at {origin}")), "{said}");
     world
         .store()
-        .set_endpoint_pages("lakeshore", &[origin], Actor::Operator)
+        .endpoints()
+        .set_pages("lakeshore", &[origin], Actor::Operator)
         .unwrap();
     assert_eq!(elsewhere(), None);
     again(&world, &connected);

@@ -22,7 +22,7 @@ use super::world::{Connected, World, text};
 
 /// What the newest sync of somebody could not have.
 fn missing(world: &World, connected: &Connected) -> Vec<Missing> {
-    let mut jobs = world.store().listed_jobs(Some(&connected.consent), 1).unwrap();
+    let mut jobs = world.store().jobs().list(Some(&connected.consent), 1).unwrap();
     jobs.remove(0).report.missing
 }
 
@@ -36,7 +36,11 @@ fn named(missing: &[Missing]) -> Vec<(&str, Option<&str>, MissingReason)> {
 
 /// Syncs once more.
 fn again(world: &World, connected: &Connected) {
-    world.store().create_job(&connected.authorization, "refresh").unwrap();
+    world
+        .store()
+        .jobs()
+        .create(&connected.authorization, "refresh")
+        .unwrap();
     assert_eq!(world.end_of(connected), JobState::Completed);
 }
 

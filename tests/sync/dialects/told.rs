@@ -74,7 +74,9 @@ fn what_is_missing_is_said_to_the_operator_and_to_the_application() {
 }
 
 fn newest(world: &World, authorization: &str) -> String {
-    world.store().jobs_of(authorization).unwrap()[0].id.clone()
+    world.store().jobs().of_authorization(authorization).unwrap()[0]
+        .id
+        .clone()
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(super) struct Args {
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let mut list = Vec::new();
-    for (id, at, body) in store.applicants(arguments.limit).map_err(Failure::other)? {
+    for (id, at, body) in store.applicants().newest(arguments.limit).map_err(Failure::other)? {
         let fields: Map<String, Value> = serde_json::from_str(&body).map_err(Failure::other)?;
         list.push((id, time(at), fields));
     }

@@ -73,7 +73,8 @@ pub(super) struct SyncArgs {
 
 pub(super) fn add_redirect(RedirectArgs { of, uri }: &RedirectArgs) -> Result<(), Failure> {
     let new = open(&of.data)?
-        .add_redirect_uri(&of.id, uri, Actor::Operator)
+        .redirect_uris()
+        .add(&of.id, uri, Actor::Operator)
         .map_err(refused)?;
     of.added("redirectUri", uri, new);
     Ok(())
@@ -81,14 +82,16 @@ pub(super) fn add_redirect(RedirectArgs { of, uri }: &RedirectArgs) -> Result<()
 
 pub(super) fn remove_redirect(RemoveRedirectArgs { of, uri }: &RemoveRedirectArgs) -> Result<(), Failure> {
     let was = open(&of.data)?
-        .remove_redirect_uri(&of.id, uri, Actor::Operator)
+        .redirect_uris()
+        .remove(&of.id, uri, Actor::Operator)
         .map_err(refused)?;
     of.removed(was, ("redirect URI", "redirectUri"), uri)
 }
 
 pub(super) fn add_origin(OriginArgs { of, origin }: &OriginArgs) -> Result<(), Failure> {
     let new = open(&of.data)?
-        .add_origin(&of.id, origin, Actor::Operator)
+        .origins()
+        .add(&of.id, origin, Actor::Operator)
         .map_err(refused)?;
     of.added("origin", origin, new);
     Ok(())
@@ -96,13 +99,15 @@ pub(super) fn add_origin(OriginArgs { of, origin }: &OriginArgs) -> Result<(), F
 
 pub(super) fn remove_origin(RemoveOriginArgs { of, origin }: &RemoveOriginArgs) -> Result<(), Failure> {
     let was = open(&of.data)?
-        .remove_origin(&of.id, origin, Actor::Operator)
+        .origins()
+        .remove(&of.id, origin, Actor::Operator)
         .map_err(refused)?;
     of.removed(was, ("origin", "origin"), origin)
 }
 
 pub(super) fn set_sync(SyncArgs { of, frequency }: &SyncArgs) -> Result<(), Failure> {
     open(&of.data)?
+        .applications()
         .set_sync_frequency(&of.id, *frequency, Actor::Operator)
         .map_err(refused)?;
     match of.json {

@@ -76,7 +76,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         sync_frequency: arguments.sync,
         ..NewApplication::default()
     };
-    let (made, keys) = store.create_application(&new, Actor::Operator).map_err(refused)?;
+    let (made, keys) = store.applications().create(&new, Actor::Operator).map_err(refused)?;
     arguments.profile.apply(&store, &made.id, logo.as_ref().map(Some))?;
     if arguments.json {
         let keys: Vec<_> = keys.iter().map(super::keys::json).collect();
@@ -102,7 +102,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
 /// Makes an initial access token and prints it.
 pub(super) fn registration_token(arguments: &TokenArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
-    let token = store.create_registration_token(Actor::Operator).map_err(refused)?;
+    let token = store.registration_tokens().create(Actor::Operator).map_err(refused)?;
     if arguments.json {
         let until = time(store.clock().now() + REGISTRATION_SECONDS);
         println!("{:#}", json!({"token": token, "expiresAt": until}));

@@ -40,7 +40,8 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let grace = i64::from(arguments.grace) * 3_600;
     let keys = store
-        .rotate_keys(&arguments.id, arguments.mode.into(), grace, Actor::Operator)
+        .clients()
+        .rotate(&arguments.id, arguments.mode.into(), grace, Actor::Operator)
         .map_err(refused)?;
     if arguments.json {
         println!("{:#}", json(&keys));

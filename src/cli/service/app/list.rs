@@ -23,7 +23,7 @@ pub(super) struct Args {
 
 /// Prints the list.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
-    let applications = open(&arguments.data)?.applications().map_err(Failure::other)?;
+    let applications = open(&arguments.data)?.applications().all().map_err(Failure::other)?;
     if arguments.json {
         let list: Vec<Value> = applications.iter().map(object).collect();
         println!("{:#}", Value::from(list));

@@ -68,7 +68,8 @@ impl ProfileArgs {
         let named = change.purpose.or(change.privacy).or(change.terms).is_some() || logo.is_some();
         match named {
             true => store
-                .set_application_profile(id, &change, Actor::Operator)
+                .profiles()
+                .set_of_application(id, &change, Actor::Operator)
                 .map_err(refused),
             false => Ok(()),
         }
@@ -83,11 +84,11 @@ pub(super) fn set(arguments: &SetArgs) -> Result<(), Failure> {
         Some(logo) => Some(Some(logo)),
         None => arguments.no_logo.then_some(None),
     };
-    let Some(application) = store.application(&arguments.id).map_err(refused)? else {
+    let Some(application) = store.applications().get(&arguments.id).map_err(refused)? else {
         return Err(Failure::input(format!("there is no application {:?}", arguments.id)));
     };
     arguments.profile.apply(&store, &application.id, change)?;
-    let shown = store.application_profile(&application.id).map_err(refused)?;
+    let shown = store.profiles().of_application(&application.id).map_err(refused)?;
     if arguments.json {
         let object = json!({
             "id": application.id, "name": application.name, "purpose": shown.purpose, "privacy": shown.privacy,

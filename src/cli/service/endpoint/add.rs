@@ -146,7 +146,8 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let refreshable = arguments.refreshable.unwrap_or_else(says);
     let usual = found.scope(refreshable && !located);
     let known = store
-        .endpoint_by_base(arguments.mode.into(), base)
+        .endpoints()
+        .by_base(arguments.mode.into(), base)
         .map_err(Failure::other)?;
     let new = NewEndpoint {
         id: known.as_ref().map(|endpoint| endpoint.id.as_str()),
@@ -170,13 +171,16 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
         identifier_system: arguments.identifier_system.as_deref().unwrap_or(base),
     };
     let endpoint = store
+        .endpoints()
         .save_source(&organization, &new, Actor::Operator)
         .map_err(refused)?;
     store
-        .set_endpoint_pages(&endpoint.id, &arguments.pages_at, Actor::Operator)
+        .endpoints()
+        .set_pages(&endpoint.id, &arguments.pages_at, Actor::Operator)
         .map_err(refused)?;
     if let Some(address) = &arguments.token_endpoint {
         store
+            .endpoints()
             .set_token_endpoint(&endpoint.id, address, Actor::Operator)
             .map_err(refused)?;
     }
@@ -191,9 +195,10 @@ fn agreed(arguments: &Args, base: &str) -> Result<Option<String>, Failure> {
     }
     let store = open(&arguments.data)?;
     let known = store
-        .endpoint_by_base(arguments.mode.into(), base)
+        .endpoints()
+        .by_base(arguments.mode.into(), base)
         .map_err(Failure::other)?;
-    let dialect = known.map(|known| store.dialect(&known.id)).transpose();
+    let dialect = known.map(|known| store.dialects().get(&known.id)).transpose();
     Ok(dialect
         .map_err(Failure::other)?
         .and_then(|dialect| dialect.token_endpoint))
@@ -201,7 +206,7 @@ fn agreed(arguments: &Args, base: &str) -> Result<Option<String>, Failure> {
 
 /// The organization of this name as the arguments have it; a new one where there is none.
 fn organization(store: &Store, arguments: &Args, name: &str) -> Result<Organization, Failure> {
-    let all = store.organizations().map_err(Failure::other)?;
+    let all = store.organizations().all().map_err(Failure::other)?;
     let known = all.into_iter().find(|organization| organization.name == name);
     Ok(Organization {
         id: known.map_or_else(|| Uuid::new_v4().to_string(), |known| known.id),
@@ -212,7 +217,7 @@ fn organization(store: &Store, arguments: &Args, name: &str) -> Result<Organizat
 }
 
 fn report(store: &Store, endpoint: &Endpoint, changed: bool, lines: &[String], as_json: bool) -> Result<(), Failure> {
-    let base_url = store.base_url().map_err(Failure::other)?;
+    let base_url = store.settings().base_url().map_err(Failure::other)?;
     let redirect_uri = format!(
         "{}/connect/callback/{}",
         base_url.as_deref().unwrap_or(DEFAULT_BASE_URL),

@@ -55,17 +55,23 @@ fn status(text: &str) -> Result<EndpointStatus, String> {
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let endpoints: Vec<Endpoint> = match &arguments.id {
-        None => store.endpoints(None).map_err(Failure::other)?,
-        Some(id) => vec![store.endpoint(id).map_err(Failure::other)?.ok_or_else(|| unknown(id))?],
+        None => store.endpoints().all(None).map_err(Failure::other)?,
+        Some(id) => vec![
+            store
+                .endpoints()
+                .get(id)
+                .map_err(Failure::other)?
+                .ok_or_else(|| unknown(id))?,
+        ],
     };
     let mut list: Vec<Value> = Vec::new();
     let mut failed = 0;
     for endpoint in &endpoints {
-        let dialect = store.dialect(&endpoint.id).map_err(Failure::other)?;
+        let dialect = store.dialects().get(&endpoint.id).map_err(Failure::other)?;
         let agreed = dialect.token_endpoint.as_deref();
         let registration = Registration {
             client_id: endpoint.client_id.clone(),
-            client_secret: store.endpoint_secret(&endpoint.id).map_err(Failure::other)?,
+            client_secret: store.endpoints().secret(&endpoint.id).map_err(Failure::other)?,
             scope: String::new(),
             client_auth: None,
             secret_at: Some(Realm::origins([endpoint.fhir_base.as_str()].into_iter().chain(agreed))),
@@ -75,7 +81,8 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
             Err(error) => (Some(error.to_string()), known(&store, endpoint, None)?),
             Ok(found) => {
                 store
-                    .endpoint_checked(&endpoint.id, &found.stored()?)
+                    .endpoints()
+                    .checked(&endpoint.id, &found.stored()?)
                     .map_err(Failure::other)?;
                 (None, remember(&store, endpoint, &found)?)
             }
@@ -109,9 +116,14 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
 pub(super) fn set_status(arguments: &StatusArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let StatusArgs { id, status, .. } = arguments;
-    let endpoint = store.endpoint(id).map_err(Failure::other)?.ok_or_else(|| unknown(id))?;
+    let endpoint = store
+        .endpoints()
+        .get(id)
+        .map_err(Failure::other)?
+        .ok_or_else(|| unknown(id))?;
     store
-        .set_endpoint_status(id, *status, Actor::Operator)
+        .endpoints()
+        .set_status(id, *status, Actor::Operator)
         .map_err(refused)?;
     match arguments.json {
         true => println!("{:#}", json!({"id": id, "name": endpoint.name, "status": status})),

@@ -14,10 +14,14 @@ const NAMED: usize = 8;
 /// Keeps what was found out, and says it with what is known of the endpoint's syncs, a line each.
 pub(super) fn remember(store: &Store, endpoint: &Endpoint, found: &Found) -> Result<Vec<String>, Failure> {
     store
+        .dialects()
         .set_statement(&endpoint.id, &found.stored_statement()?)
         .map_err(Failure::other)?;
     if let Some(SecretTried::Taken(how)) = &found.secret {
-        store.set_client_auth(&endpoint.id, *how).map_err(Failure::other)?;
+        store
+            .dialects()
+            .set_client_auth(&endpoint.id, *how)
+            .map_err(Failure::other)?;
     }
     let mut lines = said(found);
     lines.extend(known(store, endpoint, Some(found))?);
@@ -61,8 +65,8 @@ fn said(found: &Found) -> Vec<String> {
 
 /// What earlier syncs and patients found out, and what the operator has to do for it.
 pub(super) fn known(store: &Store, endpoint: &Endpoint, found: Option<&Found>) -> Result<Vec<String>, Failure> {
-    let dialect = store.dialect(&endpoint.id).map_err(Failure::other)?;
-    let pages = store.endpoint_pages(&endpoint.id).map_err(Failure::other)?;
+    let dialect = store.dialects().get(&endpoint.id).map_err(Failure::other)?;
+    let pages = store.endpoints().pages(&endpoint.id).map_err(Failure::other)?;
     let mut lines = Vec::new();
     match dialect.page_size {
         None => {}

@@ -67,7 +67,8 @@ pub(super) fn save_provider(arguments: &ProviderArgs) -> Result<(), Failure> {
         client_id: arguments.client_id.clone(),
     };
     open_or_create(&arguments.data)?
-        .save_identity_provider(&provider, client_secret.as_deref(), Actor::Operator)
+        .identity_providers()
+        .save(&provider, client_secret.as_deref(), Actor::Operator)
         .map_err(refused)?;
     if arguments.json {
         let object = json!({
@@ -84,7 +85,8 @@ pub(super) fn save_provider(arguments: &ProviderArgs) -> Result<(), Failure> {
 pub(super) fn save_locator(arguments: &LocatorArgs) -> Result<(), Failure> {
     let mode = lake::Mode::from(arguments.mode);
     open_or_create(&arguments.data)?
-        .set_record_locator(mode, &arguments.url, Actor::Operator)
+        .record_locators()
+        .set(mode, &arguments.url, Actor::Operator)
         .map_err(refused)?;
     match arguments.json {
         true => println!("{:#}", json!({"recordLocator": arguments.url, "mode": mode.schema()})),

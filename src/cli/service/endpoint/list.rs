@@ -28,7 +28,7 @@ pub(super) struct Args {
 /// Prints the list.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let mode = arguments.mode.map(lake::Mode::from);
-    let endpoints = open(&arguments.data)?.endpoints(mode).map_err(Failure::other)?;
+    let endpoints = open(&arguments.data)?.endpoints().all(mode).map_err(Failure::other)?;
     if arguments.json {
         let list: Vec<Value> = endpoints.iter().map(object).collect();
         println!("{:#}", Value::from(list));

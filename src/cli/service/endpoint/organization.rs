@@ -58,16 +58,17 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
             None => arguments.no_logo.then_some(None),
         },
     };
-    let known = store.organizations().map_err(refused)?;
+    let known = store.organizations().all().map_err(refused)?;
     let Some(organization) = known.into_iter().find(|one| one.id == arguments.id) else {
         return Err(Failure::input(format!("there is no organization {:?}", arguments.id)));
     };
     if change.place.is_some() || change.rank.is_some() || change.logo.is_some() {
         store
-            .set_organization_profile(&organization.id, &change, Actor::Operator)
+            .profiles()
+            .set_of_organization(&organization.id, &change, Actor::Operator)
             .map_err(refused)?;
     }
-    let shown = store.organization_profile(&organization.id).map_err(refused)?;
+    let shown = store.profiles().of_organization(&organization.id).map_err(refused)?;
     if arguments.json {
         let object = json!({
             "id": organization.id, "name": organization.name, "type": organization.ty, "place": shown.place,

@@ -45,7 +45,7 @@ pub(super) struct ShowArgs {
 /// Prints the list.
 pub(super) fn list(arguments: ListArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
-    let jobs = store.erasure_jobs(arguments.consent.as_deref(), arguments.limit);
+    let jobs = store.erasure_jobs().list(arguments.consent.as_deref(), arguments.limit);
     let jobs = jobs.map_err(Failure::other)?;
     if arguments.json {
         let list: Vec<Value> = jobs.iter().map(object).collect();
@@ -79,7 +79,7 @@ fn row(job: &ErasureJob) -> [String; 5] {
 /// Prints a receipt.
 pub(super) fn show(arguments: ShowArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
-    let Some(job) = store.erasure_job(&arguments.id).map_err(Failure::other)? else {
+    let Some(job) = store.erasure_jobs().get(&arguments.id).map_err(Failure::other)? else {
         return Err(Failure::input(format!("there is no erasure {}", arguments.id)));
     };
     match job.receipt {

@@ -182,7 +182,7 @@ fn keys_of_store(data: &Path) -> Result<Vec<PublicKey>, Failure> {
             data.display()
         )));
     };
-    store.es256_keys(KeyPurpose::Receipt).map_err(Failure::other)
+    store.es256_keys().all(KeyPurpose::Receipt).map_err(Failure::other)
 }
 
 fn keys_of_set(path: &Path) -> Result<Vec<PublicKey>, Failure> {

@@ -7,5 +7,5 @@ mod key;
 mod rows;
 
 pub use key::PublicKey;
-pub use rows::KeyPurpose;
+pub use rows::{Es256Keys, KeyPurpose};
 pub(in crate::consent) use rows::{discard_unreadable, renew, signer};

@@ -42,27 +42,35 @@ impl ToSql for KeyPurpose {
     }
 }
 
-impl Store {
+/// The P-256 keys that sign health cards and receipts.
+#[derive(Clone, Copy, Debug)]
+pub struct Es256Keys<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl Es256Keys<'_> {
     /// Signs with the present key of a purpose, and makes one if there is none: a JWS in compact form, ES256. `alg` and
     /// `kid` are added to the header.
-    pub fn sign_es256(&self, purpose: KeyPurpose, header: Map<String, Value>, payload: &[u8]) -> Result<String, Error> {
-        let now = self.clock().now();
-        let signer = self.write(|transaction| signer(transaction, self.sealer(), purpose, now))?;
+    pub fn sign(&self, purpose: KeyPurpose, header: Map<String, Value>, payload: &[u8]) -> Result<String, Error> {
+        let now = self.store.clock().now();
+        let signer = self
+            .store
+            .write(|transaction| signer(transaction, self.store.sealer(), purpose, now))?;
         signer.sign(header, payload)
     }
 
     /// The public halves of a purpose's keys, the signing key first. Former keys stay, because others keep what they
     /// signed.
-    pub fn es256_keys(&self, purpose: KeyPurpose) -> Result<Vec<PublicKey>, Error> {
-        self.read(|connection| public(connection, purpose))
+    pub fn all(&self, purpose: KeyPurpose) -> Result<Vec<PublicKey>, Error> {
+        self.store.read(|connection| public(connection, purpose))
     }
 
     /// Replaces the key of a purpose. The former key signs nothing any more, and its signatures can still be verified.
-    pub fn rotate_es256_key(&self, purpose: KeyPurpose) -> Result<(), Error> {
-        let now = self.clock().now();
-        self.write(|transaction| {
+    pub fn rotate(&self, purpose: KeyPurpose) -> Result<(), Error> {
+        let now = self.store.clock().now();
+        self.store.write(|transaction| {
             retire(transaction, purpose, now)?;
-            insert_new(transaction, self.sealer(), purpose, now, Actor::Operator)
+            insert_new(transaction, self.store.sealer(), purpose, now, Actor::Operator)
         })
     }
 }
@@ -190,11 +198,11 @@ mod tests {
     }
 
     fn sign(store: &Store, purpose: KeyPurpose) -> String {
-        store.sign_es256(purpose, Map::new(), b"text").unwrap()
+        store.es256_keys().sign(purpose, Map::new(), b"text").unwrap()
     }
 
     fn verifies(store: &Store, purpose: KeyPurpose, jws: &str) -> bool {
-        let keys = store.es256_keys(purpose).unwrap();
+        let keys = store.es256_keys().all(purpose).unwrap();
         keys.iter().any(|key| key.verify(jws).is_some())
     }
 
@@ -214,22 +222,22 @@ mod tests {
         assert!(verifies(&store, CARD, &card) && verifies(&store, KeyPurpose::Receipt, &receipt));
         assert!(!verifies(&store, CARD, &receipt) && !verifies(&store, KeyPurpose::Receipt, &card));
         assert_eq!(
-            store.es256_keys(CARD).unwrap().len(),
+            store.es256_keys().all(CARD).unwrap().len(),
             1,
             "one key signs until it is replaced"
         );
         assert!(verifies(&store, CARD, &sign(&store, CARD)));
-        assert_eq!(store.es256_keys(CARD).unwrap().len(), 1);
+        assert_eq!(store.es256_keys().all(CARD).unwrap().len(), 1);
     }
 
     #[test]
     fn a_replaced_key_verifies_and_its_private_half_is_gone() {
         let (folder, store) = store();
         let before = sign(&store, CARD);
-        let first = store.es256_keys(CARD).unwrap().remove(0);
-        store.rotate_es256_key(CARD).unwrap();
+        let first = store.es256_keys().all(CARD).unwrap().remove(0);
+        store.es256_keys().rotate(CARD).unwrap();
         let after = sign(&store, CARD);
-        let keys = store.es256_keys(CARD).unwrap();
+        let keys = store.es256_keys().all(CARD).unwrap();
         assert_eq!(keys.len(), 2);
         assert_eq!(keys[1], first, "the key that signs stands first");
         assert!(first.verify(&before).is_some() && first.verify(&after).is_none());
@@ -238,7 +246,7 @@ mod tests {
         assert_eq!(private, [false, true]);
         drop(store);
         let again = Store::open(folder.path(), Clock::at(2_000)).unwrap();
-        assert_eq!(again.es256_keys(CARD).unwrap(), keys);
+        assert_eq!(again.es256_keys().all(CARD).unwrap(), keys);
         assert!(keys[0].verify(&sign(&again, CARD)).is_some());
     }
 
@@ -248,15 +256,15 @@ mod tests {
         let receipt = sign(&store, KeyPurpose::Receipt);
         store.clock().advance(SIGNS - 1);
         store.sweep().unwrap();
-        assert_eq!(store.es256_keys(KeyPurpose::Receipt).unwrap().len(), 1);
+        assert_eq!(store.es256_keys().all(KeyPurpose::Receipt).unwrap().len(), 1);
         store.clock().advance(3_601);
         store.sweep().unwrap();
-        let keys = store.es256_keys(KeyPurpose::Receipt).unwrap();
+        let keys = store.es256_keys().all(KeyPurpose::Receipt).unwrap();
         assert_eq!(keys.len(), 2);
         assert!(keys[1].verify(&receipt).is_some());
         assert!(keys[0].verify(&sign(&store, KeyPurpose::Receipt)).is_some());
         assert!(
-            store.es256_keys(CARD).unwrap().is_empty(),
+            store.es256_keys().all(CARD).unwrap().is_empty(),
             "a key that nobody needs is not made"
         );
     }
@@ -289,6 +297,6 @@ mod tests {
         let store = Store::open(folder.path(), Clock::at(2_000)).unwrap();
         let again = sign(&store, CARD);
         assert!(verifies(&store, CARD, &card) && verifies(&store, CARD, &again));
-        assert_eq!(store.es256_keys(CARD).unwrap().len(), 2);
+        assert_eq!(store.es256_keys().all(CARD).unwrap().len(), 2);
     }
 }

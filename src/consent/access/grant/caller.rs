@@ -4,9 +4,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::GrantError;
 use crate::consent::access::secret;
+use crate::consent::directory::application::clients::{Client, Clients, client as of_client};
 use crate::consent::error::Error;
-use crate::consent::store::{Client, Store, mode_of};
-use crate::lake::Mode;
 
 /// A client of the service that asks for a grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,11 +29,11 @@ impl Caller {
     }
 }
 
-impl Store {
+impl Clients<'_> {
     /// The client of this publishable key, which must be in use, and of this secret key where one came.
     pub fn authenticate(&self, client: &str, secret: Option<&str>) -> Result<Caller, GrantError> {
-        let now = self.clock().now();
-        let found = self.read(|connection| in_use(connection, now, client))?;
+        let now = self.store.clock().now();
+        let found = self.store.read(|connection| in_use(connection, now, client))?;
         let (client, kept) = found.ok_or(GrantError::Client)?;
         let proven = match (secret, kept) {
             (None, _) => false,
@@ -42,24 +41,6 @@ impl Store {
             (Some(_), _) => return Err(GrantError::Client),
         };
         Ok(Caller { client, proven })
-    }
-
-    /// The client with this secret key.
-    pub fn client_of_secret(&self, shown: &str) -> Result<Option<Client>, Error> {
-        let now = self.clock().now();
-        self.read(|connection| {
-            let sql = "SELECT id, application, mode FROM client
-                       WHERE secret = ?1 AND (retired_at IS NULL OR retired_at > ?2)";
-            let mut statement = connection.prepare_cached(sql)?;
-            let row = statement.query_row(params![secret::digest(shown), now], of_row);
-            Ok(row.optional()?)
-        })
-    }
-
-    /// Whether this is a secret key of the application in this mode.
-    pub fn is_secret_of(&self, application: &str, mode: Mode, shown: &str) -> Result<bool, Error> {
-        let client = self.client_of_secret(shown)?;
-        Ok(client.is_some_and(|client| *client.application == *application && client.mode == mode))
     }
 }
 
@@ -71,14 +52,6 @@ fn in_use(connection: &Connection, now: i64, client: &str) -> Result<Option<Keys
     let sql = "SELECT id, application, mode, secret FROM client
                WHERE id = ?1 AND (retired_at IS NULL OR retired_at > ?2)";
     let mut statement = connection.prepare_cached(sql)?;
-    let row = statement.query_row(params![client, now], |row| Ok((of_row(row)?, row.get(3)?)));
+    let row = statement.query_row(params![client, now], |row| Ok((of_client(row)?, row.get(3)?)));
     Ok(row.optional()?)
-}
-
-fn of_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Client> {
-    Ok(Client {
-        id: row.get(0)?,
-        application: row.get(1)?,
-        mode: mode_of(&row.get::<_, String>(2)?),
-    })
 }

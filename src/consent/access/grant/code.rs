@@ -139,12 +139,18 @@ fn insert(
     Ok(())
 }
 
-impl Store {
+/// Authorization codes and public tokens.
+#[derive(Clone, Copy, Debug)]
+pub struct Codes<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl Codes<'_> {
     /// Makes an authorization code for a consent with an authorized source, which is finished by it; its text is kept
     /// nowhere.
-    pub fn issue_code(&self, new: &NewCode<'_>) -> Result<String, Error> {
-        let now = self.clock().now();
-        self.write(|transaction| {
+    pub fn issue(&self, new: &NewCode<'_>) -> Result<String, Error> {
+        let now = self.store.clock().now();
+        self.store.write(|transaction| {
             finish(transaction, now, new.consent)?;
             issue_code(transaction, now, new)
         })
@@ -152,8 +158,8 @@ impl Store {
 
     /// The same for the link component: a public token.
     pub fn issue_public_token(&self, consent: &str, client: &str) -> Result<String, Error> {
-        let now = self.clock().now();
-        self.write(|transaction| {
+        let now = self.store.clock().now();
+        self.store.write(|transaction| {
             finish(transaction, now, consent)?;
             issue_public_token(transaction, now, consent, client)
         })

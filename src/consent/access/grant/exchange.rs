@@ -14,12 +14,12 @@ use super::error::GrantError;
 use super::family::{Surface, add_access_token, add_refresh_token, end_family};
 use crate::consent::access::secret;
 use crate::consent::access::token::{Claims, Issued, Tokens};
+use crate::consent::directory::application::Client;
 use crate::consent::error::Error;
 use crate::consent::log::audit::Actor;
 use crate::consent::moves::ONE_TIME_SECONDS;
 use crate::consent::record::{Authorization, Consent, Job, Usage};
 use crate::consent::states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState};
-use crate::consent::store::Client;
 use crate::consent::with_sources::ConsentWithSources;
 
 /// The application's tokens.

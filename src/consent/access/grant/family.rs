@@ -8,7 +8,6 @@ use crate::consent::access::secret::Digest;
 use crate::consent::error::Error;
 use crate::consent::log::audit::{Actor, note};
 use crate::consent::record::Consent;
-use crate::consent::store::Store;
 use crate::consent::with_sources::ConsentWithSources;
 
 /// Which API began a family.
@@ -112,17 +111,6 @@ pub(super) fn add_access_token(
     let mut statement = connection.prepare_cached(sql)?;
     statement.execute(params![jti, consent, family, expires_at])?;
     Ok(())
-}
-
-impl Store {
-    /// Whether an access token of a consent was issued, and neither revoked nor removed since.
-    pub(in crate::consent) fn knows_access_token(&self, jti: &str, consent: &str) -> Result<bool, Error> {
-        self.read(|connection| {
-            let sql = "SELECT EXISTS (SELECT 1 FROM access_token WHERE jti = ?1 AND consent = ?2)";
-            let mut statement = connection.prepare_cached(sql)?;
-            Ok(statement.query_row(params![jti, consent], |row| row.get(0))?)
-        })
-    }
 }
 
 /// Ends every token of a family, because a secret of it came from two sides.

@@ -15,7 +15,7 @@ mod refresh;
 mod revoke;
 
 pub use caller::Caller;
-pub use code::NewCode;
+pub use code::{Codes, NewCode};
 pub(in crate::consent) use code::{issue_code, issue_public_token};
 pub use error::GrantError;
 pub use exchange::Granted;

@@ -119,7 +119,9 @@ impl Tokens {
     fn may_retry(&self, connection: &Connection, now: i64, source: &Source) -> Result<bool, GrantError> {
         let authorization = &source.authorization;
         let failed = authorization.state == AuthorizationState::Errored && authorization.exchanged_at.is_some();
-        Ok(failed && !authorization.is_over(now) && self.store().has_access(connection, now, authorization)?)
+        Ok(failed
+            && !authorization.is_over(now)
+            && self.store().credentials().has_access(connection, now, authorization)?)
     }
 }
 

@@ -3,14 +3,13 @@
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 
-use super::row::{HealthLink, LinkContent};
+use super::row::{HealthLink, HealthLinks, LinkContent};
 use super::{LINKS_AT_ONCE, PASSCODE_ATTEMPTS, passcode};
 use crate::consent::access::secret;
 use crate::consent::error::Error;
 use crate::consent::log::audit::{Actor, note};
 use crate::consent::record::{Authorization, Consent, Origin};
 use crate::consent::states::ConsentState;
-use crate::consent::store::Store;
 
 /// The maximum lifetime of a link made now, and the records for its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,23 +52,20 @@ pub enum LinkRefusal {
     Changed,
 }
 
-impl Store {
+impl HealthLinks<'_> {
     /// The terms of a link that would be made now. `None` if there is no such consent any more, or none of its records.
-    pub fn link_terms(&self, consent: &str) -> Result<Option<LinkTerms>, Error> {
-        let now = self.clock().now();
-        self.read(|connection| terms(connection, consent, now))
+    pub fn terms(&self, consent: &str) -> Result<Option<LinkTerms>, Error> {
+        let now = self.store.clock().now();
+        self.store.read(|connection| terms(connection, consent, now))
     }
 
     /// Makes a link, and gives it with the random part of its address, which the store does not keep.
-    pub fn create_health_link(
-        &self,
-        new: &NewHealthLink<'_>,
-    ) -> Result<Result<(HealthLink, String), LinkRefusal>, Error> {
-        let now = self.clock().now();
+    pub fn create(&self, new: &NewHealthLink<'_>) -> Result<Result<(HealthLink, String), LinkRefusal>, Error> {
+        let now = self.store.clock().now();
         let (id, address) = (Uuid::new_v4().to_string(), secret::random("")?);
         // Takes long by design, so it is done before others have to wait.
         let passcode = new.passcode.map(passcode::kept).transpose()?;
-        self.write(|transaction| {
+        self.store.write(|transaction| {
             if terms(transaction, new.consent, now)?.as_ref() != Some(new.terms) {
                 return Ok(Err(LinkRefusal::Changed));
             }

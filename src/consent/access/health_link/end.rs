@@ -2,10 +2,9 @@
 
 use rusqlite::{Connection, params};
 
-use super::row::HealthLink;
+use super::row::{HealthLink, HealthLinks};
 use crate::consent::error::Error;
 use crate::consent::log::audit::{About, Actor, note};
-use crate::consent::store::Store;
 
 /// The condition for expired links.
 pub(in crate::consent) const LINKS_OVER: &str = "WHERE expires_at <= ?1";
@@ -67,11 +66,11 @@ pub(super) fn end_one(
     note(connection, now, actor, action, link.about(), &link.id)
 }
 
-impl Store {
+impl HealthLinks<'_> {
     /// Revokes one link of a consent, and returns whether there was such a one.
-    pub fn revoke_health_link(&self, consent: &str, id: &str) -> Result<bool, Error> {
-        let now = self.clock().now();
-        let revoked = self.write(|transaction| {
+    pub fn revoke(&self, consent: &str, id: &str) -> Result<bool, Error> {
+        let now = self.store.clock().now();
+        let revoked = self.store.write(|transaction| {
             let link = HealthLink::get(transaction, id)?;
             let Some(link) = link.filter(|link| link.consent == consent && link.expires_at > now) else {
                 return Ok(false);
@@ -79,32 +78,36 @@ impl Store {
             end_one(transaction, now, Actor::Patient, "health-link.revoked", &link)?;
             Ok(true)
         })?;
-        self.wipe_ended_links()?;
+        self.wipe_ended()?;
         Ok(revoked)
     }
 
     /// Ends all links of a consent together with their files. Returns their number. For callers that remove the
     /// consent's records without ending an authorization.
-    pub fn revoke_health_links(&self, consent: &str, actor: Actor) -> Result<u64, Error> {
-        let now = self.clock().now();
-        let ended = self.write(|transaction| end_links(transaction, now, actor, consent, "the records are erased"))?;
-        self.wipe_ended_links()?;
+    pub fn revoke_all(&self, consent: &str, actor: Actor) -> Result<u64, Error> {
+        let now = self.store.clock().now();
+        let ended = self
+            .store
+            .write(|transaction| end_links(transaction, now, actor, consent, "the records are erased"))?;
+        self.wipe_ended()?;
         Ok(ended)
     }
 
     /// Removes the remains of ended links from the write-ahead log. Returns whether nothing remains. SQLite overwrites
     /// deleted rows in the file itself (`secure_delete`). While another process reads, the log must stay, and the next
     /// sweep tries again.
-    pub fn wipe_ended_links(&self) -> Result<bool, Error> {
+    pub fn wipe_ended(&self) -> Result<bool, Error> {
         let newest = "SELECT coalesce(max(id), 0) FROM health_link_gone";
-        let newest: i64 = self.read(|connection| Ok(connection.query_row(newest, [], |row| row.get(0))?))?;
+        let newest: i64 = self
+            .store
+            .read(|connection| Ok(connection.query_row(newest, [], |row| row.get(0))?))?;
         if newest == 0 {
             return Ok(true);
         }
-        if !self.empty_log()? {
+        if !self.store.empty_log()? {
             return Ok(false);
         }
-        self.write(|transaction| {
+        self.store.write(|transaction| {
             let sql = "DELETE FROM health_link_gone WHERE id <= ?1";
             transaction.execute(sql, params![newest])?;
             Ok(true)
@@ -118,6 +121,7 @@ mod tests {
     use crate::consent::access::health_link::{
         Guess, HealthLink, LinkContent, LinkRefusal, NewHealthLink, PASSCODE_ATTEMPTS,
     };
+    use crate::consent::store::Store;
     use crate::consent::{Clock, Expunge, Expunged, LOCAL_APPLICATION};
     use crate::lake::Mode;
 
@@ -133,12 +137,15 @@ mod tests {
         fn new() -> World {
             let folder = tempfile::tempdir().unwrap();
             let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
-            let consent = store.consent_for(LOCAL_APPLICATION, Mode::Live, "anna").unwrap();
+            let consent = store
+                .consents()
+                .of_imported(LOCAL_APPLICATION, Mode::Live, "anna")
+                .unwrap();
             World { folder, store, consent }
         }
 
         fn link(&self, passcode: Option<&str>) -> Result<(HealthLink, String), LinkRefusal> {
-            let terms = self.store.link_terms(&self.consent).unwrap().unwrap();
+            let terms = self.store.health_links().terms(&self.consent).unwrap().unwrap();
             // So long that it does not fit into one page.
             let file = MARK.repeat(1_000);
             let new = NewHealthLink {
@@ -151,7 +158,7 @@ mod tests {
                 expires_at: 2_000,
                 file: &file,
             };
-            self.store.create_health_link(&new).unwrap()
+            self.store.health_links().create(&new).unwrap()
         }
 
         fn is_on_disk(&self) -> bool {
@@ -163,11 +170,11 @@ mod tests {
 
         /// Ends a link in one of the ways. Its bytes must be gone afterwards.
         fn ends(&self, address: &str, end: impl FnOnce(&Store)) {
-            assert!(self.store.health_link_file(address).unwrap().is_some());
+            assert!(self.store.health_links().file(address).unwrap().is_some());
             assert!(self.is_on_disk());
             end(&self.store);
-            assert!(self.store.health_link_at(address).unwrap().is_none());
-            assert!(self.store.use_health_link(address, "somebody").unwrap().is_none());
+            assert!(self.store.health_links().at(address).unwrap().is_none());
+            assert!(self.store.health_links().visit(address, "somebody").unwrap().is_none());
             assert!(!self.is_on_disk());
         }
     }
@@ -176,13 +183,16 @@ mod tests {
     fn whatever_ends_a_link_takes_its_bytes() {
         let world = World::new();
         let (link, address) = world.link(None).unwrap();
-        assert!(!world.store.revoke_health_link("another", &link.id).unwrap());
+        assert!(!world.store.health_links().revoke("another", &link.id).unwrap());
         world.ends(&address, |store| {
-            assert!(store.revoke_health_link(&world.consent, &link.id).unwrap());
+            assert!(store.health_links().revoke(&world.consent, &link.id).unwrap());
         });
         let (_, address) = world.link(None).unwrap();
         world.ends(&address, |store| {
-            assert_eq!(store.revoke_health_links(&world.consent, Actor::Service).unwrap(), 1);
+            assert_eq!(
+                store.health_links().revoke_all(&world.consent, Actor::Service).unwrap(),
+                1
+            );
         });
         let (_, address) = world.link(None).unwrap();
         world.ends(&address, |store| {
@@ -195,14 +205,14 @@ mod tests {
     #[test]
     fn no_link_is_made_of_records_that_are_expunged_meanwhile() {
         let world = World::new();
-        let terms = world.store.link_terms(&world.consent).unwrap().unwrap();
+        let terms = world.store.health_links().terms(&world.consent).unwrap().unwrap();
         let asked = Expunge {
             consent: &world.consent,
             request: "r",
             imported: &[("anna".to_owned(), vec![1])],
         };
         assert!(matches!(world.store.expunge(&asked).unwrap(), Expunged::Accepted(_)));
-        assert!(world.store.link_terms(&world.consent).unwrap().is_none());
+        assert!(world.store.health_links().terms(&world.consent).unwrap().is_none());
         let new = NewHealthLink {
             consent: &world.consent,
             terms: &terms,
@@ -213,7 +223,7 @@ mod tests {
             expires_at: 2_000,
             file: MARK,
         };
-        let refused = world.store.create_health_link(&new).unwrap();
+        let refused = world.store.health_links().create(&new).unwrap();
         assert_eq!(refused.unwrap_err(), LinkRefusal::Changed);
         assert!(!world.is_on_disk());
     }
@@ -222,7 +232,7 @@ mod tests {
     fn the_tenth_wrong_passcode_ends_a_link_for_all() {
         let world = World::new();
         let (link, address) = world.link(Some("2468")).unwrap();
-        let guess = |passcode| world.store.guess_passcode(&link, passcode).unwrap();
+        let guess = |passcode| world.store.health_links().guess(&link, passcode).unwrap();
         assert_eq!(
             guess("1111"),
             Guess::Wrong {

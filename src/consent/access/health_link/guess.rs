@@ -8,10 +8,9 @@ use rusqlite::{OptionalExtension, params};
 
 use super::end::end_one;
 use super::passcode;
-use super::row::HealthLink;
+use super::row::{HealthLink, HealthLinks};
 use crate::consent::error::Error;
 use crate::consent::log::audit::{Actor, note};
-use crate::consent::store::Store;
 
 /// The result of a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,17 +55,17 @@ impl Drop for Check<'_> {
     }
 }
 
-impl Store {
+impl HealthLinks<'_> {
     /// Tries a passcode at a link that has one. It takes a while, and waits for the store.
-    pub fn guess_passcode(&self, link: &HealthLink, passcode: &str) -> Result<Guess, Error> {
-        let now = self.clock().now();
-        let Some(_check) = self.guesses().begin(&link.id) else {
+    pub fn guess(&self, link: &HealthLink, passcode: &str) -> Result<Guess, Error> {
+        let now = self.store.clock().now();
+        let Some(_check) = self.store.guesses().begin(&link.id) else {
             return Ok(Guess::Busy);
         };
         let sql = "UPDATE health_link SET attempts = attempts - 1
                    WHERE id = ?1 AND expires_at > ?2 AND attempts > 0 AND passcode IS NOT NULL
                    RETURNING passcode, attempts";
-        let counted: Option<(Vec<u8>, u32)> = self.write(|transaction| {
+        let counted: Option<(Vec<u8>, u32)> = self.store.write(|transaction| {
             let counted = transaction.query_row(sql, params![link.id, now], |row| Ok((row.get(0)?, row.get(1)?)));
             Ok(counted.optional()?)
         })?;
@@ -75,11 +74,13 @@ impl Store {
         };
         if passcode::matches(passcode, &kept) {
             let sql = "UPDATE health_link SET attempts = attempts + 1 WHERE id = ?1";
-            let given_back = self.write(|transaction| Ok(transaction.execute(sql, [&link.id])?))?;
+            let given_back = self
+                .store
+                .write(|transaction| Ok(transaction.execute(sql, [&link.id])?))?;
             // It may have been revoked in the meantime.
             return Ok(if given_back > 0 { Guess::Right } else { Guess::Over });
         }
-        self.write(|transaction| {
+        self.store.write(|transaction| {
             let detail = format!("{} {remaining} left", link.id);
             let about = link.about();
             note(transaction, now, Actor::Service, "health-link.refused", about, &detail)?;
@@ -89,7 +90,7 @@ impl Store {
             }
         })?;
         if remaining == 0 {
-            self.wipe_ended_links()?;
+            self.wipe_ended()?;
         }
         Ok(Guess::Wrong { remaining })
     }

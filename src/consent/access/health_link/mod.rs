@@ -2,8 +2,7 @@
 //!
 //! The store keeps the link's file in encrypted form and does not keep the link's key. So nobody can read the file from
 //! the store, and it cannot be made again. A link ends when any record of its file is removed: its rows are deleted in
-//! the same transaction, and [`Store::wipe_ended_links`](super::super::Store::wipe_ended_links) removes their bytes
-//! from the write-ahead log.
+//! the same transaction, and [`HealthLinks::wipe_ended`] removes their bytes from the write-ahead log.
 
 mod create;
 mod end;
@@ -14,7 +13,7 @@ mod visit;
 
 pub use create::{LinkRefusal, LinkTerms, NewHealthLink};
 pub use guess::Guess;
-pub use row::{HealthLink, LinkContent};
+pub use row::{HealthLink, HealthLinks, LinkContent};
 pub use visit::LinkFile;
 
 pub(in crate::consent) use end::{LINKS_OVER, end_links, over};

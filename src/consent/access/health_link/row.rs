@@ -118,11 +118,17 @@ impl HealthLink {
     }
 }
 
-impl Store {
+/// SMART Health Links with their files.
+#[derive(Clone, Copy, Debug)]
+pub struct HealthLinks<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl HealthLinks<'_> {
     /// The links of a consent that are not over, newest first.
-    pub fn health_links(&self, consent: &str) -> Result<Vec<HealthLink>, Error> {
-        let now = self.clock().now();
-        self.read(|connection| {
+    pub fn of_consent(&self, consent: &str) -> Result<Vec<HealthLink>, Error> {
+        let now = self.store.clock().now();
+        self.store.read(|connection| {
             let sql = format!("{LINK} WHERE consent = ?1 AND expires_at > ?2 ORDER BY created_at DESC, id");
             let mut statement = connection.prepare_cached(&sql)?;
             let rows = statement.query_map(params![consent, now], HealthLink::read)?;
@@ -131,8 +137,8 @@ impl Store {
     }
 
     /// The link at this address. `None` for one that was never there and for one that is over.
-    pub fn health_link_at(&self, address: &str) -> Result<Option<HealthLink>, Error> {
-        let now = self.clock().now();
-        self.read(|connection| HealthLink::at(connection, address, now))
+    pub fn at(&self, address: &str) -> Result<Option<HealthLink>, Error> {
+        let now = self.store.clock().now();
+        self.store.read(|connection| HealthLink::at(connection, address, now))
     }
 }

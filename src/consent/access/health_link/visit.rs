@@ -2,10 +2,9 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::row::{HealthLink, LinkContent};
+use super::row::{HealthLink, HealthLinks, LinkContent};
 use crate::consent::error::Error;
 use crate::consent::log::audit::{Actor, note};
-use crate::consent::store::Store;
 
 /// The file of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,12 +17,12 @@ pub struct LinkFile {
     pub jwe: String,
 }
 
-impl Store {
+impl HealthLinks<'_> {
     /// The file of the link at this address, for a recipient of this name, who is recorded. `None` if the link has
     /// ended.
-    pub fn use_health_link(&self, address: &str, recipient: &str) -> Result<Option<LinkFile>, Error> {
-        let now = self.clock().now();
-        self.write(|transaction| {
+    pub fn visit(&self, address: &str, recipient: &str) -> Result<Option<LinkFile>, Error> {
+        let now = self.store.clock().now();
+        self.store.write(|transaction| {
             let Some(link) = HealthLink::at(transaction, address, now)? else {
                 return Ok(None);
             };
@@ -37,12 +36,13 @@ impl Store {
     }
 
     /// The file of the link at this address, for a recipient who was recorded already.
-    pub fn health_link_file(&self, address: &str) -> Result<Option<LinkFile>, Error> {
-        let now = self.clock().now();
-        self.read(|connection| match HealthLink::at(connection, address, now)? {
-            Some(link) => file(connection, &link),
-            None => Ok(None),
-        })
+    pub fn file(&self, address: &str) -> Result<Option<LinkFile>, Error> {
+        let now = self.store.clock().now();
+        self.store
+            .read(|connection| match HealthLink::at(connection, address, now)? {
+                Some(link) => file(connection, &link),
+                None => Ok(None),
+            })
     }
 }
 

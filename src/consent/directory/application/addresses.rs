@@ -7,10 +7,16 @@ use crate::consent::error::Error;
 use crate::consent::log::audit::Actor;
 use crate::consent::store::Store;
 
-impl Store {
+/// The redirect URIs of applications.
+#[derive(Clone, Copy, Debug)]
+pub struct RedirectUris<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl RedirectUris<'_> {
     /// Registers where codes may be sent; whether it was not registered before.
-    pub fn add_redirect_uri(&self, application: &str, uri: &str, actor: Actor) -> Result<bool, Error> {
-        self.change(
+    pub fn add(&self, application: &str, uri: &str, actor: Actor) -> Result<bool, Error> {
+        self.store.applications().change(
             application,
             actor,
             "application.redirect-uri-added",
@@ -20,8 +26,8 @@ impl Store {
     }
 
     /// Takes a redirect URI away; whether it was there.
-    pub fn remove_redirect_uri(&self, application: &str, uri: &str, actor: Actor) -> Result<bool, Error> {
-        self.change(
+    pub fn remove(&self, application: &str, uri: &str, actor: Actor) -> Result<bool, Error> {
+        self.store.applications().change(
             application,
             actor,
             "application.redirect-uri-removed",
@@ -32,10 +38,18 @@ impl Store {
             },
         )
     }
+}
 
+/// The origins of applications that may embed the link component.
+#[derive(Clone, Copy, Debug)]
+pub struct Origins<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl Origins<'_> {
     /// Registers an origin whose pages may embed the link component. Returns whether it was new.
-    pub fn add_origin(&self, application: &str, origin: &str, actor: Actor) -> Result<bool, Error> {
-        self.change(
+    pub fn add(&self, application: &str, origin: &str, actor: Actor) -> Result<bool, Error> {
+        self.store.applications().change(
             application,
             actor,
             "application.origin-added",
@@ -45,9 +59,9 @@ impl Store {
     }
 
     /// Takes an origin away; whether it was there.
-    pub fn remove_origin(&self, application: &str, origin: &str, actor: Actor) -> Result<bool, Error> {
+    pub fn remove(&self, application: &str, origin: &str, actor: Actor) -> Result<bool, Error> {
         let kept = check_origin(origin).unwrap_or_else(|_| origin.to_owned());
-        self.change(
+        self.store.applications().change(
             application,
             actor,
             "application.origin-removed",

@@ -1,12 +1,9 @@
 //! Key pairs: made, found, replaced. A secret is shown once, when it is made.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
-use super::record::{about, known};
 use crate::consent::access::secret;
 use crate::consent::error::Error;
-use crate::consent::log::audit::{Actor, note};
-use crate::consent::store::{self, Client, Store};
 use crate::lake::Mode;
 
 /// A publishable key.
@@ -45,52 +42,6 @@ impl std::fmt::Debug for NewKeys {
         f.debug_struct("NewKeys")
             .field("publishable", &self.publishable)
             .finish_non_exhaustive()
-    }
-}
-
-impl Store {
-    /// The client of a publishable key that may begin something: one that is not replaced.
-    pub fn active_client(&self, publishable: &str) -> Result<Option<Client>, Error> {
-        let now = self.clock().now();
-        self.read(|connection| {
-            let sql = "SELECT id, application, mode FROM client
-                       WHERE id = ?1 AND (retired_at IS NULL OR retired_at > ?2)";
-            let mut statement = connection.prepare_cached(sql)?;
-            Ok(statement
-                .query_row(params![publishable, now], store::client)
-                .optional()?)
-        })
-    }
-
-    /// Makes new keys for a mode. The present ones begin nothing any more after `grace` seconds, in which an
-    /// application can be given the new ones.
-    pub fn rotate_keys(&self, application: &str, mode: Mode, grace: i64, actor: Actor) -> Result<NewKeys, Error> {
-        let now = self.clock().now();
-        self.write(|transaction| {
-            known(transaction, application)?;
-            let end = now.saturating_add(grace.max(0));
-            let confidential = transaction.query_row(
-                // A client that registered itself as public stays public.
-                "SELECT registration IS NULL OR EXISTS
-                     (SELECT 1 FROM client WHERE application = ?1 AND secret IS NOT NULL)
-                 FROM application WHERE id = ?1",
-                [application],
-                |row| row.get(0),
-            )?;
-            let sql = "UPDATE client SET retired_at = ?1
-                       WHERE application = ?2 AND mode = ?3 AND (retired_at IS NULL OR retired_at > ?1)";
-            transaction.execute(sql, params![end, application, mode.schema()])?;
-            let made = make_keys(transaction, now, application, mode, confidential)?;
-            note(
-                transaction,
-                now,
-                actor,
-                "application.keys-rotated",
-                about(application),
-                mode.schema(),
-            )?;
-            Ok(made)
-        })
     }
 }
 

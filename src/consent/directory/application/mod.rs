@@ -4,6 +4,7 @@
 //! period a replaced key cannot begin anything new; tokens that name it stay valid.
 
 mod addresses;
+pub(in crate::consent) mod clients;
 mod keys;
 mod names;
 mod record;
@@ -11,6 +12,8 @@ mod registration;
 #[cfg(test)]
 mod tests;
 
+pub use addresses::{Origins, RedirectUris};
+pub use clients::{Client, Clients};
 pub use keys::{Key, NewKeys};
-pub use record::{Application, NewApplication, SyncFrequency};
-pub use registration::REGISTRATION_SECONDS;
+pub use record::{Application, Applications, NewApplication, SyncFrequency};
+pub use registration::{REGISTRATION_SECONDS, RegistrationTokens};

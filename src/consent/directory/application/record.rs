@@ -1,11 +1,12 @@
 //! Registered applications: create, read, list, and the one function that changes them.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
 use super::addresses::{add_origin, add_redirect_uri};
 use super::keys::{Key, NewKeys, make_keys};
 use super::names::{checked_id, checked_name, free_id};
 use super::registration::use_registration_token;
+use crate::consent::access::secret;
 use crate::consent::error::Error;
 use crate::consent::log::audit::{About, Actor, note};
 use crate::consent::states::named;
@@ -98,16 +99,47 @@ impl Default for NewApplication<'_> {
     }
 }
 
-impl Store {
+/// Registered applications.
+#[derive(Clone, Copy, Debug)]
+pub struct Applications<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl Applications<'_> {
+    /// Makes sure that the application is known and has a client for each mode.
+    pub fn register(&self, id: &str) -> Result<(), Error> {
+        let now = self.store.clock().now();
+        let mut connection = self.store.connection();
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let sql = "INSERT INTO application (id, name, created_at) VALUES (?1, ?1, ?2) ON CONFLICT DO NOTHING";
+        transaction.execute(sql, params![id, now])?;
+        for mode in [Mode::Live, Mode::Test] {
+            let known: bool = transaction.query_row(
+                "SELECT EXISTS (SELECT 1 FROM client WHERE application = ?1 AND mode = ?2)",
+                [id, mode.schema()],
+                |row| row.get(0),
+            )?;
+            if !known {
+                transaction.execute(
+                    "INSERT INTO client (id, application, mode, created_at) VALUES (?1, ?2, ?3, ?4)",
+                    params![
+                        secret::random(&format!("pk_{}_", mode.schema()))?,
+                        id,
+                        mode.schema(),
+                        now
+                    ],
+                )?;
+            }
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
     /// Registers an application with keys for its modes.
-    pub fn create_application(
-        &self,
-        new: &NewApplication<'_>,
-        actor: Actor,
-    ) -> Result<(Application, Vec<NewKeys>), Error> {
-        let now = self.clock().now();
+    pub fn create(&self, new: &NewApplication<'_>, actor: Actor) -> Result<(Application, Vec<NewKeys>), Error> {
+        let now = self.store.clock().now();
         let name = checked_name(new.name)?;
-        self.write(|transaction| {
+        self.store.write(|transaction| {
             if let Some(token) = new.initial_access_token {
                 use_registration_token(transaction, now, token)?;
             }
@@ -138,13 +170,13 @@ impl Store {
     }
 
     /// The application of this id.
-    pub fn application(&self, id: &str) -> Result<Option<Application>, Error> {
-        self.read(|connection| get(connection, id))
+    pub fn get(&self, id: &str) -> Result<Option<Application>, Error> {
+        self.store.read(|connection| get(connection, id))
     }
 
     /// All applications, in the order of their making.
-    pub fn applications(&self) -> Result<Vec<Application>, Error> {
-        self.read(|connection| {
+    pub fn all(&self) -> Result<Vec<Application>, Error> {
+        self.store.read(|connection| {
             let mut statement = connection.prepare_cached("SELECT id FROM application ORDER BY created_at, id")?;
             let ids: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
             let found = ids.iter().filter_map(|id| get(connection, id).transpose());
@@ -165,7 +197,7 @@ impl Store {
                 Ok(connection.execute(sql, params![application, frequency])? > 0)
             },
         )?;
-        self.jobs_changed();
+        self.store.jobs_changed();
         Ok(())
     }
 
@@ -178,8 +210,8 @@ impl Store {
         detail: &str,
         work: impl FnOnce(&Connection, i64) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
-        let now = self.clock().now();
-        self.write(|transaction| {
+        let now = self.store.clock().now();
+        self.store.write(|transaction| {
             known(transaction, application)?;
             let changed = work(transaction, now)?;
             if changed {

@@ -10,12 +10,18 @@ use crate::consent::store::Store;
 /// How long an initial access token may be used.
 pub const REGISTRATION_SECONDS: i64 = 7 * 86_400;
 
-impl Store {
+/// Tokens that allow an application to register itself in live mode.
+#[derive(Clone, Copy, Debug)]
+pub struct RegistrationTokens<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl RegistrationTokens<'_> {
     /// A new initial access token, with which one application may register itself for live mode.
-    pub fn create_registration_token(&self, actor: Actor) -> Result<String, Error> {
-        let now = self.clock().now();
+    pub fn create(&self, actor: Actor) -> Result<String, Error> {
+        let now = self.store.clock().now();
         let token = secret::random("iat_")?;
-        self.write(|transaction| {
+        self.store.write(|transaction| {
             transaction.execute("DELETE FROM registration_token WHERE expires_at <= ?1", [now])?;
             let sql = "INSERT INTO registration_token (digest, created_at, expires_at) VALUES (?1, ?2, ?3)";
             transaction.execute(sql, params![secret::digest(&token), now, now + REGISTRATION_SECONDS])?;
@@ -31,10 +37,11 @@ impl Store {
         Ok(token)
     }
 
-    /// Whether an initial access token could be used now. It is used up by [`Store::create_application`].
-    pub fn is_registration_token(&self, token: &str) -> Result<bool, Error> {
-        let now = self.clock().now();
-        self.read(|connection| {
+    /// Whether an initial access token could be used now. It is used up by
+    /// [`Applications::create`](super::Applications::create).
+    pub fn is_valid(&self, token: &str) -> Result<bool, Error> {
+        let now = self.store.clock().now();
+        self.store.read(|connection| {
             let sql = "SELECT EXISTS (SELECT 1 FROM registration_token
                        WHERE digest = ?1 AND used_at IS NULL AND expires_at > ?2)";
             Ok(connection.query_row(sql, params![secret::digest(token), now], |row| row.get(0))?)

@@ -10,8 +10,8 @@ use rusqlite::{Connection, Row};
 
 use super::super::super::error::Error;
 use super::super::super::record::AuthorizationType;
-use super::super::super::store::{Store, mode_of};
-use super::super::endpoint::EndpointStatus;
+use super::super::super::store::mode_of;
+use super::super::endpoint::{EndpointStatus, Endpoints};
 use super::index::{Index, Known};
 use super::words::fold;
 use crate::lake::Mode;
@@ -100,10 +100,10 @@ impl Made {
     }
 }
 
-impl Store {
+impl Endpoints<'_> {
     /// The endpoints of a mode that a text means and that patients may choose, of these types (all where there are
     /// none): the nearest first, at most `limit`. Without words the most popular come first.
-    pub(in crate::consent) fn meant_endpoints(
+    pub(in crate::consent) fn meant(
         &self,
         mode: Mode,
         text: &str,
@@ -121,13 +121,13 @@ impl Store {
 
     /// The index as the directory is now. Whoever comes while it is made waits for it.
     fn made_catalogue(&self) -> Result<Arc<Made>, Error> {
-        let now = self.clock().now();
-        let mut held = self.catalogue().0.lock().unwrap_or_else(PoisonError::into_inner);
-        let change = self.read(changes)?;
+        let now = self.store.clock().now();
+        let mut held = self.store.catalogue().0.lock().unwrap_or_else(PoisonError::into_inner);
+        let change = self.store.read(changes)?;
         if let Some(made) = held.as_ref().filter(|made| made.is_fresh(change, now)) {
             return Ok(made.clone());
         }
-        let mut listed = self.read(|connection| listed(connection, now))?;
+        let mut listed = self.store.read(|connection| listed(connection, now))?;
         listed.sort_by_cached_key(Listed::order);
         let (endpoints, known): (Vec<_>, Vec<_>) = listed.into_iter().map(|one| (one.numbered, one.known)).unzip();
         let made = Arc::new(Made {

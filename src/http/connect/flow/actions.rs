@@ -99,10 +99,10 @@ async fn chosen(service: &Arc<Service>, visit: Visit, form: Parameters) -> Resul
     }
     let by_details = shown::finds_by_details(service, &visit).await?;
     let taken = stored(service, move |service| {
-        let endpoint = service.store.endpoint(&id)?;
+        let endpoint = service.store.endpoints().get(&id)?;
         match endpoint.filter(|endpoint| is_offered(endpoint, mode)) {
-            Some(endpoint) if endpoint.ty.signs_in() => service.store.choose_source(key, &departure(&endpoint)),
-            Some(endpoint) if by_details => service.store.seek_place(key, &endpoint.id),
+            Some(endpoint) if endpoint.ty.signs_in() => service.store.flows().choose_source(key, &departure(&endpoint)),
+            Some(endpoint) if by_details => service.store.flows().seek_place(key, &endpoint.id),
             _ => Err(FlowError::Stale),
         }
     });
@@ -163,14 +163,14 @@ async fn travel(
     id: String,
     asked: Usage,
 ) -> Result<Result<Response, FlowError>, Error> {
-    let endpoint = stored(service, move |service| service.store.endpoint(&id)).await?;
+    let endpoint = stored(service, move |service| service.store.endpoints().get(&id)).await?;
     match endpoint.map_err(Error::internal)? {
         Some(endpoint) if endpoint.status != EndpointStatus::Unavailable => {
             to_source(service, key, endpoint, asked).await
         }
         Some(endpoint) => {
             let left = stored(service, move |service| {
-                service.store.depart_failed(key, &departure(&endpoint))
+                service.store.flows().depart_failed(key, &departure(&endpoint))
             });
             Ok(left.await?.map(|()| to_session(service)))
         }
@@ -181,7 +181,7 @@ async fn travel(
 /// Goes on in a window beside the frame.
 async fn beside(service: &Arc<Service>, visit: &Visit, step: Step) -> Result<Response, Error> {
     let key = visit.key();
-    let taken = stored(service, move |service| service.store.go_beside(key, step));
+    let taken = stored(service, move |service| service.store.flows().go_beside(key, step));
     stepped(service, taken.await?.map(|()| to_session(service)))
 }
 
@@ -224,7 +224,7 @@ async fn opened(service: &Arc<Service>, sent: String) -> Result<Option<Response>
     let Some((key, turn)) = ticket::read(&service.store, &sent) else {
         return Ok(None);
     };
-    let opened = stored(service, move |service| service.store.open_window(key, turn)).await?;
+    let opened = stored(service, move |service| service.store.flows().open_window(key, turn)).await?;
     let (cookie, flow) = match opened {
         Ok(opened) => opened,
         Err(FlowError::Store(error)) => return Err(Error::internal(error)),
@@ -269,7 +269,9 @@ async fn to_hub(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<R
 
 async fn removed(service: &Arc<Service>, visit: Visit, form: Parameters) -> Result<Response, Error> {
     let (key, endpoint) = (visit.key(), form.sole("endpoint").unwrap_or_default().to_owned());
-    let taken = stored(service, move |service| service.store.remove_source(key, &endpoint));
+    let taken = stored(service, move |service| {
+        service.store.flows().remove_source(key, &endpoint)
+    });
     stepped(service, taken.await?.map(|()| to_session(service)))
 }
 
@@ -289,7 +291,7 @@ async fn to_details(service: &Arc<Service>, visit: Visit, _: Parameters) -> Resu
 
 async fn go(service: &Arc<Service>, visit: &Visit, step: Step) -> Result<Response, Error> {
     let key = visit.key();
-    let taken = stored(service, move |service| service.store.go_to(key, step));
+    let taken = stored(service, move |service| service.store.flows().go_to(key, step));
     stepped(service, taken.await?.map(|()| to_session(service)))
 }
 
@@ -321,7 +323,7 @@ async fn searched(service: &Arc<Service>, visit: Visit, form: Parameters) -> Res
         return shown::details(service, &visit, details, typed, wrong, false).await;
     }
     let (key, said) = (visit.key(), details.clone());
-    let turn = match stored(service, move |service| service.store.take_details(key, said)).await? {
+    let turn = match stored(service, move |service| service.store.flows().take_details(key, said)).await? {
         Ok(turn) => turn,
         Err(error) => return stepped(service, Err(error)),
     };
@@ -329,8 +331,11 @@ async fn searched(service: &Arc<Service>, visit: Visit, form: Parameters) -> Res
     let work = async move {
         let located = places::of_details(&asking, &visit.flow, &details).await?;
         stored(&asking, move |service| match located {
-            Ok(places) => service.store.located(key, turn, places),
-            Err(_) => service.store.asked_in_vain(key, turn, Step::Details { down: true }),
+            Ok(places) => service.store.flows().located(key, turn, places),
+            Err(_) => service
+                .store
+                .flows()
+                .asked_in_vain(key, turn, Step::Details { down: true }),
         })
         .await
     };
@@ -412,7 +417,7 @@ async fn identified(service: &Arc<Service>, visit: Visit, form: Parameters) -> R
 }
 
 async fn provider_of(service: &Arc<Service>, mode: Mode, code: String) -> Result<Option<IdentityProvider>, Error> {
-    let known = stored(service, move |service| service.store.identity_providers(mode)).await?;
+    let known = stored(service, move |service| service.store.identity_providers().all(mode)).await?;
     Ok(known.map_err(Error::internal)?.into_iter().find(|one| one.code == code))
 }
 
@@ -434,7 +439,7 @@ pub(in crate::http::connect) async fn finish(
     key: SessionKey,
 ) -> Result<Response, Error> {
     let done = stored(service, move |service| {
-        let finished = service.store.finish_flow(key);
+        let finished = service.store.flows().finish(key);
         let failed = match finished {
             Err(FlowError::Store(error)) => {
                 tracing::error!(%error, "a flow could not be finished");
@@ -443,7 +448,7 @@ pub(in crate::http::connect) async fn finish(
             finished => finished.map(|(flow, ended)| (flow, Some(ended))),
         };
         let (flow, ended) = failed?;
-        let application = service.store.application(&flow.consent.application)?;
+        let application = service.store.applications().get(&flow.consent.application)?;
         let lost = crate::consent::Error::UnknownApplication(flow.consent.application.clone());
         Ok::<_, FlowError>((flow, ended, application.ok_or(lost)?))
     });
@@ -466,10 +471,10 @@ pub(in crate::http::connect) async fn finish(
 /// Ends a flow that cannot be finished. Where not even that can be written down the application is told all the same,
 /// and time ends the flow.
 fn given_up(service: &Service, key: SessionKey) -> Result<Flow, FlowError> {
-    match service.store.cancel_flow(key) {
+    match service.store.flows().cancel(key) {
         Err(FlowError::Store(error)) => {
             tracing::error!(%error, "a flow could not be ended");
-            service.store.peek_flow(key)?.ok_or(FlowError::Over)
+            service.store.flows().peek(key)?.ok_or(FlowError::Over)
         }
         ended => ended,
     }
@@ -505,7 +510,7 @@ async fn dropped(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<
 
 async fn end_without(service: &Arc<Service>, visit: Visit, denial: Denial) -> Result<Response, Error> {
     let key = visit.key();
-    let ended: Result<Flow, FlowError> = stored(service, move |service| service.store.cancel_flow(key)).await?;
+    let ended: Result<Flow, FlowError> = stored(service, move |service| service.store.flows().cancel(key)).await?;
     let ended = ended.map(|flow| denied(service, visit.texts, &flow, &visit.application, denial));
     stepped(service, ended)
 }

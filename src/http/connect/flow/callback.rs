@@ -97,10 +97,10 @@ async fn back(service: &Arc<Service>, headers: &HeaderMap, query: Option<String>
     };
     let asked = state.clone();
     let left = stored(service, move |service| {
-        let Some(key) = service.store.session_of_state(&asked)? else {
+        let Some(key) = service.store.attempts().session(&asked)? else {
             return Ok(None);
         };
-        service.store.peek_flow(key)
+        service.store.flows().peek(key)
     });
     let left = left
         .await
@@ -150,9 +150,9 @@ async fn taken(service: &Arc<Service>, back: &Back, from: CameFrom) -> Result<Ta
     let (key, state) = (back.key, back.state.clone());
     let attempt = stored(service, move |service| {
         let from = from.returned();
-        match service.store.take_attempt(key, &state, from) {
+        match service.store.attempts().take(key, &state, from) {
             Ok(taken) => Ok(Taken::Up(Box::new(taken))),
-            Err(FlowError::Stale) if service.store.is_spent(key, &state, from)? => Ok(Taken::Before),
+            Err(FlowError::Stale) if service.store.attempts().is_spent(key, &state, from)? => Ok(Taken::Before),
             Err(FlowError::Stale | FlowError::Over) => Ok(Taken::Not),
             Err(FlowError::Store(error)) => Err(error),
         }
@@ -187,7 +187,7 @@ async fn source_answered(
         Taken::Before => return Ok(Some(to_session(service))),
         Taken::Not => return Ok(None),
     };
-    let found = stored(service, move |service| service.store.endpoint(&id)).await?;
+    let found = stored(service, move |service| service.store.endpoints().get(&id)).await?;
     let (Some(endpoint), Some(id)) = (found.map_err(Error::internal)?, attempt.authorization.clone()) else {
         return Ok(None);
     };
@@ -204,7 +204,7 @@ async fn source_answered(
             Ok(grant) => granted(service, key, authorization, &flow, &endpoint, grant, None).await,
             Err(trouble) => {
                 let failed = stored(service, move |service| {
-                    service.store.source_failed(key, &authorization.id, trouble)
+                    service.store.flows().source_failed(key, &authorization.id, trouble)
                 });
                 Ok(failed.await?.map(|()| None))
             }
@@ -243,7 +243,7 @@ async fn exchanged(
         note(&format_args!("it answered with the error {code:?}"));
         let authorization = authorization.clone();
         let noted = stored(service, move |service| {
-            service.store.note_source_error(&authorization, &code)
+            service.store.dialects().note_error(&authorization, &code)
         });
         noted.await?.map_err(Error::internal)?;
         return Ok(Err(of_redirect(error)));
@@ -266,7 +266,9 @@ async fn exchanged(
     };
     if let Some(how) = grant.client_auth.filter(|how| registration.client_auth != Some(*how)) {
         let id = endpoint.id.clone();
-        let kept = stored(service, move |service| service.store.set_client_auth(&id, how));
+        let kept = stored(service, move |service| {
+            service.store.dialects().set_client_auth(&id, how)
+        });
         kept.await?.map_err(Error::internal)?;
     }
     if grant.patient.is_none() {
@@ -356,7 +358,7 @@ pub(in crate::http::connect) async fn granted(
             },
             credential: &credential,
         };
-        service.store.source_granted(key, &authorization.id, &granted)
+        service.store.flows().source_granted(key, &authorization.id, &granted)
     });
     Ok(taken.await?.map(Some))
 }
@@ -369,7 +371,7 @@ async fn provider_answered(service: &Arc<Service>, back: Back, code: String) -> 
         Taken::Not => return Ok(None),
     };
     let (mode, key, turn) = (flow.consent.mode, back.key, flow.progress.turn);
-    let known = stored(service, move |service| service.store.identity_providers(mode)).await?;
+    let known = stored(service, move |service| service.store.identity_providers().all(mode)).await?;
     let known = known.map_err(Error::internal)?.into_iter().find(|one| one.code == code);
     let Some(provider) = known else { return Ok(None) };
     let asking = service.clone();
@@ -383,13 +385,13 @@ async fn provider_answered(service: &Arc<Service>, back: Back, code: String) -> 
             Err(trouble) => Err(trouble),
         };
         stored(service, move |service| match identified {
-            Ok((verified, places)) => service.store.identified(key, turn, verified, places),
+            Ok((verified, places)) => service.store.flows().identified(key, turn, verified, places),
             Err(trouble) => {
                 let step = Step::Identity {
                     trouble: Some(trouble),
                     provider: Some(asked),
                 };
-                service.store.asked_in_vain(key, turn, step)
+                service.store.flows().asked_in_vain(key, turn, step)
             }
         })
         .await

@@ -97,7 +97,7 @@ pub(in crate::http::connect) async fn link_start(
     match begin(&service, client, wanted).await {
         Ok(Ok(response)) => in_language(&service, response, asked, framed),
         Ok(Err(invalid)) => refuse(invalid),
-        Err(error) => because(link_not_begun(&service, t, known_holder, &application.origins), error),
+        Err(error) => because(link_not_begun(&service, t, known_holder, &application.origins), &error),
     }
 }
 
@@ -152,7 +152,7 @@ async fn by_redirect(service: Arc<Service>, sent: Sent, RawQuery(query): RawQuer
     match begin(&service, client, wanted).await {
         Ok(Ok(response)) => in_language(&service, response, asked, false),
         Ok(Err(invalid)) => refuse(invalid),
-        Err(error) => because(not_begun(&service, uri, state), error),
+        Err(error) => because(not_begun(&service, uri, state), &error),
     }
 }
 
@@ -168,10 +168,10 @@ fn in_language(service: &Service, response: Response, asked: Option<&'static Tex
 async fn known(service: &Arc<Service>, id: &str) -> Result<Option<(Client, Application)>, Error> {
     let id = id.to_owned();
     let found = stored(service, move |service| {
-        let Some(client) = service.store.active_client(&id)? else {
+        let Some(client) = service.store.clients().active(&id)? else {
             return Ok(None);
         };
-        let application = service.store.application(&client.application)?;
+        let application = service.store.applications().get(&client.application)?;
         Ok::<_, consent::Error>(application.map(|application| (client, application)))
     });
     found.await?.map_err(Error::internal)
@@ -181,7 +181,7 @@ async fn known(service: &Arc<Service>, id: &str) -> Result<Option<(Client, Appli
 async fn resumed(service: &Arc<Service>, headers: &HeaderMap, wanted: &FlowRequest) -> Option<Response> {
     let cookie = cookie::read(service, headers, cookie::SESSION)?;
     let key = SessionKey::of(&cookie);
-    let flow = stored(service, move |service| service.store.visit_flow(key)).await;
+    let flow = stored(service, move |service| service.store.flows().visit(key)).await;
     let flow = flow.ok()?.ok()??;
     (flow.is_open() && flow.request == *wanted).then(|| entered(service, &cookie, wanted))
 }
@@ -194,7 +194,7 @@ async fn begin(
 ) -> Result<Result<Response, Invalid>, Error> {
     let begun = stored(service, move |service| {
         if let Some(id) = &wanted.endpoint {
-            let endpoint = service.store.endpoint(id)?;
+            let endpoint = service.store.endpoints().get(id)?;
             let offered = endpoint.is_some_and(|endpoint| {
                 endpoint.mode == client.mode && endpoint.status != EndpointStatus::Unavailable && endpoint.ty.signs_in()
             });
@@ -208,7 +208,8 @@ async fn begin(
         let lake = &service.lake;
         let begun = service
             .store
-            .begin_flow(&client, &wanted, |consent| lake.owner_of_consent(consent))?;
+            .flows()
+            .begin(&client, &wanted, |consent| lake.owner_of_consent(consent))?;
         Ok::<_, consent::Error>(Ok((begun.cookie, wanted)))
     });
     match begun.await?.map_err(Error::internal)? {

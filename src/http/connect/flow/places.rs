@@ -67,7 +67,7 @@ async fn locate(
     id_token: Option<&str>,
 ) -> Result<Result<Vec<Place>, Trouble>, Error> {
     let mode = flow.consent.mode;
-    let locator = stored(service, move |service| service.store.record_locator(mode)).await?;
+    let locator = stored(service, move |service| service.store.record_locators().get(mode)).await?;
     let Some(locator) = locator.map_err(Error::internal)? else {
         tracing::warn!("no record locator is set up");
         return Ok(Err(Trouble::Down));
@@ -87,7 +87,7 @@ async fn locate(
 fn known(service: &Service, mode: crate::lake::Mode, facilities: Vec<Facility>) -> Result<Vec<Place>, consent::Error> {
     let mut places: Vec<Place> = Vec::new();
     for facility in facilities {
-        let endpoint = service.store.endpoint_by_base(mode, &facility.fhir_base)?;
+        let endpoint = service.store.endpoints().by_base(mode, &facility.fhir_base)?;
         let Some(endpoint) = endpoint.filter(|endpoint| endpoint.status != EndpointStatus::Unavailable) else {
             continue;
         };
@@ -129,7 +129,7 @@ pub(in crate::http::connect) async fn agreed(
     let begun = stored(service, move |service| {
         let mut endpoints = Vec::new();
         for id in &chosen {
-            endpoints.extend(service.store.endpoint(id)?);
+            endpoints.extend(service.store.endpoints().get(id)?);
         }
         let departures: Vec<Departure<'_>> = endpoints
             .iter()
@@ -139,7 +139,7 @@ pub(in crate::http::connect) async fn agreed(
                 refreshable: endpoint.refreshable,
             })
             .collect();
-        let connecting = service.store.connect_places(key, &departures)?;
+        let connecting = service.store.flows().connect_places(key, &departures)?;
         Ok(connecting
             .into_iter()
             .filter_map(|(place, authorization)| {
@@ -172,7 +172,7 @@ pub(in crate::http::connect) async fn connect(
         .buffer_unordered(AT_ONCE)
         .collect::<Vec<_>>()
         .await;
-    let answered = stored(service, move |service| service.store.places_answered(key)).await?;
+    let answered = stored(service, move |service| service.store.flows().places_answered(key)).await?;
     for outcome in outcomes {
         if let Err(error) = outcome? {
             return Ok(Err(error));
@@ -216,7 +216,10 @@ async fn one(
         Err(error) => {
             tracing::warn!(endpoint = endpoint.id, %error, "a place could not be connected");
             stored(service, move |service| {
-                service.store.source_failed(key, &authorization.id, Trouble::Down)
+                service
+                    .store
+                    .flows()
+                    .source_failed(key, &authorization.id, Trouble::Down)
             })
             .await
         }

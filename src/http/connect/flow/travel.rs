@@ -73,7 +73,10 @@ pub(in crate::http::connect) async fn registration(
 ) -> Result<Registration, Error> {
     let id = endpoint.id.clone();
     let known = stored(service, move |service| {
-        Ok::<_, consent::Error>((service.store.endpoint_secret(&id)?, service.store.dialect(&id)?))
+        Ok::<_, consent::Error>((
+            service.store.endpoints().secret(&id)?,
+            service.store.dialects().get(&id)?,
+        ))
     });
     let (client_secret, dialect) = known.await?.map_err(Error::internal)?;
     Ok(Registration {
@@ -96,7 +99,7 @@ pub(in crate::http::connect) async fn provider_registration(
 ) -> Result<Registration, Error> {
     let (mode, code): (Mode, String) = (provider.mode, provider.code.clone());
     let secret = stored(service, move |service| {
-        service.store.identity_provider_secret(mode, &code)
+        service.store.identity_providers().secret(mode, &code)
     });
     Ok(Registration {
         client_id: provider.client_id.clone(),
@@ -122,7 +125,7 @@ pub(in crate::http::connect) async fn configuration(
             let text = serde_json::to_string(&found).map_err(Error::internal)?;
             if endpoint.configuration.as_ref() != Some(&text) {
                 let id = endpoint.id.clone();
-                let kept = stored(service, move |service| service.store.endpoint_checked(&id, &text));
+                let kept = stored(service, move |service| service.store.endpoints().checked(&id, &text));
                 kept.await?.map_err(Error::internal)?;
             }
             return Ok(Ok(found));
@@ -138,7 +141,7 @@ pub(in crate::http::connect) async fn configuration(
 /// that can be read.
 async fn is_unreadable(service: &Arc<Service>, endpoint: &Endpoint) -> Result<bool, Error> {
     let id = endpoint.id.clone();
-    let known = stored(service, move |service| service.store.dialect(&id));
+    let known = stored(service, move |service| service.store.dialects().get(&id));
     let problem = |statement: Statement| statement.problem();
     let told = match known.await?.map_err(Error::internal)?.statement {
         Some(text) => serde_json::from_str(&text).ok().and_then(problem),
@@ -149,7 +152,9 @@ async fn is_unreadable(service: &Arc<Service>, endpoint: &Endpoint) -> Result<bo
                 endpoint.id.clone(),
                 serde_json::to_string(&found).map_err(Error::internal)?,
             );
-            let kept = stored(service, move |service| service.store.set_statement(&id, &text));
+            let kept = stored(service, move |service| {
+                service.store.dialects().set_statement(&id, &text)
+            });
             kept.await?.map_err(Error::internal)?;
             problem(found)
         }
@@ -173,6 +178,7 @@ pub(in crate::http::connect) async fn to_source(
         let left = stored(service, move |service| {
             service
                 .store
+                .flows()
                 .not_departed(key, &departure(&endpoint), Trouble::Unreadable)
         });
         return Ok(left.await?.map(|()| to_session(service)));
@@ -192,7 +198,7 @@ pub(in crate::http::connect) async fn to_source(
         Err(error) => {
             tracing::warn!(endpoint = endpoint.id, %error, "a patient could not be sent to a source");
             let left = stored(service, move |service| {
-                service.store.depart_failed(key, &departure(&endpoint))
+                service.store.flows().depart_failed(key, &departure(&endpoint))
             });
             return Ok(left.await?.map(|()| to_session(service)));
         }
@@ -204,7 +210,10 @@ pub(in crate::http::connect) async fn to_source(
     let baggage = serde_json::to_vec(&baggage).map_err(Error::internal)?;
     let state = redirect.state;
     let departed = stored(service, move |service| {
-        service.store.depart(key, &departure(&endpoint), &state, &baggage)
+        service
+            .store
+            .flows()
+            .depart(key, &departure(&endpoint), &state, &baggage)
     });
     Ok(departed.await?.map(|()| see_other(&redirect.url)))
 }
@@ -233,7 +242,7 @@ pub(in crate::http::connect) async fn to_provider(
                 trouble: Some(Trouble::Down),
                 provider: Some(provider.code),
             };
-            let gone = stored(service, move |service| service.store.go_to(key, step));
+            let gone = stored(service, move |service| service.store.flows().go_to(key, step));
             return Ok(gone.await?.map(|()| to_session(service)));
         }
     };
@@ -244,7 +253,10 @@ pub(in crate::http::connect) async fn to_provider(
     let baggage = serde_json::to_vec(&baggage).map_err(Error::internal)?;
     let state = redirect.state;
     let departed = stored(service, move |service| {
-        service.store.depart_to_provider(key, &provider.code, &state, &baggage)
+        service
+            .store
+            .flows()
+            .depart_to_provider(key, &provider.code, &state, &baggage)
     });
     Ok(departed.await?.map(|()| see_other(&redirect.url)))
 }

@@ -67,12 +67,12 @@ pub(in crate::http::connect) async fn visit(service: &Arc<Service>, headers: &He
     };
     let key = SessionKey::of(&cookie);
     let found = stored(service, move |service| {
-        let Some(flow) = service.store.visit_flow(key)? else {
+        let Some(flow) = service.store.flows().visit(key)? else {
             return Ok(None);
         };
-        let told = !flow.is_open() && service.store.tell_flow(key)?;
-        let application = service.store.application(&flow.consent.application)?;
-        let profile = service.store.application_profile(&flow.consent.application)?;
+        let told = !flow.is_open() && service.store.flows().tell(key)?;
+        let application = service.store.applications().get(&flow.consent.application)?;
+        let profile = service.store.profiles().of_application(&flow.consent.application)?;
         Ok::<_, crate::consent::Error>(application.map(|application| (flow, application, profile, told)))
     });
     match found.await.and_then(|found| found.map_err(Error::internal)) {
@@ -94,9 +94,9 @@ pub(in crate::http::connect) async fn present(service: &Arc<Service>, headers: &
     let cookie = cookie::read(service, headers, cookie::SESSION)?;
     let key = SessionKey::of(&cookie);
     let found = stored(service, move |service| {
-        let flow = service.store.visit_flow(key).ok()??;
-        let application = service.store.application(&flow.consent.application).ok()??;
-        let profile = service.store.application_profile(&application.id).ok()?;
+        let flow = service.store.flows().visit(key).ok()??;
+        let application = service.store.applications().get(&flow.consent.application).ok()??;
+        let profile = service.store.profiles().of_application(&application.id).ok()?;
         flow.is_open().then_some((flow, application, profile))
     });
     let (flow, application, profile) = found.await.ok()??;

@@ -11,7 +11,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::super::flow::redirect_uri::policy_source;
-use crate::http::error::{Cause, Error};
+use crate::http::error::Error;
 
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
 
@@ -108,9 +108,9 @@ pub(in crate::http::connect) fn with_cookie(mut response: Response, cookie: Opti
 }
 
 /// Notes on a page why a request failed inside, for the log.
-pub(in crate::http::connect) fn because(mut response: Response, error: Error) -> Response {
-    if let Some(cause) = error.into_response().extensions().get::<Cause>() {
-        response.extensions_mut().insert(cause.clone());
+pub(in crate::http::connect) fn because(mut response: Response, error: &Error) -> Response {
+    if let Some(cause) = error.cause() {
+        response.extensions_mut().insert(cause);
     }
     response
 }

@@ -75,7 +75,7 @@ pub(in crate::http::connect) async fn organization_logo(
 }
 
 async fn logo(service: &Arc<Service>, of: LogoOf, id: String, headers: &HeaderMap) -> Response {
-    match stored(service, move |service| service.store.logo(of, &id)).await {
+    match stored(service, move |service| service.store.profiles().logo(of, &id)).await {
         Ok(Ok(Some(logo))) => picture(headers, &logo),
         Ok(Ok(None)) => (StatusCode::NOT_FOUND, "there is no logo").into_response(),
         Ok(Err(error)) => Error::internal(error).into_response(),

@@ -36,8 +36,8 @@ pub(in crate::http::connect) async fn answer(
     let ended = cookie::read(service, headers, LEFT).and_then(|text| SessionKey::from_text(&text));
     let found = stored(service, move |service| {
         for key in open.into_iter().chain(ended) {
-            if let Some(flow) = service.store.peek_flow(key)? {
-                let application = service.store.application(&flow.consent.application)?;
+            if let Some(flow) = service.store.flows().peek(key)? {
+                let application = service.store.applications().get(&flow.consent.application)?;
                 return Ok(application.map(|application| (flow, application)));
             }
         }

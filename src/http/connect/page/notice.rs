@@ -110,7 +110,7 @@ pub(in crate::http::connect) fn busy(
 /// Something broke.
 pub(in crate::http::connect) fn broken(service: &Arc<Service>, t: &'static Texts, error: Error) -> Response {
     let said = Said::bad(t.broken_title, vec![t.broken_text.to_owned()]);
-    because(notice(service, t, StatusCode::INTERNAL_SERVER_ERROR, said), error)
+    because(notice(service, t, StatusCode::INTERNAL_SERVER_ERROR, said), &error)
 }
 
 /// A request that nobody can be answered for by redirect.

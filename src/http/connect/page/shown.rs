@@ -111,7 +111,7 @@ pub(in crate::http::connect) async fn progress(State(service): State<Arc<Service
         return StatusCode::GONE.into_response();
     };
     let key = SessionKey::of(&cookie);
-    match stored(&service, move |service| service.store.peek_flow(key)).await {
+    match stored(&service, move |service| service.store.flows().peek(key)).await {
         Ok(Ok(Some(flow))) if flow.is_open() => flow.progress.turn.to_string().into_response(),
         _ => StatusCode::GONE.into_response(),
     }
@@ -242,9 +242,9 @@ async fn find(service: &Arc<Service>, visit: &Visit, query: String) -> Result<Fo
         false => &[AuthorizationType::Oauth, AuthorizationType::Credentials],
     };
     let found = stored(service, move |service| {
-        let found = service.store.search_endpoints(mode, &text, types, SHOWN + 1)?;
+        let found = service.store.endpoints().search(mode, &text, types, SHOWN + 1)?;
         let all = found.into_iter().map(|endpoint| {
-            let profile = service.store.organization_profile(&endpoint.organization.id)?;
+            let profile = service.store.profiles().of_organization(&endpoint.organization.id)?;
             Ok((endpoint, profile))
         });
         all.collect::<Result<Vec<_>, consent::Error>>()
@@ -272,7 +272,7 @@ async fn find(service: &Arc<Service>, visit: &Visit, query: String) -> Result<Fo
 async fn share(service: &Arc<Service>, visit: &Visit, endpoint: &Endpoint) -> Result<Response, Error> {
     let t = visit.texts;
     let id = endpoint.organization.id.clone();
-    let profile = stored(service, move |service| service.store.organization_profile(&id));
+    let profile = stored(service, move |service| service.store.profiles().of_organization(&id));
     let profile = profile.await?.map_err(Error::internal)?;
     let source = display_name(endpoint);
     let asked = visit.flow.consent.usage;
@@ -411,7 +411,7 @@ async fn endpoints(service: &Arc<Service>, flow: &Flow) -> Result<Vec<Endpoint>,
     ids.sort();
     ids.dedup();
     let all = stored(service, move |service| {
-        let all = ids.iter().map(|id| service.store.endpoint(id));
+        let all = ids.iter().map(|id| service.store.endpoints().get(id));
         all.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()
     });
     all.await?.map_err(Error::internal)
@@ -481,7 +481,7 @@ async fn identity(
 ) -> Result<Response, Error> {
     let t = visit.texts;
     let mode = visit.flow.consent.mode;
-    let known = stored(service, move |service| service.store.identity_providers(mode));
+    let known = stored(service, move |service| service.store.identity_providers().all(mode));
     let known = known.await?.map_err(Error::internal)?;
     let policy = known
         .iter()
@@ -658,20 +658,20 @@ pub(in crate::http::connect) async fn finds_by_details(service: &Arc<Service>, v
         return Ok(false);
     }
     let mode = visit.flow.consent.mode;
-    let locator = stored(service, move |service| service.store.record_locator(mode));
+    let locator = stored(service, move |service| service.store.record_locators().get(mode));
     Ok(locator.await?.map_err(Error::internal)?.is_some())
 }
 
 async fn source(service: &Arc<Service>, id: &str) -> Result<Endpoint, Error> {
     let id = id.to_owned();
-    let found = stored(service, move |service| service.store.endpoint(&id));
+    let found = stored(service, move |service| service.store.endpoints().get(&id));
     let found = found.await?.map_err(Error::internal)?;
     found.ok_or_else(|| Error::internal("the endpoint of a session is gone"))
 }
 
 async fn provider_of(service: &Arc<Service>, visit: &Visit, code: &str) -> Result<Option<IdentityProvider>, Error> {
     let mode = visit.flow.consent.mode;
-    let known = stored(service, move |service| service.store.identity_providers(mode));
+    let known = stored(service, move |service| service.store.identity_providers().all(mode));
     let known = known.await?.map_err(Error::internal)?;
     Ok(known.into_iter().find(|one| one.code == code))
 }

@@ -116,7 +116,7 @@ pub(in crate::http::console) async fn receipt(
 ) -> Response {
     let frame = operator.frame(&service, "kept", None);
     let work = async {
-        let reading = service.blocking(move |service| service.store.erasure_job(&id));
+        let reading = service.blocking(move |service| service.store.erasure_jobs().get(&id));
         let job = reading.await?.map_err(Error::internal)?;
         let job = job.ok_or_else(|| Error::Unknown("there is no such erasure".to_owned()))?;
         let page = Receipt {
@@ -188,18 +188,18 @@ impl List {
             ..ConsentFilter::default()
         };
         Ok(match self {
-            List::Syncs => store.listed_jobs(None, SHOWN)?.iter().map(sync).collect(),
-            List::Endpoints => store.endpoints(None)?.iter().map(endpoint).collect(),
+            List::Syncs => store.jobs().list(None, SHOWN)?.iter().map(sync).collect(),
+            List::Endpoints => store.endpoints().all(None)?.iter().map(endpoint).collect(),
             List::Applications => {
-                let applications = store.applications()?;
+                let applications = store.applications().all()?;
                 applications.iter().map(|one| application(one, root)).collect()
             }
-            List::Consents => store.consents(&filter)?.iter().map(consent).collect(),
+            List::Consents => store.consents().list(&filter)?.iter().map(consent).collect(),
             List::Erasures => {
-                let jobs = store.erasure_jobs(None, SHOWN)?;
+                let jobs = store.erasure_jobs().list(None, SHOWN)?;
                 jobs.iter().map(|job| erasure(job, root)).collect()
             }
-            List::Audit => store.audit(None, SHOWN)?.iter().map(audit).collect(),
+            List::Audit => store.audit().newest(None, SHOWN)?.iter().map(audit).collect(),
             List::Slow => Vec::new(),
         })
     }

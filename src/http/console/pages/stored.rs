@@ -80,7 +80,7 @@ pub(in crate::http::console) async fn show(
         let reading = service.blocking(|service| {
             let info = service.lake.info().map_err(Error::internal)?;
             let growth = service.lake.growth(SNAPSHOTS).map_err(Error::internal)?;
-            let applications = service.store.applications().map_err(Error::internal)?;
+            let applications = service.store.applications().all().map_err(Error::internal)?;
             let sealed = service.lake.kind() == crate::lake::Kind::Sealed;
             Ok::<_, Error>((info, growth, applications, sealed))
         });

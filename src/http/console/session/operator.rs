@@ -59,7 +59,7 @@ impl Operator {
             return Ok(None);
         };
         let looked_up = cookie.clone();
-        let session = service.blocking(move |service| service.store.console_session(&looked_up));
+        let session = service.blocking(move |service| service.store.console_sessions().get(&looked_up));
         let session = session.await?.map_err(Error::internal)?;
         Ok(session.map(|session| Operator { session, cookie }))
     }
@@ -87,7 +87,7 @@ impl Operator {
 
     /// Ends the session.
     pub(super) async fn leave(self, service: &Arc<Service>) -> Result<(), Error> {
-        let ending = service.blocking(move |service| service.store.end_console_session(&self.cookie));
+        let ending = service.blocking(move |service| service.store.console_sessions().end(&self.cookie));
         ending.await?.map_err(Error::internal)
     }
 
@@ -108,7 +108,7 @@ impl Operator {
                 consent: consent.as_deref(),
                 detail: &detail,
             };
-            service.store.note_console_look(&session, &look)
+            service.store.console_sessions().note_look(&session, &look)
         });
         noting.await?.map_err(Error::internal)
     }
@@ -124,7 +124,10 @@ impl Operator {
     ) -> Result<(), Error> {
         let (asked, id) = (place.clone(), patient.to_owned());
         let finding = service.blocking(move |service| {
-            let consent = service.store.consent_of_patient(&asked.application, asked.mode, &id)?;
+            let consent = service
+                .store
+                .consents()
+                .of_patient(&asked.application, asked.mode, &id)?;
             Ok::<_, crate::consent::Error>((consent, format!("person {}", mark(service, &asked, &id))))
         });
         let about = finding.await?.map_err(Error::internal)?;

@@ -76,7 +76,7 @@ pub(in crate::http::console) async fn enter(
     let begun = async {
         let fields = Fields::of_body(&service, &headers, sent).await?;
         let token = fields.filled("token").unwrap_or_default().to_owned();
-        let beginning = service.blocking(move |service| service.store.begin_console_session(&token));
+        let beginning = service.blocking(move |service| service.store.console_sessions().begin(&token));
         beginning.await?.map_err(Error::internal)
     };
     match begun.await {

@@ -9,7 +9,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::tenant::Tenant;
-use crate::http::error::{Cause, Error};
+use crate::http::error::Error;
 use crate::http::service::Service;
 
 /// One style sheet and pictures of our own, forms that lead to us, and nothing else: no script, no frame.
@@ -123,11 +123,9 @@ pub(in crate::http::console) fn problem(frame: &Frame, status: StatusCode, probl
 
 /// The page of an error. Internal details go to the log.
 pub(in crate::http::console) fn failed(frame: &Frame, error: Error) -> Response {
-    let (status, text) = (error.status(), error.to_string());
-    let refused = error.into_response();
-    let mut response = problem(frame, status, &text);
-    if let Some(cause) = refused.extensions().get::<Cause>() {
-        response.extensions_mut().insert(cause.clone());
+    let mut response = problem(frame, error.status(), &error.to_string());
+    if let Some(cause) = error.cause() {
+        response.extensions_mut().insert(cause);
     }
     response
 }

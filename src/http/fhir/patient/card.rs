@@ -149,7 +149,7 @@ pub(in crate::http) async fn issue(
     let turn = service.document_turn(&access.subject).await?;
     let consent = access.subject.clone();
     let begun = service
-        .blocking(move |service| service.store.begin_card(&consent))
+        .blocking(move |service| service.store.health_cards().begin(&consent))
         .await?;
     let card = begun.map_err(Error::internal)?.map_err(refused)?;
     let reading = {
@@ -171,7 +171,7 @@ pub(in crate::http) async fn issue(
     };
     let payload = service.workers.run(reading).await??;
     let signed = service
-        .blocking(move |service| service.store.sign_card(&card, &payload))
+        .blocking(move |service| service.store.health_cards().sign(&card, &payload))
         .await?;
     signed.map_err(Error::internal)?.map_err(refused)
 }

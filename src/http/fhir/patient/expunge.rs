@@ -121,10 +121,10 @@ async fn show(
     let wanted = id.clone();
     let found = service
         .blocking(move |service| {
-            let Some(job) = service.store.erasure_job(&wanted)? else {
+            let Some(job) = service.store.erasure_jobs().get(&wanted)? else {
                 return Ok(None);
             };
-            let progress = service.store.erasure_progress(&wanted)?;
+            let progress = service.store.erasure_jobs().progress(&wanted)?;
             Ok::<_, crate::consent::Error>(Some((job, progress)))
         })
         .await?

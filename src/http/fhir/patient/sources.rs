@@ -30,10 +30,10 @@ pub(super) fn chosen(
 ) -> Result<Vec<Chosen>, Error> {
     // An application has no authorization of its own, so it cannot name one.
     let full_consent = match (access.patients(), only, named.patients.as_slice()) {
-        (Some(_), ..) => service.store.full_consent(&access.subject),
+        (Some(_), ..) => service.store.consents().full(&access.subject),
         (None, None, [patient]) => {
             let Scope { application, mode, .. } = &*access.scope;
-            service.store.full_consent_of_patient(application, *mode, patient)
+            service.store.consents().full_of_patient(application, *mode, patient)
         }
         (None, ..) => Ok(None),
     };
@@ -108,6 +108,7 @@ fn own(service: &Service, named: &Named) -> Result<Arc<Scope>, Error> {
     let patient = named.patients.first().map_or("", String::as_str);
     let scope = service
         .store
+        .consents()
         .scope_of_patient(&service.lake, application, *mode, patient);
     scope.map(Arc::new).map_err(Error::internal)
 }
@@ -123,7 +124,7 @@ fn unconnected(service: &Service, named: &Named) -> Result<Source, Error> {
     });
     let endpoint = row.and_then(|row| endpoint_of(&row.resource));
     let known = match endpoint {
-        Some(id) => service.store.endpoint(&id).map_err(Error::internal)?,
+        Some(id) => service.store.endpoints().get(&id).map_err(Error::internal)?,
         None => None,
     };
     Ok(match known {

@@ -246,7 +246,7 @@ impl std::fmt::Debug for Endpoints<'_> {
 
 impl Directory for Endpoints<'_> {
     fn name(&self, endpoint: &str) -> Option<String> {
-        match self.0.endpoint(endpoint) {
+        match self.0.endpoints().get(endpoint) {
             Ok(found) => found?.label.into_iter().next(),
             Err(error) => {
                 tracing::warn!(%error, "an endpoint's name could not be read");

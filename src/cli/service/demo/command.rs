@@ -5,24 +5,24 @@ use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::super::configuration::address::listen;
-use super::super::lake::before::Before;
-use super::super::lake::wait::Wait;
-use super::super::tables::plans;
-use super::super::terminal::failure::Failure;
-use super::super::terminal::manner::quietly;
-use super::console;
-use super::logging::{self, LogFormat};
-use super::page_args::PageArgs;
-use super::playground::{self, Playground};
-use super::rates::RateArgs;
-use super::serve::{newest, parameters, serve, sources};
+use super::guide::Guide;
+use super::playground;
+use crate::cli::configuration::address::listen;
+use crate::cli::lake::wait::Wait;
+use crate::cli::service::console;
+use crate::cli::service::serve::logging::{self, LogFormat};
+use crate::cli::service::serve::page_args::PageArgs;
+use crate::cli::service::serve::rates::RateArgs;
+use crate::cli::service::serve::{newest, parameters, serve, sources};
+use crate::cli::tables::plans;
+use crate::cli::terminal::failure::Failure;
+use crate::cli::terminal::manner::quietly;
 use crate::consent::{Clock, Store};
 use crate::fhir::facts;
 use crate::http::{Limits, Options};
 use crate::ingest::{self, LOCAL_APPLICATION};
 use crate::lake::{Lake, Mode, Scope};
-use crate::sandbox::payer::PASSWORD;
+use crate::maintenance::Before;
 use crate::sandbox::{Population, write_ndjson};
 use crate::search::raw;
 use crate::search::{Engine, Handling, Request};
@@ -72,7 +72,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     } = arguments;
     let (listener, base_url) = listen(&address, "--listen")?;
     let (sandbox, sandbox_url) = playground::listen(sandbox_listen.as_deref())?;
-    Before::look(&data)?;
+    Before::look(&data).map_err(Failure::from_folder)?;
     let lake = Lake::open_or_create(&data).map_err(Failure::from_lake)?;
     if people(&lake)? == 0 {
         fill(&lake, &data, patients)?;
@@ -206,83 +206,4 @@ fn somebody(engine: &Engine, lake: &Lake, scope: &Arc<Scope>) -> Result<String, 
     let id = reference.and_then(|reference| reference.strip_prefix("Patient/"));
     id.map(str::to_owned)
         .ok_or_else(|| Failure::input("the folder holds other records than the demo's; serve it with tabularium serve"))
-}
-
-/// What the demo tells a newcomer.
-struct Guide<'a> {
-    base_url: &'a str,
-    data: &'a Path,
-    people: u64,
-    person: &'a str,
-    playground: Playground,
-}
-
-impl std::fmt::Display for Guide<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Guide {
-            base_url,
-            data,
-            people,
-            person,
-            playground,
-        } = self;
-        let Playground { sandbox, user } = playground;
-        let (program, data) = (program(), quoted(&data.display().to_string()));
-        let curl = r#"curl -sS -H "Authorization: Bearer $TOKEN""#;
-        writeln!(f, "{people} made-up people; nobody in the records is real.\n")?;
-        writeln!(f, "  Sample application  {sandbox}/app")?;
-        writeln!(f, "                      Log in as {user} with the password {PASSWORD}")?;
-        writeln!(f, "  All operations      {base_url}/docs\n")?;
-        writeln!(f, "Paste into another terminal:\n")?;
-        writeln!(f, "  export TOKEN=$({program} token --data {data} --patient {person})")?;
-        writeln!(f, "  {curl} '{base_url}/fhir/Patient/$PATIENT_ID?_pretty=true'")?;
-        writeln!(
-            f,
-            "  {curl} '{base_url}/fhir/Observation?code=85354-9&_sort=-date&_count=2&_pretty=true'"
-        )?;
-        writeln!(
-            f,
-            "  {curl} '{base_url}/fhir/Patient/$PATIENT_ID/$summary?_pretty=true'"
-        )?;
-        writeln!(
-            f,
-            "  {program} run Patient --data {data} --column id --column born=birthDate --column \"city=address.city.first()\" --limit 5\n"
-        )?;
-        write!(f, "Serving at {base_url}/fhir (Ctrl-C stops)")
-    }
-}
-
-/// The program as a shell finds it.
-fn program() -> String {
-    let name = std::env::args_os()
-        .next()
-        .map(|name| name.to_string_lossy().into_owned());
-    quoted(&name.unwrap_or_else(|| "tabularium".to_owned()))
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@".contains(letter);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        // A single quote ends a shell's quoted text, so it is written outside of it.
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_quoted_where_a_shell_needs_it() {
-        for (word, expected) in [
-            ("a/b-c.d", "a/b-c.d"),
-            ("my demo", "'my demo'"),
-            ("it's", r"'it'\''s'"),
-            ("", "''"),
-        ] {
-            assert_eq!(quoted(word), expected);
-        }
-    }
 }

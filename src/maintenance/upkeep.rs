@@ -25,14 +25,14 @@ const MOMENT: Duration = Duration::from_millis(2);
 const OPTIONS: CompactOptions = CompactOptions::new(Effort::Thrifty);
 
 /// The running upkeep. It begins nothing new once dropped.
-pub(in crate::cli) struct Upkeep {
+pub struct Upkeep {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
 impl Upkeep {
     /// Starts a thread of low urgency; `busy` says when it is best left waiting.
-    pub(in crate::cli) fn start(lake: Lake, busy: impl Fn() -> bool + Send + 'static) -> std::io::Result<Upkeep> {
+    pub fn start(lake: Lake, busy: impl Fn() -> bool + Send + 'static) -> std::io::Result<Upkeep> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = std::thread::Builder::new()

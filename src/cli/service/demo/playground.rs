@@ -3,8 +3,8 @@
 
 use std::net::TcpListener;
 
-use super::super::configuration::address::listen as listen_on;
-use super::super::terminal::failure::Failure;
+use crate::cli::configuration::address::listen as listen_on;
+use crate::cli::terminal::failure::Failure;
 use crate::consent::{
     Actor, AuthorizationType, EndpointStatus, IdentityProvider, NewApplication, NewEndpoint, Organization, Store,
     SyncFrequency,
@@ -54,7 +54,7 @@ pub(in crate::cli) fn open(
     let app = register(store, service, address)?;
     let settings = Settings {
         patients: people.clamp(1, MAX_PEOPLE),
-        seed: super::demo::SEED,
+        seed: super::command::SEED,
         base_url: address.to_owned(),
         redirect_uris: Vec::new(),
         knobs: Vec::new(),
@@ -100,11 +100,13 @@ fn register(store: &Store, service: &str, sandbox: &str) -> Result<AppSettings, 
         client_id: CLIENT_ID.to_owned(),
     };
     store
-        .save_identity_provider(&provider, None, Actor::Operator)
+        .identity_providers()
+        .save(&provider, None, Actor::Operator)
         .map_err(Failure::other)?;
     let locator = format!("{sandbox}/locator/search");
     store
-        .set_record_locator(Mode::Test, &locator, Actor::Operator)
+        .record_locators()
+        .set(Mode::Test, &locator, Actor::Operator)
         .map_err(Failure::other)?;
     sample(store, service, sandbox)
 }
@@ -128,7 +130,8 @@ fn list(store: &Store, organization: &payer::Organization, sandbox: &str) -> Res
         .to_owned(),
     };
     store
-        .save_organization(&listed, Actor::Operator)
+        .organizations()
+        .save(&listed, Actor::Operator)
         .map_err(Failure::other)?;
     let labels: Vec<String> = organization.labels.iter().map(|label| (*label).to_owned()).collect();
     let types: Vec<String> = organization.types().iter().map(|ty| (*ty).to_owned()).collect();
@@ -164,7 +167,8 @@ fn list(store: &Store, organization: &payer::Organization, sandbox: &str) -> Res
         identifier_system: &format!("https://sandbox.example.org/{}/id", organization.id),
     };
     store
-        .save_endpoint(&endpoint, Actor::Operator)
+        .endpoints()
+        .save(&endpoint, Actor::Operator)
         .map_err(Failure::other)?;
     Ok(())
 }
@@ -173,7 +177,7 @@ fn list(store: &Store, organization: &payer::Organization, sandbox: &str) -> Res
 fn sample(store: &Store, service: &str, sandbox: &str) -> Result<AppSettings, Failure> {
     let redirect_uris = [format!("{sandbox}/app/callback"), format!("{sandbox}/app/code")];
     let origins = [sandbox.to_owned()];
-    let keys = match store.application(SAMPLE).map_err(Failure::other)? {
+    let keys = match store.applications().get(SAMPLE).map_err(Failure::other)? {
         None => {
             let new = NewApplication {
                 id: Some(SAMPLE),
@@ -185,32 +189,38 @@ fn sample(store: &Store, service: &str, sandbox: &str) -> Result<AppSettings, Fa
                 ..NewApplication::default()
             };
             let (_, mut keys) = store
-                .create_application(&new, Actor::Operator)
+                .applications()
+                .create(&new, Actor::Operator)
                 .map_err(Failure::other)?;
             keys.pop()
         }
         Some(known) => {
             for uri in known.redirect_uris.iter().filter(|uri| !redirect_uris.contains(uri)) {
                 store
-                    .remove_redirect_uri(SAMPLE, uri, Actor::Operator)
+                    .redirect_uris()
+                    .remove(SAMPLE, uri, Actor::Operator)
                     .map_err(Failure::other)?;
             }
             for origin in known.origins.iter().filter(|origin| !origins.contains(origin)) {
                 store
-                    .remove_origin(SAMPLE, origin, Actor::Operator)
+                    .origins()
+                    .remove(SAMPLE, origin, Actor::Operator)
                     .map_err(Failure::other)?;
             }
             for uri in &redirect_uris {
                 store
-                    .add_redirect_uri(SAMPLE, uri, Actor::Operator)
+                    .redirect_uris()
+                    .add(SAMPLE, uri, Actor::Operator)
                     .map_err(Failure::other)?;
             }
             store
-                .add_origin(SAMPLE, sandbox, Actor::Operator)
+                .origins()
+                .add(SAMPLE, sandbox, Actor::Operator)
                 .map_err(Failure::other)?;
             Some(
                 store
-                    .rotate_keys(SAMPLE, Mode::Test, 0, Actor::Operator)
+                    .clients()
+                    .rotate(SAMPLE, Mode::Test, 0, Actor::Operator)
                     .map_err(Failure::other)?,
             )
         }

@@ -1,8 +1,8 @@
 //! A data folder before a lake is made in it: whether it may become one, and how it becomes again what it was.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
-use super::super::terminal::failure::Failure;
 use crate::lake::Lake;
 
 /// What a data folder without a lake may contain: loaded tables, the service's store, parts of a lake.
@@ -18,19 +18,28 @@ const OWN: [&str; 9] = [
     "terminology",
 ];
 
+/// A folder with other things than a data folder's.
+#[derive(Debug, thiserror::Error)]
+#[error("{} holds no lake but other things ({entry}); name an empty folder or a new one", folder.display())]
+pub struct ForeignFolder {
+    folder: PathBuf,
+    entry: String,
+}
+
 /// How a folder was found.
-pub(in crate::cli) enum Before {
+#[derive(Debug)]
+pub enum Before {
     /// It holds a lake, or parts of one.
     Lake,
     /// It was not there.
     Missing,
     /// It held these, by name.
-    Without(Vec<std::ffi::OsString>),
+    Without(Vec<OsString>),
 }
 
 impl Before {
     /// Looks at a folder, and refuses one that is somebody else's.
-    pub(in crate::cli) fn look(data: &Path) -> Result<Before, Failure> {
+    pub fn look(data: &Path) -> Result<Before, ForeignFolder> {
         let entries = match std::fs::read_dir(data) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Before::Missing),
@@ -38,23 +47,22 @@ impl Before {
             Err(_) => return Ok(Before::Lake),
         };
         let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
-        let is = |name: &std::ffi::OsString, known: &str| name.to_string_lossy().starts_with(known);
+        let is = |name: &OsString, known: &str| name.to_string_lossy().starts_with(known);
         if names.iter().any(|name| is(name, "catalog") || name == "data") {
             return Ok(Before::Lake);
         }
-        let own = |name: &std::ffi::OsString| is(name, ".") || OWN.iter().any(|known| is(name, known));
+        let own = |name: &OsString| is(name, ".") || OWN.iter().any(|known| is(name, known));
         match names.iter().find(|name| !own(name)) {
             None => Ok(Before::Without(names)),
-            Some(other) => Err(Failure::input(format!(
-                "{} holds no lake but other things ({}); name an empty folder or a new one",
-                data.display(),
-                other.to_string_lossy()
-            ))),
+            Some(other) => Err(ForeignFolder {
+                folder: data.to_owned(),
+                entry: other.to_string_lossy().into_owned(),
+            }),
         }
     }
 
     /// Takes the lake that was made since out of the folder. Nothing was stored in it.
-    pub(in crate::cli) fn restore(&self, data: &Path) {
+    pub fn restore(&self, data: &Path) {
         let is_empty = Lake::open(data).is_ok_and(|lake| lake.info().is_ok_and(|info| info.rows == 0));
         let before = match self {
             Before::Lake => return,
@@ -75,7 +83,7 @@ impl Before {
     }
 
     /// Removes the mark that a writer leaves at its end, where the catalog that it is about is gone.
-    pub(in crate::cli) fn sweep(&self, data: &Path) {
+    pub fn sweep(&self, data: &Path) {
         if matches!(self, Before::Lake) || data.join("catalog.sqlite").exists() {
             return;
         }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::super::terminal::failure::Failure;
+use crate::cli::terminal::failure::Failure;
 use crate::http::{Branding, Languages, Pages};
 
 /// Folders for the patient's pages.

@@ -4,20 +4,21 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::super::configuration::address::listen;
-use super::super::tables::plans;
-use super::super::tables::terminology;
-use super::super::terminal::failure::Failure;
 use super::base_url;
 use super::log_writer;
 use super::logging::{self, LogFormat};
 use super::page_args::PageArgs;
 use super::rates::RateArgs;
-use super::upkeep::Upkeep;
+use super::stop::{stdin_ends, stop};
+use crate::cli::configuration::address::listen;
+use crate::cli::tables::plans;
+use crate::cli::tables::terminology;
+use crate::cli::terminal::failure::Failure;
 use crate::consent::{Application, Clock, Endpoint, EndpointStatus, Error, Key, Store};
 use crate::fhir::search_parameter::SearchParameters;
 use crate::http::{Limits, Options, Service};
 use crate::lake::{Lake, LakeError, LakeOptions, Mode};
+use crate::maintenance::Upkeep;
 use crate::normalize::{Knowledge, NewestKnowledge};
 use crate::plans::PlanTables;
 use crate::sync::client::{Client, Guard, HttpLimits};
@@ -100,7 +101,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
     logging::start(args.log_format);
     let pages = args.pages.pages()?;
     // Whoever reads the line may make a token for the address at once.
-    store.set_base_url(&base_url).map_err(Failure::other)?;
+    store.settings().set_base_url(&base_url).map_err(Failure::other)?;
     println!("Serving {} at {base_url}/fhir", args.data.display());
     warn_of_no_sources(&store).map_err(Failure::other)?;
     serve(
@@ -163,13 +164,14 @@ fn warn_of_no_sources(store: &Store) -> Result<(), Error> {
         somewhere && application.keys.iter().any(live)
     };
     let sending: Vec<String> = store
-        .applications()?
+        .applications()
+        .all()?
         .into_iter()
         .filter(may_send)
         .map(|application| application.id)
         .collect();
     let offered = |endpoint: &Endpoint| endpoint.status != EndpointStatus::Unavailable;
-    if !sending.is_empty() && !store.endpoints(Some(Mode::Live))?.iter().any(offered) {
+    if !sending.is_empty() && !store.endpoints().all(Some(Mode::Live))?.iter().any(offered) {
         tracing::warn!(
             applications = sending.join(" "),
             "the directory has no live source: patients whom applications send in live mode find nothing to connect; tabularium \
@@ -208,7 +210,11 @@ pub(in crate::cli) fn serve(
         tracing::warn!(%error, "the limit of open files could not be raised");
     }
     // `token` makes tokens for this address from now on.
-    options.store.set_base_url(&options.base_url).map_err(Failure::other)?;
+    options
+        .store
+        .settings()
+        .set_base_url(&options.base_url)
+        .map_err(Failure::other)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -233,40 +239,5 @@ pub(in crate::cli) fn serve(
         tracing::info!("stopped");
         log_writer::flush();
         served.map_err(Failure::other)
-    })
-}
-
-/// Ready when standard input has ended. A thread of its own waits for that, since nothing else can.
-async fn stdin_ends() {
-    let (ended, end) = tokio::sync::oneshot::channel::<()>();
-    std::thread::spawn(move || {
-        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
-        drop(ended);
-    });
-    let _ = end.await;
-}
-
-/// Ready when the process is told to end. The handlers are in place when this returns.
-#[cfg(unix)]
-pub(in crate::cli) fn stop() -> Result<impl Future<Output = ()>, Failure> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::other)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::other)?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    })
-}
-
-/// Ready when the process is told to end.
-#[cfg(not(unix))]
-pub(in crate::cli) fn stop() -> Result<impl Future<Output = ()>, Failure> {
-    Ok(async {
-        if tokio::signal::ctrl_c().await.is_err() {
-            // Without a handler the system ends the process itself.
-            std::future::pending::<()>().await;
-        }
     })
 }

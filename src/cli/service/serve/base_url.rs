@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use axum::http::Uri;
 
-use super::super::terminal::failure::Failure;
+use crate::cli::terminal::failure::Failure;
 
 /// An `http` or `https` address without query, its trailing slash taken off.
 pub(in crate::cli) fn checked(text: &str) -> Result<String, Failure> {

@@ -1,0 +1,38 @@
+//! When a server stops: at a signal, or at the end of standard input.
+
+use crate::cli::terminal::failure::Failure;
+
+/// Ready when standard input has ended. A thread of its own waits for that, since nothing else can.
+pub(super) async fn stdin_ends() {
+    let (ended, end) = tokio::sync::oneshot::channel::<()>();
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        drop(ended);
+    });
+    let _ = end.await;
+}
+
+/// Ready when the process is told to end. The handlers are in place when this returns.
+#[cfg(unix)]
+pub(in crate::cli) fn stop() -> Result<impl Future<Output = ()>, Failure> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::other)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::other)?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+/// Ready when the process is told to end.
+#[cfg(not(unix))]
+pub(in crate::cli) fn stop() -> Result<impl Future<Output = ()>, Failure> {
+    Ok(async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            // Without a handler the system ends the process itself.
+            std::future::pending::<()>().await;
+        }
+    })
+}

@@ -1,0 +1,54 @@
+//! The tables of access tokens: which were issued for consents, and which were revoked.
+
+use std::sync::PoisonError;
+
+use rusqlite::params;
+
+use super::super::error::Error;
+use super::super::store::Store;
+
+/// Issued and revoked access tokens.
+#[derive(Clone, Copy, Debug)]
+pub struct AccessTokens<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl AccessTokens<'_> {
+    /// Whether an access token of a consent was issued, and neither revoked nor removed since.
+    pub(in crate::consent) fn knows(&self, jti: &str, consent: &str) -> Result<bool, Error> {
+        self.store.read(|connection| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM access_token WHERE jti = ?1 AND consent = ?2)";
+            let mut statement = connection.prepare_cached(sql)?;
+            Ok(statement.query_row(params![jti, consent], |row| row.get(0))?)
+        })
+    }
+
+    /// Ends a token before its time. It is forgotten once it would have expired anyway.
+    pub fn revoke(&self, jti: &str, expires_at: i64) -> Result<(), Error> {
+        let connection = self.store.connection();
+        connection.execute(
+            "DELETE FROM revoked_token WHERE expires_at < ?1",
+            [self.store.clock().now()],
+        )?;
+        let sql = "INSERT INTO revoked_token (jti, expires_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        connection.execute(sql, params![jti, expires_at])?;
+        drop(connection);
+        self.store
+            .held()
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .revoked
+            .insert(jti.into());
+        Ok(())
+    }
+
+    /// Whether a token was revoked, by its own id or with all tokens of its consent. Answered from memory.
+    pub(in crate::consent) fn is_revoked(&self, id: &str) -> bool {
+        self.store
+            .held()
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .revoked
+            .contains(id)
+    }
+}

@@ -1,0 +1,67 @@
+//! The table of RSA keys that sign access tokens. The store holds those in memory that may have signed a valid token.
+
+use std::sync::{Arc, PoisonError};
+
+use jsonwebtoken::jwk::JwkSet;
+
+use super::super::error::Error;
+use super::super::log::audit::{About, Actor, note};
+use super::super::store::Store;
+use super::key_rows;
+use super::keys::SigningKey;
+use super::token::PATIENT_SECONDS;
+
+/// The RSA keys that sign access tokens.
+#[derive(Clone, Copy, Debug)]
+pub struct SigningKeys<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl SigningKeys<'_> {
+    /// Makes a new signing key. Earlier ones go on verifying until the last token that they signed has expired.
+    pub fn rotate(&self) -> Result<(), Error> {
+        let now = self.store.clock().now();
+        self.store.write(|transaction| {
+            transaction.execute("DELETE FROM signing_key WHERE retired_at < ?1", [now - PATIENT_SECONDS])?;
+            transaction.execute("UPDATE signing_key SET retired_at = ?1 WHERE retired_at IS NULL", [now])?;
+            let kid = key_rows::insert_new(transaction, self.store.sealer(), now)?;
+            let (actor, about) = (Actor::Operator, About::default());
+            note(transaction, now, actor, "signing-key.rotated", about, &kid)
+        })?;
+        self.store.reload()
+    }
+
+    /// The public halves of all keys whose tokens may still be alive.
+    pub fn jwks(&self) -> JwkSet {
+        let (held, now) = (
+            self.store.held().read().unwrap_or_else(PoisonError::into_inner),
+            self.store.clock().now(),
+        );
+        let kept = held.keys.iter().filter(|key| key.is_kept(now, PATIENT_SECONDS));
+        JwkSet {
+            keys: kept.map(|key| key.jwk.clone()).collect(),
+        }
+    }
+
+    /// The key that signs now.
+    pub(in crate::consent) fn current(&self) -> Result<Arc<SigningKey>, Error> {
+        let held = self.store.held().read().unwrap_or_else(PoisonError::into_inner);
+        held.keys.first().cloned().ok_or(Error::Key("there is none"))
+    }
+
+    /// The key of this name if tokens by it may be valid. It finds keys that another process has just made.
+    pub(in crate::consent) fn get(&self, kid: &str) -> Result<Option<Arc<SigningKey>>, Error> {
+        let find = || {
+            let held = self.store.held().read().unwrap_or_else(PoisonError::into_inner);
+            let mut named = held.keys.iter().filter(|key| key.kid == kid);
+            named
+                .find(|key| key.is_kept(self.store.clock().now(), PATIENT_SECONDS))
+                .cloned()
+        };
+        if let Some(key) = find() {
+            return Ok(Some(key));
+        }
+        self.store.refresh()?;
+        Ok(find())
+    }
+}

@@ -1,0 +1,215 @@
+//! The table of consents: found, listed, begun, revoked.
+
+use std::sync::Arc;
+
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension, TransactionBehavior, params, params_from_iter};
+use uuid::Uuid;
+
+use super::error::Error;
+use super::log::audit::Actor;
+use super::moves::{NewConsent, end, kill_tokens};
+use super::record::{Authorization, Consent};
+use super::states::{AuthorizationEvent, ConsentEvent, ConsentState};
+use super::store::Store;
+use super::with_sources::ConsentWithSources;
+use crate::lake::{Lake, Mode, Scope};
+
+/// Which consents are wanted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ConsentFilter<'a> {
+    /// Of this application.
+    pub application: Option<&'a str>,
+    /// Of this mode.
+    pub mode: Option<Mode>,
+    /// In this state.
+    pub state: Option<ConsentState>,
+    /// Those that come after the consent made at this time with this id.
+    pub after: Option<(i64, &'a str)>,
+    /// The maximum number.
+    pub limit: u32,
+}
+
+/// Consents.
+#[derive(Clone, Copy, Debug)]
+pub struct Consents<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl Consents<'_> {
+    /// The consents that a filter admits, newest first.
+    pub fn list(&self, filter: &ConsentFilter<'_>) -> Result<Vec<ConsentWithSources>, Error> {
+        let mut conditions = Vec::new();
+        let mut values: Vec<Value> = Vec::new();
+        let mut equal = |column: &str, value: Option<&str>| {
+            if let Some(value) = value {
+                values.push(value.to_owned().into());
+                conditions.push(format!("{column} = ?{}", values.len()));
+            }
+        };
+        equal("application", filter.application);
+        equal("mode", filter.mode.map(Mode::schema));
+        equal("state", filter.state.map(ConsentState::name));
+        if let Some((at, id)) = filter.after {
+            values.extend([at.into(), id.to_owned().into()]);
+            conditions.push(format!("(created_at, id) < (?{}, ?{})", values.len() - 1, values.len()));
+        }
+        values.push(i64::from(filter.limit).into());
+        let place = match conditions.is_empty() {
+            true => String::new(),
+            false => format!("WHERE {}", conditions.join(" AND ")),
+        };
+        let condition = format!("{place} ORDER BY created_at DESC, id DESC LIMIT ?{}", values.len());
+        self.store.read(|connection| {
+            let consents = Consent::select(connection, &condition, params_from_iter(values))?;
+            consents
+                .into_iter()
+                .map(|consent| ConsentWithSources::of(connection, consent))
+                .collect()
+        })
+    }
+
+    /// The ids of consents that begin like this, at most `limit`.
+    pub fn beginning(&self, beginning: &str, limit: u32) -> Result<Vec<String>, Error> {
+        self.store.read(|connection| {
+            let sql = "SELECT id FROM consent WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id LIMIT ?2";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map(params![beginning, limit], |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Begins a consent.
+    pub fn create(&self, new: &NewConsent<'_>, owner_of: impl Fn(&str) -> i64) -> Result<Consent, Error> {
+        let now = self.store.clock().now();
+        self.store.write(|transaction| {
+            let consent = Consent::create(transaction, now, new, owner_of)?;
+            consent.note_created(transaction, now)?;
+            Ok(consent)
+        })
+    }
+
+    /// Revokes a consent with all its authorizations, tokens, codes and jobs, asks that its rows leave the lake, and
+    /// returns how many authorizations that were not ended already ended with it. What is revoked already stays so:
+    /// zero.
+    pub fn revoke(&self, id: &str, actor: Actor) -> Result<u64, Error> {
+        let now = self.store.clock().now();
+        let revoked = self.store.write(|transaction| {
+            let mut consent = Consent::get(transaction, id)?.ok_or(Error::Lost("consent"))?;
+            if consent.state.after(ConsentEvent::Revoked).is_err() {
+                return Ok(0);
+            }
+            consent.step(transaction, now, actor, ConsentEvent::Revoked)?;
+            let mut count = 0;
+            for mut authorization in Authorization::of(transaction, id)? {
+                if authorization.state.after(AuthorizationEvent::Revoked).is_ok() {
+                    let event = AuthorizationEvent::Revoked;
+                    end(transaction, now, actor, &consent, &mut authorization, event)?;
+                    count += 1;
+                }
+            }
+            kill_tokens(transaction, now, (actor, ConsentEvent::Revoked.name()), id)?;
+            Ok(count)
+        })?;
+        self.store.take_up_revocations()?;
+        self.store.health_links().wipe_ended()?;
+        self.store.jobs_changed();
+        Ok(revoked)
+    }
+
+    /// The consent of this id.
+    pub fn get(&self, id: &str) -> Result<Option<Consent>, Error> {
+        self.store.read(|connection| Consent::get(connection, id))
+    }
+
+    /// The operator's consent for one person's imported records. It is made once, so that consecutive tokens have the
+    /// same subject.
+    pub fn of_imported(&self, application: &str, mode: Mode, patient: &str) -> Result<String, Error> {
+        let mut connection = self.store.connection();
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let sql = "SELECT consent.id FROM consent JOIN consent_patient ON consent_patient.consent = consent.id
+                   WHERE application = ?1 AND mode = ?2 AND patient = ?3 AND made_by = 'operator'
+                     AND expunged_at IS NULL
+                   ORDER BY created_at, consent.id LIMIT 1";
+        let known = transaction
+            .query_row(sql, [application, mode.schema(), patient], |row| row.get(0))
+            .optional()?;
+        let id = match known {
+            Some(id) => id,
+            None => {
+                let id = Uuid::new_v4().to_string();
+                transaction.execute(
+                    "INSERT INTO consent (id, application, mode, made_by, created_at) VALUES (?1, ?2, ?3, 'operator', ?4)",
+                    params![id, application, mode.schema(), self.store.clock().now()],
+                )?;
+                transaction.execute(
+                    "INSERT INTO consent_patient (consent, ordinal, patient) VALUES (?1, 0, ?2)",
+                    [&id, patient],
+                )?;
+                id
+            }
+        };
+        transaction.commit()?;
+        Ok(id)
+    }
+
+    /// The consent with this id and its sources.
+    pub fn full(&self, consent: &str) -> Result<Option<ConsentWithSources>, Error> {
+        self.store.read(|connection| match Consent::get(connection, consent)? {
+            Some(consent) => ConsentWithSources::of(connection, consent).map(Some),
+            None => Ok(None),
+        })
+    }
+
+    /// The consent whose sync brought a Patient. `None` for imported and unknown Patients.
+    pub fn full_of_patient(
+        &self,
+        application: &str,
+        mode: Mode,
+        patient: &str,
+    ) -> Result<Option<ConsentWithSources>, Error> {
+        let Some(id) = self.of_patient(application, mode, patient)? else {
+            return Ok(None);
+        };
+        self.store.read(|connection| {
+            let consent = Consent::get(connection, &id)?.filter(|consent| consent.owner.is_some());
+            consent
+                .map(|consent| ConsentWithSources::of(connection, consent))
+                .transpose()
+        })
+    }
+
+    /// The newest consent of a Patient. Consents with syncs come before those for imported records.
+    pub fn of_patient(&self, application: &str, mode: Mode, patient: &str) -> Result<Option<String>, Error> {
+        self.store.read(|connection| {
+            let sql = "SELECT consent.id FROM consent_patient AS known JOIN consent ON consent.id = known.consent
+                       WHERE known.patient = ?1 AND application = ?2 AND mode = ?3
+                       ORDER BY consent.owner IS NULL, consent.created_at DESC, consent.id LIMIT 1";
+            let mut statement = connection.prepare_cached(sql)?;
+            let id = statement.query_row([patient, application, mode.schema()], |row| row.get(0));
+            Ok(id.optional()?)
+        })
+    }
+
+    /// One Patient's rows of the lake: those that the consent's syncs brought, or imported ones.
+    pub fn scope_of_patient(&self, lake: &Lake, application: &str, mode: Mode, patient: &str) -> Result<Scope, Error> {
+        let known = self.full_of_patient(application, mode, patient)?;
+        let mut scope = match &known {
+            Some(full_consent) => full_consent.scope(lake, None),
+            None => return Ok(Scope::of_patient(lake, application, mode, patient)),
+        };
+        if let Some(person) = &mut scope.patient {
+            Arc::make_mut(person).patients = vec![patient.to_owned()];
+        }
+        Ok(scope)
+    }
+
+    /// Whether rows of a consent have been asked to leave the lake and are still there.
+    pub fn is_erasing(&self, consent: &str) -> Result<bool, Error> {
+        self.store.read(|connection| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM erasure WHERE done_at IS NULL AND consent = ?1)";
+            let mut statement = connection.prepare_cached(sql)?;
+            Ok(statement.query_row(params![consent], |row| row.get(0))?)
+        })
+    }
+}

@@ -1,0 +1,137 @@
+//! The table of clients: key pairs, each of an application in one mode.
+
+use std::sync::Arc;
+
+use rusqlite::{OptionalExtension, params};
+
+use super::keys::{NewKeys, make_keys};
+use super::record::{about, known};
+use crate::consent::access::secret;
+use crate::consent::error::Error;
+use crate::consent::log::audit::{Actor, note};
+use crate::consent::store::{Store, mode_of};
+use crate::lake::Mode;
+
+/// An application's identity in one mode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// The publishable key: `client_id` in tokens.
+    pub id: Arc<str>,
+    /// The application after it.
+    pub application: Arc<str>,
+    /// Which data it reaches.
+    pub mode: Mode,
+}
+
+/// Clients: an application's keys, a pair for each mode.
+#[derive(Clone, Copy, Debug)]
+pub struct Clients<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl Clients<'_> {
+    /// The client with this secret key.
+    pub fn of_secret(&self, shown: &str) -> Result<Option<Client>, Error> {
+        let now = self.store.clock().now();
+        self.store.read(|connection| {
+            let sql = "SELECT id, application, mode FROM client
+                       WHERE secret = ?1 AND (retired_at IS NULL OR retired_at > ?2)";
+            let mut statement = connection.prepare_cached(sql)?;
+            let row = statement.query_row(params![secret::digest(shown), now], client);
+            Ok(row.optional()?)
+        })
+    }
+
+    /// Whether this is a secret key of the application in this mode.
+    pub fn is_secret_of(&self, application: &str, mode: Mode, shown: &str) -> Result<bool, Error> {
+        let client = self.of_secret(shown)?;
+        Ok(client.is_some_and(|client| *client.application == *application && client.mode == mode))
+    }
+
+    /// The client of a publishable key that may begin something: one that is not replaced.
+    pub fn active(&self, publishable: &str) -> Result<Option<Client>, Error> {
+        let now = self.store.clock().now();
+        self.store.read(|connection| {
+            let sql = "SELECT id, application, mode FROM client
+                       WHERE id = ?1 AND (retired_at IS NULL OR retired_at > ?2)";
+            let mut statement = connection.prepare_cached(sql)?;
+            Ok(statement.query_row(params![publishable, now], client).optional()?)
+        })
+    }
+
+    /// Makes new keys for a mode. The present ones begin nothing any more after `grace` seconds, in which an
+    /// application can be given the new ones.
+    pub fn rotate(&self, application: &str, mode: Mode, grace: i64, actor: Actor) -> Result<NewKeys, Error> {
+        let now = self.store.clock().now();
+        self.store.write(|transaction| {
+            known(transaction, application)?;
+            let end = now.saturating_add(grace.max(0));
+            let confidential = transaction.query_row(
+                // A client that registered itself as public stays public.
+                "SELECT registration IS NULL OR EXISTS
+                     (SELECT 1 FROM client WHERE application = ?1 AND secret IS NOT NULL)
+                 FROM application WHERE id = ?1",
+                [application],
+                |row| row.get(0),
+            )?;
+            let sql = "UPDATE client SET retired_at = ?1
+                       WHERE application = ?2 AND mode = ?3 AND (retired_at IS NULL OR retired_at > ?1)";
+            transaction.execute(sql, params![end, application, mode.schema()])?;
+            let made = make_keys(transaction, now, application, mode, confidential)?;
+            note(
+                transaction,
+                now,
+                actor,
+                "application.keys-rotated",
+                about(application),
+                mode.schema(),
+            )?;
+            Ok(made)
+        })
+    }
+
+    /// The application's client for a mode.
+    pub fn of(&self, application: &str, mode: Mode) -> Result<Client, Error> {
+        let connection = self.store.connection();
+        let sql = "SELECT id, application, mode FROM client WHERE application = ?1 AND mode = ?2 AND retired_at IS NULL
+                   ORDER BY created_at DESC, id LIMIT 1";
+        let client = connection
+            .prepare_cached(sql)?
+            .query_row([application, mode.schema()], client)
+            .optional()?;
+        client.ok_or_else(|| Error::UnknownApplication(application.to_owned()))
+    }
+
+    /// The client of this publishable key.
+    pub fn get(&self, id: &str) -> Result<Option<Client>, Error> {
+        let connection = self.store.connection();
+        let mut statement = connection.prepare_cached("SELECT id, application, mode FROM client WHERE id = ?1")?;
+        Ok(statement.query_row([id], client).optional()?)
+    }
+
+    /// The client of a pair of keys, in use and belonging together. `None` for all others.
+    pub fn with_secret(&self, publishable: &str, secret: &str) -> Result<Option<Client>, Error> {
+        self.store.read(|connection| {
+            let sql = "SELECT id, application, mode, secret FROM client
+                       WHERE id = ?1 AND secret IS NOT NULL AND (retired_at IS NULL OR retired_at > ?2)";
+            let mut statement = connection.prepare_cached(sql)?;
+            let found = statement
+                .query_row(params![publishable, self.store.clock().now()], |row| {
+                    Ok((client(row)?, row.get::<_, Vec<u8>>(3)?))
+                })
+                .optional()?;
+            Ok(found
+                .filter(|(_, kept)| secret::matches(secret, kept))
+                .map(|(client, _)| client))
+        })
+    }
+}
+
+/// A client from its id, application and mode.
+pub(in crate::consent) fn client(row: &rusqlite::Row<'_>) -> rusqlite::Result<Client> {
+    Ok(Client {
+        id: row.get(0)?,
+        application: row.get(1)?,
+        mode: mode_of(&row.get::<_, String>(2)?),
+    })
+}

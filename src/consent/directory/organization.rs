@@ -1,0 +1,74 @@
+//! The table of organizations, which run the endpoints of the directory.
+
+use rusqlite::{Connection, params};
+
+use super::super::error::Error;
+use super::super::log::audit::{self, About, Actor};
+use super::super::store::Store;
+use super::endpoint::{LONGEST, checked, checked_line};
+
+/// Who runs endpoints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Organization {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Which plans it supports.
+    pub note: String,
+    /// `PAYER` or another type.
+    pub ty: String,
+}
+
+/// The organizations of the directory.
+#[derive(Clone, Copy, Debug)]
+pub struct Organizations<'a> {
+    pub(in crate::consent) store: &'a Store,
+}
+
+impl Organizations<'_> {
+    /// Adds an organization, or changes the one of its id.
+    pub fn save(&self, organization: &Organization, actor: Actor) -> Result<(), Error> {
+        let now = self.store.clock().now();
+        checked_organization(organization)?;
+        self.store
+            .write(|transaction| put_organization(transaction, now, organization, actor))
+    }
+
+    /// All organizations, by name.
+    pub fn all(&self) -> Result<Vec<Organization>, Error> {
+        self.store.read(|connection| {
+            let sql = "SELECT id, name, note, type FROM organization ORDER BY name, id";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map([], |row| {
+                Ok(Organization {
+                    id: row.get(0)?,
+                    name: row.get(1)?,
+                    note: row.get(2)?,
+                    ty: row.get(3)?,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+}
+
+pub(super) fn put_organization(
+    connection: &Connection,
+    now: i64,
+    organization: &Organization,
+    actor: Actor,
+) -> Result<(), Error> {
+    let sql = "INSERT INTO organization (id, name, note, type, created_at) VALUES (?1, ?2, ?3, ?4, ?5)
+               ON CONFLICT (id) DO UPDATE SET name = excluded.name, note = excluded.note, type = excluded.type";
+    let Organization { id, name, note, ty } = organization;
+    connection.execute(sql, params![id, name, note, ty, now])?;
+    audit::note(connection, now, actor, "organization.saved", About::default(), id)
+}
+
+pub(super) fn checked_organization(organization: &Organization) -> Result<(), Error> {
+    checked("the organization's name", &organization.name)?;
+    checked("the organization's id", &organization.id)?;
+    checked("the organization's type", &organization.ty)?;
+    checked_line("the organization's note", &organization.note, LONGEST)
+}

@@ -1,0 +1,37 @@
+//! The results of sync jobs.
+
+/// References that lead nowhere, from sync to sync.
+pub(super) const DANGLING: &str = "
+    CREATE TABLE dangling_reference (
+        consent TEXT NOT NULL REFERENCES consent (id) ON DELETE CASCADE,
+        -- A hash of the record and the reference.
+        reference INTEGER NOT NULL,
+        syncs INTEGER NOT NULL,
+        PRIMARY KEY (consent, reference)
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// The counts of normalization's rules in each sync.
+pub(super) const RULE_COUNTS: &str = "
+    CREATE TABLE sync_rule (
+        job TEXT NOT NULL REFERENCES sync_job (id) ON DELETE CASCADE,
+        rule TEXT NOT NULL,
+        made INTEGER NOT NULL,
+        changed INTEGER NOT NULL,
+        -- What the rule applies to and left as it is.
+        unaltered INTEGER NOT NULL,
+        dangling INTEGER NOT NULL,
+        PRIMARY KEY (job, rule)
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// The counts of attachments of each sync.
+pub(super) const ATTACHMENT_COUNTS: &str = "
+    CREATE TABLE sync_attachment (
+        job TEXT PRIMARY KEY REFERENCES sync_job (id) ON DELETE CASCADE,
+        fetched INTEGER NOT NULL,
+        kept INTEGER NOT NULL,
+        at_source INTEGER NOT NULL,
+        missing INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+";

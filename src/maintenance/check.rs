@@ -1,0 +1,37 @@
+//! A check of what lies beside the lake in a data folder: the service's store, terminology and plans. The lake itself
+//! is checked by [`crate::lake::check`].
+
+use std::path::{Path, PathBuf};
+
+use crate::consent::{Error, STORE_FILE, check_store};
+use crate::plans::PlanTables;
+use crate::terminology::Terminology;
+
+/// A fault beside the lake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beside {
+    /// The file or folder it is wrong with.
+    pub path: PathBuf,
+    /// A clause that says what is wrong.
+    pub problem: String,
+}
+
+/// Opens and reads what lies beside the lake, and returns its faults. Changes nothing.
+pub fn check_beside(data: &Path) -> Result<Vec<Beside>, Error> {
+    let of_store = check_store(data)?.into_iter().map(|problem| Beside {
+        path: data.join(STORE_FILE),
+        problem,
+    });
+    let terminology = Terminology::open(data, None).and_then(|codes| codes.warm());
+    let plans = PlanTables::open(data).and_then(|plans| plans.warm());
+    // Each error names its file.
+    let of_terminology = terminology.err().map(|error| Beside {
+        path: data.join("terminology"),
+        problem: error.to_string(),
+    });
+    let of_plans = plans.err().map(|error| Beside {
+        path: data.join("plans"),
+        problem: error.to_string(),
+    });
+    Ok(of_store.chain(of_terminology).chain(of_plans).collect())
+}

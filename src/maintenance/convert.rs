@@ -1,0 +1,36 @@
+//! Seals or unseals a lake from beginning to end, step by step, so that others can read and write it in between.
+
+use std::time::Duration;
+
+use crate::lake::{Conversion, Converted, LakeError, LakeWriter, REFRESH};
+
+/// Between two steps. Other processes have noticed the new files by then, and those that wait to write have begun.
+const PAUSE: Duration = REFRESH.saturating_add(Duration::from_millis(500));
+
+/// Why a conversion stopped. The lake is whole, and the same conversion continues from here.
+#[derive(Debug)]
+pub enum ConvertError<E> {
+    /// The caller got no right to write.
+    Writer(E),
+    /// A step failed.
+    Step(LakeError),
+}
+
+/// Takes the steps of a conversion. `writer` gets the right to write for one step. `progress` is called after each step
+/// but the last.
+pub fn convert<E>(
+    mut conversion: Conversion,
+    mut writer: impl FnMut() -> Result<LakeWriter, E>,
+    mut progress: impl FnMut(&Converted),
+) -> Result<Converted, ConvertError<E>> {
+    loop {
+        let mut writer = writer().map_err(ConvertError::Writer)?;
+        let goes_on = conversion.step(&mut writer);
+        drop(writer);
+        if !goes_on.map_err(ConvertError::Step)? {
+            return Ok(conversion.done().clone());
+        }
+        progress(conversion.done());
+        std::thread::sleep(PAUSE);
+    }
+}

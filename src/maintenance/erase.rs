@@ -1,0 +1,223 @@
+//! Erases one person's imported records: from the lake, from what the service gave out for them, and with a signed
+//! receipt.
+//!
+//! The records that a patient's consent brought are not erased here: they go with the consent (`sync::erase`).
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::consent::{Clock, ErasureJob, Forgotten, Proof, Store};
+use crate::fhir::facts;
+use crate::lake::scan::ScanError;
+use crate::lake::{Erased, Evidence, Intent, Lake, LakeError, LakeWriter, Mode, PatientScope, REFRESH, Scope};
+
+/// Running servers have noticed by then that records are being erased.
+const NOTICED: Duration = REFRESH.saturating_add(Duration::from_millis(500));
+
+/// The erasure of one person's records.
+#[derive(Debug)]
+pub struct PersonErasure {
+    data: PathBuf,
+    lake: Lake,
+    intent: Intent,
+    patient: String,
+    asked_at: i64,
+}
+
+/// What an erasure of a person did.
+#[derive(Debug)]
+pub struct PersonErased {
+    /// What left the lake, and what is left of it, each clause once.
+    pub erased: Erased,
+    /// How many consents of the operator ended, with their tokens.
+    pub consents: u64,
+    /// The receipt, if nothing is left. Its error does not undo the erasure.
+    pub receipt: Option<Result<String, Box<dyn Error>>>,
+}
+
+/// What is not erased, although it names the person or is theirs.
+#[derive(Debug, Default)]
+pub struct Staying {
+    /// Resources by type that name the person and are filed under nobody, or under several people.
+    pub named: Vec<(&'static str, u64)>,
+    /// Records that a patient's consent brought.
+    pub synced: u64,
+    /// The types with a file that cannot be read.
+    pub unread: Vec<&'static str>,
+}
+
+impl PersonErasure {
+    /// The erasure of a person's records, asked for now.
+    pub fn new(data: &Path, lake: &Lake, mode: Mode, application: &str, patient: &str) -> PersonErasure {
+        PersonErasure {
+            data: data.to_owned(),
+            lake: lake.clone(),
+            intent: Intent {
+                mode,
+                patient: PatientScope {
+                    owners: lake.owners_of(application, patient),
+                    patients: vec![patient.to_owned()],
+                    authorizations: Vec::new(),
+                },
+                application: application.to_owned(),
+            },
+            patient: patient.to_owned(),
+            asked_at: Clock::System.now(),
+        }
+    }
+
+    /// The resources that would be erased, by type. Erases nothing.
+    pub fn counts(&self) -> Result<Vec<(&'static str, u64)>, ScanError> {
+        let snapshot = self.lake.snapshot();
+        let scope = self.scope(Some(Arc::new(self.intent.patient.clone())));
+        let mut counts = Vec::new();
+        for table in snapshot.tables.values().filter(|table| table.mode == self.intent.mode) {
+            let rows = self.lake.table(&snapshot, table.ty, &scope).own_rows()?;
+            counts.extend((rows > 0).then(|| (facts().get(table.ty).name, rows)));
+        }
+        Ok(counts)
+    }
+
+    /// Erases the records. `finished` is called for each interrupted erasure of others that the writer has finished.
+    /// `None` if there is nothing of the person to erase.
+    pub fn run(
+        &self,
+        writer: &mut LakeWriter,
+        finished: impl FnMut(&Intent),
+    ) -> Result<Option<PersonErased>, PersonErasureError> {
+        writer.let_readers_notice(NOTICED);
+        let (consents, not_forgotten) = self.end_tokens();
+        let mut erased = self.resumed(writer, finished);
+        let now = writer
+            .erase_all(std::slice::from_ref(&self.intent))
+            .map_err(PersonErasureError::Erase)?;
+        erased = now.into_iter().fold(erased, together);
+        erased.left.extend(not_forgotten);
+        let about = [(self.intent.clone(), vec![self.patient.clone()])];
+        let evidence = writer.evidence(&about).map_err(PersonErasureError::Evidence)?;
+        let evidence = evidence.into_iter().next_back().unwrap_or_default();
+        if erased.rows == 0 && erased.left.is_empty() && consents == 0 && evidence.before.is_none() {
+            return Ok(None);
+        }
+        let mut left: Vec<String> = Vec::new();
+        for clause in std::mem::take(&mut erased.left) {
+            if !left.contains(&clause) {
+                left.push(clause);
+            }
+        }
+        erased.left = left;
+        let receipt = erased.left.is_empty().then(|| self.receipt(writer, evidence));
+        Ok(Some(PersonErased {
+            erased,
+            consents,
+            receipt,
+        }))
+    }
+
+    /// What stays. `going` rows of the person are still there and will be erased.
+    pub fn staying(&self, going: u64) -> Staying {
+        let snapshot = self.lake.snapshot();
+        let scope = self.scope(None);
+        let mut staying = Staying::default();
+        for table in snapshot.tables.values().filter(|table| table.mode == self.intent.mode) {
+            let rows = self.lake.table(&snapshot, table.ty, &scope);
+            let name = facts().get(table.ty).name;
+            let filed = rows.filed_under(&self.intent.patient.owners, &self.patient);
+            match filed.and_then(|filed| Ok((filed, rows.mentions(&self.patient)?))) {
+                Ok((filed, count)) => {
+                    staying.synced += filed;
+                    staying.named.extend((count > 0).then_some((name, count)));
+                }
+                Err(_) => staying.unread.push(name),
+            }
+        }
+        staying.synced = staying.synced.saturating_sub(going);
+        staying
+    }
+
+    fn scope(&self, patient: Option<Arc<PatientScope>>) -> Arc<Scope> {
+        Arc::new(Scope {
+            mode: self.intent.mode,
+            application: self.intent.application.as_str().into(),
+            patient,
+        })
+    }
+
+    /// Ends the tokens for the person's imported records. Returns how many consents ended, and what is left in the
+    /// service's store, a clause each.
+    fn end_tokens(&self) -> (u64, Vec<String>) {
+        let forgotten = Store::open_existing(&self.data, Clock::System).and_then(|store| {
+            let Intent { application, mode, .. } = &self.intent;
+            let forget = |store: Store| store.forget_imported(application, *mode, &self.patient);
+            store.map_or(Ok(Forgotten::default()), forget)
+        });
+        match forgotten {
+            Ok(Forgotten {
+                consents,
+                log_stays: false,
+            }) => (consents, Vec::new()),
+            Ok(Forgotten { consents, .. }) => {
+                let left = "the log of service.sqlite, which could not be emptied while another program reads it";
+                (consents, vec![left.to_owned()])
+            }
+            Err(error) => (
+                0,
+                vec![format!("service.sqlite ({error}); then run this command again")],
+            ),
+        }
+    }
+
+    /// Returns the result of interrupted erasures of this person, and reports those of others.
+    fn resumed(&self, writer: &LakeWriter, mut finished: impl FnMut(&Intent)) -> Erased {
+        let mut own = Erased::default();
+        for (other, erased) in writer.resumed() {
+            if *other == self.intent {
+                own = together(own, erased.clone());
+            } else if erased.left.is_empty() {
+                finished(other);
+            }
+        }
+        own
+    }
+
+    /// Signs the receipt and keeps it.
+    fn receipt(&self, writer: &mut LakeWriter, lake: Evidence) -> Result<String, Box<dyn Error>> {
+        let intents = std::slice::from_ref(&self.intent);
+        let store = Store::open(&self.data, Clock::System)?;
+        let (ids, numbers) = writer.erased_ids(intents);
+        let searched = store.search_ids(ids, &numbers)?.pop().unwrap_or_default();
+        let job = ErasureJob::of_command(&self.intent.application, self.intent.mode, self.asked_at);
+        let proof = Proof { lake, store: searched };
+        let receipt = store
+            .erasure_jobs()
+            .sign_receipt(&job, std::slice::from_ref(&self.patient), &proof)?;
+        store.erasure_jobs().keep_receipt_of_command(&job, &receipt)?;
+        writer.forget_evidence(intents)?;
+        Ok(receipt)
+    }
+}
+
+/// Why no records are erased, or why nobody can prove that they were.
+#[derive(Debug, thiserror::Error)]
+pub enum PersonErasureError {
+    /// The lake refused: no records are erased.
+    #[error("no records are erased: {0}")]
+    Erase(#[source] LakeError),
+    /// They are erased, and the evidence cannot be read.
+    #[error(transparent)]
+    Evidence(LakeError),
+}
+
+fn together(mut one: Erased, other: Erased) -> Erased {
+    for (ty, count) in other.resources {
+        *one.resources.entry(ty).or_default() += count;
+    }
+    one.rows += other.rows;
+    one.attachments += other.attachments;
+    one.files_rewritten += other.files_rewritten;
+    one.files_removed += other.files_removed;
+    one.left = other.left;
+    one
+}
