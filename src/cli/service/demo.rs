@@ -93,11 +93,8 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         people,
         person: &person,
         playground: playground::open(&store, &base_url, sandbox, &sandbox_url, people)?,
+        console: console::sign_in_address(&store, &base_url)?,
     };
-    println!(
-        "Console (once, within ten minutes): {}",
-        console::sign_in_address(&store, &base_url)?
-    );
     println!("{guide}");
     let terminology: Arc<Terminology> = Arc::default();
     // Requests are logged only if RUST_LOG says so: they would hide the lines above.
@@ -215,6 +212,8 @@ struct Guide<'a> {
     people: u64,
     person: &'a str,
     playground: Playground,
+    /// Where an operator signs in.
+    console: String,
 }
 
 impl std::fmt::Display for Guide<'_> {
@@ -225,6 +224,7 @@ impl std::fmt::Display for Guide<'_> {
             people,
             person,
             playground,
+            console,
         } = self;
         let Playground { sandbox, user } = playground;
         let (program, data) = (program(), quoted(&data.display().to_string()));
@@ -232,8 +232,15 @@ impl std::fmt::Display for Guide<'_> {
         writeln!(f, "{people} made-up people; nobody in the records is real.\n")?;
         writeln!(f, "  Sample application  {sandbox}/app")?;
         writeln!(f, "                      Log in as {user} with the password {PASSWORD}")?;
-        writeln!(f, "  All operations      {base_url}/docs\n")?;
-        writeln!(f, "Paste into another terminal:\n")?;
+        writeln!(
+            f,
+            "  All operations      {base_url}/docs (to try them there: echo $TOKEN, see below)"
+        )?;
+        writeln!(f, "  Console             {console} (once, within ten minutes)\n")?;
+        writeln!(
+            f,
+            "Paste into another terminal. $PATIENT_ID stays as it is: the service puts the token's patient there.\n"
+        )?;
         writeln!(f, "  export TOKEN=$({program} token --data {data} --patient {person})")?;
         writeln!(f, "  {curl} '{base_url}/fhir/Patient/$PATIENT_ID?_pretty=true'")?;
         writeln!(
