@@ -28,6 +28,24 @@ pub(super) fn resource() -> Value {
     named("Resource", schema)
 }
 
+/// A Parameters resource without parameters.
+pub(super) fn parameters() -> Value {
+    json!({"resourceType": "Parameters"})
+}
+
+/// A ViewDefinition that any lake can run.
+pub(super) fn view() -> Value {
+    let column = |name: &str, path: &str, ty: &str| json!({"name": name, "path": path, "type": ty});
+    let columns = [
+        column("id", "getResourceKey()", "string"),
+        column("born", "birthDate", "date"),
+    ];
+    json!({
+        "resourceType": "ViewDefinition", "name": "patients", "status": "active", "resource": "Patient",
+        "select": [{"column": columns}],
+    })
+}
+
 /// The page of a search.
 pub(super) fn bundle() -> Value {
     let text = json!({"type": "string"});

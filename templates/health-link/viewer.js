@@ -152,6 +152,8 @@ function showSections(sections) {
     block.append(element('h2', title, { id, tabIndex: -1 }));
     block.append(content);
     at('sections').append(block);
+    // What scrolls is reached by keyboard.
+    if (block.scrollWidth > block.clientWidth) block.tabIndex = 0;
   });
   // A fragment of its own would take the place of the link.
   list.addEventListener('click', (event) => {

@@ -75,6 +75,97 @@ async function verify(page, user) {
   await press(page, 'Yes, that is me');
 }
 
+// Moves the focus to what has this name, by the Tab key alone, and presses a key there.
+async function byKeyboard(page, name, key = 'Enter') {
+  for (let at = 0; at < 90; at += 1) {
+    await page.keyboard.press('Tab');
+    const [focused, outline] = await page.evaluate(() => {
+      const one = document.activeElement;
+      return [one.ariaLabel || one.labels?.[0]?.textContent.trim() || one.textContent.trim(), getComputedStyle(one).outlineStyle];
+    });
+    if (!focused.startsWith(name)) continue;
+    assert.notEqual(outline, 'none', `${name} shows no focus`);
+    return page.keyboard.press(key);
+  }
+  throw new Error(`${name} is out of the keyboard's reach`);
+}
+
+// By pointer, for a browser without scripts.
+const BY_POINTER = {
+  press: (page, name) => page.getByRole('button', { name }).first().click(),
+  open: (page, name) => page.locator('summary').filter({ hasText: name }).click(),
+  write: (page, name, text) => page.getByLabel(name, { exact: true }).fill(text),
+  untick: (page, name) => page.getByRole('checkbox', { name }).uncheck(),
+};
+const BY_KEYBOARD = {
+  press: (page, name) => byKeyboard(page, name),
+  open: (page, name) => byKeyboard(page, name),
+  untick: (page, name) => byKeyboard(page, name, 'Space'),
+  async write(page, name, text) {
+    await byKeyboard(page, name, 'End');
+    await page.keyboard.type(text);
+  },
+};
+
+// Signs in at a source, and decides.
+async function decide(page, hand, user, decision) {
+  await heading(page, 'Sign in');
+  await hand.write(page, 'User name', user);
+  await hand.write(page, 'Password', 'sandbox');
+  await hand.press(page, 'Sign in');
+  await page.getByRole('button', { name: decision, exact: true }).waitFor();
+  await hand.press(page, decision);
+}
+
+// Through the pages of the flow, with all that they ask: by details, refused at a source, several sources, one removed; then who somebody
+// is, and the places that know them.
+async function wander(page, hand) {
+  const source = async (name, decision) => {
+    await heading(page, 'Where are your records?');
+    await hand.press(page, name);
+    await heading(page, `Share your records from ${name}?`);
+    await hand.open(page, 'What’s in it');
+    await page.locator('dl.shared').waitFor();
+    await hand.press(page, 'Agree and continue');
+    await decide(page, hand, await demo.login(11), decision);
+  };
+  const share = async () => {
+    await heading(page, 'Your sources');
+    await hand.press(page, 'Share with');
+    await ends(page, '/app/records');
+  };
+  await heading(page, 'Where are your records?');
+  await hand.press(page, 'Search by my details instead');
+  await heading(page, 'Find your records by your details');
+  await hand.press(page, 'Search');
+  await page.getByText('There’s something to correct').waitFor();
+  await hand.write(page, 'First name', 'No');
+  await hand.write(page, 'Last name', 'Body');
+  await hand.write(page, 'Month', '1980-12-31');
+  await hand.press(page, 'Search');
+  await heading(page, 'We found no records for you');
+  await hand.press(page, 'Add a source by hand');
+  await source('Lakeshore Health Plan', 'Do not share');
+  await heading(page, 'Lakeshore Health Plan didn’t share your records');
+  await hand.press(page, 'Choose another place');
+  await source('Riverbend Medical Center', 'Share');
+  await heading(page, 'Your sources');
+  await hand.press(page, 'Remove');
+  await page.locator('.sources .good').waitFor({ state: 'detached' });
+  await hand.press(page, 'Add another source');
+  await source('Lakeshore Health Plan', 'Share');
+  await share();
+
+  page = await begin(page.context(), 'ial2');
+  await heading(page, 'First, show that it’s you');
+  await hand.press(page, 'Verify with Truename Identity');
+  await decide(page, hand, await demo.login(3), 'Yes, that is me');
+  await heading(page, 'These places have records of yours');
+  await hand.untick(page, 'Northfield Hospital');
+  await hand.press(page, 'Agree and connect');
+  await share();
+}
+
 const ends = (page, path, at = demo) => page.waitForURL((url) => url.href.startsWith(`${at.sandbox}${path}`));
 
 // Searches on the page of the sample application; gives the status and the answer.
@@ -193,6 +284,10 @@ const tests = {
     await ends(page, '/app/records');
   },
 
+  async 'every page without scripts'() {
+    await wander(await begin(await context({ javaScriptEnabled: false }), 'search'), BY_POINTER);
+  },
+
   async 'a patient portal, found by its name'() {
     const page = await begin(await context());
     await page.getByLabel('Name of your plan or provider').pressSequentially('fernwood');
@@ -226,6 +321,10 @@ const tests = {
     }
     await page.keyboard.press('Enter');
     await heading(page, 'Share your records from Hilltop Cooperative?');
+  },
+
+  async 'every page by the keyboard alone'() {
+    await wander(await begin(await context(), 'search'), BY_KEYBOARD);
   },
 
   async 'a name typed before the scripts are there'() {

@@ -32,7 +32,7 @@ fn a_view_gives_rows_columns_costs_and_a_link_that_makes_it_again() {
         found.contains(&["o3", "2024-01-04", "Systolic", "113"].map(str::to_owned).to_vec()),
         "{found:?}"
     );
-    assert!(page.contains("7 rows, which is all in "), "{page}");
+    assert!(page.contains("7 rows in all, in "), "{page}");
     assert!(
         page.contains("of 1 files") && page.contains("<code>code.text</code>"),
         "{page}"

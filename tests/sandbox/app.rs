@@ -141,6 +141,12 @@ fn pages_load_nothing_but_their_own_style() {
     for inline in ["<style", " style=", "<script", "//cdn", "@import"] {
         assert!(!page.text.contains(inline), "{inline}: {}", page.text);
     }
+    let script = payer.get("/app/wait.js", None);
+    assert_eq!(
+        script.headers.get("content-type").unwrap(),
+        "text/javascript; charset=utf-8"
+    );
+    assert!(!script.text.contains("//cdn") && !script.text.contains("https:"));
     let style = payer.get("/app/style.css", None);
     assert_eq!(style.headers.get("content-type").unwrap(), "text/css; charset=utf-8");
     assert!(

@@ -32,7 +32,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
             openid_configuration,
             described(
                 "openidConfiguration",
-                "The same for OpenID Connect discovery",
+                "The authorization server's metadata, for OpenID Connect discovery",
                 &described::openid(),
             ),
         ),
@@ -44,7 +44,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
             smart_configuration,
             described(
                 "fhirSmartConfiguration",
-                "The same, where FHIR clients look for it",
+                "The SMART configuration, where FHIR clients look for it",
                 &described::smart(),
             ),
         ),

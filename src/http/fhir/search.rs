@@ -30,22 +30,35 @@ const FORM: &str = "application/x-www-form-urlencoded";
 
 /// The routes of searches.
 pub(in crate::http) fn routes() -> Vec<Route> {
-    let of_type =
-        "The resources of a type that match, as a Bundle; the CapabilityStatement names the search parameters";
-    let compartment = "The same of what is in a Patient's compartment; * as the type is all types";
-    let system = "The same over the types that _type names, all types without it";
+    let of_type = "Search a type; the CapabilityStatement names the search parameters";
+    let compartment = "Search the records of one patient, of a type; * as the type is all types";
+    let system = "Search several types at once: those that _type names, or all";
     let over_types = described_get("searchSystem", system).query("_type", schema("string", "types, between commas"));
     vec![
         Route::at("/fhir/{type}").get(by_get, described_get("searchType", of_type)),
         // R4 writes some addresses of searches with a slash before the query.
         Route::at("/fhir/{type}/").also_get(by_get),
-        Route::at("/fhir/{type}/_search").post(by_post, described_post("searchTypeByPost")),
+        Route::at("/fhir/{type}/_search").post(
+            by_post,
+            described_post("searchTypeByPost", "Search a type, with the parameters in a form"),
+        ),
         Route::at("/fhir/Patient/{id}/{type}").get(compartment_by_get, described_get("searchCompartment", compartment)),
-        Route::at("/fhir/Patient/{id}/{type}/_search")
-            .post(compartment_by_post, described_post("searchCompartmentByPost")),
+        Route::at("/fhir/Patient/{id}/{type}/_search").post(
+            compartment_by_post,
+            described_post(
+                "searchCompartmentByPost",
+                "Search the records of one patient, with the parameters in a form",
+            ),
+        ),
         Route::at("/fhir").get(system_by_get, over_types),
         Route::at("/fhir/").also_get(system_by_get),
-        Route::at("/fhir/_search").post(system_by_post, described_post("searchSystemByPost")),
+        Route::at("/fhir/_search").post(
+            system_by_post,
+            described_post(
+                "searchSystemByPost",
+                "Search several types at once, with the parameters in a form",
+            ),
+        ),
     ]
 }
 
@@ -59,8 +72,8 @@ fn described_get(id: &'static str, summary: &'static str) -> Operation {
     with_wishes(operation).answers(&[FHIR], &bundle())
 }
 
-fn described_post(id: &'static str) -> Operation {
-    let operation = Operation::new(id, "The same with the parameters in a form");
+fn described_post(id: &'static str, summary: &'static str) -> Operation {
+    let operation = Operation::new(id, summary);
     let form = serde_json::json!({"type": "object", "additionalProperties": true});
     with_wishes(operation)
         .body(&[FORM], "The parameters", &form)

@@ -41,6 +41,7 @@ pub(super) fn create() -> Operation {
         "What the link is like; every member may be left out",
         &named("NewHealthLink", object(&[], asked)),
     )
+    .body_example(JSON[0], json!({"content": "summary", "label": "For Dr. Ames"}))
     .response(
         201,
         "The link, this once",

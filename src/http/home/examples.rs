@@ -69,6 +69,8 @@ pub(super) fn value_of(path: &str, parameter: &Value) -> String {
     match (text(&parameter["in"]), name) {
         ("path", "type") if path.starts_with("/fhir/Patient/") => "Observation".to_owned(),
         ("path", "type") => "Patient".to_owned(),
+        // Stands for the patient of the token, whoever that is.
+        ("path", "id") if path.starts_with("/fhir/Patient/") || path == "/fhir/{type}/{id}" => "$PATIENT_ID".to_owned(),
         ("path", name) => name.to_ascii_uppercase(),
         _ => match sample(&Value::Null, &parameter["schema"], name, 0) {
             Value::String(text) => text,
@@ -103,7 +105,10 @@ fn address(path: &str, operation: &Value) -> String {
 fn sent(document: &Value, operation: &Value) -> Option<(String, String)> {
     let mut content = members(&operation["requestBody"]["content"]);
     let (media, content) = content.next()?;
-    let value = sample(document, &content["schema"], "", 0);
+    let value = match content.get("example") {
+        Some(example) => example.clone(),
+        None => sample(document, &content["schema"], "", 0),
+    };
     let body = match (media, value) {
         (FORM, Value::Object(members)) => {
             let mut form = form_urlencoded::Serializer::new(String::new());
@@ -232,7 +237,7 @@ mod tests {
             "responses": {"200": {"content": {"application/pdf": {"schema": {"type": "string"}}}}},
         });
         let example = Example::of(&document(), "/fhir/{type}/{id}", "post", &operation, Proof::Token);
-        let expected = "curl -X POST 'https://x.example/fhir/Patient/ID?kind=it%27s' \\\n  \
+        let expected = "curl -X POST 'https://x.example/fhir/Patient/$PATIENT_ID?kind=it%27s' \\\n  \
             -H 'Authorization: Bearer ACCESS_TOKEN' \\\n  \
             -H 'Content-Type: application/x-www-form-urlencoded' \\\n  -d 'a+b=1' \\\n  --output answer";
         assert_eq!(example.curl, expected);

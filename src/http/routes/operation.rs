@@ -74,6 +74,14 @@ impl Operation {
         self
     }
 
+    /// Its body in this media type could be this one. The page of operations shows it, and sends it on a first try.
+    pub(in crate::http) fn body_example(mut self, media: &str, example: Value) -> Operation {
+        if let Some(body) = &mut self.body {
+            body["content"][media]["example"] = example;
+        }
+        self
+    }
+
     /// Answers 200 with such a body, in one of these media types.
     pub(in crate::http) fn answers(self, media: &[&str], schema: &Value) -> Operation {
         self.response(200, "The answer", media, schema)

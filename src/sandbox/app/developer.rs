@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde_json::Value;
 
 use super::client::{Answer, Unreachable};
-use super::pages::{DeveloperPage, failed};
+use super::pages::{DeveloperPage, failed, waiting};
 use super::reading::text::{concept, moment, name_of, resources, said_day};
 use super::records::{connection, stage, wait};
 use super::routes::App;
@@ -73,7 +73,7 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap, RawQue
                     .as_ref()
                     .map(|deed| (deed.what, deed.status, pretty(&deed.body))),
             };
-            page(StatusCode::OK, &developer)
+            waiting(page(StatusCode::OK, &developer), wait)
         }
         Err(error) => failed(&error.to_string()),
     }

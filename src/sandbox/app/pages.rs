@@ -198,6 +198,16 @@ pub(super) enum Loads {
     Picture,
     /// The link component: a script and a frame of the service.
     Link,
+    /// The script that looks again whether the records are there.
+    Wait,
+}
+
+/// A page that looks again after so many seconds, if there are any.
+pub(super) fn waiting(response: Response, wait: Option<u64>) -> Response {
+    match wait {
+        Some(_) => loading(response, Loads::Wait),
+        None => response,
+    }
 }
 
 /// A page that loads more than the style.
@@ -217,6 +227,7 @@ pub(super) fn bounded(mut response: Response, service: &str) -> Response {
         None => String::new(),
         Some(Loads::Picture) => "img-src data:; ".to_owned(),
         Some(Loads::Link) => format!("script-src 'self' {service}; frame-src {service}; "),
+        Some(Loads::Wait) => "script-src 'self'; connect-src 'self'; ".to_owned(),
     };
     let policy = format!(
         "default-src 'none'; style-src 'self'; {more}form-action 'self' {service}; base-uri 'none'; frame-ancestors 'none'"

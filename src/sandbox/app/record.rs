@@ -12,7 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::client::{Answer, File, Unreachable};
-use super::pages::{Stage, SummaryPage, failed};
+use super::pages::{Stage, SummaryPage, failed, waiting};
 use super::records::{connection, stage, wait};
 use super::routes::App;
 use crate::sandbox::payer::answer::{page, see_other};
@@ -169,7 +169,7 @@ fn shown(user: &str, stage: Stage, wait: Option<u64>, summary: Summary) -> Respo
         wait,
         summary,
     };
-    page(StatusCode::OK, &summary)
+    waiting(page(StatusCode::OK, &summary), wait)
 }
 
 impl Summary {

@@ -10,7 +10,9 @@ use futures::future::try_join_all;
 use serde_json::Value;
 
 use super::client::Answer;
-use super::pages::{Head, MedicinesPage, ResultsPage, Stage, TimelinePage, VisitsPage, WaitingPage, failed};
+use super::pages::{
+    Head, MedicinesPage, ResultsPage, Stage, TimelinePage, VisitsPage, WaitingPage, failed, waiting as looking_again,
+};
 use super::reading::entry::visit;
 use super::reading::medicines::medicines;
 use super::reading::page::Part;
@@ -198,7 +200,7 @@ pub(super) fn not_there(user: &str, answer: &Answer) -> Response {
         stage: stage(answer),
         wait: wait(answer),
     };
-    page(StatusCode::OK, &waiting)
+    looking_again(page(StatusCode::OK, &waiting), waiting.wait)
 }
 
 pub(super) fn connection(app: &App, headers: &HeaderMap) -> Option<(String, Session, Connection)> {

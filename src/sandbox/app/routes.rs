@@ -44,6 +44,7 @@ pub(in crate::sandbox) fn routes(app: Arc<App>) -> Router {
         .route("/app/link.js", get(link::script))
         .route("/app/link/exchange", post(link::exchange))
         .route("/app/style.css", get(style))
+        .route("/app/wait.js", get(wait_script))
         .route("/app/records", get(records::show))
         .route("/app/medicines", get(records::show_medicines))
         .route("/app/visits", get(records::show_visits))
@@ -70,6 +71,12 @@ pub(in crate::sandbox) fn routes(app: Arc<App>) -> Router {
 async fn style() -> Response {
     let text = include_str!("../../../templates/sandbox/app/style.css");
     body(StatusCode::OK, "text/css; charset=utf-8", text)
+}
+
+/// How a page looks again whether the records are there.
+async fn wait_script() -> Response {
+    let text = include_str!("../../../templates/sandbox/app/wait.js");
+    body(StatusCode::OK, "text/javascript; charset=utf-8", text)
 }
 
 /// The answer with a cookie, where there is one to set.

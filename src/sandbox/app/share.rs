@@ -9,7 +9,8 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::client::Answer;
-use super::pages::{Loads, SharePage, Stage, failed, loading};
+use super::pages::{Loads, SharePage, Stage, failed, loading, waiting};
+use super::reading::text::said_day;
 use super::record::{kept, not_yet};
 use super::records::{connection, stage, wait};
 use super::routes::App;
@@ -39,7 +40,7 @@ impl Link {
             label: text("label"),
             is_card: link["content"] == "health-card",
             has_passcode: link["flag"] == "P",
-            until: until.get(..10).unwrap_or(&until).to_owned(),
+            until: said_day(&until),
             uses: link["uses"].as_u64().unwrap_or_default(),
         })
     }
@@ -88,7 +89,10 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Res
         links,
     };
     // The QR code stands in the page as the service gave it.
-    loading(page(StatusCode::OK, &share), Loads::Picture)
+    match share.wait {
+        None => loading(page(StatusCode::OK, &share), Loads::Picture),
+        wait => waiting(page(StatusCode::OK, &share), wait),
+    }
 }
 
 /// Makes a link, and leads back to the page, which shows it.
@@ -167,7 +171,7 @@ mod tests {
             label: None,
             is_card: true,
             has_passcode: true,
-            until: "2026-12-23".to_owned(),
+            until: "23 December 2026".to_owned(),
             uses: 2,
         };
         assert_eq!(Link::read(&listed), Some(expected));

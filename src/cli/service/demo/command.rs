@@ -93,11 +93,8 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         people,
         person: &person,
         playground: playground::open(&store, &base_url, sandbox, &sandbox_url, people)?,
+        console: console::sign_in_address(&store, &base_url)?,
     };
-    println!(
-        "Console (once, within ten minutes): {}",
-        console::sign_in_address(&store, &base_url)?
-    );
     println!("{guide}");
     let terminology: Arc<Terminology> = Arc::default();
     // Requests are logged only if RUST_LOG says so: they would hide the lines above.

@@ -12,6 +12,8 @@ pub(super) struct Guide<'a> {
     pub(super) people: u64,
     pub(super) person: &'a str,
     pub(super) playground: Playground,
+    /// Where an operator signs in.
+    pub(super) console: String,
 }
 
 impl std::fmt::Display for Guide<'_> {
@@ -22,6 +24,7 @@ impl std::fmt::Display for Guide<'_> {
             people,
             person,
             playground,
+            console,
         } = self;
         let Playground { sandbox, user } = playground;
         let (program, data) = (program(), quoted(&data.display().to_string()));
@@ -29,8 +32,15 @@ impl std::fmt::Display for Guide<'_> {
         writeln!(f, "{people} made-up people; nobody in the records is real.\n")?;
         writeln!(f, "  Sample application  {sandbox}/app")?;
         writeln!(f, "                      Log in as {user} with the password {PASSWORD}")?;
-        writeln!(f, "  All operations      {base_url}/docs\n")?;
-        writeln!(f, "Paste into another terminal:\n")?;
+        writeln!(
+            f,
+            "  All operations      {base_url}/docs (to try them there: echo $TOKEN, see below)"
+        )?;
+        writeln!(f, "  Console             {console} (once, within ten minutes)\n")?;
+        writeln!(
+            f,
+            "Paste into another terminal. $PATIENT_ID stays as it is: the service puts the token's patient there.\n"
+        )?;
         writeln!(f, "  export TOKEN=$({program} token --data {data} --patient {person})")?;
         writeln!(f, "  {curl} '{base_url}/fhir/Patient/$PATIENT_ID?_pretty=true'")?;
         writeln!(

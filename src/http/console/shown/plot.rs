@@ -143,6 +143,8 @@ impl Plot<'_> {
         let (low, high) = bounds(points.iter().map(|point| point.1));
         let mut chart = ChartBuilder::on(area)
             .margin(10)
+            // The last label is centred at the edge.
+            .margin_right(44)
             .x_label_area_size(48)
             .y_label_area_size(76)
             .build_cartesian_2d(left..right, low..high)

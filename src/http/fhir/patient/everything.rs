@@ -13,7 +13,7 @@ use super::streamed;
 use super::subject::Named;
 use crate::consent::LOCAL_APPLICATION;
 use crate::http::auth::Caller;
-use crate::http::described::{FHIR, bundle, with_handling};
+use crate::http::described::{FHIR, bundle, parameters, with_handling};
 use crate::http::error::Error;
 use crate::http::fhir::negotiate::{Preferred, json_admitted, pretty_value};
 use crate::http::fhir::pretty::pretty;
@@ -34,7 +34,9 @@ pub(super) const DECLARED: (&str, &str) = (
 pub(super) fn routes() -> Vec<Route> {
     let form = json!({"type": "object", "additionalProperties": true});
     let sent = "A Parameters resource, or a form; the parameters of the query may stand here instead";
-    let posted = described("everythingByPost").body(&[JSON[0], FORM], sent, &form);
+    let posted = described("everythingByPost")
+        .body(&[JSON[0], FORM], sent, &form)
+        .body_example(JSON[0], parameters());
     vec![
         Route::at("/fhir/Patient/{id}/$everything")
             .get(by_get, described("everything"))

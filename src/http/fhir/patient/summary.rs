@@ -16,7 +16,7 @@ use crate::consent::{Access, LOCAL_APPLICATION, Store};
 use crate::fhir::facts;
 use crate::fhir::outcome::IssueType;
 use crate::http::auth::Caller;
-use crate::http::described::{FHIR, document, with_handling};
+use crate::http::described::{FHIR, document, parameters, with_handling};
 use crate::http::error::Error;
 use crate::http::fhir::negotiate::{Preferred, json_admitted, pretty_value};
 use crate::http::fhir::pretty::pretty;
@@ -36,7 +36,7 @@ pub(super) const DECLARED: (&str, &str) = ("$summary", "http://hl7.org/fhir/uv/i
 pub(super) fn routes() -> Vec<Route> {
     let by_id = "A patient's International Patient Summary, a document; \
                  $PATIENT_ID as the id is all Patients of the token's consent";
-    let by_identifier = "The same of the one Patient that has an identifier";
+    let by_identifier = "The International Patient Summary of the one Patient that has an identifier";
     let named = |operation: Operation| {
         operation.required_query("identifier", schema("string", "system|value, or a value alone"))
     };
@@ -72,7 +72,9 @@ fn described(id: &'static str, summary: &'static str) -> Operation {
 fn posted(operation: Operation) -> Operation {
     let form = json!({"type": "object", "additionalProperties": true});
     let sent = "A Parameters resource, or a form; the parameters of the query may stand here instead";
-    operation.body(&[JSON[0], FORM], sent, &form)
+    operation
+        .body(&[JSON[0], FORM], sent, &form)
+        .body_example(JSON[0], parameters())
 }
 
 /// Parameters in the URL.

@@ -19,6 +19,7 @@ use super::source::Work;
 use super::{body as rows_body, format as view_format};
 use crate::http::auth::Caller;
 use crate::http::body;
+use crate::http::described::view as example_view;
 use crate::http::error::Error;
 use crate::http::routes::{Operation, Route, list, named, object, schema};
 use crate::http::server::request_id::RequestId;
@@ -83,6 +84,7 @@ fn described(id: &'static str, view: &str) -> Operation {
         .query("_count", whole(1))
         .query("_offset", whole(0))
         .body(&["application/fhir+json"], &body, &sent)
+        .body_example("application/fhir+json", example_view())
         .answers_as(&[
             ("application/json", rows),
             ("text/csv", schema("string", "a line for each row")),

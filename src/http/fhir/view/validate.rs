@@ -57,6 +57,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
     let operation = Operation::new("validate", summary)
         .query("columns", columns)
         .body(&JSON, body, &sent)
+        .body_example(JSON[0], described::view())
         .answers(
             &[described::FHIR],
             &json!({"oneOf": [described::outcome(), parameters]}),

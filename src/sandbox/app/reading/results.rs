@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 use serde_json::Value;
 
 use super::chart::{Chart, Point};
-use super::text::{concept, iso_day, list, moment, said_day, said_number, shortened};
+use super::text::{concept, iso_day, list, moment, said_day, said_number, said_unit, shortened};
 
 /// Values of a series that are listed and drawn, the newest ones.
 const MAX_READINGS: usize = 12;
@@ -118,6 +118,7 @@ fn value_of(part: &Value, title: String, at: &str, observation: &Value) -> Optio
     let unit = quantity["unit"]
         .as_str()
         .or(quantity["code"].as_str())
+        .map(said_unit)
         .unwrap_or_default();
     let text = match number {
         Some(number) => {
@@ -135,7 +136,7 @@ fn value_of(part: &Value, title: String, at: &str, observation: &Value) -> Optio
     let usual = (range["low"]["value"].as_f64(), range["high"]["value"].as_f64());
     Some(Measured {
         title,
-        unit: unit.to_owned(),
+        unit,
         usual,
         reading: Reading {
             at: at.to_owned(),

@@ -107,9 +107,38 @@ pub(in crate::sandbox::app) fn said_number(number: f64) -> String {
     format!("{number}")
 }
 
+/// A unit as people write it. UCUM's annotations are in braces: `mL/min/{1.73_m2}`.
+pub(in crate::sandbox::app) fn said_unit(unit: &str) -> String {
+    match unit {
+        "Cel" => return "°C".to_owned(),
+        "mm[Hg]" => return "mmHg".to_owned(),
+        _ => {}
+    }
+    let bare: String = unit.chars().filter(|letter| !matches!(letter, '{' | '}')).collect();
+    let spaced = bare.replace('_', " ");
+    match spaced.strip_suffix("m2") {
+        Some(before) => format!("{before}m²"),
+        None => spaced,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn units_are_said_as_people_write_them() {
+        for (unit, said) in [
+            ("Cel", "°C"),
+            ("mL/min/{1.73_m2}", "mL/min/1.73 m²"),
+            ("kg/m2", "kg/m²"),
+            ("{score}", "score"),
+            ("mg/dL", "mg/dL"),
+            ("", ""),
+        ] {
+            assert_eq!(said_unit(unit), said);
+        }
+    }
     use serde_json::json;
 
     #[test]

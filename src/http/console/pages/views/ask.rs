@@ -25,9 +25,9 @@ const EXAMPLE: &str = r#"{
   "select": [
     {
       "column": [
-        { "name": "id", "path": "getResourceKey()" },
-        { "name": "born", "path": "birthDate" },
-        { "name": "gender", "path": "gender" }
+        { "name": "id", "path": "getResourceKey()", "type": "string" },
+        { "name": "born", "path": "birthDate", "type": "date" },
+        { "name": "gender", "path": "gender", "type": "code" }
       ]
     }
   ]
