@@ -28,7 +28,6 @@ use datafusion::physical_plan::{
 };
 use futures::Stream;
 
-use super::super::prune::Prune;
 use super::super::report::counts::ScanReport;
 use super::super::table::ScopedTable;
 use super::order::Sorted;
@@ -38,6 +37,7 @@ use super::resolved::{Scan, Unsettled};
 use super::share::{Shares, processors};
 use super::span::Span;
 use super::top_k::{TopK, TopKFilter};
+use crate::columns::conditions::Prune;
 
 /// Columns that a plan names at most.
 const COLUMNS_SHOWN: usize = 60;

@@ -1,24 +1,17 @@
-//! Sets of resource ids, compact enough for millions of them, and the rows of a row group that have one of a few.
+//! Sets of resource ids, compact enough for millions of them.
 //!
 //! Ids in the canonical form of a UUID, as most are, take 16 bytes each. Membership is exact: no id is stood for by a
 //! hash.
 
 use std::borrow::Cow;
 use std::fmt;
+use std::hash::Hasher;
 use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashSet;
+use siphasher::sip::SipHasher13;
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
-
-use super::cache::file::OpenFile;
-use super::cache::id_index::hash_id;
-use super::conditions::ranges::Ranges;
-use super::error::ScanError;
-use super::table::ScopedTable;
-
-/// Rows of a row group for each id that is looked up in it: with more ids it is faster to look at the rows.
-const ROWS_PER_LOOKUP: usize = 4;
 
 /// Resource ids, all of one type as a rule; they compare exactly.
 #[derive(Clone, Default)]
@@ -26,14 +19,24 @@ pub struct IdSet {
     uuids: FxHashSet<u128>,
     others: FxHashSet<Box<str>>,
     /// The ids as indexes and bloom filters are asked for them, once they are.
-    lookups: OnceLock<Arc<[Lookup]>>,
+    hashed: OnceLock<Arc<[HashedId]>>,
 }
 
-/// An id to look up.
+/// An id and its hash.
 #[derive(Debug)]
-pub(super) struct Lookup {
-    pub(super) id: Box<str>,
-    pub(super) hash: u64,
+pub(crate) struct HashedId {
+    pub(crate) id: Box<str>,
+    pub(crate) hash: u64,
+}
+
+/// The hash of an id, the same for the life of the process. It is keyed per process, so nobody can make ids that
+/// collide.
+pub(crate) fn hash_id(id: &str) -> u64 {
+    static KEY: OnceLock<[u8; 16]> = OnceLock::new();
+    let key = KEY.get_or_init(|| Uuid::new_v4().into_bytes());
+    let mut hasher = SipHasher13::new_with_key(key);
+    hasher.write(id.as_bytes());
+    hasher.finish()
 }
 
 impl IdSet {
@@ -49,7 +52,7 @@ impl IdSet {
 
     /// Adds an id. `false` if it was there.
     pub fn insert(&mut self, id: &str) -> bool {
-        self.lookups = OnceLock::new();
+        self.hashed = OnceLock::new();
         match canonical(id.as_bytes()) {
             Some(uuid) => self.uuids.insert(uuid),
             None => !self.others.contains(id) && self.others.insert(id.into()),
@@ -62,7 +65,7 @@ impl IdSet {
     }
 
     /// The same of the bytes of a text.
-    pub(super) fn holds(&self, id: &[u8]) -> bool {
+    pub(crate) fn holds(&self, id: &[u8]) -> bool {
         match canonical(id) {
             Some(uuid) => self.uuids.contains(&uuid),
             None => !self.others.is_empty() && std::str::from_utf8(id).is_ok_and(|id| self.others.contains(id)),
@@ -74,14 +77,14 @@ impl IdSet {
         if self.len() < other.len() {
             std::mem::swap(self, &mut other);
         }
-        self.lookups = OnceLock::new();
+        self.hashed = OnceLock::new();
         self.uuids.extend(other.uuids);
         self.others.extend(other.others);
     }
 
     /// Takes away what another set has.
     pub fn subtract(&mut self, other: &IdSet) {
-        self.lookups = OnceLock::new();
+        self.hashed = OnceLock::new();
         self.uuids.retain(|id| !other.uuids.contains(id));
         self.others.retain(|id| !other.others.contains(id));
     }
@@ -96,12 +99,13 @@ impl IdSet {
         uuids.chain(self.others.iter().map(|id| Cow::Borrowed(&**id)))
     }
 
-    fn lookups(&self) -> &[Lookup] {
-        let look_up = |id: Cow<'_, str>| Lookup {
+    /// The ids with their hashes. They are hashed at the first call.
+    pub(crate) fn hashed(&self) -> &[HashedId] {
+        let hashed = |id: Cow<'_, str>| HashedId {
             hash: hash_id(&id),
             id: id.into(),
         };
-        self.lookups.get_or_init(|| self.iter().map(look_up).collect())
+        self.hashed.get_or_init(|| self.iter().map(hashed).collect())
     }
 }
 
@@ -151,28 +155,6 @@ fn canonical(id: &[u8]) -> Option<u128> {
         number = (number << (4 * digits.len())) | u128::from(value);
     }
     (wrong <= 0xf).then_some(number)
-}
-
-impl ScopedTable {
-    /// The rows of a row group that probably have one of these ids, by its bloom filter and index. `None` if scanning
-    /// all rows is faster.
-    pub(super) fn rows_of_ids(
-        &self,
-        file: &Arc<OpenFile>,
-        group: usize,
-        ids: &IdSet,
-    ) -> Result<Option<Ranges>, ScanError> {
-        if ids.len() * ROWS_PER_LOOKUP > file.groups()[group].rows as usize {
-            return Ok(None);
-        }
-        let mut rows = Vec::new();
-        for lookup in ids.lookups() {
-            rows.extend(self.candidates_of(file, group, lookup.hash, &lookup.id)?);
-        }
-        rows.sort_unstable();
-        rows.dedup();
-        Ok(Some(Ranges::of(rows)))
-    }
 }
 
 #[cfg(test)]

@@ -1,17 +1,12 @@
-//! Text equality inside items, such as a `coding` with this system and this code. The scan decides it on dictionary
-//! codes (`codes`) where it can. This file defines the condition and decides it over columns.
+//! Text equality inside items, such as a `coding` with this system and this code. This file defines the condition and
+//! decides it over columns. The scan decides it on dictionary codes where it can.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::buffer::NullBuffer;
 
-use super::cache::file::{OpenFile, ReadBytes};
-use super::conditions::ranges::Ranges;
-use super::decode::{codes, columns};
-use super::error::ScanError;
 use super::id_set::IdSet;
-use super::table::ScopedTable;
 use crate::fhir::case::{bytes_same_but_for_case, same_but_for_case};
 use crate::fhir::storage::LeafSet;
 
@@ -43,7 +38,7 @@ pub enum LeafTest {
 }
 
 /// Alternatives that are decided on codes: they are bits of a word.
-pub(super) const MAX_ALTERNATIVES: usize = 64;
+pub(crate) const MAX_ALTERNATIVES: usize = 64;
 
 impl ItemMatch {
     /// The leaves it reads.
@@ -52,7 +47,7 @@ impl ItemMatch {
     }
 
     /// The ids that rows must have, where that is all that is asked.
-    pub(super) fn ids(&self) -> Option<&IdSet> {
+    pub(crate) fn ids(&self) -> Option<&IdSet> {
         match (self.leaves.as_slice(), self.any_of.as_slice()) {
             ([leaf], [tests]) if &**leaf == "id" => tests.iter().find_map(|test| match test {
                 LeafTest::In(ids) => Some(&**ids),
@@ -63,7 +58,7 @@ impl ItemMatch {
     }
 
     /// Alternatives that a leaf's value, or its absence, allows.
-    pub(super) fn allowed(&self, leaf: usize, value: Option<&[u8]>) -> u64 {
+    pub(crate) fn allowed(&self, leaf: usize, value: Option<&[u8]>) -> u64 {
         let fits = |tests: &Vec<LeafTest>| match (tests.get(leaf), value) {
             (Some(LeafTest::Any), _) | (Some(LeafTest::Absent), None) => true,
             (Some(LeafTest::Is(text)), Some(value)) => text.as_bytes() == value,
@@ -75,38 +70,8 @@ impl ItemMatch {
         bits.fold(0, |allowed, (at, tests)| allowed | (u64::from(fits(tests)) << at))
     }
 
-    /// The rows among `rows` that match.
-    pub(super) fn matching(
-        &self,
-        table: &ScopedTable,
-        file: &Arc<OpenFile>,
-        group: usize,
-        rows: &Ranges,
-        read: &Arc<ReadBytes>,
-    ) -> Result<Ranges, ScanError> {
-        let few = match self.ids() {
-            Some(ids) => table.rows_of_ids(file, group, ids)?.map(|found| rows.intersect(&found)),
-            None => None,
-        };
-        let rows = few.as_ref().unwrap_or(rows);
-        if rows.is_empty() {
-            return Ok(Ranges::default());
-        }
-        // A few rows are cheaper to decode than the codes of all.
-        let is_most = rows.count() * 4 >= file.groups()[group].rows as usize;
-        if is_most
-            && self.any_of.len() <= MAX_ALTERNATIVES
-            && let Some(found) = codes::matching(self, file, group, read).map_err(file.parquet())?
-        {
-            return Ok(rows.intersect(&found));
-        }
-        let clip = table.clip(&self.leaf_set());
-        let batch = columns::read(file, group, &clip, rows, read)?;
-        Ok(rows.filter(&self.evaluate(&batch)))
-    }
-
-    /// The same over columns, for unexpected encodings and for few rows.
-    pub(super) fn evaluate(&self, batch: &RecordBatch) -> BooleanArray {
+    /// The rows of a batch that match.
+    pub(crate) fn evaluate(&self, batch: &RecordBatch) -> BooleanArray {
         let mut rows = vec![false; batch.num_rows()];
         let prefix = self
             .leaves
