@@ -15,7 +15,7 @@ use rusqlite::{Connection, Transaction, params};
 use super::super::error::Error;
 use super::super::store::Store;
 use super::audit::{AuditEntry, COLUMNS};
-use crate::lake::store::private;
+use crate::private;
 
 /// How old lines are, in seconds, before they move.
 pub const ARCHIVED_AFTER: i64 = 90 * 86_400;

@@ -12,7 +12,7 @@ use crate::lake::error::LakeError;
 use crate::lake::owners::owner::OwnerKey;
 use crate::lake::owners::scope::Mode;
 use crate::lake::store::folder::{DATA_PATH, Folder};
-use crate::lake::store::private;
+use crate::private;
 
 /// The DuckLake version written.
 const DUCKLAKE_VERSION: &str = "1.0";

@@ -10,7 +10,7 @@ use super::error::SealError;
 use super::key::KeyId;
 use super::scrub;
 use super::store::{self, FILE, KeyStore, NEW_FILE};
-use crate::lake::store::private;
+use crate::private;
 
 /// The time that SQLite waits for another writer before it tries again.
 const PAUSE: Duration = Duration::from_millis(20);

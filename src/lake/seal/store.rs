@@ -16,7 +16,7 @@ use super::kek::Kek;
 use super::key::{FileKey, KeyId};
 use super::scrub;
 use super::wrap::Wrapping;
-use crate::lake::store::private;
+use crate::private;
 
 /// The database's name in the data folder.
 pub const FILE: &str = "keys.sqlite";

@@ -123,7 +123,7 @@ impl Filtering {
             let mut found = Ranges::default();
             for choice in choices.iter().filter(|choice| choice.may_hold(file, group)) {
                 if !rows.is_empty() {
-                    found = found.union(&choice.scan.table.matching(condition, file, group, &rows, &read)?);
+                    found = found.union(&scan.table.matching(&choice.condition, file, group, &rows, &read)?);
                 }
             }
             rows = found;
