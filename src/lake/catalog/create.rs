@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::connection::open_writer;
-use super::keys::begin_list;
+use super::sealing::keys::begin_list;
 use super::stamp;
 use crate::columns::layout::{ATTACHMENTS_LAYOUT_VERSION, LAYOUT_VERSION, SEALED_LAYOUT_VERSION};
 use crate::lake::error::LakeError;

@@ -8,11 +8,11 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::attachment::erase_attachments;
 use super::evidence::{keep_entries, keep_files};
-use super::expire::schedule;
-use super::insert::{key_id, write_statistics};
-use super::keys::have_keys_destroyed;
-use super::load::{Head, head};
-use super::statistics::recompute;
+use super::sealing::keys::have_keys_destroyed;
+use super::snapshots::expire::schedule;
+use super::snapshots::insert::{key_id, write_statistics};
+use super::snapshots::load::{Head, head};
+use super::snapshots::statistics::recompute;
 use crate::columns::layout::Layout;
 use crate::lake::commit::written::WrittenFile;
 use crate::lake::erase::{Entry, ErasedAttachment, ErasedFile, Erasure, Erasures, Intent};
