@@ -22,7 +22,7 @@ use tabularium::sandbox::payer::CLIENT_ID;
 use tabularium::sync::client::{Client, Guard, HttpLimits};
 use tabularium::sync::{Settings, Worker};
 
-#[path = "../tests/harness/payer.rs"]
+#[path = "../tests/harness/servers/payer.rs"]
 #[allow(dead_code)]
 mod payer;
 
