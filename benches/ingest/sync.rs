@@ -22,7 +22,7 @@ use tabularium::sandbox::payer::CLIENT_ID;
 use tabularium::sync::client::{Client, Guard, HttpLimits};
 use tabularium::sync::{Settings, Worker};
 
-#[path = "../tests/harness/servers/payer.rs"]
+#[path = "../../tests/harness/servers/payer.rs"]
 #[allow(dead_code)]
 mod payer;
 
@@ -82,7 +82,7 @@ pub(crate) fn benches(criterion: &mut Criterion) {
         brought = service.brought();
     });
     group.bench_function("rules-of-5,000", |bencher| {
-        bencher.iter(|| crate::normalize::normalize(&source.records));
+        bencher.iter(|| crate::ingest::normalize::normalize(&source.records));
     });
     group.finish();
     if brought > 0 {
