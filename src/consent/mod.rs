@@ -54,7 +54,7 @@ pub use erasure::receipt::{
 pub use error::{Error, Refusal};
 pub use flow::{
     Asked, Attempt, Begun, Departure, Details, Display, Door, Ended, Flow, FlowError, FlowRequest, Hints, Holder,
-    Place, Progress, Returned, SessionKey, SourceGrant, Step, Trouble, Verified, Way,
+    Progress, RecordLocation, Returned, SessionKey, SourceGrant, Step, Trouble, Verified, Way,
 };
 pub use listing::ConsentFilter;
 pub use log::audit::{Actor, AuditEntry};

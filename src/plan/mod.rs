@@ -29,7 +29,7 @@ pub use nodes::{Ids, SemiJoin, SemiJoinPlanner};
 pub use ordered::OrderedLimitExec;
 pub use planner::{Operator, Planned, Planner};
 pub use semi_join::{On, SemiJoinExec};
-pub use shown::shown;
+pub use shown::plan_text;
 pub use spill::spilling;
 pub use threads::{Waiting, apart, at_once};
 pub use top_k::PushDownTopK;

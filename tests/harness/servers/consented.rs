@@ -79,7 +79,7 @@ impl App {
 
 /// What an endpoint is like; two of one name are one.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct TestEndpoint {
     pub(crate) name: &'static str,
     pub(crate) mode: Mode,
     pub(crate) ty: AuthorizationType,
@@ -89,7 +89,7 @@ pub(crate) struct Place {
 }
 
 /// A refreshable payer of test mode where patients stay authorized for a year.
-pub(crate) const PAYER: Place = Place {
+pub(crate) const PAYER: TestEndpoint = TestEndpoint {
     name: "payer",
     mode: Mode::Test,
     ty: AuthorizationType::Oauth,
@@ -98,7 +98,7 @@ pub(crate) const PAYER: Place = Place {
     max_auth_period: Some(31_536_000),
 };
 
-impl Place {
+impl TestEndpoint {
     /// Adds the endpoint to the directory, and gives its id.
     pub(crate) fn save(&self, store: &Store) -> String {
         let organization = Organization {
@@ -140,7 +140,7 @@ pub(crate) struct Flow<'f> {
     pub(crate) origin: Origin,
     pub(crate) user: Option<&'f str>,
     pub(crate) usage: Usage,
-    pub(crate) places: &'f [Place],
+    pub(crate) places: &'f [TestEndpoint],
 }
 
 impl<'f> Flow<'f> {

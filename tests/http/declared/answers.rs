@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tabularium::consent::Usage;
 use tabularium::lake::Mode;
 
-use crate::harness::consented::{App, Flow, PAYER, Place, REDIRECT_URI};
+use crate::harness::consented::{App, Flow, PAYER, REDIRECT_URI, TestEndpoint};
 use crate::harness::schema::faults;
 use crate::harness::server::Server;
 
@@ -267,7 +267,7 @@ fn tokens(walk: &Walk) {
     let own = json!({"grant_type": "client_credentials"});
     let refresh = |tokens: &Value| json!({"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"]});
     let text = |tokens: &Value| tokens["access_token"].as_str().unwrap().to_owned();
-    let again = Place {
+    let again = TestEndpoint {
         name: "once",
         refreshable: false,
         max_auth_period: None,
@@ -317,7 +317,7 @@ fn tokens(walk: &Walk) {
         walk.post("/link/revoke", &[("authorization", &bearer)], &json!({}));
         walk.post("/link/revoke", &[("authorization", &bearer)], &secret);
     }
-    let live = [Place {
+    let live = [TestEndpoint {
         name: "live",
         mode: Mode::Live,
         ..PAYER
@@ -455,7 +455,7 @@ fn answers_of_every_route_go_by_their_schemas() {
     let walk = Walk::new();
     fhir(&walk);
     for name in ["other", "third"] {
-        Place { name, ..PAYER }.save(&walk.server.store);
+        TestEndpoint { name, ..PAYER }.save(&walk.server.store);
     }
     tokens(&walk);
     health_links(&walk);

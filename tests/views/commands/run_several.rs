@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::run::{path, tabularium, text};
 
 /// A folder with input, a lake of it, and views.
-struct Place {
+struct Workspace {
     folder: tempfile::TempDir,
 }
 
@@ -17,10 +17,10 @@ const VIEWS: [(&str, &str, &str); 3] = [
     ("seen.view.json", "Observation", "status"),
 ];
 
-impl Place {
-    fn new() -> Place {
+impl Workspace {
+    fn new() -> Workspace {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place { folder };
+        let place = Workspace { folder };
         std::fs::create_dir(place.path("views")).unwrap();
         std::fs::create_dir(place.path("input")).unwrap();
         for (file, ty, element) in VIEWS {
@@ -91,7 +91,7 @@ fn names(folder: &Path) -> Vec<String> {
 
 #[test]
 fn each_view_of_a_folder_gets_a_file_of_its_own() {
-    let place = Place::new();
+    let place = Workspace::new();
     let (lake, input, views) = (place.text("lake"), place.text("input"), place.text("views"));
     for (at, source) in [["--data", &lake], ["--input", &input]].iter().enumerate() {
         for (format, extension) in [
@@ -138,7 +138,7 @@ fn each_view_of_a_folder_gets_a_file_of_its_own() {
 
 #[test]
 fn views_named_one_by_one_go_to_a_folder_too() {
-    let place = Place::new();
+    let place = Workspace::new();
     let (first, second) = (place.text("views/people.view.json"), place.text("views/seen.view.json"));
     let (lake, out) = (place.text("lake"), place.text("out"));
     let found = tabularium(&[
@@ -175,7 +175,7 @@ fn views_named_one_by_one_go_to_a_folder_too() {
 
 #[test]
 fn every_faulty_view_is_named_before_anything_is_written() {
-    let place = Place::new();
+    let place = Workspace::new();
     std::fs::write(place.path("views/1.json"), "{").unwrap();
     place.view("2.json", "Patient", "nam");
     std::fs::write(
@@ -210,7 +210,7 @@ fn every_faulty_view_is_named_before_anything_is_written() {
 
 #[test]
 fn a_view_that_fails_over_the_data_leaves_nothing_and_the_others_are_written() {
-    let place = Place::new();
+    let place = Workspace::new();
     place.view("faulty.json", "Observation", "note.text");
     let expected = ["born.csv", "people.csv", "seen.csv"];
     for source in [["--data", &place.text("lake")], ["--input", &place.text("input")]] {
@@ -238,7 +238,7 @@ fn a_view_that_fails_over_the_data_leaves_nothing_and_the_others_are_written() {
 
 #[test]
 fn files_never_take_each_others_place() {
-    let place = Place::new();
+    let place = Workspace::new();
     let (lake, views) = (place.text("lake"), place.text("views"));
     place.view("People.json", "Patient", "id");
     let found = tabularium(&["run", "--views", &views, "--data", &lake, "--out", &place.text("out")]);
@@ -275,7 +275,7 @@ fn files_never_take_each_others_place() {
 
 #[test]
 fn patients_and_times_choose_resources_of_files_and_lakes() {
-    let place = Place::new();
+    let place = Workspace::new();
     let (lake, input) = (place.text("lake"), place.text("input"));
     for source in [["--data", &lake], ["--input", &input]] {
         let rows = |view: &str, arguments: &[&str]| place.rows(view, &[&source, arguments].concat());

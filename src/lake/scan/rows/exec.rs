@@ -74,7 +74,7 @@ impl LakeScanExec {
         target_partitions: usize,
         limit: Option<usize>,
     ) -> LakeScanExec {
-        let shares = Shares::of(scan.most_rows(), target_partitions, scan.is_costly, processors());
+        let shares = Shares::of(scan.max_rows(), target_partitions, scan.is_costly, processors());
         LakeScanExec {
             properties: properties(&scan, &shares),
             metrics: ExecutionPlanMetricsSet::new(),

@@ -167,7 +167,7 @@ impl Scan {
     }
 
     /// How many rows those files have.
-    pub(in crate::lake::scan) fn most_rows(&self) -> u64 {
+    pub(in crate::lake::scan) fn max_rows(&self) -> u64 {
         self.files().last().map_or(0, |(file, start)| start + file.rows)
     }
 

@@ -9,7 +9,7 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 
 /// What a piece of work comes to, if that is soon; `None` while it goes on.
-pub(in crate::http::connect) async fn meanwhile<T: Send + 'static>(
+pub(in crate::http::connect) async fn await_interim<T: Send + 'static>(
     service: &Arc<Service>,
     work: impl Future<Output = Result<T, Error>> + Send + 'static,
 ) -> Result<Option<T>, Error> {
