@@ -9,7 +9,7 @@ mod necessary;
 mod prune;
 
 pub use id_set::IdSet;
-pub(crate) use id_set::{HashedId, hash_id};
+pub(crate) use id_set::hash_id;
 pub(crate) use items::MAX_ALTERNATIVES;
 pub use items::{ItemMatch, LeafTest};
 pub use necessary::{Alternative, Necessary};
