@@ -5,20 +5,15 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
-mod cards;
 mod care;
 mod catalog;
 mod directory;
-mod everything;
-mod import;
+mod ingest;
 mod medians;
-mod normalize;
+mod patient;
 mod read;
-mod record;
 mod sample;
 mod search;
-mod shred;
-mod sync;
 mod terminology;
 mod tokens;
 mod views;
@@ -37,21 +32,21 @@ fn main() {
         .configure_from_args();
     let sample = sample::Sample::make();
     println!("{}", sample.description());
-    shred::benches(&mut criterion, &sample);
-    import::benches(&mut criterion, &sample);
+    ingest::shred::benches(&mut criterion, &sample);
+    ingest::import::benches(&mut criterion, &sample);
     catalog::benches(&mut criterion);
     directory::benches(&mut criterion);
     care::benches(&mut criterion, &sample);
     read::benches(&mut criterion, &sample);
     search::benches(&mut criterion, &sample);
-    everything::benches(&mut criterion, &sample);
-    cards::benches(&mut criterion, &sample);
-    record::benches(&mut criterion, &sample);
+    patient::everything::benches(&mut criterion, &sample);
+    patient::cards::benches(&mut criterion, &sample);
+    patient::record::benches(&mut criterion, &sample);
     views::benches(&mut criterion, &sample);
     tokens::benches(&mut criterion, &sample);
     terminology::benches(&mut criterion);
-    normalize::benches(&mut criterion);
-    sync::benches(&mut criterion);
+    ingest::normalize::benches(&mut criterion);
+    ingest::sync::benches(&mut criterion);
     criterion.final_summary();
     medians::print(&results, started);
 }

@@ -16,12 +16,13 @@ use datafusion::logical_expr::Expr;
 use datafusion::prelude::{SessionConfig, SessionContext, ident};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use tabularium::columns::conditions::{ItemMatch, LeafTest, Necessary};
 use tabularium::columns::json::Tape;
 use tabularium::columns::shred::{Shredder, SystemValues};
 use tabularium::fhir::storage::LeafSet;
 use tabularium::fhir::{TypeId, facts};
 use tabularium::lake::file::FileWriter;
-use tabularium::lake::scan::{FILE, ItemMatch, LeafTest, MemoryLimits, Necessary, Predicate, ROW, expression};
+use tabularium::lake::scan::{FILE, MemoryLimits, Predicate, ROW, expression};
 use tabularium::lake::{Lake, LakeOptions, Locator, Mode, Person, ScanRequest, Scope, ScopedTable};
 
 const PEOPLE: usize = 2_000;

@@ -2,10 +2,10 @@
 //!
 //! Records land in Arrow/Parquet tables, one per resource type; FHIR search and SQL-on-FHIR ViewDefinitions compile
 //! into DataFusion plans through a FHIRPath translator. `ARCHITECTURE.md` names the rooms and the invariants between
-//! them. A room imports only rooms below it: `fhir`, `columns`, `lake`, `published`, `terminology` and `plans`,
-//! `normalize`, `fhirpath`, `plan`, then `ingest`, `search` and `views`, `sql`, `patient`, `consent`, `sync`,
-//! `maintenance`, `backup` and `http`, `cli`. `bench`, which measures servers, stands aside: it imports rooms up to
-//! `consent`, and only `cli` imports it.
+//! them. A room imports only rooms of lower floors: `fhir`, `private` and `pdf`; `columns` and `published`;
+//! `terminology` and `plans`; `lake`, `fhirpath` and `normalize`; `plan` and `ingest`; `search` and `views`; `sql`,
+//! `patient` and `consent`; `codec` and `sync`; `maintenance`, `backup` and `http`; `cli`. `bench`, which measures servers, stands
+//! aside: it imports rooms up to `consent`, and only `cli` imports it.
 
 pub mod backup;
 pub mod bench;
@@ -24,6 +24,7 @@ pub mod patient;
 pub mod pdf;
 pub mod plan;
 pub mod plans;
+mod private;
 pub mod published;
 pub mod sandbox;
 pub mod search;

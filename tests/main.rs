@@ -10,10 +10,8 @@
 mod guards; // docs name what is there, rooms import downwards
 mod harness; // real records, servers, lakes, FHIR readers
 
-// Whose data it is: every door tries to reach another patient's.
-mod isolation; // two people who share a practitioner, an organization and a coverage
-mod owners; // requests drawn at random, by every door
-mod tokens; // bearer tokens of every sort
+// Whose data it is.
+mod access; // every door tries to reach another patient's
 
 // R4 and what is made of it.
 mod columns; // columns say what the text says
@@ -22,19 +20,11 @@ mod fhirpath; // expressions over columns, official suite included
 mod population; // the synthetic population
 
 // The lake.
-mod attachments; // a file beside each row
-mod bit_rot; // flipped bits
-mod catalog; // commits, snapshots, writers
-mod compaction; // the same rows in fewer files
-mod crash; // killed at any point
 mod damaged; // catalogs that do not fit the files
 mod import; // what is imported is what the lake holds
-mod keys; // keys of a lake, and what a lake without them refuses
-mod old_lake; // lakes of earlier formats
+mod lake; // catalog, compaction, keys, kills, flipped bits, earlier formats
 mod scan; // the one door to rows
 mod sealed; // lakes whose files are sealed
-mod table_statistics; // what other readers are told
-mod waiting; // writers wait for each other
 
 // Search and views.
 mod search; // against a plain reading of the JSON
@@ -66,16 +56,11 @@ mod sync; // from an authorization to records and out again
 
 // Erasure, backups.
 mod backup; // what comes back, and who does not
-mod erase; // no byte is left
-mod erase_all; // several people at once
-mod erase_command; // as its user sees it
+mod erasure; // no byte is left, several people at once, the command
 
 // The server and the command line.
 mod bench; // `tabularium bench`
-mod commands; // settings, help, previews, what is said of mistakes
+mod commands; // settings, help, previews, mistakes; `demo`, applications, keys, consents, sources
 mod console; // what operators see in a browser
-mod demo; // the commands a newcomer begins with
 mod documented; // the lines of README and docs
 mod http; // routes, bounds, codings, metadata
-mod service_commands; // applications, keys, consents, audit
-mod source_commands; // endpoints and their sources

@@ -11,7 +11,7 @@ use aws_lc_rs::digest;
 use super::error::BackupError;
 use super::folder::{BackupFolder, sync_folder};
 use super::manifest::{ManifestFile, hexadecimal};
-use crate::lake::store::private;
+use crate::private;
 
 const CHUNK: usize = 1 << 20;
 

@@ -16,7 +16,7 @@ use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 
 use super::error::BackupError;
 use super::manifest::Manifest;
-use crate::lake::store::private;
+use crate::private;
 
 /// How a snapshot's id is written: its time.
 const ID: &str = "%Y%m%dT%H%M%S%.3fZ";

@@ -19,7 +19,7 @@ use super::take::{CATALOG, slashed};
 use crate::lake::erase::ledger;
 use crate::lake::erase::ledger::Ledger;
 use crate::lake::store::image::{LakeImage, Lost, Reserved, settle_image};
-use crate::lake::store::private;
+use crate::private;
 
 /// Where a restored folder is built.
 const BUILDING: &str = "restoring";

@@ -67,7 +67,7 @@ pub use erasure::receipt::{
 pub use error::{Error, Refusal};
 pub use flow::{
     Asked, Attempt, Attempts, Begun, Departure, Details, Display, Door, Ended, Flow, FlowError, FlowRequest, Flows,
-    Hints, Holder, Place, Progress, Returned, SessionKey, SourceGrant, Step, Trouble, Verified, Way,
+    Hints, Holder, Progress, RecordLocation, Returned, SessionKey, SourceGrant, Step, Trouble, Verified, Way,
 };
 pub use log::audit::{Actor, Audit, AuditEntry};
 pub use log::audit_archive::ARCHIVED_AFTER;

@@ -26,8 +26,8 @@ use super::migrations::migrate;
 use super::settings::BASE_URL;
 use super::syncs::readiness::Presence;
 use crate::ingest::LOCAL_APPLICATION;
-use crate::lake::store::private;
 use crate::lake::{LakeError, Mode};
+use crate::private;
 
 /// The store's name in the data folder.
 pub const STORE_FILE: &str = "service.sqlite";

@@ -3,20 +3,17 @@
 
 pub mod case;
 mod codes;
-pub mod compartment;
-pub mod decimal;
-pub mod facts;
-pub(crate) mod name_table;
-pub mod narrative;
 pub mod nearest;
 pub mod outcome;
-mod parameter_folder;
-mod parameter_table;
-pub mod reference;
-pub mod search_parameter;
+mod parameters;
 pub mod storage;
-pub mod temporal;
-mod type_table;
+mod types;
+mod values;
+
+pub use parameters::{compartment, search_parameter};
+pub use types::facts;
+pub(crate) use types::name_table;
+pub use values::{decimal, narrative, reference, temporal};
 
 pub use facts::{Child, Element, Facts, Kind, Primitive, TypeDef, TypeId, facts};
 pub use search_parameter::{SearchParameter, SearchParameters, SearchType};

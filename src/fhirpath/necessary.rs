@@ -15,11 +15,11 @@ use super::compile::{Shapes, shapes};
 use super::error::FhirPathError;
 use super::syntax::ast::{Expr, ExprKind, Literal, Operator};
 use super::syntax::parse::parse;
+use crate::columns::conditions::{ItemMatch, LeafTest, Necessary, Prune};
 use crate::columns::shape::{Shape as Columns, SlotKind};
 use crate::fhir::storage::{ELEMENT, SYSTEM_COLUMNS};
 use crate::fhir::temporal::Temporal;
 use crate::fhir::{TypeId, facts};
-use crate::lake::scan::{ItemMatch, LeafTest, Necessary, Prune};
 
 /// Combinations of values beyond this many are not spelled out.
 const MAX_COMBINATIONS: usize = 64;

@@ -16,7 +16,7 @@ use parquet::file::properties::WriterProperties;
 use super::error::LakeError;
 use super::file::{CheckedFile, seal, unsealed};
 use super::seal::{FileKey, Keys, encryption};
-use super::store::private;
+use crate::private;
 
 /// How the name of a delete file ends.
 pub(super) const SUFFIX: &str = "-delete.parquet";

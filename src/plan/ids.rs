@@ -21,7 +21,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::OnceCell;
 
 use super::threads::at_once;
-use crate::lake::scan::IdSet;
+use crate::columns::conditions::IdSet;
 
 /// Ids in a batch, where a set is given out as rows.
 const BATCH: usize = 8_192;

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use arrow::array::{BooleanArray, RecordBatch};
 use datafusion::common::{Result, internal_err};
 
+use crate::columns::conditions::{IdSet, Necessary};
 use crate::fhir::storage::LeafSet;
-use crate::lake::scan::{IdSet, Necessary, Predicate};
+use crate::lake::scan::Predicate;
 
 /// What ids mean for the rows of a table.
 pub trait Link: Any + fmt::Debug + Send + Sync {

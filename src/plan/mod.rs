@@ -31,7 +31,7 @@ pub use ordered::OrderedLimitExec;
 pub use planner::{Operator, Planned, Planner};
 pub use reserved::{ReserveWindows, ReservedExec};
 pub use semi_join::{On, SemiJoinExec};
-pub use shown::shown;
+pub use shown::plan_text;
 pub use spill::spilling;
 pub use threads::{Waiting, apart, at_once};
 pub use top_k::PushDownTopK;

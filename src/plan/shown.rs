@@ -9,7 +9,7 @@ use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use super::planner::Planned;
 
 /// A physical plan as text, with the metrics of its run.
-pub fn shown(plan: &dyn ExecutionPlan) -> String {
+pub fn plan_text(plan: &dyn ExecutionPlan) -> String {
     let text = DisplayableExecutionPlan::with_metrics(plan).indent(false).to_string();
     let text = text.replace(", metrics=[]\n", "\n");
     operators(&text).map(without_keys).collect()
@@ -40,7 +40,7 @@ fn is_sort(operator: &str) -> bool {
 impl fmt::Display for Planned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.logical.display_indent())?;
-        f.write_str(&shown(self.physical.as_ref()))
+        f.write_str(&plan_text(self.physical.as_ref()))
     }
 }
 

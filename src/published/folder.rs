@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::error::PublishedError;
-use crate::lake::store::private;
+use crate::private;
 
 const LIST: &str = "tables.json";
 const LOCK: &str = "lock";

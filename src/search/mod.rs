@@ -24,7 +24,7 @@ pub use paging::pin::SnapshotToken;
 pub use parameters::declared::{COMMON, Common, PREFIXES};
 pub use parameters::filter_expression::with_alternatives;
 pub use parameters::raw;
-pub(crate) use parameters::result::shown;
+pub(crate) use parameters::result::shortened;
 pub use parameters::result::{DEFAULT_COUNT, MAX_COUNT};
 pub use record::members::{Extent, Member, RecordRequest};
 pub use record::page::{Gathered, RecordPage};

@@ -135,7 +135,7 @@ impl ScalarUDFImpl for Called {
     }
 
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        Ok(shown(name_of(self.is_list), args))
+        Ok(column_name(name_of(self.is_list), args))
     }
 
     fn signature(&self) -> &Signature {
@@ -164,7 +164,7 @@ impl ScalarUDFImpl for Called {
 }
 
 /// `fhirpath(Patient, 'gender')`, as the name of a column.
-fn shown(name: &str, args: &[Expr]) -> String {
+fn column_name(name: &str, args: &[Expr]) -> String {
     let row = match args.first() {
         Some(Expr::Column(column)) => match &column.relation {
             Some(table) => table.table().to_owned(),
@@ -211,7 +211,7 @@ impl OverColumns {
             ty,
             text: text.to_owned(),
             is_list: called.is_list,
-            named: shown(name_of(called.is_list), call),
+            named: column_name(name_of(called.is_list), call),
             columns,
             guarded,
             signature: of_columns(),

@@ -10,10 +10,10 @@ use chrono::{DateTime, Utc};
 use super::definition::check::Checked;
 use super::definition::column::Column;
 use super::error::{RunError, ViewError};
+use crate::columns::conditions::{Necessary, Prune};
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
 use crate::fhirpath::{Focus, Program, Work, WorkBudget};
-use crate::lake::scan::{Necessary, Prune};
 use crate::terminology::Terminology;
 
 /// A ViewDefinition that can be run. Immutable; share it. `now()` is the moment at which it was read, in all its rows.

@@ -7,10 +7,10 @@ use tabularium::lake::seal::KeyStore;
 use tabularium::lake::{KeyId, Lake, LakeOptions};
 
 use super::{PEOPLE, is_good_with, said, succeeds};
-use crate::attachments::{bring, files as attached, own};
 use crate::harness::kind::{self, KEK};
 use crate::harness::lake::files_below;
 use crate::harness::process::PROGRAM;
+use crate::lake::attachments::{bring, files as attached, own};
 
 struct Scene {
     scratch: tempfile::TempDir,

@@ -1,8 +1,11 @@
 //! The command line as people meet it: settings, help, previews, what is written, and what is said of mistakes.
 
 mod configuration;
+mod demo;
 mod looked_at;
 mod safe;
+mod service_commands;
+mod source_commands;
 mod talk;
 mod written;
 mod wrong_uses;

@@ -1,29 +1,11 @@
 //! The consent flow at its doors and pages, over HTTP, with the sandbox's organizations on the other side.
 
+mod abuse;
 mod authorize;
-mod born;
-mod brand;
 mod browser;
-mod dialects;
 mod ends;
-mod facilities;
-mod filled;
-mod find;
-mod identity;
-mod languages;
-mod left;
 mod link;
-mod nowhere;
-mod pages;
-mod portal;
-mod pseudo;
-mod rogue;
-mod safety;
-mod several;
-mod sources;
-mod stay;
-mod thief;
-mod usage;
+mod page;
 mod waiting;
-mod way;
+mod ways;
 mod world;

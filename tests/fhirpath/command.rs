@@ -17,11 +17,11 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-struct Place(tempfile::TempDir);
+struct Workspace(tempfile::TempDir);
 
-impl Place {
-    fn new() -> Place {
-        let place = Place(tempfile::tempdir().unwrap());
+impl Workspace {
+    fn new() -> Workspace {
+        let place = Workspace(tempfile::tempdir().unwrap());
         let patient = |id: &str, given: &[&str]| json!({"resourceType": "Patient", "id": id, "birthDate": "1970-01", "name": [{"family": "Park", "given": given}]});
         place.write("one.json", &patient("a", &["Carmen", "Ada"]).to_string());
         let observation = json!({"resourceType": "Observation", "id": "o", "status": "final",
@@ -74,7 +74,7 @@ fn names(lines: &[Value]) -> Vec<&str> {
 
 #[test]
 fn one_resource_gives_an_array() {
-    let place = Place::new();
+    let place = Workspace::new();
     let found = fhirpath(&["name.given", "--input", &place.path("one.json")]);
     let expected = "[{\"type\": \"string\", \"value\": \"Carmen\"},\n {\"type\": \"string\", \"value\": \"Ada\"}]\n";
     assert_eq!(text(&found.stdout), expected);
@@ -100,7 +100,7 @@ fn one_resource_gives_an_array() {
 
 #[test]
 fn many_resources_give_a_line_each() {
-    let place = Place::new();
+    let place = Workspace::new();
     let many = place.path("many");
     let lines = place.lines(&["name.given", "--input", &many]);
     assert_eq!(names(&lines), ["Patient/a", "Patient/b", "Patient/c"]);
@@ -127,7 +127,7 @@ fn many_resources_give_a_line_each() {
 
 #[test]
 fn a_table_of_a_lake_gives_the_same_lines() {
-    let place = Place::new();
+    let place = Workspace::new();
     let (lake, many) = (place.lake(), place.path("many"));
     for (expression, ty) in [
         ("name", "Patient"),
@@ -167,7 +167,7 @@ fn a_table_of_a_lake_gives_the_same_lines() {
 /// The text of a resource was not read where there were many, and `{"value": }` came out.
 #[test]
 fn whole_resources_are_printed_as_they_are_written() {
-    let place = Place::new();
+    let place = Workspace::new();
     let one = json!({"resourceType": "Patient", "id": "w", "multipleBirthInteger": 2, "extension": [{"url": "u", "valueDecimal": 1}]});
     let without_id = json!({"resourceType": "Patient", "active": true});
     place.write("two.ndjson", &format!("{one}\n{without_id}\n"));
@@ -193,7 +193,7 @@ fn whole_resources_are_printed_as_they_are_written() {
 /// An id that is not there was an empty text.
 #[test]
 fn a_resource_without_id_has_none() {
-    let place = Place::new();
+    let place = Workspace::new();
     let without_id = json!({"resourceType": "Patient", "active": true}).to_string();
     place.write("without.json", &without_id);
     place.write("lines.ndjson", &format!("{without_id}\n{without_id}\n"));
@@ -209,7 +209,7 @@ fn a_resource_without_id_has_none() {
 /// What a record holds is not for messages, and a pattern may be a record's.
 #[test]
 fn a_pattern_that_is_none_is_not_repeated() {
-    let place = Place::new();
+    let place = Workspace::new();
     let found = fhirpath(&["'a'.matches(name.family & '(')", "--input", &place.path("one.json")]);
     let said = text(&found.stderr);
     assert_eq!(found.status.code(), Some(2), "{said}");
@@ -223,7 +223,7 @@ fn a_pattern_that_is_none_is_not_repeated() {
 /// refused.
 #[test]
 fn a_repetition_without_end_is_refused_soon() {
-    let place = Place::new();
+    let place = Workspace::new();
     let one = place.path("one.json");
     for endless in ["1.repeat($this + 1)", "'a'.repeat($this & 'a')"] {
         let found = fhirpath(&[endless, "--input", &one]);
@@ -239,7 +239,7 @@ fn a_repetition_without_end_is_refused_soon() {
 /// An expression that multiplies its items ran for seconds on one resource.
 #[test]
 fn what_costs_too_much_is_exit_code_3() {
-    let place = Place::new();
+    let place = Workspace::new();
     let endless = "descendants().repeatAll($this)";
     for input in ["one.json", "many"] {
         let found = fhirpath(&[endless, "--input", &place.path(input), "--type", "Patient"]);
@@ -292,7 +292,7 @@ fn without_input_an_expression_is_evaluated_over_nothing() {
 
 #[test]
 fn jsons_names_are_taken_with_a_warning_and_refused_strictly() {
-    let place = Place::new();
+    let place = Workspace::new();
     let many = place.path("many");
     let found = fhirpath(&["valueQuantity.value", "--input", &many]);
     assert_eq!(found.status.code(), Some(0));
@@ -310,7 +310,7 @@ fn jsons_names_are_taken_with_a_warning_and_refused_strictly() {
 
 #[test]
 fn constants_may_be_below_zero() {
-    let place = Place::new();
+    let place = Workspace::new();
     let one = place.path("one.json");
     let found = fhirpath(&["%x + 1", "--constant", "x=-4", "--input", &one]);
     assert_eq!(text(&found.stdout), "[{\"type\": \"integer\", \"value\": -3}]\n");
@@ -320,7 +320,7 @@ fn constants_may_be_below_zero() {
 
 #[test]
 fn an_error_over_one_resource_is_its_own() {
-    let place = Place::new();
+    let place = Workspace::new();
     let found = fhirpath(&[
         "name.given.single()",
         "--input",
@@ -341,7 +341,7 @@ fn an_error_over_one_resource_is_its_own() {
 
 #[test]
 fn a_faulty_expression_is_shown_with_its_place() {
-    let place = Place::new();
+    let place = Workspace::new();
     let (one, many) = (place.path("one.json"), place.path("many"));
     for input in [&one, &many] {
         let found = fhirpath(&[
@@ -372,7 +372,7 @@ fn a_faulty_expression_is_shown_with_its_place() {
 
 #[test]
 fn explain_shows_types_columns_and_the_scan() {
-    let place = Place::new();
+    let place = Workspace::new();
     let expression = "name.where(use = 'official').given.first() | deceased.ofType(boolean).toString()";
     let found = fhirpath(&[expression, "--explain", "--data", &place.lake(), "--type", "Patient"]);
     assert_eq!((found.status.code(), text(&found.stderr).as_str()), (Some(0), ""));

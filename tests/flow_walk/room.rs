@@ -8,19 +8,19 @@ use tabularium::consent::{Caller, Clock, Departure, Store, Tokens};
 use tabularium::lake::Lake;
 
 use super::table::{Moves, Trigger};
-use crate::harness::consented::{App, PAYER, Place};
+use crate::harness::consented::{App, PAYER, TestEndpoint};
 use crate::harness::records;
 use crate::harness::server::START;
 
 /// The endpoints, of which the second cannot be refreshed.
-pub(super) const PLACES: [Place; 3] = [
+pub(super) const PLACES: [TestEndpoint; 3] = [
     PAYER,
-    Place {
+    TestEndpoint {
         name: "once",
         refreshable: false,
         ..PAYER
     },
-    Place {
+    TestEndpoint {
         name: "clinic",
         ..PAYER
     },

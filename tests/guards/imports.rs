@@ -1,19 +1,28 @@
-//! A room imports only rooms that stand above it in the table of `ARCHITECTURE.md`, which goes from the ground up.
+//! A room imports only rooms of lower floors. The table of `ARCHITECTURE.md` has the floors, from the ground up.
 
 use super::{files, read};
 
-/// The rooms of a table from the ground up: the second cell of each row, with one or more names in backticks.
-fn rooms(architecture: &str) -> Vec<String> {
+/// A room and the number of its floor. Rooms of one floor have the same number; each room that stands aside has its own.
+type Room = (String, usize);
+
+/// The rooms of a table from the ground up. The first cell of a row is the floor, the second has one or more names in
+/// backticks.
+fn rooms(architecture: &str) -> Vec<Room> {
     let table = architecture
         .lines()
         .skip_while(|line| !line.starts_with("| floor |"))
         .skip(2)
         .take_while(|line| line.starts_with('|'));
-    let mut rooms = Vec::new();
+    let (mut rooms, mut number, mut before) = (Vec::new(), 0, "");
     for row in table {
-        let cell = row.split('|').nth(2).unwrap_or_default();
-        let names = cell.split('`').skip(1).step_by(2);
-        rooms.extend(names.map(|name| name.trim_end_matches(".rs").to_owned()));
+        let mut cells = row.split('|').skip(1).map(str::trim);
+        let (floor, names) = (cells.next().unwrap_or_default(), cells.next().unwrap_or_default());
+        if floor != before || floor == "aside" {
+            number += 1;
+        }
+        before = floor;
+        let names = names.split('`').skip(1).step_by(2);
+        rooms.extend(names.map(|name| (name.trim_end_matches(".rs").to_owned(), number)));
     }
     rooms
 }
@@ -41,11 +50,11 @@ fn imported(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// What of a file's imports leads upwards or nowhere.
-fn upward(rooms: &[String], path: &str, text: &str) -> Vec<String> {
-    let floor = |name: &str| rooms.iter().position(|room| room == name);
+/// What of a file's imports leads upwards, to a room of the same floor, or nowhere.
+fn upward(rooms: &[Room], path: &str, text: &str) -> Vec<String> {
+    let floor = |name: &str| rooms.iter().find(|room| room.0 == name).map(|room| room.1);
     let own = floor(room(path));
-    let leads_up = |name: &str| name != room(path) && (own.is_none() || floor(name).is_none() || floor(name) > own);
+    let leads_up = |name: &str| name != room(path) && (own.is_none() || floor(name).is_none() || floor(name) >= own);
     let imported = imported(text).into_iter().filter(|(_, name)| leads_up(name));
     imported
         .map(|(line, name)| format!("{path}:{line} imports {name}"))
@@ -62,7 +71,7 @@ fn rooms_import_downwards_only() {
             continue;
         }
         assert!(
-            rooms.iter().any(|name| name == room(&file)),
+            rooms.iter().any(|(name, _)| name == room(&file)),
             "{file} is in no room of the table"
         );
         faults.extend(upward(&rooms, &file, &read(&file)));
@@ -72,11 +81,29 @@ fn rooms_import_downwards_only() {
 
 #[test]
 fn an_upward_import_is_found() {
-    let table = "| floor | module | holds |\n|---|---|---|\n| 1 | `fhir` | x |\n| 2 | `plans`, `lake` | x |\n| 3 | `main.rs` | x |\n";
+    let table = "| floor | module | holds |\n|---|---|---|\n| 1 | `fhir` | x |\n| 2 | `plans`, `lake` | x |\n\
+                 | 2 | `pdf` | x |\n| aside | `bench` | x |\n| aside | `sandbox` | x |\n| 3 | `main.rs` | x |\n";
     let rooms = rooms(table);
-    assert_eq!(rooms, ["fhir", "plans", "lake", "main"]);
+    let expected = [
+        ("fhir", 1),
+        ("plans", 2),
+        ("lake", 2),
+        ("pdf", 2),
+        ("bench", 3),
+        ("sandbox", 4),
+        ("main", 5),
+    ];
+    assert_eq!(rooms, expected.map(|(name, floor)| (name.to_owned(), floor)));
     let text = "use crate::fhir::facts;\nfn x() { crate::lake::open(); crate::nowhere::x(); }\n";
     let expected = ["src/plans/mod.rs:2 imports lake", "src/plans/mod.rs:2 imports nowhere"];
     assert_eq!(upward(&rooms, "src/plans/mod.rs", text), expected);
+    assert_eq!(
+        upward(&rooms, "src/pdf/mod.rs", "use crate::plans;"),
+        ["src/pdf/mod.rs:1 imports plans"]
+    );
+    assert_eq!(
+        upward(&rooms, "src/bench/mod.rs", text),
+        ["src/bench/mod.rs:2 imports nowhere"]
+    );
     assert_eq!(upward(&rooms, "src/main.rs", "use crate::lake;"), [] as [&str; 0]);
 }

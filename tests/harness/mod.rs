@@ -1,26 +1,16 @@
 //! What the integration tests share: where the real records are, and a server to talk to.
 
-pub(crate) mod command;
-pub(crate) mod conformance;
-#[allow(dead_code)]
-pub(crate) mod consented;
-pub(crate) mod json;
-pub(crate) mod kills;
-#[allow(dead_code)]
-pub(crate) mod kind;
-pub(crate) mod lake;
+mod lakes;
 pub(crate) mod mutate;
-pub(crate) mod payer;
 pub(crate) mod plans;
-pub(crate) mod process;
-pub(crate) mod records;
-pub(crate) mod report;
-#[allow(dead_code)]
-pub(crate) mod rogue;
-pub(crate) mod schema;
-pub(crate) mod server;
-pub(crate) mod stored;
-pub(crate) mod surfer;
+mod processes;
+mod reading;
+mod servers;
+
+pub(crate) use lakes::{kind, lake, records, stored};
+pub(crate) use processes::{command, kills, process};
+pub(crate) use reading::{conformance, json, report, schema};
+pub(crate) use servers::{consented, payer, rogue, server, surfer};
 
 use std::collections::BTreeSet;
 use std::io::Write;

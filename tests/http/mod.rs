@@ -1,20 +1,9 @@
 //! The service over real HTTP: routes and bounds, versions that a client holds, codings, what the server says of
 //! itself.
 
-mod answers;
-mod binary;
-mod coding;
-mod compartment;
-mod conditional;
-mod crowds;
-mod directory;
-mod discovery;
-mod drawn;
+mod declared;
 mod explain;
-mod metadata;
-mod parts;
-mod protection;
-mod provider_directory;
+mod guarded;
+mod public;
+mod reads;
 mod routes;
-mod throttle;
-mod wishes;

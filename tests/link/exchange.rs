@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tabularium::consent::{AuthorizationState, ConsentState};
 use tabularium::lake::Mode;
 
-use crate::harness::consented::{App, Finished, Flow, PAYER, Place};
+use crate::harness::consented::{App, Finished, Flow, PAYER, TestEndpoint};
 use crate::harness::server::{Answer, START, Server};
 use crate::oauth::claims;
 
@@ -57,7 +57,7 @@ fn the_response_has_the_fields_of_the_specification() {
 #[test]
 fn one_time_usage_has_no_refresh_token() {
     let (server, app) = server();
-    let fax = [Place {
+    let fax = [TestEndpoint {
         name: "fax",
         refreshable: false,
         ..PAYER
@@ -136,7 +136,7 @@ fn another_applications_or_modes_public_token_is_an_invalid_grant() {
         assert_eq!(answer.oauth_error(), (400, "invalid_grant".to_owned()));
     }
     finished.link_tokens(&server, &app.test);
-    let live = [Place {
+    let live = [TestEndpoint {
         name: "live",
         mode: Mode::Live,
         ..PAYER

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tabularium::lake::Mode;
 
-use crate::harness::consented::{App, Flow, PAYER, Place};
+use crate::harness::consented::{App, Flow, PAYER, TestEndpoint};
 use crate::harness::server::Server;
 
 fn server() -> (Server, App) {
@@ -86,7 +86,7 @@ fn with_several_sources_it_is_of_the_primary_one() {
     let (server, app) = server();
     let places = [
         PAYER,
-        Place {
+        TestEndpoint {
             name: "clinic",
             ..PAYER
         },

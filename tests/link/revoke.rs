@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tabularium::consent::{AuthorizationState, ConsentState};
 
-use crate::harness::consented::{App, Finished, Flow, PAYER, Place};
+use crate::harness::consented::{App, Finished, Flow, PAYER, TestEndpoint};
 use crate::harness::server::{Answer, Server};
 use crate::oauth::bearer;
 
@@ -29,7 +29,7 @@ fn state(server: &Server, finished: &Finished) -> ConsentState {
 fn one_call_revokes_every_link_of_the_same_user_and_endpoint() {
     let (server, app) = server();
     let other = App::register(&server.store, "other");
-    let clinic = [Place {
+    let clinic = [TestEndpoint {
         name: "clinic",
         ..PAYER
     }];
@@ -120,7 +120,7 @@ fn a_consent_with_other_sources_goes_on_with_these() {
     let (server, app) = server();
     let places = [
         PAYER,
-        Place {
+        TestEndpoint {
             name: "clinic",
             ..PAYER
         },

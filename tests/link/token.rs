@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tabularium::consent::AuthorizationState;
 use tabularium::lake::Mode;
 
-use crate::harness::consented::{App, Finished, Flow, PAYER, Place};
+use crate::harness::consented::{App, Finished, Flow, PAYER, TestEndpoint};
 use crate::harness::server::{Answer, Server};
 
 fn linked() -> (Server, App, Finished, Value) {
@@ -106,7 +106,7 @@ fn only_sources_of_multiple_usage_sync_again() {
     let app = App::register(&server.store, "app");
     let places = [
         PAYER,
-        Place {
+        TestEndpoint {
             name: "fax",
             refreshable: false,
             ..PAYER
@@ -173,7 +173,7 @@ fn refresh_expires_in_is_no_longer_than_the_source_lets_access_be_refreshed() {
     // It was ninety days whatever the endpoint's refreshValidFor, so an application learned of the end by failed syncs.
     let server = Server::start(&[]);
     let app = App::register(&server.store, "app");
-    let bounded = [Place {
+    let bounded = [TestEndpoint {
         name: "bounded",
         refresh_valid_for: Some(3_600),
         ..PAYER
@@ -204,7 +204,7 @@ fn refresh_expires_in_is_no_longer_than_the_source_lets_access_be_refreshed() {
 
     // Of several sources the one that lasts longest counts; zero is without end, and what is for one time is never
     // refreshed there.
-    let endless = Place {
+    let endless = TestEndpoint {
         name: "endless",
         refresh_valid_for: Some(0),
         ..PAYER

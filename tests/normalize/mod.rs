@@ -1,21 +1,13 @@
 //! Normalization over the room's own door: a golden test for each rule over the real files, worked out by hand, and
 //! properties that hold for any records.
 
-mod codings;
+mod claims;
 mod command;
-mod conditions;
 mod contributed;
-mod dialects;
-mod encounters;
+mod form;
 mod form_properties;
 pub(crate) mod harness;
 mod imports;
-mod insurance_plans;
-mod own_words;
-mod prescriptions;
-mod procedures;
 mod properties;
 mod real;
-mod references;
-mod required;
 mod world;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::encounters::{bill, service};
+use super::claims::encounters::{bill, service};
 use super::world::{World, files};
 use crate::harness::shared;
 

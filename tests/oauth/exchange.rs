@@ -5,7 +5,7 @@ use tabularium::consent::{AuthorizationState, ConsentState, JobState, Usage};
 use tabularium::lake::Mode;
 
 use super::{bearer, claims};
-use crate::harness::consented::{App, Finished, Flow, PAYER, Place, REDIRECT_URI};
+use crate::harness::consented::{App, Finished, Flow, PAYER, REDIRECT_URI, TestEndpoint};
 use crate::harness::server::{START, Server};
 
 fn server() -> (Server, App) {
@@ -61,7 +61,7 @@ fn the_response_has_the_fields_of_the_specification() {
 #[test]
 fn the_exchange_moves_the_consent_and_makes_sync_jobs() {
     let (server, app) = server();
-    let other = Place {
+    let other = TestEndpoint {
         name: "clinic",
         ..PAYER
     };
@@ -106,7 +106,7 @@ fn one_time_usage_begins_its_day_and_still_has_a_refresh_token() {
 #[test]
 fn an_endpoint_that_cannot_be_refreshed_still_gives_a_refresh_token() {
     let (server, app) = server();
-    let places = [Place {
+    let places = [TestEndpoint {
         name: "fax",
         refreshable: false,
         ..PAYER
@@ -135,7 +135,7 @@ fn confidential_clients_exchange_with_their_key_pair() {
     let (server, app) = server();
     let finished = Flow {
         mode: Mode::Live,
-        places: &[Place {
+        places: &[TestEndpoint {
             name: "live",
             mode: Mode::Live,
             ..PAYER
@@ -405,7 +405,7 @@ fn a_source_that_was_not_authorized_is_not_exchanged() {
     let (server, app) = server();
     let flow = Flow::of(&app);
     let begun = flow.begin(&server.store, &server.lake);
-    let left = Place { name: "left", ..PAYER }.save(&server.store);
+    let left = TestEndpoint { name: "left", ..PAYER }.save(&server.store);
     let new = tabularium::consent::NewAuthorization {
         consent: &begun.consent,
         endpoint: &left,

@@ -5,7 +5,7 @@ use tabularium::consent::{Actor, AuthorizationType};
 use tabularium::lake::Mode;
 
 use super::bearer;
-use crate::harness::consented::{App, Flow, PAYER, Place};
+use crate::harness::consented::{App, Flow, PAYER, TestEndpoint};
 use crate::harness::records::{self, Record};
 use crate::harness::server::{START, Server};
 
@@ -107,7 +107,7 @@ fn all_listed_types_appear_with_zero_and_others_where_present() {
 #[test]
 fn time_until_max_auth_has_four_forms() {
     let (server, app) = server();
-    let place = |name, period, refreshable, ty| Place {
+    let place = |name, period, refreshable, ty| TestEndpoint {
         name,
         max_auth_period: period,
         refreshable,
@@ -150,7 +150,7 @@ fn time_until_max_auth_has_four_forms() {
 #[test]
 fn usage_is_what_was_resolved() {
     let (server, app) = server();
-    let places = [Place {
+    let places = [TestEndpoint {
         name: "fax",
         refreshable: false,
         ..PAYER
@@ -180,7 +180,7 @@ fn with_several_sources_the_endpoint_is_the_primarys() {
     let (server, app) = server();
     let places = [
         PAYER,
-        Place {
+        TestEndpoint {
             name: "clinic",
             max_auth_period: None,
             ..PAYER

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tabularium::consent::{AuthorizationState, ConsentState, JobState};
 
 use super::bearer;
-use crate::harness::consented::{App, Flow, PAYER, Place};
+use crate::harness::consented::{App, Flow, PAYER, TestEndpoint};
 use crate::harness::server::{Answer, Server};
 
 fn server() -> (Server, App) {
@@ -26,7 +26,7 @@ fn the_consent_ends_with_its_tokens_jobs_and_authorizations() {
     let (server, app) = server();
     let places = [
         PAYER,
-        Place {
+        TestEndpoint {
             name: "clinic",
             ..PAYER
         },

@@ -17,7 +17,7 @@ use tabularium::ingest::{Options, import};
 use tabularium::lake::{Lake, Mode};
 
 use crate::harness;
-use crate::harness::consented::{App, Finished, Flow, PAYER, Place};
+use crate::harness::consented::{App, Finished, Flow, PAYER, TestEndpoint};
 use crate::harness::records::{self, Record};
 use crate::harness::server::{Answer, Server};
 use crate::harness::stored::stored;
@@ -402,7 +402,7 @@ fn a_revoked_consent_s_cards_are_revoked() {
 fn cards_are_revoked_when_the_data_of_one_source_is_over() {
     let server = Server::impatient(&[]);
     let app = App::register(&server.store, "app");
-    let once = Place {
+    let once = TestEndpoint {
         name: "once",
         refreshable: false,
         ..PAYER

@@ -5,7 +5,7 @@ use tabularium::consent::{Actor, AuthorizationType, Usage};
 use tabularium::lake::Mode;
 
 use super::{server, token};
-use crate::harness::consented::{App, Flow, PAYER, Place};
+use crate::harness::consented::{App, Flow, PAYER, TestEndpoint};
 use crate::harness::records::{self, Record};
 use crate::harness::server::Server;
 
@@ -69,7 +69,7 @@ fn a_full_consent_has_the_fields_of_the_specification() {
 #[test]
 fn resources_are_counted_for_each_source_unless_it_is_skipped() {
     let (server, app) = server();
-    let second = Place {
+    let second = TestEndpoint {
         name: "second",
         ..PAYER
     };
@@ -204,7 +204,7 @@ fn a_consent_that_was_revoked_is_shown_as_that() {
 #[test]
 fn the_time_until_the_maximum_authorization_has_four_forms() {
     let (server, app) = server();
-    let place = |name, ty, refreshable, max_auth_period| Place {
+    let place = |name, ty, refreshable, max_auth_period| TestEndpoint {
         name,
         mode: Mode::Test,
         ty,
@@ -332,7 +332,7 @@ fn an_identity_provider_is_told_by_its_code() {
         ..Flow::of(&app)
     };
     let consent = flow.begin(&server.store, &server.lake).consent;
-    let place = Place {
+    let place = TestEndpoint {
         name: "exchange",
         ty: AuthorizationType::Ial2,
         ..PAYER

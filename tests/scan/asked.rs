@@ -10,8 +10,9 @@ use datafusion::error::DataFusionError;
 use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::{ExecutionPlanProperties, collect};
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext, ident};
+use tabularium::columns::conditions::{ItemMatch, Necessary, Prune};
 use tabularium::fhir::storage::LeafSet;
-use tabularium::lake::scan::{FILE, ItemMatch, LakeProvider, Necessary, Predicate, Prune, ROW, ScanReport, expression};
+use tabularium::lake::scan::{FILE, LakeProvider, Predicate, ROW, ScanReport, expression};
 use tabularium::lake::{ScanRequest, ScopedTable};
 
 use super::leaves;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use tabularium::lake::scan::{ItemMatch, LeafTest};
+use tabularium::columns::conditions::{ItemMatch, LeafTest};
 use tabularium::lake::{Lake, ScanRequest, Snapshot};
 
 use super::asked::{Asked, scanned};

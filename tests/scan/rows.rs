@@ -11,7 +11,8 @@ use datafusion::catalog::TableProvider;
 use datafusion::prelude::{SessionConfig, SessionContext, col, lit};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tabularium::lake::scan::{Prune, ScanReport};
+use tabularium::columns::conditions::Prune;
+use tabularium::lake::scan::ScanReport;
 use tabularium::lake::{Lake, Person, Row, ScanRequest, Snapshot};
 
 use super::asked::{Asked, Keep, filtered, scanned};

@@ -11,8 +11,9 @@ use chrono::{DateTime, Duration, SecondsFormat, Utc};
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tabularium::columns::conditions::{ItemMatch, LeafTest, Prune};
 use tabularium::lake::file::CHECKSUMS_KEY;
-use tabularium::lake::scan::{ItemMatch, LeafTest, Prune, ScanReport};
+use tabularium::lake::scan::ScanReport;
 use tabularium::lake::{Lake, ScanRequest, Snapshot};
 
 use super::asked::{Asked, scanned, try_scanned};

@@ -4,7 +4,7 @@ use tabularium::lake::check::{Depth, check_with};
 use tabularium::lake::{Conversion, KeyId, Lake, LakeOptions};
 
 use super::Scene;
-use crate::attachments::{bring, bring_after, files, own};
+use crate::lake::attachments::{bring, bring_after, files, own};
 
 fn turned(lake: &Lake, mut conversion: Conversion) -> u64 {
     while conversion.step(&mut lake.writer().unwrap()).unwrap() {}

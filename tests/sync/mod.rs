@@ -1,24 +1,13 @@
 //! From an authorization to records in the lake and out of it again, against payers that are reached over HTTP.
 
-mod again;
 mod attachments;
+mod brought;
 mod dialects;
 mod doors;
-mod ended;
-mod expunge;
+mod ends;
+mod interrupted;
 mod journey;
-mod killed;
-mod many;
-mod moments;
-mod normalized;
 mod outgoing;
-mod over;
-mod pdf;
-mod races;
-mod restored;
 mod rogue;
-mod sealed;
-mod service;
 mod trouble;
-mod whole;
 mod world;

@@ -9,7 +9,9 @@ use tabularium::http::Limits;
 use tabularium::lake::{Intent, Lake, LakeWriter, Mode, PatientScope, Scope};
 use tabularium::views::{Format, Resources, Run};
 
-use super::{http, run, stream, view, written};
+use super::over_http::run;
+use super::planned::stream;
+use super::{run, view, written};
 use crate::harness::records::{self, Record};
 
 /// The lake as another process has it open.

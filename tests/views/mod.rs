@@ -1,27 +1,16 @@
 //! ViewDefinitions: the official suite, and what it leaves open: scopes, pages, plans, streaming, formats, digits.
 
-mod command;
-mod command_several;
+mod commands;
 mod contained;
 mod erased;
-mod examples;
-mod fidelity;
-mod formats;
-mod http;
-mod inline;
 mod json_names;
 mod lake;
 mod model;
 mod mutations;
-mod plans;
-mod pruning;
-mod several;
-mod stream;
+mod output;
+mod over_http;
+mod planned;
 mod suite;
-mod traveling;
-mod typed;
-mod validate;
-mod validate_view;
 
 use std::sync::Arc;
 

@@ -34,14 +34,20 @@ pub fn comparison(report: &Report, other: &Report) -> String {
             "{:<26} {:>7} {:>11} {:>9} {:>9}",
             outcome.family,
             outcome.clients,
-            shown(rates),
-            shown(p50),
-            shown(p99)
+            ratio_text(rates),
+            ratio_text(p50),
+            ratio_text(p99)
         );
     }
     if pairs > 0 {
         let mean = (logs / f64::from(pairs)).exp();
-        let _ = writeln!(text, "{:<26} {:>7} {:>11}", "geometric mean", "", shown(Some(mean)));
+        let _ = writeln!(
+            text,
+            "{:<26} {:>7} {:>11}",
+            "geometric mean",
+            "",
+            ratio_text(Some(mean))
+        );
     }
     for outcome in other.results.iter().filter(|outcome| same(outcome, report).is_none()) {
         let _ = writeln!(
@@ -119,7 +125,7 @@ fn ratio(one: f64, other: f64) -> Option<f64> {
     (one > 0.0 && other > 0.0).then(|| one / other)
 }
 
-fn shown(ratio: Option<f64>) -> String {
+fn ratio_text(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
 }
 

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
 use super::super::error::Error;
 use super::super::store::Store;
-use crate::lake::store::private;
+use crate::private;
 
 /// The name of the key's file in the data folder.
 pub const KEY_FILE: &str = "service.key";

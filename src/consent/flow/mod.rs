@@ -12,7 +12,7 @@ mod steps;
 
 pub use attempt::{Attempt, Attempts, Returned};
 pub use end::Ended;
-pub use progress::{Asked, Details, Place, Progress, Step, Trouble, Verified};
+pub use progress::{Asked, Details, Progress, RecordLocation, Step, Trouble, Verified};
 pub use request::{Display, Door, FlowRequest, Hints, Holder, Way};
 pub(super) use session::KEPT;
 pub use session::{Begun, Flow, FlowError, Flows, SessionKey};

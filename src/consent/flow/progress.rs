@@ -119,7 +119,7 @@ pub enum Trouble {
 
 /// A place that a record locator found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct RecordLocation {
     /// The endpoint of the directory.
     pub endpoint: String,
     /// Its name.
@@ -161,7 +161,7 @@ pub struct Progress {
     pub turn: u64,
     /// The results of a record locator.
     #[serde(default)]
-    pub places: Vec<Place>,
+    pub places: Vec<RecordLocation>,
     /// Whether a record locator was asked and its results were shown.
     #[serde(default)]
     pub verified: Option<Verified>,

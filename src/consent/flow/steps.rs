@@ -4,7 +4,7 @@
 use rusqlite::Transaction;
 
 use super::attempt::{Returned, keep};
-use super::progress::{Asked, Details, Place, Step, Trouble, Verified};
+use super::progress::{Asked, Details, RecordLocation, Step, Trouble, Verified};
 use super::request::{Display, Way};
 use super::session::{Flow, FlowError, Flows, SessionKey};
 use crate::consent::access::credential;
@@ -230,7 +230,7 @@ impl Flows<'_> {
         key: SessionKey,
         turn: u64,
         verified: Verified,
-        places: Vec<Place>,
+        places: Vec<RecordLocation>,
     ) -> Result<(), FlowError> {
         self.step(key, |_, _, flow| {
             still_at(flow, turn)?;
@@ -242,7 +242,7 @@ impl Flows<'_> {
     }
 
     /// These places hold records of a person with the details that the patient gave at a turn.
-    pub fn located(&self, key: SessionKey, turn: u64, places: Vec<Place>) -> Result<(), FlowError> {
+    pub fn located(&self, key: SessionKey, turn: u64, places: Vec<RecordLocation>) -> Result<(), FlowError> {
         self.step(key, |_, _, flow| {
             still_at(flow, turn)?;
             found(flow, places);
@@ -256,7 +256,7 @@ impl Flows<'_> {
         &self,
         key: SessionKey,
         chosen: &[Departure<'_>],
-    ) -> Result<Vec<(Place, Authorization)>, FlowError> {
+    ) -> Result<Vec<(RecordLocation, Authorization)>, FlowError> {
         self.step(key, |transaction, now, flow| {
             leave_open(transaction, now, flow)?;
             let provider = flow
@@ -341,7 +341,7 @@ fn still_at(flow: &Flow, turn: u64) -> Result<(), FlowError> {
 }
 
 /// Goes on with the places that were found, the one that the patient named first, or without any.
-fn found(flow: &mut Flow, mut places: Vec<Place>) {
+fn found(flow: &mut Flow, mut places: Vec<RecordLocation>) {
     let sought = flow.progress.sought.as_deref();
     places.sort_by_key(|place| Some(place.endpoint.as_str()) != sought);
     let step = if places.is_empty() { Step::Nothing } else { Step::Places };

@@ -14,7 +14,7 @@ use rusqlite::{Connection, Transaction, params};
 
 use super::super::error::Error;
 use super::audit::{Audit, AuditEntry, COLUMNS};
-use crate::lake::store::private;
+use crate::private;
 
 /// How old lines are, in seconds, before they move.
 pub const ARCHIVED_AFTER: i64 = 90 * 86_400;

@@ -48,11 +48,11 @@ async fn jwks(State(service): State<Arc<Service>>) -> Result<Response, Refused> 
     let keys = service
         .blocking(|service| service.store.health_cards().keys())
         .await??;
-    let shown: Vec<Value> = keys.iter().map(shown).collect();
+    let shown: Vec<Value> = keys.iter().map(public_jwk).collect();
     Ok(answer(&json!({"keys": shown})))
 }
 
-fn shown(CardKey { key, version }: &CardKey) -> Value {
+fn public_jwk(CardKey { key, version }: &CardKey) -> Value {
     let mut jwk = key.jwk();
     jwk["crlVersion"] = json!(version);
     jwk

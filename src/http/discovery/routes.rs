@@ -74,7 +74,7 @@ async fn smart_configuration(State(service): State<Arc<Service>>) -> Response {
 }
 
 async fn jwks(State(service): State<Arc<Service>>) -> Response {
-    answer(&keys::shown(&service.store))
+    answer(&keys::key_set(&service.store))
 }
 
 fn answer(document: &Value) -> Response {

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderName};
 use super::super::error::Error;
 use super::super::service::Service;
 use crate::consent::Access;
-use crate::search::{Form, shown};
+use crate::search::{Form, shortened};
 
 const X_EXPLAIN: HeaderName = HeaderName::from_static("x-explain");
 /// How long each step took, as browsers and proxies read it.
@@ -24,7 +24,7 @@ pub(in crate::http) fn wanted(headers: &HeaderMap, access: &Access, service: &Se
         text if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("text") => Form::Text,
         text if text.eq_ignore_ascii_case("json") => Form::Json,
         other => {
-            let text = format!("X-Explain: '{}' is not true, text, json or false", shown(other));
+            let text = format!("X-Explain: '{}' is not true, text, json or false", shortened(other));
             return Err(Error::Invalid(text));
         }
     };

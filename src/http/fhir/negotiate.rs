@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::Response;
 
 use super::super::error::Error;
-use crate::search::{Handling, shown};
+use crate::search::{Handling, shortened};
 
 /// The media type of every FHIR answer.
 pub(in crate::http) const FHIR_JSON: HeaderValue = HeaderValue::from_static("application/fhir+json; charset=utf-8");
@@ -74,7 +74,7 @@ pub(in crate::http) fn pretty_value(value: Option<&str>) -> Result<bool, Error> 
         Some("true" | "") => Ok(true),
         Some(other) => Err(Error::Invalid(format!(
             "_pretty: '{}' is not true or false",
-            shown(other)
+            shortened(other)
         ))),
     }
 }

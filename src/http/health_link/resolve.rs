@@ -60,7 +60,7 @@ pub(super) async fn manifest(
     }
     let asked = Asked::read(&sent)?;
     service
-        .blocking(move |service| shown(service, &address, &asked))
+        .blocking(move |service| link_manifest(service, &address, &asked))
         .await?
 }
 
@@ -90,7 +90,7 @@ pub(super) async fn direct(
     service.blocking(work).await?
 }
 
-fn shown(service: &Service, address: &str, asked: &Asked) -> Result<Response, Refused> {
+fn link_manifest(service: &Service, address: &str, asked: &Asked) -> Result<Response, Refused> {
     let link = service.store.health_links().at(address)?.ok_or_else(over)?;
     if let Some(refused) = refused(service, &link, asked)? {
         return Ok(refused);

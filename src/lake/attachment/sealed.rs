@@ -20,7 +20,7 @@ use aws_lc_rs::digest::{Context, SHA256};
 use super::BLOCK;
 use super::trailer::{LONGEST_TEXT, Trailer};
 use crate::lake::seal::{self, FileKey, KeyId, Keys, PieceCipher};
-use crate::lake::store::private;
+use crate::private;
 
 /// How such a file begins and ends.
 pub(super) const MAGIC: &[u8; 8] = b"TABATT2\n";

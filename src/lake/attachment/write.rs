@@ -11,7 +11,7 @@ use super::sealed::{PieceWriter, SealedPieces, append_sealed_trailer, seal_file}
 use super::trailer::Trailer;
 use crate::lake::error::LakeError;
 use crate::lake::seal::{FileKey, Keys};
-use crate::lake::store::private;
+use crate::private;
 
 /// The length and the digests of an attachment's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]

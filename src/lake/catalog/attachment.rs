@@ -7,7 +7,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::create::owner_key;
-use super::load::Head;
+use super::snapshots::load::Head;
 use super::stamp;
 use crate::columns::layout::ATTACHMENTS_LAYOUT_VERSION;
 use crate::lake::attachment::{Contents, Mark, Recorded, TABLE as FOLDER, Trailer, is_sealed_name};

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::connection::open_writer;
-use super::keys::begin_list;
+use super::sealing::keys::begin_list;
 use super::stamp;
 use crate::columns::layout::{ATTACHMENTS_LAYOUT_VERSION, LAYOUT_VERSION, SEALED_LAYOUT_VERSION};
 use crate::lake::error::LakeError;
 use crate::lake::owners::owner::OwnerKey;
 use crate::lake::owners::scope::Mode;
 use crate::lake::store::folder::{DATA_PATH, Folder};
-use crate::lake::store::private;
+use crate::private;
 
 /// The DuckLake version written.
 const DUCKLAKE_VERSION: &str = "1.0";

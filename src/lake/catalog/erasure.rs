@@ -8,11 +8,11 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::attachment::erase_attachments;
 use super::evidence::{keep_entries, keep_files};
-use super::expire::schedule;
-use super::insert::{key_id, write_statistics};
-use super::keys::have_keys_destroyed;
-use super::load::{Head, head};
-use super::statistics::recompute;
+use super::sealing::keys::have_keys_destroyed;
+use super::snapshots::expire::schedule;
+use super::snapshots::insert::{key_id, write_statistics};
+use super::snapshots::load::{Head, head};
+use super::snapshots::statistics::recompute;
 use crate::columns::layout::Layout;
 use crate::lake::commit::written::WrittenFile;
 use crate::lake::erase::{Entry, ErasedAttachment, ErasedFile, Erasure, Erasures, Intent};
@@ -303,7 +303,7 @@ fn exchange_file(transaction: &Connection, exchange: &Exchange<'_>, next_file_id
         }
         return Ok(());
     };
-    let least = least_owner(transaction, exchange, written)?;
+    let least = min_owner(transaction, exchange, written)?;
     transaction.execute(
         "UPDATE ducklake_data_file SET path = ?2, file_size_bytes = ?3, footer_size = ?4, end_snapshot = ?5,
              encryption_key = ?6
@@ -346,7 +346,7 @@ fn exchange_file(transaction: &Connection, exchange: &Exchange<'_>, next_file_id
 /// The lower bound to record for a rewritten file. Files of a table are ordered by their lowest owner, and page links
 /// rely on that order. If the lowest owner was erased, the new bound keeps the file's position and reveals only other
 /// owners.
-fn least_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &WrittenFile) -> Result<i64, LakeError> {
+fn min_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &WrittenFile) -> Result<i64, LakeError> {
     let left = *written.owners.start();
     let before: Option<i64> = transaction
         .query_row(

@@ -13,48 +13,42 @@
 
 mod attachment;
 mod connection;
-mod convert;
 mod create;
 mod erasure;
 mod evidence;
-mod expire;
-mod growth;
-mod insert;
-mod keys;
-mod kind;
-mod load;
 mod named;
+mod sealing;
+mod snapshots;
 mod stamp;
 mod state;
-mod statistics;
 
 pub(super) use attachment::{
     AddedAttachment, AttachmentCommit, StoredAttachment, all_attachments, find_attachment, live_attachments,
     means_attachments,
 };
 pub(super) use connection::{PATIENCE, copy, cut_off, open_reader, open_writer, refuse_without_catalog};
-pub(super) use convert::{
-    ConvertedAttachment, attachments_of_other_kind, exchange_converted, files_of_other_kind, give_up,
-};
 pub(super) use create::{check_version, count_on, create, forget_first, is_sealed, make, owner_key};
 pub(super) use erasure::{
     Exchange, NewPeriod, StoredFile, Told, count_on as count_erasures_on, empty_log, epoch, exchange, oldest_snapshot,
     reached, record, unfinished,
 };
 pub(super) use evidence::{KeptEvidence, all_entries, entries, forget_entries, put_entries, search};
-pub use expire::Expired;
-pub(super) use expire::{expire, forget_scheduled, has_scheduled, scheduled};
-pub use growth::SnapshotSize;
-pub(super) use growth::growth;
-pub(super) use insert::{Commit, NewDeleteFile, NewFile, TableCommit, insert};
-pub(super) use keys::{
+pub(super) use named::{broken_pages, contradictions, named};
+pub(super) use sealing::convert::{
+    ConvertedAttachment, attachments_of_other_kind, exchange_converted, files_of_other_kind, give_up,
+};
+pub(super) use sealing::keys::{
     expired_keys, has_keys_to_destroy, have_keys_destroyed, keys_are_destroyed, list_expired_keys, named_keys,
     unlist_expired_keys,
 };
-pub(super) use kind::{kind, set_kind, turn};
-pub(super) use load::{history, is_kept, load, load_at};
-pub(super) use named::{broken_pages, contradictions, named};
+pub(super) use sealing::kind::{kind, set_kind, turn};
+pub use snapshots::expire::Expired;
+pub(super) use snapshots::expire::{expire, forget_scheduled, has_scheduled, scheduled};
+pub use snapshots::growth::SnapshotSize;
+pub(super) use snapshots::growth::growth;
+pub(super) use snapshots::insert::{Commit, NewDeleteFile, NewFile, TableCommit, insert};
+pub(super) use snapshots::load::{history, is_kept, load, load_at};
+pub(super) use snapshots::statistics::{mend, wrong_statistics};
 pub(super) use state::{
     CatalogState, digest, find_owner_key, state, watch, watch_anew, watch_attachments, watch_erasures, watched,
 };
-pub(super) use statistics::{mend, wrong_statistics};

@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row};
 use rustc_hash::FxHashMap;
 
 use super::attachment::{all_attachments, has_attachments};
-use super::load::head;
+use super::snapshots::load::head;
 use crate::lake::attachment::TABLE;
 use crate::lake::error::LakeError;
 

@@ -11,7 +11,7 @@ use siphasher::sip::SipHasher13;
 
 use super::attachment::{self, has_attachments};
 use super::erasure::{epoch, make_table};
-use super::load::head;
+use super::snapshots::load::head;
 use crate::lake::error::LakeError;
 use crate::lake::owners::owner::OwnerKey;
 

@@ -220,7 +220,7 @@ fn set_aside(
     for (path, _) in &adopted.unfit {
         let to = aside.join(path.strip_prefix(folder.data()).unwrap_or(path));
         let parent = to.parent().unwrap_or(&aside);
-        crate::lake::store::private::folder(parent).map_err(LakeError::io("create", parent))?;
+        crate::private::folder(parent).map_err(LakeError::io("create", parent))?;
         std::fs::rename(path, &to).map_err(LakeError::io("rename", path))?;
         settled.insert(path.clone());
     }

@@ -6,7 +6,7 @@ use std::io::{Read, Seek, Write};
 
 use super::super::error::LakeError;
 use super::super::store::folder::Folder;
-use super::super::store::private;
+use crate::private;
 
 /// Held while this process may write the lake.
 #[derive(Debug)]

@@ -17,8 +17,8 @@ use super::super::owners::owner::OwnerKey;
 use super::super::owners::scope::{Mode, PatientScope};
 use super::super::seal::Kind;
 use super::super::store::folder::Folder;
-use super::super::store::private;
 use super::writer::sync_folder;
+use crate::private;
 
 /// The file's contents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

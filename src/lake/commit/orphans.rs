@@ -15,8 +15,8 @@ use super::super::erase::{Hindrance, meant};
 use super::super::owners::scope::Scope;
 use super::super::seal::Keys;
 use super::super::store::folder::Folder;
-use super::super::store::private;
 use super::super::store::survey::files_below;
+use crate::private;
 
 /// How long an orphan is kept, in microseconds.
 const KEPT: i64 = 24 * 3600 * 1_000_000;

@@ -18,11 +18,11 @@ use super::super::error::LakeError;
 use super::super::owners::scope::Mode;
 use super::super::seal::{FileKey, Keys};
 use super::super::snapshot::{DataFile, Snapshot, TableSnapshot};
-use super::super::store::private;
 use super::writer::{LakeWriter, remove};
 use super::written::WrittenFile;
 use crate::columns::layout::{ColumnRow, Layout, LayoutError};
 use crate::fhir::{TypeId, facts};
+use crate::private;
 
 /// An open transaction. Dropping it without [`commit`](Transaction::commit) undoes it.
 #[derive(Debug)]

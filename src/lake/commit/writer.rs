@@ -59,7 +59,7 @@ pub struct LakeWriter {
 /// its keys.
 pub(in crate::lake) fn create(folder: &Folder, now: i64, sealing: Option<&KekSource>) -> Result<(), LakeError> {
     let data = folder.data();
-    super::super::store::private::folder(&data).map_err(LakeError::io("create", &data))?;
+    crate::private::folder(&data).map_err(LakeError::io("create", &data))?;
     let _lock = WriteLock::take(folder)?;
     if !folder.has_catalog() {
         catalog::refuse_without_catalog(folder)?;

@@ -19,8 +19,8 @@ use super::super::commit::writer::sync_folder;
 use super::super::error::LakeError;
 use super::super::owners::owner::OwnerKey;
 use super::super::owners::scope::Mode;
-use super::super::store::private;
 use super::Erasure;
+use crate::private;
 
 /// The environment variable that names the ledger's file.
 pub const VARIABLE: &str = "TABULARIUM_ERASURES";

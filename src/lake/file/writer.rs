@@ -8,7 +8,7 @@ use crate::fhir::TypeId;
 use crate::lake::commit::written::{WrittenColumn, WrittenFile};
 use crate::lake::error::LakeError;
 use crate::lake::seal::{FileKey, Keys};
-use crate::lake::store::private;
+use crate::private;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::kernels::aggregate::{max, min};
 use arrow::datatypes::{ArrowPrimitiveType, Int64Type, SchemaRef, TimestampMicrosecondType};

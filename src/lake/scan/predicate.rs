@@ -19,9 +19,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::prelude::ident;
 
-use super::items::ItemMatch;
 use super::lookup::locator::{FILE, ROW};
-use super::prune::Prune;
+use crate::columns::conditions::Necessary;
 use crate::fhir::storage::{EVERYTHING, LeafSet};
 
 /// A condition on the rows of a table.
@@ -43,29 +42,6 @@ pub trait Predicate: Any + fmt::Debug + Send + Sync {
 
     /// Decides each row of a batch; null counts as `false`. Columns that the batch lacks are elements that no row has.
     fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, DataFusionError>;
-}
-
-/// What must hold of a row for a condition to be true of it, as far as a scan can tell without evaluating the
-/// condition.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Necessary {
-    /// What statistics can refute.
-    pub prune: Prune,
-    /// Conditions that dictionary codes decide exactly. All of them must hold.
-    pub items: Vec<ItemMatch>,
-    /// The same with a choice: of each of these lists one must hold.
-    pub either: Vec<Vec<Alternative>>,
-    /// Whether `items` and `either` together are the whole condition, so that rows that meet them need not be asked.
-    pub exact: bool,
-}
-
-/// One of several exact conditions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alternative {
-    /// The condition.
-    pub condition: ItemMatch,
-    /// The owners under whom all rows are that meet it, where that is known: no other row is asked.
-    pub owners: Option<Arc<[i64]>>,
 }
 
 /// A predicate as an expression over the columns of a scan that has this schema.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use crate::lake::store::private;
+use crate::private;
 
 /// The plain bytes of a piece. A read of a few bytes decrypts one piece.
 pub(super) const PIECE: usize = 16 << 10;

@@ -10,7 +10,7 @@ use aws_lc_rs::aead::NONCE_LEN;
 
 use super::place::{PIECE, changed, named};
 use crate::lake::seal::{AROUND, PieceCipher};
-use crate::lake::store::private;
+use crate::private;
 
 /// The header of such a file: a random number, so that no piece fits into another file.
 const HEAD: usize = 8;

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use rustc_hash::FxHashMap;
 
+use super::database::store::KeyStore;
 use super::error::SealError;
 use super::key::{FileKey, KeyId, LentKey};
 use super::kind::Kind;
-use super::store::KeyStore;
 
 /// The keys of a lake, and the kind of the lake. Cheap to clone. Clones share both, so all of them notice when the lake
 /// changes its kind.

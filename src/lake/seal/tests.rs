@@ -6,7 +6,7 @@ use std::process::Command;
 
 use rusqlite::Connection;
 
-use super::store::FILE;
+use super::database::store::FILE;
 use super::*;
 
 /// Tells a test process that it is the second one, and its folder.
@@ -215,7 +215,7 @@ fn an_interrupted_destruction_is_finished_by_the_next() {
     let (store, keys) = made(folder.path(), 200);
     let gone = wrapped(folder.path(), "SELECT wrapped FROM file_key WHERE number <= 100");
     // The transaction of a destruction, by a process that was killed after it.
-    let other = super::store::connect(&folder.path().join(FILE)).unwrap();
+    let other = super::database::store::connect(&folder.path().join(FILE)).unwrap();
     other
         .execute_batch("BEGIN; DELETE FROM file_key WHERE number <= 100; INSERT INTO unscrubbed VALUES (1); COMMIT;")
         .unwrap();

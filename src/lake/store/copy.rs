@@ -7,7 +7,7 @@ use super::super::catalog;
 use super::super::commit::lock::WriteLock;
 use super::super::error::LakeError;
 use super::open::Lake;
-use super::private;
+use crate::private;
 
 impl Lake {
     /// Copies the lake on disk into a folder, which is created if it is missing. Nobody may write the lake during the

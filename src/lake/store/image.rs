@@ -19,7 +19,7 @@ use super::super::error::LakeError;
 use super::super::owners::owner::OwnerKey;
 use super::super::seal::{KekSource, Kind};
 use super::folder::Folder;
-use super::private;
+use crate::private;
 
 pub use super::super::commit::lost::{CopyKeys, Lost, drop_unattached, is_sealed_copy};
 

@@ -9,7 +9,7 @@ use crate::lake::Scope;
 use crate::patient::PatientError;
 use crate::patient::members::{self, REFERRED};
 use crate::search::raw::RawParameter;
-use crate::search::{Engine, Extent, Handling, Member, RecordPage, RecordRequest, shown};
+use crate::search::{Engine, Extent, Handling, Member, RecordPage, RecordRequest, shortened};
 
 /// The parameters that are the operation's own.
 pub const PARAMETERS: [&str; 4] = ["start", "end", "_since", "_type"];
@@ -66,7 +66,7 @@ impl Asked {
                 false if handling == Handling::Strict => {
                     let modifier = parameter.modifier.iter().flat_map(|modifier| [":", modifier]);
                     let written: String = [parameter.name.as_str()].into_iter().chain(modifier).collect();
-                    return Err(PatientError::Unknown(shown(&written)));
+                    return Err(PatientError::Unknown(shortened(&written)));
                 }
                 false => {}
             }
@@ -213,7 +213,7 @@ fn instant(value: &str) -> Result<String, PatientError> {
 fn wrong(parameter: &'static str, value: &str, expected: &'static str) -> PatientError {
     PatientError::Value {
         parameter,
-        value: shown(value),
+        value: shortened(value),
         expected,
     }
 }

@@ -3,7 +3,7 @@
 use super::request::Sections;
 use crate::patient::PatientError;
 use crate::search::raw::RawParameter;
-use crate::search::{Handling, shown};
+use crate::search::{Handling, shortened};
 
 /// The profile of the documents, and the accepted versions of the guide.
 const PROFILE: &str = "http://hl7.org/fhir/uv/ips/StructureDefinition/Composition-uv-ips";
@@ -33,15 +33,15 @@ impl Asked {
                 }
                 ("identifier", None) => identifier = Some(value.to_owned()),
                 ("profile", None) if is_ips(value) => {}
-                ("profile", None) => return Err(PatientError::Profile(shown(value))),
+                ("profile", None) => return Err(PatientError::Profile(shortened(value))),
                 ("_format" | "_pretty", None) => {}
-                (name, _) if handling == Handling::Strict => return Err(PatientError::Unknown(shown(name))),
+                (name, _) if handling == Handling::Strict => return Err(PatientError::Unknown(shortened(name))),
                 _ => {}
             }
         }
         let sections = Sections::parse(sections).map_err(|unknown| PatientError::Value {
             parameter: "_section",
-            value: shown(&unknown.0),
+            value: shortened(&unknown.0),
             expected: "the code or alias of a section, such as 48765-2 or allergies",
         })?;
         Ok(Asked { sections, identifier })

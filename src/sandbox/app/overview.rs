@@ -51,7 +51,7 @@ fn kinds([orders, visits, conditions, procedures, plans, coverages]: &[Vec<Value
         id,
         heading,
         nothing,
-        entries: shown(entries),
+        entries: first_entries(entries),
     };
     // A coverage whose plan is known is shown as that.
     let is_of_plan = |one: &&Value| list(&one["extension"]).any(|extension| extension["url"] == PLAN_OF_COVERAGE);
@@ -71,7 +71,7 @@ fn kinds([orders, visits, conditions, procedures, plans, coverages]: &[Vec<Value
 }
 
 /// The first ones of either sort, those made from claims in front.
-fn shown(entries: Vec<Entry>) -> Vec<Entry> {
+fn first_entries(entries: Vec<Entry>) -> Vec<Entry> {
     let (mut made, mut given): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|one| one.made.is_some());
     made.truncate(SHOWN);
     given.truncate(SHOWN);
@@ -96,7 +96,7 @@ mod tests {
                 "medicationCodeableConcept": {"coding": [{"code": "1", "display": "Salbutamol"}]},
                 "supportingInformation": [{"reference": "Coverage/c"}, {"reference": "ExplanationOfBenefit/e"}]})
         };
-        let all = shown(vec![
+        let all = first_entries(vec![
             prescription(&order(json!({}))),
             prescription(&order(made("MedicationRequest"))),
         ]);

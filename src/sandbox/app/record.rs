@@ -56,7 +56,9 @@ pub(super) async fn summary(State(app): State<Arc<App>>, headers: HeaderMap) -> 
         return see_other(&format!("{}/app", app.client.settings.base_url));
     };
     match app.client.fhir(&connection.access_token, SUMMARY).await {
-        Ok(answer) if answer.status == 200 => shown(&session.user, Stage::There, None, Summary::read(&answer.body)),
+        Ok(answer) if answer.status == 200 => {
+            record_page(&session.user, Stage::There, None, Summary::read(&answer.body))
+        }
         Ok(answer) => not_yet(&session.user, &answer),
         Err(error) => failed(&error.to_string()),
     }
@@ -159,10 +161,10 @@ pub(super) fn kept(content_type: &'static str, name: HeaderValue, bytes: impl In
 
 /// Says why there is no record. While the records are being fetched, the page asks again by itself.
 pub(super) fn not_yet(user: &str, answer: &Answer) -> Response {
-    shown(user, stage(answer), wait(answer), Summary::default())
+    record_page(user, stage(answer), wait(answer), Summary::default())
 }
 
-fn shown(user: &str, stage: Stage, wait: Option<u64>, summary: Summary) -> Response {
+fn record_page(user: &str, stage: Stage, wait: Option<u64>, summary: Summary) -> Response {
     let summary = SummaryPage {
         user,
         stage,

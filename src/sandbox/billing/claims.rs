@@ -8,7 +8,7 @@ use super::super::clinical::codes::{
     payment as payment_type, place_of_service, procedure_type, process_priority,
 };
 use super::super::clinical::encounters;
-use super::super::clinical::procedures::Done;
+use super::super::clinical::summary::procedures::Done;
 use super::super::output::datatypes::{Link, Unit, link};
 use super::super::output::json::{Object, decimal};
 use super::super::people::calendar::{DAY, Moment, PRESENT, Text};

@@ -5,7 +5,7 @@ use super::super::output::json::decimal;
 use super::super::people::calendar::{DAY, Text, YEAR};
 use super::super::people::chart::Chart;
 use super::codes::{Code, care_category, goal_achievement, loinc, snomed};
-use super::vitals;
+use super::diagnostics::vitals;
 
 const DOCTOR: Code = snomed("17561000", "Cardiologist");
 const GENERAL: Code = snomed("59058001", "General physician");

@@ -7,7 +7,7 @@ use base64::Engine;
 use super::super::people::calendar::{HOUR, Text};
 use super::super::people::chart::{Chart, Kind, Visit};
 use super::codes::{Code, document_category, loinc};
-use super::reports;
+use super::diagnostics::reports;
 
 const PROGRESS: Code = loinc("11506-3", "Progress note");
 const DISCHARGE: Code = loinc("18842-5", "Discharge summary");

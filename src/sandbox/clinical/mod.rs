@@ -1,19 +1,11 @@
 //! What is recorded of their health.
 
-pub(super) mod allergies;
 pub(super) mod care;
 pub(super) mod codes;
-pub(super) mod conditions;
 pub(super) mod devices;
-pub(super) mod diagnoses;
+pub(super) mod diagnostics;
 pub(super) mod documents;
-pub(super) mod drugs;
 pub(super) mod encounters;
-pub(super) mod immunizations;
-pub(super) mod labs;
-pub(super) mod medications;
-pub(super) mod observations;
-pub(super) mod procedures;
+pub(super) mod medication;
 pub(super) mod provenance;
-pub(super) mod reports;
-pub(super) mod vitals;
+pub(super) mod summary;

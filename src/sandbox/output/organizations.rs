@@ -2,7 +2,7 @@
 //! PractitionerRole.
 
 use super::super::clinical::codes::{identifier_type, location_form, organization_type, plan_type};
-use super::super::clinical::drugs::DRUGS;
+use super::super::clinical::medication::drugs::DRUGS;
 use super::super::people::calendar::{DAY, PRESENT, Text};
 use super::super::people::directory::{District, Nation, Organization, Practitioner, Site};
 use super::super::people::names::Town;

@@ -7,7 +7,7 @@
 use uuid::Uuid;
 
 use super::super::clinical::codes::{Code, taxonomy};
-use super::super::clinical::drugs::DRUGS;
+use super::super::clinical::medication::drugs::DRUGS;
 use super::super::output::datatypes::{Link, link};
 use super::calendar::Zone;
 use super::dice::{Dice, Stream};

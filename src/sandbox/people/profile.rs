@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::super::clinical::diagnoses::{CHRONIC, Chronic};
+use super::super::clinical::summary::diagnoses::{CHRONIC, Chronic};
 use super::calendar::{DAY, Moment, PRESENT, YEAR};
 use super::dice::{Dice, Stream};
 use super::directory::{District, Nation, PLANS, SENIOR};

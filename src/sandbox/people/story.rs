@@ -2,11 +2,12 @@
 //! as they come up; this file decides when and how often.
 
 use super::super::billing::{claims, coverage};
-use super::super::clinical::conditions;
-use super::super::clinical::diagnoses::ACUTE;
-use super::super::clinical::{
-    allergies, care, devices, documents, encounters, immunizations, labs, medications, procedures, provenance, vitals,
-};
+use super::super::clinical::diagnostics::{labs, vitals};
+use super::super::clinical::medication::{immunizations, medications};
+use super::super::clinical::summary::conditions;
+use super::super::clinical::summary::diagnoses::ACUTE;
+use super::super::clinical::summary::{allergies, procedures};
+use super::super::clinical::{care, devices, documents, encounters, provenance};
 use super::super::output::patient;
 use super::super::output::records::Records;
 use super::calendar::{DAY, HOUR, MINUTE, Moment, YEAR};

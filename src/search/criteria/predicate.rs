@@ -9,8 +9,9 @@ use super::super::joins::binding::Filed;
 use super::super::parameters::query::Query;
 use super::criterion::{Condition, Criterion};
 use super::{filter, pushdown};
+use crate::columns::conditions::Necessary;
 use crate::fhir::storage::LeafSet;
-use crate::lake::scan::{Necessary, Predicate};
+use crate::lake::scan::Predicate;
 
 /// A criterion of a query.
 #[derive(Debug)]

@@ -12,10 +12,10 @@ use super::super::parameters::values::{DateValue, Prefix, ReferenceValue, TokenV
 use super::super::run::contained;
 use super::criterion::{Condition, Criterion, Test};
 use super::matcher::{Many, Matcher};
+use crate::columns::conditions::{Alternative, IdSet, ItemMatch, LeafTest, Necessary, Prune};
 use crate::fhir::storage::{END, REFERENCE_ID, REFERENCE_TYPE, START};
 use crate::fhir::{Kind, Primitive, TypeId, facts};
 use crate::fhirpath::{Origin, Selection};
-use crate::lake::scan::{Alternative, IdSet, ItemMatch, LeafTest, Necessary, Prune};
 
 /// Alternatives beyond this many are evaluated row by row, where ids are looked up in a set.
 pub(in crate::search) const MAX_ALTERNATIVES: usize = 64;

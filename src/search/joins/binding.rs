@@ -10,10 +10,11 @@ use super::super::criteria::criterion::{Condition, Criterion, Test};
 use super::super::criteria::matcher::Matcher;
 use super::super::parameters::query::Query;
 use super::super::parameters::values::ReferenceValue;
+use crate::columns::conditions::IdSet;
 use crate::fhir::storage::root_column;
 use crate::fhir::{Element, TypeId, facts};
 use crate::lake::Lake;
-use crate::lake::scan::{IdSet, Person, ScopedTable};
+use crate::lake::scan::{Person, ScopedTable};
 
 /// With more people than this, the owners of rows are no filter: most row groups would have rows of one of them.
 const MAX_PEOPLE: usize = 65_536;

@@ -20,8 +20,9 @@ use super::super::parameters::parameter::Compiled;
 use super::super::run::contained;
 use super::join_side::{ThisSide, criterion, reach, refers_to};
 use super::other::{Other, bounded};
+use crate::columns::conditions::IdSet;
 use crate::fhir::TypeId;
-use crate::lake::scan::{IdSet, Predicate, ScopedTable};
+use crate::lake::scan::{Predicate, ScopedTable};
 use crate::plan::{IdsExec, On};
 
 /// The answers to the conditions of one criterion.

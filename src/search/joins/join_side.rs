@@ -11,8 +11,9 @@ use super::super::engine::Engine;
 use super::super::parameters::parameter::Compiled;
 use super::super::parameters::query::Query;
 use super::other::Other;
+use crate::columns::conditions::IdSet;
 use crate::fhir::TypeId;
-use crate::lake::scan::{IdSet, ScopedTable};
+use crate::lake::scan::ScopedTable;
 use crate::plan::{IdsExec, On};
 
 /// How many rows one person is taken to have, where that is not known.

@@ -17,8 +17,9 @@ use super::super::run::contained;
 use super::binding::is_of_people;
 use super::join::{Ran, values};
 use super::join_side::{ThisSide, refers_to};
+use crate::columns::conditions::IdSet;
 use crate::fhir::TypeId;
-use crate::lake::scan::{IdSet, Predicate, ScopedTable};
+use crate::lake::scan::{Predicate, ScopedTable};
 use crate::plan::{Late, Link};
 
 impl Engine {

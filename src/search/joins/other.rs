@@ -19,10 +19,11 @@ use super::super::engine::Engine;
 use super::super::parameters::parameter::Compiled;
 use super::super::parameters::query::Query;
 use super::super::run::population;
+use crate::columns::conditions::IdSet;
 use crate::columns::json::Tape;
 use crate::fhir::storage::LeafSet;
 use crate::fhir::{TypeId, facts};
-use crate::lake::scan::{IdSet, Person, ScopedTable};
+use crate::lake::scan::{Person, ScopedTable};
 use crate::plan::{IdsExec, Lookup, LookupExec, On, Take};
 
 /// The maximum number of resources that a condition on other resources may be met by.

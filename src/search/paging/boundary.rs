@@ -14,8 +14,9 @@ use super::super::SearchError;
 use super::super::criteria::sort;
 use super::super::parameters::query::SortKey;
 use super::page_token::Side;
+use crate::columns::conditions::Necessary;
 use crate::fhir::storage::LeafSet;
-use crate::lake::scan::{Locator, Necessary, Predicate, ScopedTable};
+use crate::lake::scan::{Locator, Predicate, ScopedTable};
 
 /// The rows on one side of a match.
 #[derive(Debug)]

@@ -292,7 +292,7 @@ fn is_unordered(ty: SearchType) -> bool {
 /// The message for an unknown parameter: with its value, if the name alone says nothing.
 fn unknown(raw: &RawParameter) -> String {
     match raw.name.as_str() {
-        "" | "_sort" => format!("{}={}", written(raw), result::shown(&raw.value)),
+        "" | "_sort" => format!("{}={}", written(raw), result::shortened(&raw.value)),
         _ => written(raw),
     }
 }

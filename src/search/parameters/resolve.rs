@@ -18,7 +18,7 @@ use super::modifier;
 use super::parameter::{Compiled, Programs, Reading};
 use super::query::written;
 use super::raw::RawParameter;
-use super::result::{invalid, shown};
+use super::result::{invalid, shortened};
 use super::values::{ReferenceValue, escape};
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhir::{Kind, TypeId, facts};
@@ -99,7 +99,7 @@ impl<'a> Resolver<'a> {
         // The first is the parameter itself.
         if depth > MAX_DEPTH {
             return Err(SearchError::Deep {
-                parameter: shown(parameter),
+                parameter: shortened(parameter),
                 max: MAX_DEPTH,
             });
         }
@@ -382,7 +382,7 @@ pub(in crate::search) fn refuse_modifier(raw: &RawParameter, ty: &'static str) -
 fn at_most(raw: &RawParameter, what: &'static str, count: usize, max: usize) -> Result<(), SearchError> {
     match count > max {
         true => Err(SearchError::Many {
-            parameter: shown(&written(raw)),
+            parameter: shortened(&written(raw)),
             what,
             max,
         }),

@@ -91,14 +91,14 @@ pub(in crate::search) fn offset(value: &str) -> Result<usize, SearchError> {
 
 pub(in crate::search) fn invalid(parameter: &str, value: &str, expected: &'static str) -> SearchError {
     SearchError::Value {
-        parameter: shown(parameter),
-        value: shown(value),
+        parameter: shortened(parameter),
+        value: shortened(value),
         expected,
     }
 }
 
 /// A name or value as messages repeat it: by POST it may have megabytes.
-pub(crate) fn shown(value: &str) -> String {
+pub(crate) fn shortened(value: &str) -> String {
     match value.char_indices().nth(LONGEST_SHOWN) {
         None => value.to_owned(),
         Some((end, _)) => format!("{}...", &value[..end]),

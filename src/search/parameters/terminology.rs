@@ -4,7 +4,7 @@ use super::super::SearchError;
 use super::super::criteria::matcher::CodesTest;
 use super::query::written;
 use super::raw::RawParameter;
-use super::result::{invalid, shown};
+use super::result::{invalid, shortened};
 use super::values::{TokenValue, escape};
 use crate::terminology::Terminology;
 
@@ -15,9 +15,9 @@ pub(in crate::search) fn test(
     terminology: &Terminology,
 ) -> Result<CodesTest, SearchError> {
     let unknown = |what: &'static str, canonical: &str| SearchError::Terminology {
-        parameter: shown(&written(raw)),
+        parameter: shortened(&written(raw)),
         what,
-        canonical: shown(canonical),
+        canonical: shortened(canonical),
     };
     let modifier = raw.modifier.as_deref().unwrap_or_default();
     if matches!(modifier, "in" | "not-in") {

@@ -141,7 +141,7 @@ impl Engine {
             more = further;
         }
         let shown = match lead.is_backwards() {
-            true => Shown::Entries(self.shown(&parts.parts, &places, true)?.into()),
+            true => Shown::Entries(self.entries_at(&parts.parts, &places, true)?.into()),
             false => Shown::Places(places.iter().filter_map(MatchPosition::outer).collect()),
         };
         let mut page = RecordPage::new(self.lake(), request, (lead, course), (places.len(), more), total);

@@ -18,11 +18,12 @@ use super::super::criteria::{filter, sort};
 use super::super::engine::Engine;
 use super::super::parameters::query::Query;
 use super::merge::Order;
+use crate::columns::conditions::IdSet;
 use crate::columns::json::{Tape, Value};
 use crate::columns::shred::{ShredError, Shredder, SystemValues};
 use crate::fhir::storage::LeafSet;
 use crate::fhir::{TypeId, facts};
-use crate::lake::scan::{IdSet, Locator, Row, ScopedTable};
+use crate::lake::scan::{Locator, Row, ScopedTable};
 
 /// The column that holds contained resources.
 pub(in crate::search) const COLUMN: &str = "contained";

@@ -117,7 +117,7 @@ impl Engine {
             false => self.merged(&parts, lead, &order).await?,
         };
         trace.lap("match", Some(places.len()));
-        let matches = self.shown(&parts, &places, lead.is_backwards())?;
+        let matches = self.entries_at(&parts, &places, lead.is_backwards())?;
         trace.lap("fetch", Some(matches.len()));
         if lead.is_backwards() {
             answer.left_out = places.len() - matches.len();
@@ -277,7 +277,7 @@ impl Engine {
     }
 
     /// The matches at these places, cut where the page meets [`MAX_PAGE_BYTES`]: at its end, or else at its beginning.
-    pub(in crate::search) fn shown(
+    pub(in crate::search) fn entries_at(
         &self,
         parts: &[Part],
         places: &[MatchPosition],
@@ -292,7 +292,7 @@ impl Engine {
         'page: while let Some(places) = steps.pop() {
             let mut of_parts: Vec<VecDeque<Entry>> = Vec::with_capacity(parts.len());
             for (at, part) in parts.iter().enumerate() {
-                of_parts.push(self.shown_of(at, part, places)?);
+                of_parts.push(self.entries_of(at, part, places)?);
             }
             let mut here: Vec<Entry> = places
                 .iter()
@@ -319,7 +319,7 @@ impl Engine {
     }
 
     /// The matches of one part among these places, in their order.
-    fn shown_of(&self, at: usize, part: &Part, places: &[MatchPosition]) -> Result<VecDeque<Entry>, SearchError> {
+    fn entries_of(&self, at: usize, part: &Part, places: &[MatchPosition]) -> Result<VecDeque<Entry>, SearchError> {
         let (mut outer, mut inner) = (Vec::new(), Vec::new());
         for place in places {
             match place {

@@ -8,7 +8,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::explain::{Explanation, Form, Part, Step};
 use crate::fhir::outcome::{Issue, IssueType};
 use crate::lake::scan::{ScopedTable, Watch};
-use crate::plan::{Planned, shown};
+use crate::plan::{Planned, plan_text};
 
 /// Goes along with a query.
 #[derive(Clone, Debug, Default)]
@@ -75,7 +75,7 @@ impl Trace {
     /// A physical plan that was built directly, and that has run.
     pub(in crate::search) fn plan(&self, plan: &dyn ExecutionPlan) {
         if let Some(mut noted) = self.noted() {
-            noted.plans.push(shown(plan));
+            noted.plans.push(plan_text(plan));
         }
     }
 

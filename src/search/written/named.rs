@@ -11,8 +11,8 @@ use super::super::joins::canonical::Canonicals;
 use super::super::parameters::parameter::{Compiled, Reading};
 use super::super::parameters::resolve::resource_type;
 use super::error::WrittenError;
+use crate::columns::conditions::IdSet;
 use crate::fhir::{TypeId, facts};
-use crate::lake::scan::IdSet;
 
 const PARAMETER: &str = "a search parameter";
 

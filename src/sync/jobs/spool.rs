@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use crate::lake::scratch::{ScratchKey, TextFile, TextWriter};
-use crate::lake::store::private;
+use crate::private;
 
 /// The folder of all spools, held by one process.
 #[derive(Debug)]

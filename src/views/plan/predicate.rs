@@ -7,8 +7,9 @@ use datafusion::error::DataFusionError;
 
 use super::super::error::RunError;
 use super::super::view::View;
+use crate::columns::conditions::{Necessary, Prune};
 use crate::fhir::storage::LeafSet;
-use crate::lake::scan::{Necessary, Predicate, Prune};
+use crate::lake::scan::Predicate;
 
 /// The resources that a view keeps, or that any of several views does.
 #[derive(Debug)]

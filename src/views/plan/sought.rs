@@ -16,10 +16,11 @@ use super::super::definition::column::{Column, Kind};
 use super::super::definition::sql_type::SqlType;
 use super::super::view::{Cell, Select, Steps, View};
 use super::super::written::WrittenView;
+use crate::columns::conditions::{Necessary, Prune};
 use crate::fhir::storage::LeafSet;
 use crate::fhir::temporal::Temporal;
 use crate::fhirpath::{CompileOptions, ItemType, System, necessary};
-use crate::lake::scan::{Necessary, Predicate, Prune};
+use crate::lake::scan::Predicate;
 
 /// Values of an `IN` beyond this many are not spelled out.
 const MAX_VALUES: usize = 64;

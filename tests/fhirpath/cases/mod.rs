@@ -6,30 +6,19 @@
 //! all of the rows at once, over each alone, over slices of a larger batch and over the rows in another order: the
 //! answers must be the same.
 
-mod boundaries;
-mod combining;
-mod control;
-mod conversion;
-mod dates;
+mod collections;
 mod equality;
-mod existence;
-mod filtering;
-mod math;
-mod nodes;
 mod operators;
 mod references;
-mod regex;
-mod strings;
-mod subsetting;
-mod temporal;
 mod terminology;
+mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tabularium::fhir::{TypeId, facts};
 use tabularium::fhirpath::{CompileOptions, Evaluation, Expr, ExprKind, Operator, compile, functions, parse};
 
-use super::arranged::Arranged;
+use super::generated::arranged::Arranged;
 
 /// An expression, and what each of the family's rows yields: values as JSON, separated by spaces. A row that is in
 /// error is `!` and a part of the message. Where all rows yield the same, it is given once.
@@ -44,28 +33,28 @@ struct Family {
 }
 
 const FAMILIES: &[Family] = &[
-    boundaries::FAMILY,
-    combining::FAMILY,
-    control::FAMILY,
-    conversion::FAMILY,
-    conversion::TESTS,
-    dates::FAMILY,
+    values::boundaries::FAMILY,
+    collections::combining::FAMILY,
+    collections::control::FAMILY,
+    values::conversion::FAMILY,
+    values::conversion::TESTS,
+    values::dates::FAMILY,
     equality::FAMILY,
-    existence::FAMILY,
-    existence::BOOLEANS,
-    filtering::FAMILY,
-    math::FAMILY,
-    nodes::FAMILY,
+    collections::existence::FAMILY,
+    collections::existence::BOOLEANS,
+    collections::filtering::FAMILY,
+    values::math::FAMILY,
+    collections::nodes::FAMILY,
     operators::ARITHMETIC,
     operators::LOGIC,
     operators::TEXTS,
     references::FAMILY,
-    regex::FAMILY,
-    strings::FAMILY,
-    strings::LISTS,
-    subsetting::FAMILY,
-    temporal::FAMILY,
-    temporal::COMPARISON,
+    values::regex::FAMILY,
+    values::strings::FAMILY,
+    values::strings::LISTS,
+    collections::subsetting::FAMILY,
+    values::temporal::FAMILY,
+    values::temporal::COMPARISON,
     terminology::FAMILY,
     terminology::VARIABLES,
 ];

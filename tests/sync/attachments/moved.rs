@@ -53,9 +53,9 @@ fn sync_show_says_what_came_of_attachments() {
     let mut said: Vec<String> = Vec::new();
     let mut counted: Vec<Value> = Vec::new();
     for job in &jobs {
-        let shown = crate::service_commands::json(world.server.folder(), &["sync", "show", &job.id]);
+        let shown = crate::commands::service_commands::json(world.server.folder(), &["sync", "show", &job.id]);
         counted.push(shown["attachments"].clone());
-        let shown = crate::service_commands::done(world.server.folder(), &["sync", "show", &job.id]);
+        let shown = crate::commands::service_commands::done(world.server.folder(), &["sync", "show", &job.id]);
         let line = shown.lines().find(|line| line.starts_with("attachments: "));
         said.push(line.unwrap_or_else(|| panic!("{shown}")).to_owned());
     }

@@ -38,7 +38,7 @@ fn next_pages_at_another_host_are_said_and_followed_once_the_operator_says_so() 
     assert_eq!(elsewhere().as_deref(), Some(origin.as_str()));
     let data = world.server.folder();
     let check = ["endpoint", "check", "lakeshore", "--allow-private-sources"];
-    let said = crate::service_commands::done(data, &check);
+    let said = crate::commands::service_commands::done(data, &check);
     assert!(said.contains(&format!("--pages-at {origin}")), "{said}");
     world
         .store()

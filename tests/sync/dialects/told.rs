@@ -36,13 +36,13 @@ fn what_is_missing_is_said_to_the_operator_and_to_the_application() {
         "{audit}"
     );
     let data = world.server.folder();
-    let listed = crate::service_commands::json(data, &["sync", "list", "--consent", &connected.consent]);
+    let listed = crate::commands::service_commands::json(data, &["sync", "list", "--consent", &connected.consent]);
     let job = listed[0]["id"].as_str().unwrap();
     assert_eq!(
         (&listed[0]["state"], &listed[0]["endpoint"]),
         (&json!("COMPLETED"), &json!("lakeshore"))
     );
-    let one = crate::service_commands::json(data, &["sync", "show", &job[..8]]);
+    let one = crate::commands::service_commands::json(data, &["sync", "show", &job[..8]]);
     assert_eq!(one, listed[0]);
     assert_eq!(
         (&one["attempts"], &one["resourceTypes"]["Patient"]),
@@ -55,21 +55,22 @@ fn what_is_missing_is_said_to_the_operator_and_to_the_application() {
         .find(|one| one["reason"] == "not-served");
     let entry = entry.unwrap();
     assert_eq!((&entry["type"], &entry["status"]), (&json!("Coverage"), &json!(404)));
-    let said = crate::service_commands::done(data, &["sync", "show", job]);
+    let said = crate::commands::service_commands::done(data, &["sync", "show", job]);
     assert!(
         said.contains("missing:\n") && said.contains("Coverage not served: status 404"),
         "{said}"
     );
-    let said = crate::service_commands::done(data, &["sync", "list"]);
+    let said = crate::commands::service_commands::done(data, &["sync", "list"]);
     assert!(said.starts_with("id") && said.contains(job), "{said}");
-    let refused = crate::service_commands::run(data, &["sync", "show", "zzz"]);
+    let refused = crate::commands::service_commands::run(data, &["sync", "show", "zzz"]);
     assert_eq!(refused.status.code(), Some(2));
     // Once nothing is missing, nothing is said.
     world.payer.turn("lakeshore", &json!({"unserved": []}));
     again(&world, &connected);
     assert_eq!(missing(&world, &connected), []);
     assert!(shown(&world, &connected).get("syncIssues").is_none());
-    let said = crate::service_commands::done(data, &["sync", "show", &newest(&world, &connected.authorization)]);
+    let said =
+        crate::commands::service_commands::done(data, &["sync", "show", &newest(&world, &connected.authorization)]);
     assert!(said.contains("nothing is missing"), "{said}");
 }
 

@@ -14,7 +14,7 @@ use super::super::page::ending::{Denial, denied, ended};
 use super::super::page::view::Wrong;
 use super::super::page::{notice, shown};
 use super::birth_date::{self, NoBirthDate};
-use super::meanwhile::meanwhile;
+use super::interim::await_interim;
 use super::parameters::Parameters;
 use super::travel::{departure, stepped, to_provider, to_session, to_source};
 use super::visit::{Visit, fields, form, stored};
@@ -339,7 +339,7 @@ async fn searched(service: &Arc<Service>, visit: Visit, form: Parameters) -> Res
         })
         .await
     };
-    let taken = meanwhile(service, work).await?.unwrap_or(Ok(()));
+    let taken = await_interim(service, work).await?.unwrap_or(Ok(()));
     stepped(service, taken.map(|()| to_session(service)))
 }
 
@@ -394,7 +394,7 @@ async fn connected(service: &Arc<Service>, visit: Visit, form: Parameters) -> Re
     };
     let asking = service.clone();
     let work = async move { places::connect(&asking, &visit.flow, connecting).await };
-    let taken = meanwhile(service, work).await?.unwrap_or(Ok(()));
+    let taken = await_interim(service, work).await?.unwrap_or(Ok(()));
     stepped(service, taken.map(|()| to_session(service)))
 }
 

@@ -10,7 +10,7 @@ use axum::response::Response;
 
 use super::super::language::{self, Texts};
 use super::super::page::notice;
-use super::meanwhile::meanwhile;
+use super::interim::await_interim;
 use super::parameters::Parameters;
 use super::travel::{
     SignInState, callback_of, identity_callback_of, patiently, provider_registration, registration, stepped, to_session,
@@ -210,7 +210,7 @@ async fn source_answered(
             }
         }
     };
-    match meanwhile(service, work).await? {
+    match await_interim(service, work).await? {
         // With one source to choose, its grant is the end of the flow.
         Some(Ok(Some(_))) if alone => Ok(Some(actions::finish(service, t, key).await?)),
         Some(other) => stepped(service, other.map(|_| to_session(service))).map(Some),
@@ -396,7 +396,7 @@ async fn provider_answered(service: &Arc<Service>, back: Back, code: String) -> 
         })
         .await
     };
-    let taken = meanwhile(service, work).await?.unwrap_or(Ok(()));
+    let taken = await_interim(service, work).await?.unwrap_or(Ok(()));
     stepped(service, taken.map(|()| to_session(service))).map(Some)
 }
 

@@ -6,7 +6,7 @@ pub(super) mod callback;
 pub(super) mod cookie;
 pub(super) mod csrf;
 pub(super) mod entry;
-pub(super) mod meanwhile;
+pub(super) mod interim;
 pub(super) mod parameters;
 pub(super) mod places;
 pub(super) mod redirect_uri;

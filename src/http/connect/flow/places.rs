@@ -10,8 +10,8 @@ use super::callback::granted;
 use super::travel::{configuration, patiently, registration};
 use super::visit::stored;
 use crate::consent::{
-    self, Authorization, AuthorizationType, Departure, Details, Endpoint, EndpointStatus, Flow, FlowError, Place,
-    SessionKey, Trouble, Verified,
+    self, Authorization, AuthorizationType, Departure, Details, Endpoint, EndpointStatus, Flow, FlowError,
+    RecordLocation, SessionKey, Trouble, Verified,
 };
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -27,7 +27,7 @@ pub(in crate::http::connect) async fn of_identity(
     provider: &str,
     id_token: &str,
     demographics: &Demographics,
-) -> Result<Result<(Verified, Vec<Place>), Trouble>, Error> {
+) -> Result<Result<(Verified, Vec<RecordLocation>), Trouble>, Error> {
     let found = match locate(service, flow, demographics, Some(id_token)).await? {
         Ok(found) => found,
         Err(trouble) => return Ok(Err(trouble)),
@@ -48,7 +48,7 @@ pub(in crate::http::connect) async fn of_details(
     service: &Arc<Service>,
     flow: &Flow,
     details: &Details,
-) -> Result<Result<Vec<Place>, Trouble>, Error> {
+) -> Result<Result<Vec<RecordLocation>, Trouble>, Error> {
     let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     let demographics = Demographics {
         given: details.given.clone(),
@@ -65,7 +65,7 @@ async fn locate(
     flow: &Flow,
     demographics: &Demographics,
     id_token: Option<&str>,
-) -> Result<Result<Vec<Place>, Trouble>, Error> {
+) -> Result<Result<Vec<RecordLocation>, Trouble>, Error> {
     let mode = flow.consent.mode;
     let locator = stored(service, move |service| service.store.record_locators().get(mode)).await?;
     let Some(locator) = locator.map_err(Error::internal)? else {
@@ -84,8 +84,12 @@ async fn locate(
 }
 
 /// Facilities that the directory knows by their FHIR base; others cannot be connected.
-fn known(service: &Service, mode: crate::lake::Mode, facilities: Vec<Facility>) -> Result<Vec<Place>, consent::Error> {
-    let mut places: Vec<Place> = Vec::new();
+fn known(
+    service: &Service,
+    mode: crate::lake::Mode,
+    facilities: Vec<Facility>,
+) -> Result<Vec<RecordLocation>, consent::Error> {
+    let mut places: Vec<RecordLocation> = Vec::new();
     for facility in facilities {
         let endpoint = service.store.endpoints().by_base(mode, &facility.fhir_base)?;
         let Some(endpoint) = endpoint.filter(|endpoint| endpoint.status != EndpointStatus::Unavailable) else {
@@ -93,7 +97,7 @@ fn known(service: &Service, mode: crate::lake::Mode, facilities: Vec<Facility>) 
         };
         // An authorization covers one Patient of an endpoint: the first that the locator names.
         if !places.iter().any(|place| place.endpoint == endpoint.id) {
-            places.push(Place {
+            places.push(RecordLocation {
                 endpoint: endpoint.id,
                 name: facility.name,
                 patient: facility.patient,
@@ -106,7 +110,7 @@ fn known(service: &Service, mode: crate::lake::Mode, facilities: Vec<Facility>) 
 /// A place that is being connected.
 pub(in crate::http::connect) struct Connecting {
     endpoint: Endpoint,
-    place: Place,
+    place: RecordLocation,
     authorization: Authorization,
 }
 

@@ -38,7 +38,7 @@ macro_rules! text_type {
 
 macro_rules! text_value {
     ($bundle:ident $english:ident $key:ident) => {
-        shown($bundle, $english, stringify!($key))
+        leaked_text($bundle, $english, stringify!($key))
     };
     ($bundle:ident $english:ident $key:ident ($one:ident)) => {
         Gap {
@@ -364,7 +364,7 @@ impl fmt::Debug for Texts {
 }
 
 /// A text without a gap. Pages hold on to it for as long as the program runs.
-fn shown(bundle: &Bundle, english: Option<&'static Texts>, key: &str) -> &'static str {
+fn leaked_text(bundle: &Bundle, english: Option<&'static Texts>, key: &str) -> &'static str {
     let says = english.filter(|_| !bundle.has(key));
     says.map_or(bundle, |english| &english.bundle).format(key, &[]).0.leak()
 }

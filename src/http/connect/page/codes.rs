@@ -21,7 +21,7 @@ pub(in crate::http::connect) async fn index(
     let t = language::of(&service, &headers);
     let address = format!("{}/errors", service.base_path());
     language::switched(&service, query.as_deref(), &address, false)
-        .unwrap_or_else(|| shown(&service, t, StatusCode::OK, t.errors_title, None, address))
+        .unwrap_or_else(|| error_page(&service, t, StatusCode::OK, t.errors_title, None, address))
 }
 
 /// `GET /errors/{code}`
@@ -40,8 +40,8 @@ pub(in crate::http::connect) async fn one(
         return response;
     }
     match known {
-        Some(known) => shown(&service, t, StatusCode::OK, known.title, Some(known), address),
-        None => shown(
+        Some(known) => error_page(&service, t, StatusCode::OK, known.title, Some(known), address),
+        None => error_page(
             &service,
             t,
             StatusCode::NOT_FOUND,
@@ -52,7 +52,7 @@ pub(in crate::http::connect) async fn one(
     }
 }
 
-fn shown(
+fn error_page(
     service: &Service,
     t: &'static Texts,
     status: StatusCode,

@@ -59,7 +59,7 @@ pub(in crate::http::connect) async fn page_of_session(
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
         return see_other(&format!("{}/connect/find{query}", service.base_path()));
     }
-    match shown(&service, &visit).await {
+    match step_page(&service, &visit).await {
         Ok(response) => response,
         Err(error) => notice::broken(&service, t, error),
     }
@@ -193,7 +193,7 @@ fn policy(visit: &Visit) -> Policy {
     }
 }
 
-async fn shown(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
+async fn step_page(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
     match &visit.flow.progress.step {
         Step::Choose => choose(service, visit, "").await,
         Step::Share { endpoint } => share(service, visit, &source(service, endpoint).await?).await,
@@ -373,7 +373,7 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
     let mut failed: Vec<&Endpoint> = failed.filter_map(|one| known(&one.endpoint)).collect();
     failed.sort_by(|one, other| one.id.cmp(&other.id));
     failed.dedup_by(|one, other| one.id == other.id);
-    let open = |place: &consent::Place| !flow.has(&place.endpoint);
+    let open = |place: &consent::RecordLocation| !flow.has(&place.endpoint);
     let view = |endpoint: &Endpoint| Failed {
         endpoint: endpoint.id.clone(),
         name: display_name(endpoint),

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::super::session::form::Fields;
 use super::super::session::operator::Operator;
 use super::super::shown::json::escape;
-use super::super::shown::page::{Frame, html, shown};
+use super::super::shown::page::{Frame, html, page_or_error};
 use super::super::shown::tenant::Tenant;
 use crate::http::error::Error;
 use crate::http::fhir::resource_type::resource_type;
@@ -70,7 +70,7 @@ pub(in crate::http::console) async fn show(
         };
         Ok(html(StatusCode::OK, &page))
     };
-    shown(&frame, work).await
+    page_or_error(&frame, work).await
 }
 
 async fn explained(service: &Arc<Service>, place: &Tenant, name: &str, query: &str) -> Result<String, Error> {

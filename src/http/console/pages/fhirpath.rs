@@ -16,7 +16,7 @@ use datafusion::execution::session_state::SessionStateBuilder;
 use super::super::session::form::Fields;
 use super::super::session::operator::Operator;
 use super::super::shown::json::escape;
-use super::super::shown::page::{Frame, html, shown};
+use super::super::shown::page::{Frame, html, page_or_error};
 use super::super::shown::tenant::Tenant;
 use super::super::shown::words;
 use crate::fhir::storage::{EVERYTHING, TEXT};
@@ -89,7 +89,7 @@ pub(in crate::http::console) async fn show(
         };
         Ok(html(StatusCode::OK, &page))
     };
-    shown(&frame, work).await
+    page_or_error(&frame, work).await
 }
 
 async fn tried(service: &Arc<Service>, place: &Tenant, name: &str, expression: &str) -> Result<Trial, Error> {

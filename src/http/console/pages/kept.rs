@@ -11,7 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::super::session::operator::Operator;
-use super::super::shown::page::{Frame, html, shown};
+use super::super::shown::page::{Frame, html, page_or_error};
 use super::super::shown::words;
 use crate::consent::{
     Application, AuditEntry, ConsentFilter, ConsentWithSources, Endpoint, ErasureJob, Error as StoreError, ListedJob,
@@ -105,7 +105,7 @@ pub(in crate::http::console) async fn show(
         };
         Ok(html(StatusCode::OK, &page))
     };
-    shown(&frame, work).await
+    page_or_error(&frame, work).await
 }
 
 /// An erasure and its receipt.
@@ -130,7 +130,7 @@ pub(in crate::http::console) async fn receipt(
         };
         Ok(html(StatusCode::OK, &page))
     };
-    shown(&frame, work).await
+    page_or_error(&frame, work).await
 }
 
 /// The content of a receipt as JSON. `tabularium receipt verify` checks its signature.

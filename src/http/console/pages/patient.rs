@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::super::session::operator::{Operator, mark};
 use super::super::shown::label::Label;
-use super::super::shown::page::{Frame, html, private, shown};
+use super::super::shown::page::{Frame, html, page_or_error, private};
 use super::super::shown::tenant::Tenant;
 use super::super::shown::words;
 use crate::fhir::facts;
@@ -96,7 +96,7 @@ pub(in crate::http::console) async fn show(
         };
         Ok(html(StatusCode::OK, &page))
     };
-    shown(&frame, work).await
+    page_or_error(&frame, work).await
 }
 
 fn checked(id: &str) -> Result<(), Error> {
@@ -191,5 +191,5 @@ pub(in crate::http::console) async fn document(
         private(&mut response);
         Ok(response)
     };
-    shown(&frame, work).await
+    page_or_error(&frame, work).await
 }

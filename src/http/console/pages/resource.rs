@@ -14,7 +14,7 @@ use super::super::session::operator::Operator;
 use super::super::shown::difference::{self, Line};
 use super::super::shown::json::{linked, local};
 use super::super::shown::label::Label;
-use super::super::shown::page::{Frame, html, shown};
+use super::super::shown::page::{Frame, html, page_or_error};
 use super::super::shown::tenant::Tenant;
 use super::super::shown::words;
 use crate::fhir::TypeId;
@@ -111,7 +111,7 @@ pub(in crate::http::console) async fn show(
         };
         Ok(html(StatusCode::OK, &page))
     };
-    shown(&frame, work).await
+    page_or_error(&frame, work).await
 }
 
 /// The version asked for, or else the newest.

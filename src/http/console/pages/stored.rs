@@ -9,7 +9,7 @@ use axum::response::Response;
 
 use super::super::session::form::Fields;
 use super::super::session::operator::Operator;
-use super::super::shown::page::{Frame, html, shown};
+use super::super::shown::page::{Frame, html, page_or_error};
 use super::super::shown::plot::{Plot, Points};
 use super::super::shown::tenant::Tenant;
 use super::super::shown::words;
@@ -87,7 +87,7 @@ pub(in crate::http::console) async fn show(
         let (info, growth, applications, sealed) = reading.await??;
         Ok(rendered(&frame, &application, &info, &growth, (&applications, sealed)))
     };
-    shown(&frame, work).await
+    page_or_error(&frame, work).await
 }
 
 fn rendered(

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::super::session::form::Fields;
 use super::super::session::operator::Operator;
 use super::super::shown::label::Label;
-use super::super::shown::page::{Frame, html, shown};
+use super::super::shown::page::{Frame, html, page_or_error};
 use super::super::shown::tenant::Tenant;
 use super::super::shown::words;
 use crate::fhir::TypeId;
@@ -90,7 +90,7 @@ pub(in crate::http::console) async fn show(
         };
         Ok(rendered(&service, &frame, (ty, &name), &query, found))
     };
-    shown(&frame, work).await
+    page_or_error(&frame, work).await
 }
 
 fn rendered(

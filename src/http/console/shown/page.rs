@@ -131,7 +131,7 @@ pub(in crate::http::console) fn failed(frame: &Frame, error: Error) -> Response 
 }
 
 /// The page that the work returns, or the page of its error.
-pub(in crate::http::console) async fn shown(
+pub(in crate::http::console) async fn page_or_error(
     frame: &Frame,
     work: impl Future<Output = Result<Response, Error>>,
 ) -> Response {

@@ -3,15 +3,14 @@
 //!
 //! The hash is keyed per process, so nobody can make ids that collide. A hit is still compared with the row's own id.
 
-use std::hash::Hasher;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use arrow::array::{Array, AsArray};
-use siphasher::sip::SipHasher13;
 
 use super::super::decode::columns::read_leaf;
 use super::super::error::ScanError;
 use super::file::OpenFile;
+use crate::columns::conditions::hash_id;
 
 /// Rows per bucket, on average.
 const BUCKET: usize = 4;
@@ -24,15 +23,6 @@ pub(in crate::lake::scan) struct IdIndex {
     rows: Box<[u32]>,
     /// For each value of the leading bits, the index of its first hash. Has one entry more than there are buckets.
     buckets: Box<[u32]>,
-}
-
-/// The hash of an id, the same for the life of the process.
-pub(in crate::lake::scan) fn hash_id(id: &str) -> u64 {
-    static KEY: OnceLock<[u8; 16]> = OnceLock::new();
-    let key = KEY.get_or_init(|| uuid::Uuid::new_v4().into_bytes());
-    let mut hasher = SipHasher13::new_with_key(key);
-    hasher.write(id.as_bytes());
-    hasher.finish()
 }
 
 impl IdIndex {

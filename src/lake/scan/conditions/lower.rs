@@ -17,11 +17,9 @@ use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, Operator, TableProviderFilterPushDown};
 use datafusion::physical_expr::PhysicalExpr;
 
-use super::super::id_set::IdSet;
-use super::super::items::{ItemMatch, LeafTest};
-use super::super::predicate::{Alternative, Necessary, Predicate, predicate};
-use super::super::prune::Prune;
+use super::super::predicate::{Predicate, predicate};
 use super::super::table::ScopedTable;
+use crate::columns::conditions::{Alternative, IdSet, ItemMatch, LeafTest, Necessary, Prune};
 use crate::fhir::storage::{EVERYTHING, LeafSet};
 
 /// System columns of text that are compared with their dictionaries' entries.

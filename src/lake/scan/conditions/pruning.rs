@@ -11,9 +11,9 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::statistics::Statistics;
 
 use super::super::cache::file::OpenFile;
-use super::super::prune::Prune;
 use super::owner_set::OwnerSet;
 use super::ranges::Ranges;
+use crate::columns::conditions::Prune;
 
 /// Rows of a row group that may match.
 pub(in crate::lake::scan) fn prune(file: &OpenFile, group: usize, condition: &Prune) -> Ranges {

@@ -11,9 +11,9 @@ use parquet::errors::ParquetError;
 
 use super::super::cache::file::{OpenFile, ReadBytes};
 use super::super::decode::chunk::Chunk;
-use super::super::prune::Prune;
 use super::pruning::{Extent, decimal, prune};
 use super::ranges::Ranges;
+use crate::columns::conditions::Prune;
 
 /// Whether sieving a scan's row groups is worth it.
 #[derive(Clone, Copy, Debug, Default)]

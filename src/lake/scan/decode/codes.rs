@@ -12,8 +12,8 @@ use parquet::errors::ParquetError;
 
 use super::super::cache::file::{OpenFile, ReadBytes};
 use super::super::conditions::ranges::Ranges;
-use super::super::items::ItemMatch;
 use super::chunk::{Chunk, Slots};
+use crate::columns::conditions::ItemMatch;
 
 /// The rows of a row group that match. `None` if a leaf is not encoded in a way this knows.
 pub(in crate::lake::scan) fn matching(

@@ -7,7 +7,6 @@ use std::time::Instant;
 use rustc_hash::FxHashSet;
 
 use super::super::cache::file::OpenFile;
-use super::super::cache::id_index::hash_id;
 use super::super::conditions::pruning::owner_bounds;
 use super::super::decode::pages::read_resources;
 use super::super::error::ScanError;
@@ -15,6 +14,7 @@ use super::super::report::watch::SeenRows;
 use super::super::table::{Row, ScopedTable};
 use super::locator::Locator;
 use super::point::{KEPT_AT_ONCE, has_id, mentions_id};
+use crate::columns::conditions::hash_id;
 use crate::lake::owners::owner::SHARED;
 use crate::lake::snapshot::DataFile;
 

@@ -9,7 +9,6 @@ use bytes::Bytes;
 use parquet::data_type::AsBytes;
 
 use super::super::cache::file::{OpenFile, ReadBytes};
-use super::super::cache::id_index::hash_id;
 use super::super::conditions::ranges::Ranges;
 use super::super::decode::columns;
 use super::super::decode::pages::{all_texts, read_resources};
@@ -18,6 +17,7 @@ use super::super::report::watch::SeenRows;
 use super::super::table::{Row, ScopedTable};
 use super::super::visible::system_columns::Shown;
 use super::locator::Locator;
+use crate::columns::conditions::hash_id;
 use crate::fhir::storage::LeafSet;
 use crate::lake::snapshot::DataFile;
 

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::super::prune::Prune;
 use super::super::rows::exec::leaves;
 use super::super::rows::resolved::Scan;
 use super::counts::ScanReport;
+use crate::columns::conditions::Prune;
 use crate::fhir::TypeId;
 
 /// Notes what is read through the tables that it watches.

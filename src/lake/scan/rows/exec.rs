@@ -28,7 +28,6 @@ use datafusion::physical_plan::{
 };
 use futures::Stream;
 
-use super::super::prune::Prune;
 use super::super::report::counts::ScanReport;
 use super::super::table::ScopedTable;
 use super::order::Sorted;
@@ -38,6 +37,7 @@ use super::resolved::{Scan, Unsettled};
 use super::share::{Shares, processors};
 use super::span::Span;
 use super::top_k::{TopK, TopKFilter};
+use crate::columns::conditions::Prune;
 
 /// Columns that a plan names at most.
 const COLUMNS_SHOWN: usize = 60;
@@ -74,7 +74,7 @@ impl LakeScanExec {
         target_partitions: usize,
         limit: Option<usize>,
     ) -> LakeScanExec {
-        let shares = Shares::of(scan.most_rows(), target_partitions, scan.is_costly, processors());
+        let shares = Shares::of(scan.max_rows(), target_partitions, scan.is_costly, processors());
         LakeScanExec {
             properties: properties(&scan, &shares),
             metrics: ExecutionPlanMetricsSet::new(),

@@ -10,15 +10,14 @@ use super::super::conditions::lower::Lowered;
 use super::super::conditions::owner_set::OwnerSet;
 use super::super::conditions::pruning::{may_hold_owners, refutation};
 use super::super::error::ScanError;
-use super::super::items::ItemMatch;
-use super::super::predicate::{Alternative, Predicate};
-use super::super::prune::Prune;
+use super::super::predicate::Predicate;
 use super::super::report::account::Account;
 use super::super::table::ScopedTable;
 use super::clip::Clip;
 use super::order::Order;
 use super::request::ScanRequest;
 use super::span::{Ends, Span};
+use crate::columns::conditions::{Alternative, ItemMatch, Prune};
 use crate::fhir::storage::LeafSet;
 use crate::lake::snapshot::DataFile;
 
@@ -168,7 +167,7 @@ impl Scan {
     }
 
     /// How many rows those files have.
-    pub(in crate::lake::scan) fn most_rows(&self) -> u64 {
+    pub(in crate::lake::scan) fn max_rows(&self) -> u64 {
         self.files().last().map_or(0, |(file, start)| start + file.rows)
     }
 

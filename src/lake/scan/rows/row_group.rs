@@ -114,7 +114,7 @@ impl Filtering {
         for condition in &scan.items {
             if !rows.is_empty() {
                 let (started, count) = (Instant::now(), rows.count());
-                rows = condition.matching(&scan.table, file, group, &rows, &read)?;
+                rows = scan.table.matching(condition, file, group, &rows, &read)?;
                 report.filtered(&condition.label, (count, rows.count()), started.elapsed());
             }
         }
@@ -123,7 +123,7 @@ impl Filtering {
             let mut found = Ranges::default();
             for choice in choices.iter().filter(|choice| choice.may_hold(file, group)) {
                 if !rows.is_empty() {
-                    found = found.union(&choice.condition.matching(&scan.table, file, group, &rows, &read)?);
+                    found = found.union(&scan.table.matching(&choice.condition, file, group, &rows, &read)?);
                 }
             }
             rows = found;

@@ -92,7 +92,7 @@ impl SystemColumns {
         for at in self.candidates(owners) {
             let run = &self.runs[at];
             let named = owners.is_none_or(|owners| owners.holds(run.owner));
-            if named && run.application == application && self.shown(run, scope) == Shown::Own {
+            if named && run.application == application && self.visibility(run, scope) == Shown::Own {
                 shown.push(run.start..self.end(at));
             }
         }
@@ -103,7 +103,7 @@ impl SystemColumns {
     pub(in crate::lake::scan) fn shows(&self, row: u32, scope: &Scope) -> Shown {
         let Some(run) = self.run(row) else { return Shown::No };
         match self.applications.find(&scope.application) {
-            Some(application) if application == run.application => self.shown(run, scope),
+            Some(application) if application == run.application => self.visibility(run, scope),
             _ => Shown::No,
         }
     }
@@ -155,7 +155,7 @@ impl SystemColumns {
     }
 
     /// How the scope sees the rows of a run of its own application.
-    fn shown(&self, run: &Run, scope: &Scope) -> Shown {
+    fn visibility(&self, run: &Run, scope: &Scope) -> Shown {
         match scope.patient.as_deref() {
             None => Shown::Own,
             Some(patient) if self.is_own(run, patient) => Shown::Own,

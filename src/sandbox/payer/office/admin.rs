@@ -121,7 +121,7 @@ pub(in crate::sandbox::payer) async fn requests(
     Path(organization): Path<String>,
 ) -> Response {
     match world.office(&organization) {
-        Some(office) => answer(StatusCode::OK, &office.counts.shown()),
+        Some(office) => answer(StatusCode::OK, &office.counts.to_json()),
         None => nobody(),
     }
 }
@@ -134,7 +134,7 @@ pub(in crate::sandbox::payer) async fn recount(
     match world.office(&organization) {
         Some(office) => {
             office.counts.reset();
-            answer(StatusCode::OK, &office.counts.shown())
+            answer(StatusCode::OK, &office.counts.to_json())
         }
         None => nobody(),
     }

@@ -317,7 +317,7 @@ impl Counts {
     }
 
     /// As a test reads them.
-    pub(in crate::sandbox::payer) fn shown(&self) -> Value {
+    pub(in crate::sandbox::payer) fn to_json(&self) -> Value {
         serde_json::json!({
             "fhir": self.fhir.load(Ordering::SeqCst),
             "pages": self.pages.load(Ordering::SeqCst),

@@ -6,9 +6,9 @@ use rustc_hash::FxHashSet;
 
 use super::{CodesValue, Matcher, Targets, date, number, quantity, reference, string, token, uri};
 use super::{codes, mark_items};
+use crate::columns::conditions::IdSet;
 use crate::fhir::TypeId;
 use crate::fhirpath::Typed;
-use crate::lake::scan::IdSet;
 use crate::search::criteria::pushdown::MAX_ALTERNATIVES;
 use crate::search::parameters::values::{
     Beginnings, DateSet, NumberSet, Parts, QuantitySet, ReferenceSet, ReferenceValue, TokenSet, TypedSet, UriSet, fold,

@@ -29,10 +29,10 @@ use super::super::parameters::values::{
     DateValue, Interval, NearValue, NumberValue, Prefix, QuantityValue, ReferenceValue, TokenSet, TokenValue,
     TypedIdentifier, UriTree, contains, escape, fold, plain,
 };
+use crate::columns::conditions::IdSet;
 use crate::fhir::TypeId;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhirpath::{Collection, Items, Typed};
-use crate::lake::scan::IdSet;
 
 /// The condition on one value.
 #[derive(Clone, Debug)]

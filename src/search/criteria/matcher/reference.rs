@@ -2,11 +2,11 @@
 
 use super::token::Pairs;
 use super::{mark_items, only_text};
+use crate::columns::conditions::IdSet;
 use crate::fhir::reference::Canonical;
 use crate::fhir::storage::{REFERENCE_ID, REFERENCE_TYPE};
 use crate::fhir::{TypeId, facts};
 use crate::fhirpath::Typed;
-use crate::lake::scan::IdSet;
 use crate::search::criteria::targets::{is_of_references, relative};
 use crate::search::joins::canonical::Canonicals;
 use crate::search::parameters::values::{ReferenceSet, ReferenceValue, TokenSet, TokenValue};

@@ -15,7 +15,7 @@ use super::preview::{Preview, Rows, planned, preview};
 use crate::fhir::facts;
 use crate::http::console::session::form::Fields;
 use crate::http::console::session::operator::Operator;
-use crate::http::console::shown::page::{Frame, html, private, shown};
+use crate::http::console::shown::page::{Frame, html, page_or_error, private};
 use crate::http::console::shown::tenant::Tenant;
 use crate::http::console::shown::words;
 use crate::http::error::Error;
@@ -92,7 +92,7 @@ pub(in crate::http::console) async fn open(
             }
         }
     };
-    shown(&frame, work).await
+    page_or_error(&frame, work).await
 }
 
 /// The content of the editor.
@@ -110,7 +110,7 @@ pub(in crate::http::console) async fn run(
         let fields = Fields::sent_by(&operator, &service, &headers, sent).await?;
         answered(&service, &operator, &frame, &place, &Ask::of_form(&fields)).await
     };
-    shown(&frame, work).await
+    page_or_error(&frame, work).await
 }
 
 async fn answered(
@@ -256,5 +256,5 @@ pub(in crate::http::console) async fn rows(
         }
         Ok(response)
     };
-    shown(&frame, work).await
+    page_or_error(&frame, work).await
 }

@@ -1,0 +1,206 @@
+//! Sets of resource ids, compact enough for millions of them.
+//!
+//! Ids in the canonical form of a UUID, as most are, take 16 bytes each. Membership is exact: no id is stood for by a
+//! hash.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::hash::Hasher;
+use std::sync::{Arc, OnceLock};
+
+use rustc_hash::FxHashSet;
+use siphasher::sip::SipHasher13;
+use uuid::Uuid;
+use uuid::fmt::Hyphenated;
+
+/// Resource ids, all of one type as a rule; they compare exactly.
+#[derive(Clone, Default)]
+pub struct IdSet {
+    uuids: FxHashSet<u128>,
+    others: FxHashSet<Box<str>>,
+    /// The ids as indexes and bloom filters are asked for them, once they are.
+    hashed: OnceLock<Arc<[HashedId]>>,
+}
+
+/// An id and its hash.
+#[derive(Debug)]
+pub(crate) struct HashedId {
+    pub(crate) id: Box<str>,
+    pub(crate) hash: u64,
+}
+
+/// The hash of an id, the same for the life of the process. It is keyed per process, so nobody can make ids that
+/// collide.
+pub(crate) fn hash_id(id: &str) -> u64 {
+    static KEY: OnceLock<[u8; 16]> = OnceLock::new();
+    let key = KEY.get_or_init(|| Uuid::new_v4().into_bytes());
+    let mut hasher = SipHasher13::new_with_key(key);
+    hasher.write(id.as_bytes());
+    hasher.finish()
+}
+
+impl IdSet {
+    /// How many ids there are.
+    pub fn len(&self) -> usize {
+        self.uuids.len() + self.others.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds an id. `false` if it was there.
+    pub fn insert(&mut self, id: &str) -> bool {
+        self.hashed = OnceLock::new();
+        match canonical(id.as_bytes()) {
+            Some(uuid) => self.uuids.insert(uuid),
+            None => !self.others.contains(id) && self.others.insert(id.into()),
+        }
+    }
+
+    /// Whether an id is among them.
+    pub fn contains(&self, id: &str) -> bool {
+        self.holds(id.as_bytes())
+    }
+
+    /// The same of the bytes of a text.
+    pub(crate) fn holds(&self, id: &[u8]) -> bool {
+        match canonical(id) {
+            Some(uuid) => self.uuids.contains(&uuid),
+            None => !self.others.is_empty() && std::str::from_utf8(id).is_ok_and(|id| self.others.contains(id)),
+        }
+    }
+
+    /// Adds all of another set.
+    pub fn merge(&mut self, mut other: IdSet) {
+        if self.len() < other.len() {
+            std::mem::swap(self, &mut other);
+        }
+        self.hashed = OnceLock::new();
+        self.uuids.extend(other.uuids);
+        self.others.extend(other.others);
+    }
+
+    /// Takes away what another set has.
+    pub fn subtract(&mut self, other: &IdSet) {
+        self.hashed = OnceLock::new();
+        self.uuids.retain(|id| !other.uuids.contains(id));
+        self.others.retain(|id| !other.others.contains(id));
+    }
+
+    /// The ids, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let uuids = self.uuids.iter().map(|uuid| {
+            let mut buffer = [0; Hyphenated::LENGTH];
+            let text: &str = Uuid::from_u128(*uuid).hyphenated().encode_lower(&mut buffer);
+            Cow::Owned(text.to_owned())
+        });
+        uuids.chain(self.others.iter().map(|id| Cow::Borrowed(&**id)))
+    }
+
+    /// The ids with their hashes. They are hashed at the first call.
+    pub(crate) fn hashed(&self) -> &[HashedId] {
+        let hashed = |id: Cow<'_, str>| HashedId {
+            hash: hash_id(&id),
+            id: id.into(),
+        };
+        self.hashed.get_or_init(|| self.iter().map(hashed).collect())
+    }
+}
+
+impl<T: AsRef<str>> FromIterator<T> for IdSet {
+    fn from_iter<I: IntoIterator<Item = T>>(ids: I) -> IdSet {
+        let mut set = IdSet::default();
+        ids.into_iter().for_each(|id| {
+            set.insert(id.as_ref());
+        });
+        set
+    }
+}
+
+impl PartialEq for IdSet {
+    fn eq(&self, other: &IdSet) -> bool {
+        self.uuids == other.uuids && self.others == other.others
+    }
+}
+
+impl Eq for IdSet {}
+
+/// Ids are records' contents: only how many there are is shown.
+impl fmt::Debug for IdSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IdSet({})", self.len())
+    }
+}
+
+/// The number of a UUID in canonical form: 36 characters, lower case. Any other text of the same UUID is another id.
+fn canonical(id: &[u8]) -> Option<u128> {
+    let id: &[u8; Hyphenated::LENGTH] = id.try_into().ok()?;
+    if [8, 13, 18, 23].iter().any(|at| id[*at] != b'-') {
+        return None;
+    }
+    let (mut number, mut wrong) = (0u128, 0u8);
+    for part in [0..8, 9..13, 14..18, 19..23, 24..36] {
+        let (mut value, digits) = (0u64, &id[part]);
+        for byte in digits {
+            let digit = match byte {
+                b'0'..=b'9' => byte - b'0',
+                b'a'..=b'f' => byte - b'a' + 10,
+                _ => u8::MAX,
+            };
+            wrong |= digit;
+            value = (value << 4) | u64::from(digit & 0xf);
+        }
+        number = (number << (4 * digits.len())) | u128::from(value);
+    }
+    (wrong <= 0xf).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn id() -> impl Strategy<Value = String> {
+        let uuid = (any::<u64>(), 0u64..3).prop_map(|(a, b)| Uuid::from_u64_pair(a, b).to_string());
+        prop_oneof![
+            uuid.clone(),
+            uuid.clone().prop_map(|id| id.to_uppercase()),
+            uuid.clone().prop_map(|id| id.replace('-', "_")),
+            uuid.prop_map(|id| id.replace('-', "")),
+            "[a-z0-9.-]{1,4}",
+            "[a-f0-9-]{36}",
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_set_of_ids_is_a_set_of_texts(left in prop::collection::vec(id(), 0..40), right in prop::collection::vec(id(), 0..40)) {
+            let texts = |set: &IdSet| set.iter().map(Cow::into_owned).collect::<BTreeSet<String>>();
+            let (a, b): (BTreeSet<String>, BTreeSet<String>) = (left.iter().cloned().collect(), right.iter().cloned().collect());
+            let (one, other): (IdSet, IdSet) = (left.iter().collect(), right.iter().collect());
+            prop_assert_eq!(one.len(), a.len());
+            prop_assert_eq!(texts(&one), a.clone());
+            for id in left.iter().chain(&right) {
+                prop_assert_eq!(one.contains(id), a.contains(id));
+                prop_assert_eq!(one.holds(id.as_bytes()), a.contains(id));
+                prop_assert_eq!(one.contains(&id.to_uppercase()), a.contains(&id.to_uppercase()));
+            }
+            let mut less = one.clone();
+            less.subtract(&other);
+            prop_assert_eq!(texts(&less), &a - &b);
+            let mut both = one;
+            both.merge(other);
+            prop_assert_eq!(texts(&both), &a | &b);
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_no_id() {
+        let set: IdSet = ["a"].iter().collect();
+        assert!(!set.holds(&[0xff]));
+        assert!(!set.holds(&[0xff; 36]));
+    }
+}

@@ -1,0 +1,195 @@
+//! Text equality inside items, such as a `coding` with this system and this code. This file defines the condition and
+//! decides it over columns. The scan decides it on dictionary codes where it can.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
+use arrow::buffer::NullBuffer;
+
+use super::id_set::IdSet;
+use crate::fhir::case::{bytes_same_but_for_case, same_but_for_case};
+use crate::fhir::storage::LeafSet;
+
+/// An exact condition: some item has one of these combinations of values in these leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemMatch {
+    /// Dotted paths of text leaves of one and the same struct, or of the table's root.
+    pub leaves: Vec<Arc<str>>,
+    /// Combinations, each with one test for each leaf. At least one test of each is [`LeafTest::Is`],
+    /// [`LeafTest::Like`] or [`LeafTest::In`].
+    pub any_of: Vec<Vec<LeafTest>>,
+    /// How `explain` shows it.
+    pub label: Arc<str>,
+}
+
+/// The value that one leaf of an item must have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LeafTest {
+    /// Anything or nothing.
+    Any,
+    /// No value.
+    Absent,
+    /// This text.
+    Is(Arc<str>),
+    /// This text, where letters differ in case at most.
+    Like(Arc<str>),
+    /// One of these ids.
+    In(Arc<IdSet>),
+}
+
+/// Alternatives that are decided on codes: they are bits of a word.
+pub(crate) const MAX_ALTERNATIVES: usize = 64;
+
+impl ItemMatch {
+    /// The leaves it reads.
+    pub fn leaf_set(&self) -> LeafSet {
+        self.leaves.iter().map(|leaf| leaf.to_string()).collect()
+    }
+
+    /// The ids that rows must have, where that is all that is asked.
+    pub(crate) fn ids(&self) -> Option<&IdSet> {
+        match (self.leaves.as_slice(), self.any_of.as_slice()) {
+            ([leaf], [tests]) if &**leaf == "id" => tests.iter().find_map(|test| match test {
+                LeafTest::In(ids) => Some(&**ids),
+                _ => None,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Alternatives that a leaf's value, or its absence, allows.
+    pub(crate) fn allowed(&self, leaf: usize, value: Option<&[u8]>) -> u64 {
+        let fits = |tests: &Vec<LeafTest>| match (tests.get(leaf), value) {
+            (Some(LeafTest::Any), _) | (Some(LeafTest::Absent), None) => true,
+            (Some(LeafTest::Is(text)), Some(value)) => text.as_bytes() == value,
+            (Some(LeafTest::In(ids)), Some(value)) => ids.holds(value),
+            (Some(LeafTest::Like(text)), Some(value)) => bytes_same_but_for_case(text, value),
+            _ => false,
+        };
+        let bits = self.any_of.iter().take(MAX_ALTERNATIVES).enumerate();
+        bits.fold(0, |allowed, (at, tests)| allowed | (u64::from(fits(tests)) << at))
+    }
+
+    /// The rows of a batch that match.
+    pub(crate) fn evaluate(&self, batch: &RecordBatch) -> BooleanArray {
+        let mut rows = vec![false; batch.num_rows()];
+        let prefix = self
+            .leaves
+            .first()
+            .and_then(|leaf| leaf.rsplit_once('.'))
+            .map(|(prefix, _)| prefix);
+        let name = |leaf: &str| leaf.rsplit('.').next().unwrap_or_default().to_owned();
+        let items = match prefix {
+            None => Some(Items {
+                columns: batch.columns().to_vec(),
+                names: batch
+                    .schema()
+                    .fields()
+                    .iter()
+                    .map(|field| field.name().clone())
+                    .collect(),
+                rows: (0..batch.num_rows()).collect(),
+                nulls: None,
+            }),
+            Some(prefix) => Items::at(batch, prefix),
+        };
+        let Some(items) = items else {
+            return BooleanArray::from(rows);
+        };
+        let columns: Vec<Option<&ArrayRef>> = self
+            .leaves
+            .iter()
+            .map(|leaf| {
+                items
+                    .names
+                    .iter()
+                    .position(|have| *have == name(leaf))
+                    .map(|at| &items.columns[at])
+            })
+            .collect();
+        for (item, row) in items.rows.iter().enumerate() {
+            if items.nulls.as_ref().is_some_and(|nulls| nulls.is_null(item)) {
+                continue;
+            }
+            let fits = |tests: &Vec<LeafTest>| {
+                tests.iter().zip(&columns).all(|(test, column)| {
+                    let texts = column.and_then(|column| column.as_string_opt::<i32>());
+                    let value = texts
+                        .filter(|texts| texts.is_valid(item))
+                        .map(|texts| texts.value(item));
+                    match test {
+                        LeafTest::Any => true,
+                        LeafTest::Absent => value.is_none(),
+                        LeafTest::Is(text) => value == Some(text),
+                        LeafTest::In(ids) => value.is_some_and(|value| ids.contains(value)),
+                        LeafTest::Like(text) => value.is_some_and(|value| same_but_for_case(value, text)),
+                    }
+                })
+            };
+            rows[*row] = rows[*row] || self.any_of.iter().any(fits);
+        }
+        BooleanArray::from(rows)
+    }
+}
+
+/// Items of the structs at a path, with the row of each.
+struct Items {
+    names: Vec<String>,
+    columns: Vec<ArrayRef>,
+    rows: Vec<usize>,
+    nulls: Option<NullBuffer>,
+}
+
+impl Items {
+    /// The items at a dotted path. `None` if a column on the way is missing.
+    fn at(batch: &RecordBatch, path: &str) -> Option<Items> {
+        let mut names = path.split('.');
+        let mut array = batch.column_by_name(names.next()?)?.clone();
+        let mut rows: Vec<usize> = (0..batch.num_rows()).collect();
+        loop {
+            while let Some(list) = array.as_list_opt::<i32>() {
+                let (offsets, mut inner) = (list.offsets(), vec![0; list.values().len()]);
+                // Items of null lists, and items outside of the slice, belong to no row.
+                let mut real = vec![false; inner.len()];
+                for at in (0..list.len()).filter(|at| list.is_valid(*at)) {
+                    for item in offsets[at] as usize..offsets[at + 1] as usize {
+                        (inner[item], real[item]) = (rows[at], true);
+                    }
+                }
+                let real = BooleanArray::from(real);
+                let kept = arrow::compute::filter(list.values(), &real).ok()?;
+                rows = inner
+                    .into_iter()
+                    .zip(real.values())
+                    .filter(|(_, real)| *real)
+                    .map(|(row, _)| row)
+                    .collect();
+                array = kept;
+            }
+            let items = array.as_struct_opt()?;
+            let Some(name) = names.next() else {
+                return Some(Items {
+                    names: items.fields().iter().map(|field| field.name().clone()).collect(),
+                    columns: items.columns().to_vec(),
+                    nulls: items.nulls().cloned(),
+                    rows,
+                });
+            };
+            let inner = items.column_by_name(name)?.clone();
+            // The children of a null struct are absent.
+            array = match items.nulls() {
+                Some(nulls) if nulls.null_count() > 0 => {
+                    let valid = BooleanArray::new(nulls.inner().clone(), None);
+                    rows = rows
+                        .into_iter()
+                        .zip(nulls.iter())
+                        .filter(|(_, valid)| *valid)
+                        .map(|(row, _)| row)
+                        .collect();
+                    arrow::compute::filter(&inner, &valid).ok()?
+                }
+                _ => inner,
+            };
+        }
+    }
+}

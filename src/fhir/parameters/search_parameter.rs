@@ -1,0 +1,321 @@
+//! The search parameters: HL7's 1,375 and those of a folder of SearchParameter resources, and which of them a code
+//! means for a resource type.
+//!
+//! A parameter defined for a type comes before one inherited from `DomainResource` or `Resource`. Among those of one
+//! type the last added comes first. This file does not parse expressions or compare values.
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use rustc_hash::FxHashMap;
+
+use super::super::codes::codes;
+use super::super::facts::{TypeId, facts};
+use super::parameter_folder;
+pub use super::parameter_folder::SearchParameterError;
+use super::parameter_table;
+
+/// A search parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchParameter {
+    /// Its canonical URL.
+    pub url: Cow<'static, str>,
+    /// Its name in a query: `birthdate`.
+    pub code: Cow<'static, str>,
+    /// How its values are compared.
+    pub ty: SearchType,
+    /// The resource types it is defined for. `Resource` and `DomainResource` mean all that specialize them.
+    pub bases: Vec<TypeId>,
+    /// For a reference, the types it may point to. Empty if not stated.
+    pub targets: Vec<TypeId>,
+    /// The FHIRPath that yields its values, all bases' branches united by `|`. `None` if no expression can say it
+    /// (`_text`).
+    pub expression: Option<Cow<'static, str>>,
+    /// The parts of a composite, in the order of their values.
+    pub components: Vec<Component>,
+    /// Whether several values may be given to choose from (`a,b`), where it is said.
+    pub multiple_or: Option<bool>,
+    /// Whether the parameter may be repeated, where it is said.
+    pub multiple_and: Option<bool>,
+    /// The comparators that the definition names; empty where it names none.
+    pub comparators: Vec<Comparator>,
+    /// The modifiers that the definition names; empty where it names none.
+    pub modifiers: Vec<Modifier>,
+    /// How the found values relate to the given value.
+    pub usage: Usage,
+}
+
+/// One part of a composite parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Component {
+    /// The URL of the parameter that says how the part is compared.
+    pub definition: Cow<'static, str>,
+    /// The FHIRPath of the part, evaluated on what the composite's own expression yields.
+    pub expression: Cow<'static, str>,
+}
+
+codes! {
+    /// The type of a search parameter.
+    #[allow(missing_docs)]
+    SearchType {
+        Number = "number",
+        Date = "date",
+        String = "string",
+        Token = "token",
+        Reference = "reference",
+        Composite = "composite",
+        Quantity = "quantity",
+        Uri = "uri",
+        Special = "special",
+    }
+}
+
+codes! {
+    /// A prefix of a number, date or quantity.
+    #[allow(missing_docs)]
+    Comparator {
+        Eq = "eq",
+        Ne = "ne",
+        Gt = "gt",
+        Lt = "lt",
+        Ge = "ge",
+        Le = "le",
+        Sa = "sa",
+        Eb = "eb",
+        Ap = "ap",
+    }
+}
+
+codes! {
+    /// A modifier that a definition allows.
+    #[allow(missing_docs)]
+    Modifier {
+        Missing = "missing",
+        Exact = "exact",
+        Contains = "contains",
+        Not = "not",
+        Text = "text",
+        In = "in",
+        NotIn = "not-in",
+        Below = "below",
+        Above = "above",
+        Type = "type",
+        Identifier = "identifier",
+        OfType = "ofType",
+    }
+}
+
+codes! {
+    /// How the values of a parameter relate to the value given (`xpathUsage`).
+    Usage {
+        /// They are compared as they are.
+        Normal = "normal",
+        /// They sound alike.
+        Phonetic = "phonetic",
+        /// The values are near.
+        Nearby = "nearby",
+        /// They lie within a distance.
+        Distance = "distance",
+        /// None of these.
+        Other = "other",
+    }
+}
+
+/// The search parameters of a running engine. Cheap to share; never changed once made.
+#[derive(Clone, Debug)]
+pub struct SearchParameters {
+    /// All, in the order they were added; one per URL.
+    all: Vec<Arc<SearchParameter>>,
+    urls: FxHashMap<Cow<'static, str>, usize>,
+    /// By [`TypeId::index`], sorted by code, one per code.
+    types: Vec<Vec<Arc<SearchParameter>>>,
+}
+
+impl SearchParameters {
+    /// HL7's search parameters of R4.
+    pub fn builtin() -> Arc<SearchParameters> {
+        static BUILTIN: OnceLock<Arc<SearchParameters>> = OnceLock::new();
+        BUILTIN
+            .get_or_init(|| Arc::new(SearchParameters::new(parameter_table::read())))
+            .clone()
+    }
+
+    /// These parameters and those of the JSON files in `folder`: SearchParameter resources, or Bundles of them.
+    /// Subfolders and other resources are ignored, so an unpacked implementation guide works.
+    pub fn with_folder(&self, folder: &Path) -> Result<SearchParameters, SearchParameterError> {
+        self.with(parameter_folder::read(folder)?)
+    }
+
+    /// The parameter that `code` means for resources of type `ty`, inherited ones included.
+    pub fn get(&self, ty: TypeId, code: &str) -> Option<&Arc<SearchParameter>> {
+        let of_type = &self.types[ty.index()];
+        of_type
+            .binary_search_by(|parameter| parameter.code.as_ref().cmp(code))
+            .ok()
+            .map(|at| &of_type[at])
+    }
+
+    /// The parameter of this URL, whether or not another has taken its code.
+    pub fn by_url(&self, url: &str) -> Option<&Arc<SearchParameter>> {
+        self.urls.get(url).map(|at| &self.all[*at])
+    }
+
+    /// The parameters of resources of type `ty`, inherited ones included, sorted by code.
+    pub fn of(&self, ty: TypeId) -> impl ExactSizeIterator<Item = &Arc<SearchParameter>> {
+        self.types[ty.index()].iter()
+    }
+
+    /// All parameters, including those whose code another has taken.
+    pub fn all(&self) -> impl ExactSizeIterator<Item = &Arc<SearchParameter>> {
+        self.all.iter()
+    }
+
+    fn new(all: Vec<Arc<SearchParameter>>) -> SearchParameters {
+        let urls = all
+            .iter()
+            .enumerate()
+            .map(|(at, parameter)| (parameter.url.clone(), at))
+            .collect();
+        let types = by_type(&all);
+        SearchParameters { all, urls, types }
+    }
+
+    fn with(&self, added: Vec<parameter_folder::Added>) -> Result<SearchParameters, SearchParameterError> {
+        let mut all = self.all.clone();
+        all.retain(|parameter| !added.iter().any(|added| added.parameter.url == parameter.url));
+        all.extend(added.iter().map(|added| added.parameter.clone()));
+        let parameters = SearchParameters::new(all);
+        for added in added {
+            for component in &added.parameter.components {
+                if parameters.by_url(&component.definition).is_none() {
+                    return Err(added.component_unknown(&component.definition));
+                }
+            }
+        }
+        Ok(parameters)
+    }
+}
+
+fn by_type(all: &[Arc<SearchParameter>]) -> Vec<Vec<Arc<SearchParameter>>> {
+    let facts = facts();
+    let mut own: Vec<FxHashMap<&str, &Arc<SearchParameter>>> = vec![FxHashMap::default(); facts.len()];
+    for parameter in all {
+        for base in &parameter.bases {
+            own[base.index()].insert(&parameter.code, parameter);
+        }
+    }
+    facts
+        .types()
+        .map(|ty| {
+            let mut codes: FxHashMap<&str, &Arc<SearchParameter>> = FxHashMap::default();
+            let mut level = Some(ty);
+            while let Some(ty) = level {
+                for (code, parameter) in &own[ty.index()] {
+                    codes.entry(code).or_insert(parameter);
+                }
+                level = facts.get(ty).base;
+            }
+            let mut of_type: Vec<_> = codes.into_values().cloned().collect();
+            of_type.sort_unstable_by(|one, other| one.code.cmp(&other.code));
+            of_type
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ty(name: &str) -> TypeId {
+        facts().lookup(name).unwrap_or_else(|| panic!("no type {name}"))
+    }
+
+    #[test]
+    fn hl7s_set_is_whole() {
+        let builtin = SearchParameters::builtin();
+        assert_eq!(builtin.all().len(), 1375);
+        let count = |ty| builtin.all().filter(|parameter| parameter.ty == ty).count();
+        assert_eq!(count(SearchType::Composite), 46);
+        assert_eq!(count(SearchType::Reference), 472);
+        assert_eq!(count(SearchType::Special), 1);
+        for parameter in builtin.all() {
+            assert!(
+                Arc::ptr_eq(builtin.by_url(&parameter.url).unwrap(), parameter),
+                "{} is there twice",
+                parameter.url
+            );
+            assert_eq!(
+                parameter.ty == SearchType::Composite,
+                !parameter.components.is_empty(),
+                "{}",
+                parameter.url
+            );
+            for base in &parameter.bases {
+                assert_eq!(
+                    &builtin.get(*base, &parameter.code).unwrap().url,
+                    &parameter.url,
+                    "two share a code"
+                );
+            }
+            for component in &parameter.components {
+                assert!(
+                    builtin.by_url(&component.definition).is_some(),
+                    "{}",
+                    component.definition
+                );
+            }
+        }
+        for absent in [
+            "DetectedIssue-status",
+            "DeviceDefinition-classification",
+            "ServiceRequest-order-detail",
+        ] {
+            assert!(
+                builtin
+                    .by_url(&format!("http://hl7.org/fhir/SearchParameter/{absent}"))
+                    .is_none()
+            );
+        }
+    }
+
+    #[test]
+    fn a_code_is_looked_up_along_the_bases() {
+        let builtin = SearchParameters::builtin();
+        let url = |name: &str, code: &str| builtin.get(ty(name), code).map(|parameter| parameter.url.to_string());
+        let hl7 = |id: &str| Some(format!("http://hl7.org/fhir/SearchParameter/{id}"));
+        assert_eq!(url("Patient", "_id"), hl7("Resource-id"));
+        assert_eq!(url("Patient", "_text"), hl7("DomainResource-text"));
+        assert_eq!(url("Bundle", "_text"), None);
+        assert_eq!(url("Patient", "birthdate"), hl7("individual-birthdate"));
+        assert_eq!(url("Observation", "code"), hl7("clinical-code"));
+        assert_eq!(url("Patient", "Birthdate"), None);
+        assert_eq!(url("HumanName", "family"), None);
+        assert!(
+            builtin
+                .of(ty("Observation"))
+                .is_sorted_by_key(|parameter| &parameter.code)
+        );
+    }
+
+    #[test]
+    fn a_parameter_carries_its_definition() {
+        let builtin = SearchParameters::builtin();
+        let composite = builtin.get(ty("Observation"), "code-value-quantity").unwrap();
+        assert_eq!(composite.expression.as_deref(), Some("Observation"));
+        assert_eq!(composite.multiple_or, Some(false));
+        assert_eq!(
+            composite.components[0].definition,
+            "http://hl7.org/fhir/SearchParameter/clinical-code"
+        );
+        assert_eq!(composite.components[1].expression, "value.as(Quantity)");
+        let date = builtin.get(ty("Observation"), "date").unwrap();
+        assert_eq!((date.ty, date.comparators.len()), (SearchType::Date, 9));
+        let text = builtin.get(ty("Patient"), "_text").unwrap();
+        assert_eq!((text.ty, &text.expression), (SearchType::String, &None));
+        let near = builtin.get(ty("Location"), "near").unwrap();
+        assert_eq!((near.ty, near.usage), (SearchType::Special, Usage::Nearby));
+        let subject = builtin.get(ty("Observation"), "subject").unwrap();
+        assert_eq!(subject.targets, ["Group", "Device", "Patient", "Location"].map(ty));
+    }
+}

@@ -1,0 +1,392 @@
+//! The R4 type system: resources, data types and backbone elements with their elements in definition order.
+//!
+//! A backbone element is its own type, named by its path (`Observation.component`). An element with a content reference
+//! has the referenced type, so recursion (`Questionnaire.item.item`) is a type that contains itself. This file does not
+//! know search parameters (`search_parameter`) nor columns (`storage`).
+
+use rustc_hash::FxHashMap;
+
+use super::type_table;
+
+/// Index of a type in [`Facts`]. Cheap to copy and compare. Valid only for the one process-wide table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TypeId(u16);
+
+impl TypeId {
+    pub(in crate::fhir) fn new(index: usize) -> TypeId {
+        TypeId(u16::try_from(index).expect("there are fewer than 65,536 types"))
+    }
+
+    /// Its place among all types, from 0 to [`Facts::len`] exclusive, for tables with a row per type.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// What sort of type a [`TypeDef`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A primitive data type such as `dateTime`.
+    Primitive(Primitive),
+    /// A complex data type such as `HumanName`, `Extension` or `Element`.
+    Complex,
+    /// An element defined inside a resource or data type, such as `Observation.component` or `Timing.repeat`.
+    Backbone,
+    /// A resource type, `Resource` and `DomainResource` included.
+    Resource,
+}
+
+/// The R4 primitive types (R4, section 2.24.0.1), and `xhtml`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Primitive {
+    Boolean,
+    Integer,
+    PositiveInt,
+    UnsignedInt,
+    Decimal,
+    String,
+    Code,
+    Id,
+    Markdown,
+    Uri,
+    Url,
+    Canonical,
+    Oid,
+    Uuid,
+    Base64Binary,
+    Xhtml,
+    Date,
+    DateTime,
+    Instant,
+    Time,
+}
+
+/// A type: its name, its parent and its elements, inherited ones first, in definition order.
+#[derive(Debug)]
+pub struct TypeDef {
+    /// `Patient`, `HumanName`, `dateTime`, or the path of a backbone element.
+    pub name: &'static str,
+    /// What sort of type this is.
+    pub kind: Kind,
+    /// The type it specializes. `None` for `Element` and `Resource`.
+    pub base: Option<TypeId>,
+    /// `Resource`, `DomainResource`, `Element`, `BackboneElement`.
+    pub is_abstract: bool,
+    /// All elements, `id` and `extension` included; for primitives none but `id` and `extension`.
+    pub elements: Vec<Element>,
+}
+
+/// One element of a type.
+#[derive(Clone, Debug)]
+pub struct Element {
+    /// The name without `[x]`: `value`, `birthDate`.
+    pub name: &'static str,
+    /// The possible types; several only for a choice element. `Resource` stands for any resource.
+    pub types: Vec<TypeId>,
+    /// If `types` contains Reference or canonical: the resource types it may point to. Empty means any.
+    pub targets: Vec<TypeId>,
+    /// `true` for `name[x]`, stored and serialized as `nameType`.
+    pub choice: bool,
+    /// Whether it may repeat.
+    pub many: bool,
+    /// The minimum number of repetitions.
+    pub min: u8,
+    /// Part of the summary form (`_summary=true`).
+    pub summary: bool,
+    /// A modifier element.
+    pub modifier: bool,
+    /// A `code` whose required value set has the code `unknown`.
+    pub has_unknown: bool,
+    /// For a `code` whose value set is required and draws on one code system, the URL of that: the system that its
+    /// values have without saying so.
+    pub code_system: Option<&'static str>,
+    /// Place among its siblings in the definition, starting at 1.
+    pub ordinal: u16,
+}
+
+/// What a JSON property name means inside a type.
+#[derive(Clone, Copy, Debug)]
+pub struct Child<'a> {
+    /// The element.
+    pub element: &'a Element,
+    /// Its type here: for a choice the one the property name ends in.
+    pub ty: TypeId,
+}
+
+/// The table of all types.
+#[derive(Debug)]
+pub struct Facts {
+    types: Vec<TypeDef>,
+    names: FxHashMap<&'static str, TypeId>,
+    properties: Vec<type_table::Properties>,
+    resources: Vec<TypeId>,
+}
+
+/// The R4 facts, built from the tables in `schemas/` at first use.
+pub fn facts() -> &'static Facts {
+    static FACTS: std::sync::OnceLock<Facts> = std::sync::OnceLock::new();
+    FACTS.get_or_init(Facts::read)
+}
+
+impl Facts {
+    fn read() -> Facts {
+        let type_table::Types {
+            types,
+            names,
+            properties,
+        } = type_table::read();
+        let mut resources: Vec<TypeId> = (0..types.len()).map(TypeId::new).collect();
+        resources.retain(|ty| types[ty.index()].kind == Kind::Resource && !types[ty.index()].is_abstract);
+        resources.sort_unstable_by_key(|ty| types[ty.index()].name);
+        Facts {
+            types,
+            names,
+            properties,
+            resources,
+        }
+    }
+
+    /// The type of this name (`Patient`, `string`, `Observation.component`).
+    pub fn lookup(&self, name: &str) -> Option<TypeId> {
+        self.names.get(name).copied()
+    }
+
+    /// The definition of a type.
+    pub fn get(&self, ty: TypeId) -> &TypeDef {
+        &self.types[ty.index()]
+    }
+
+    /// The meaning of the JSON property `name` in `ty` (`valueQuantity` is the element `value` as a Quantity). `None`
+    /// if R4 does not define it. The caller strips a leading `_`.
+    pub fn child(&self, ty: TypeId, name: &str) -> Option<Child<'_>> {
+        let (element, child) = *self.properties[ty.index()].get(name)?;
+        Some(Child {
+            element: &self.types[ty.index()].elements[usize::from(element)],
+            ty: child,
+        })
+    }
+
+    /// The element whose FHIRPath name is `name` (`value` for `value[x]`).
+    pub fn element(&self, ty: TypeId, name: &str) -> Option<&Element> {
+        self.get(ty).elements.iter().find(|element| element.name == name)
+    }
+
+    /// Whether `ty` is `ancestor` or specializes it, directly or not (`Age` is a `Quantity`, `code` a `string`).
+    pub fn is_a(&self, ty: TypeId, ancestor: TypeId) -> bool {
+        ty == ancestor || self.get(ty).base.is_some_and(|base| self.is_a(base, ancestor))
+    }
+
+    /// Concrete resource types, sorted by name.
+    pub fn resources(&self) -> impl Iterator<Item = TypeId> + '_ {
+        self.resources.iter().copied()
+    }
+
+    /// Every type, in the order of [`TypeId::index`].
+    pub fn types(&self) -> impl Iterator<Item = TypeId> + '_ {
+        (0..self.len()).map(TypeId::new)
+    }
+
+    /// The type with this [`TypeId::index`].
+    pub fn type_at(&self, index: usize) -> Option<TypeId> {
+        (index < self.len()).then(|| TypeId::new(index))
+    }
+
+    /// How many types there are: one more than the greatest [`TypeId::index`].
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.types.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ty(name: &str) -> TypeId {
+        facts().lookup(name).unwrap_or_else(|| panic!("no type {name}"))
+    }
+
+    fn names(types: &[TypeId]) -> Vec<&'static str> {
+        types.iter().map(|ty| facts().get(*ty).name).collect()
+    }
+
+    #[test]
+    fn the_table_holds_r4() {
+        let facts = facts();
+        let count = |kind: fn(Kind) -> bool| facts.types().filter(|ty| kind(facts.get(*ty).kind)).count();
+        assert_eq!(count(|kind| matches!(kind, Kind::Primitive(_))), 20);
+        assert_eq!(count(|kind| kind == Kind::Complex), 41);
+        assert_eq!(count(|kind| kind == Kind::Resource), 148);
+        assert_eq!(facts.resources().count(), 146);
+        assert!(facts.resources().is_sorted_by_key(|ty| facts.get(ty).name));
+        assert_eq!(facts.len(), facts.types().count());
+        for absent in [
+            "SubscriptionStatus",
+            "MetadataResource",
+            "SimpleQuantity",
+            "DeviceDefinition.classification",
+            "",
+        ] {
+            assert_eq!(facts.lookup(absent), None, "{absent}");
+        }
+    }
+
+    #[test]
+    fn codes_know_their_system() {
+        let system = |owner: &str, name: &str| facts().element(ty(owner), name).unwrap().code_system;
+        assert_eq!(
+            system("Patient", "gender"),
+            Some("http://hl7.org/fhir/administrative-gender")
+        );
+        assert_eq!(
+            system("Observation", "status"),
+            Some("http://hl7.org/fhir/observation-status")
+        );
+        assert_eq!(system("Attachment", "contentType"), Some("urn:ietf:bcp:13"));
+        // The binding is only preferred, the element no code, or its value set draws on several systems.
+        assert_eq!(system("Patient", "language"), None);
+        assert_eq!(system("Patient", "maritalStatus"), None);
+        assert_eq!(system("Timing.repeat", "when"), None);
+        let code = ty("code");
+        let elements = facts().types().flat_map(|ty| &facts().get(ty).elements);
+        let with_system: Vec<&Element> = elements.filter(|element| element.code_system.is_some()).collect();
+        assert!(with_system.len() > 300);
+        assert!(with_system.iter().all(|element| element.types == [code]));
+        let has_unknown = |owner: &str, name: &str| facts().element(ty(owner), name).unwrap().has_unknown;
+        assert!(has_unknown("Observation", "status") && has_unknown("Encounter", "status"));
+        assert!(has_unknown("Patient", "gender"));
+        assert!(!has_unknown("Claim", "status") && !has_unknown("Narrative", "status"));
+    }
+
+    #[test]
+    fn additions_to_r4_are_left_out() {
+        for (owner, property) in [
+            ("Meta", "project"),
+            ("Meta", "account"),
+            ("Binary", "url"),
+            ("ResearchStudy", "name"),
+            ("DeviceDefinition", "bodySite"),
+            ("EvidenceVariable.characteristic", "definitionId"),
+            ("ObservationDefinition", "publisher"),
+        ] {
+            assert!(facts().child(ty(owner), property).is_none(), "{owner}.{property}");
+        }
+        assert!(
+            facts()
+                .child(ty("EvidenceVariable.characteristic"), "definitionCanonical")
+                .is_some()
+        );
+        assert!(
+            facts()
+                .child(ty("EvidenceVariable.characteristic"), "groupMeasure")
+                .is_some()
+        );
+    }
+
+    #[test]
+    fn properties_lead_to_their_types() {
+        for (owner, property, expected) in [
+            ("Patient", "id", "id"),
+            ("Patient", "birthDate", "date"),
+            ("Patient", "contact", "Patient.contact"),
+            ("Patient.contact", "id", "string"),
+            ("Patient.contact", "modifierExtension", "Extension"),
+            ("Patient", "contained", "Resource"),
+            ("HumanName", "given", "string"),
+            ("string", "extension", "Extension"),
+            ("date", "id", "string"),
+            ("xhtml", "id", "string"),
+            ("Extension", "url", "uri"),
+            ("Extension", "valueAge", "Age"),
+            ("Extension", "valueBase64Binary", "base64Binary"),
+            ("Age", "value", "decimal"),
+            ("Narrative", "div", "xhtml"),
+            ("Observation", "valueQuantity", "Quantity"),
+            ("Observation", "effectiveInstant", "instant"),
+            ("Observation.component", "referenceRange", "Observation.referenceRange"),
+            ("Questionnaire.item", "item", "Questionnaire.item"),
+            ("Bundle.entry", "resource", "Resource"),
+            ("Bundle.entry.response", "outcome", "Resource"),
+            ("Timing", "repeat", "Timing.repeat"),
+            ("Timing.repeat", "boundsPeriod", "Period"),
+            ("MedicationRequest", "dosageInstruction", "Dosage"),
+            ("Dosage.doseAndRate", "doseQuantity", "Quantity"),
+        ] {
+            let child = facts()
+                .child(ty(owner), property)
+                .unwrap_or_else(|| panic!("{owner}.{property}"));
+            assert_eq!(facts().get(child.ty).name, expected, "{owner}.{property}");
+        }
+        for (owner, property) in [
+            ("Observation", "value"),
+            ("Observation", "value[x]"),
+            ("Observation", "valueMoney"),
+            ("Observation", "_status"),
+            ("Observation", ""),
+            ("xhtml", "extension"),
+            ("string", "value"),
+            ("Timing.repeat", "modifierExtension"),
+        ] {
+            assert!(facts().child(ty(owner), property).is_none(), "{owner}.{property}");
+        }
+    }
+
+    #[test]
+    fn elements_carry_their_definition() {
+        let observation = facts().get(ty("Observation"));
+        assert_eq!(
+            observation
+                .elements
+                .iter()
+                .take(10)
+                .map(|element| element.name)
+                .collect::<Vec<_>>(),
+            [
+                "id",
+                "meta",
+                "implicitRules",
+                "language",
+                "text",
+                "contained",
+                "extension",
+                "modifierExtension",
+                "identifier",
+                "basedOn"
+            ]
+        );
+        let value = facts().element(ty("Observation"), "value").unwrap();
+        assert!(value.choice && value.summary && !value.many && !value.modifier && value.min == 0);
+        assert_eq!(value.types.len(), 11);
+        let status = facts().element(ty("Observation"), "status").unwrap();
+        assert!(status.modifier && status.min == 1);
+        let subject = facts().element(ty("Observation"), "subject").unwrap();
+        let mut targets = names(&subject.targets);
+        targets.sort_unstable();
+        assert_eq!(targets, ["Device", "Group", "Location", "Patient"]);
+        assert!(facts().element(ty("Extension"), "value").unwrap().targets.is_empty());
+        for id in facts().types() {
+            for (at, element) in facts().get(id).elements.iter().enumerate() {
+                assert_eq!(usize::from(element.ordinal), at + 1);
+                assert!(!element.types.is_empty());
+                assert!(
+                    element.choice || element.types.len() == 1,
+                    "{} {}",
+                    facts().get(id).name,
+                    element.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn specialization_is_followed() {
+        let is_a = |one, other| facts().is_a(ty(one), ty(other));
+        assert!(is_a("Age", "Quantity") && is_a("Age", "Element") && is_a("code", "string") && is_a("url", "uri"));
+        assert!(is_a("Patient", "DomainResource") && is_a("Patient", "Resource") && is_a("Binary", "Resource"));
+        assert!(is_a("Patient.contact", "BackboneElement") && is_a("Timing.repeat", "Element"));
+        assert!(
+            !is_a("Binary", "DomainResource") && !is_a("Quantity", "Age") && !is_a("Timing.repeat", "BackboneElement")
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! Conversion in the catalog: lists the files that are not yet of the lake's new kind, and exchanges them.
+
+use rusqlite::{Connection, TransactionBehavior, params};
+
+use super::super::attachment::{StoredAttachment, all_attachments, record_again, schedule_attachments};
+use super::super::erasure::{Exchange, count, exchange_files};
+use super::keys::expire_replaced_keys;
+use crate::lake::attachment::{Recorded, is_sealed_name};
+use crate::lake::error::LakeError;
+
+/// A data file that must be rewritten, or whose delete files must be.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::lake) struct OtherFile {
+    pub(in crate::lake) table: u64,
+    pub(in crate::lake) id: u64,
+    pub(in crate::lake) bytes: u64,
+}
+
+/// The file that takes an attachment's place.
+#[derive(Debug)]
+pub(in crate::lake) struct ConvertedAttachment {
+    pub(in crate::lake) id: u64,
+    pub(in crate::lake) name: String,
+    pub(in crate::lake) file_bytes: u64,
+    /// What is told of its contents from now on.
+    pub(in crate::lake) recorded: Recorded,
+}
+
+/// The data files of all snapshots that are in clear (`are_sealed`: that are sealed), or have such a delete file.
+pub(in crate::lake) fn files_of_other_kind(
+    connection: &Connection,
+    are_sealed: bool,
+) -> Result<Vec<OtherFile>, LakeError> {
+    let mut statement = connection.prepare(
+        "SELECT table_id, data_file_id, file_size_bytes FROM ducklake_data_file
+         WHERE (encryption_key IS NOT NULL) = ?1
+         UNION
+         SELECT f.table_id, f.data_file_id, f.file_size_bytes FROM ducklake_delete_file d
+         JOIN ducklake_data_file f ON f.data_file_id = d.data_file_id WHERE (d.encryption_key IS NOT NULL) = ?1
+         ORDER BY 2",
+    )?;
+    let files = statement.query_map([are_sealed], |row| {
+        Ok(OtherFile {
+            table: row.get(0)?,
+            id: row.get(1)?,
+            bytes: row.get(2)?,
+        })
+    })?;
+    Ok(files.collect::<Result<_, _>>()?)
+}
+
+/// The same of attachments.
+pub(in crate::lake) fn attachments_of_other_kind(
+    connection: &Connection,
+    are_sealed: bool,
+) -> Result<Vec<StoredAttachment>, LakeError> {
+    let mut all = all_attachments(connection)?;
+    all.retain(|one| is_sealed_name(&one.name) == are_sealed);
+    Ok(all)
+}
+
+/// Puts converted files in the places of the old ones, in all snapshots; the old ones are scheduled for deletion.
+pub(in crate::lake) fn exchange_converted(
+    connection: &mut Connection,
+    files: &[&Exchange<'_>],
+    attachments: &[&ConvertedAttachment],
+) -> Result<(), LakeError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let data = files.iter().map(|file| file.id);
+    expire_replaced_keys(&transaction, data, attachments.iter().map(|one| one.id))?;
+    let head = exchange_files(&transaction, files)?;
+    for one in attachments {
+        schedule_attachments(&transaction, "attachment_id = ?1", one.id, head.time)?;
+        let sql = "UPDATE tabularium_attachment SET path = ?, file_size_bytes = ? WHERE attachment_id = ?";
+        transaction
+            .prepare_cached(sql)?
+            .execute(params![one.name, one.file_bytes, one.id])?;
+        record_again(&transaction, one.id, &one.recorded)?;
+    }
+    count(&transaction, 1)?;
+    Ok(transaction.commit()?)
+}
+
+/// Removes data files and attachments from all snapshots and schedules them for deletion. Nobody else has the lake
+/// open.
+pub(in crate::lake) fn give_up(
+    connection: &mut Connection,
+    files: &[Exchange<'_>],
+    attachments: &[u64],
+) -> Result<(), LakeError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let head = exchange_files(&transaction, &files.iter().collect::<Vec<_>>())?;
+    for id in attachments {
+        schedule_attachments(&transaction, "attachment_id = ?1", *id, head.time)?;
+        transaction.execute("DELETE FROM tabularium_attachment WHERE attachment_id = ?", [id])?;
+    }
+    Ok(transaction.commit()?)
+}

@@ -1,0 +1,152 @@
+//! Keys in the catalog, by their ids: keys of named files, keys of expired files, and whether keys must be destroyed.
+
+use rusqlite::Connection;
+
+use super::super::attachment::has_attachments;
+use super::super::create::is_sealed;
+use crate::lake::error::LakeError;
+
+/// The metadata key that notes that keys of erased files of a sealed lake may remain.
+const DESTROY_KEY: &str = "tabularium.keys_to_destroy";
+
+/// Keys of files that have expired since the last erasure.
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS tabularium_expired_key (key_id VARCHAR PRIMARY KEY) WITHOUT ROWID";
+
+/// Notes that keys which no file has any more are to be destroyed, until [`keys_are_destroyed`].
+pub(in crate::lake) fn have_keys_destroyed(connection: &Connection) -> Result<(), LakeError> {
+    if is_sealed(connection)? && !has_keys_to_destroy(connection)? {
+        connection.execute(
+            "INSERT INTO ducklake_metadata VALUES (?, '1', NULL, NULL)",
+            [DESTROY_KEY],
+        )?;
+    }
+    Ok(())
+}
+
+/// Whether keys are to be destroyed.
+pub(in crate::lake) fn has_keys_to_destroy(connection: &Connection) -> Result<bool, LakeError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM ducklake_metadata WHERE key = ? AND scope IS NULL)";
+    Ok(connection.query_row(sql, [DESTROY_KEY], |row| row.get(0))?)
+}
+
+/// Notes that no key is left that no file has.
+pub(in crate::lake) fn keys_are_destroyed(connection: &Connection) -> Result<(), LakeError> {
+    let transaction = connection.unchecked_transaction()?;
+    // The keys of expired files were destroyed together with the others.
+    if has_list(&transaction)? {
+        transaction.execute("DELETE FROM tabularium_expired_key", [])?;
+    }
+    let sql = "DELETE FROM ducklake_metadata WHERE key = ? AND scope IS NULL";
+    transaction.execute(sql, [DESTROY_KEY])?;
+    Ok(transaction.commit()?)
+}
+
+/// The ids of the keys of all data files and delete files, of whatever snapshot.
+pub(in crate::lake) fn named_keys(connection: &Connection) -> Result<Vec<String>, LakeError> {
+    let mut statement = connection.prepare(
+        "SELECT encryption_key FROM ducklake_data_file WHERE encryption_key IS NOT NULL
+         UNION SELECT encryption_key FROM ducklake_delete_file WHERE encryption_key IS NOT NULL",
+    )?;
+    let ids = statement.query_map([], |row| row.get(0))?;
+    Ok(ids.collect::<Result<_, _>>()?)
+}
+
+/// Whether keys of expired files are listed.
+fn has_list(connection: &Connection) -> Result<bool, LakeError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'tabularium_expired_key')";
+    Ok(connection.query_row(sql, [], |row| row.get(0))?)
+}
+
+/// The keys of files that expired since the last erasure. `None` if no list exists.
+pub(in crate::lake) fn expired_keys(connection: &Connection) -> Result<Option<Vec<String>>, LakeError> {
+    if !has_list(connection)? {
+        return Ok(None);
+    }
+    let mut statement = connection.prepare("SELECT key_id FROM tabularium_expired_key")?;
+    let ids = statement.query_map([], |row| row.get(0))?;
+    Ok(Some(ids.collect::<Result<_, _>>()?))
+}
+
+/// Begins to list keys of expired files, with these.
+pub(in crate::lake) fn list_expired_keys(
+    connection: &Connection,
+    ids: impl Iterator<Item = String>,
+) -> Result<(), LakeError> {
+    let transaction = connection.unchecked_transaction()?;
+    begin_list(&transaction)?;
+    for id in ids {
+        transaction.execute("INSERT OR IGNORE INTO tabularium_expired_key VALUES (?)", [id])?;
+    }
+    Ok(transaction.commit()?)
+}
+
+/// The same in a transaction, with none.
+pub(in crate::lake::catalog) fn begin_list(transaction: &Connection) -> Result<(), LakeError> {
+    Ok(transaction.execute_batch(TABLE)?)
+}
+
+/// Forgets that keys of expired files were listed.
+pub(in crate::lake) fn unlist_expired_keys(connection: &Connection) -> Result<(), LakeError> {
+    end_list(connection)
+}
+
+/// Removes the list.
+pub(in crate::lake::catalog) fn end_list(transaction: &Connection) -> Result<(), LakeError> {
+    Ok(transaction.execute_batch("DROP TABLE IF EXISTS tabularium_expired_key")?)
+}
+
+/// Lists the keys of the files that only snapshots before `oldest` reach, which expire in this transaction.
+pub(in crate::lake::catalog) fn expire_keys(transaction: &Connection, oldest: u64) -> Result<(), LakeError> {
+    if !has_list(transaction)? {
+        return Ok(());
+    }
+    for table in ["ducklake_data_file", "ducklake_delete_file"] {
+        transaction.execute(
+            &format!(
+                "INSERT OR IGNORE INTO tabularium_expired_key
+                 SELECT encryption_key FROM {table} WHERE end_snapshot <= ? AND encryption_key IS NOT NULL"
+            ),
+            [oldest],
+        )?;
+    }
+    if has_attachments(transaction)? {
+        // The name of an attachment ends with the id of its key.
+        transaction.execute(
+            "INSERT OR IGNORE INTO tabularium_expired_key
+             SELECT substr(path, instr(path, '-') + 1, 32) FROM tabularium_attachment
+             WHERE end_snapshot <= ? AND instr(path, '-') > 0",
+            [oldest],
+        )?;
+    }
+    Ok(())
+}
+
+/// Lists the keys of files that a conversion replaces in this transaction: data files, their delete files and
+/// attachments. Backups may still have these files.
+pub(in crate::lake::catalog) fn expire_replaced_keys(
+    transaction: &Connection,
+    files: impl Iterator<Item = u64>,
+    attachments: impl Iterator<Item = u64>,
+) -> Result<(), LakeError> {
+    if !has_list(transaction)? {
+        return Ok(());
+    }
+    for file in files {
+        for table in ["ducklake_data_file", "ducklake_delete_file"] {
+            let sql = format!(
+                "INSERT OR IGNORE INTO tabularium_expired_key
+                 SELECT encryption_key FROM {table} WHERE data_file_id = ? AND encryption_key IS NOT NULL"
+            );
+            transaction.prepare_cached(&sql)?.execute([file])?;
+        }
+    }
+    for attachment in attachments {
+        transaction.execute(
+            "INSERT OR IGNORE INTO tabularium_expired_key
+             SELECT substr(path, instr(path, '-') + 1, 32) FROM tabularium_attachment
+             WHERE attachment_id = ? AND instr(path, '-') > 0",
+            [attachment],
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! The kind of a lake (open, sealed or in between) in its catalog.
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+
+use super::super::attachment::has_attachments;
+use super::super::create::{LAYOUT_KEY, is_sealed};
+use super::super::erasure::count;
+use super::super::snapshots::statistics::{complete, reduce};
+use super::keys::{begin_list, end_list, have_keys_destroyed};
+use crate::columns::layout::{ATTACHMENTS_LAYOUT_VERSION, LAYOUT_VERSION, SEALED_LAYOUT_VERSION};
+use crate::lake::error::LakeError;
+use crate::lake::seal::Kind;
+
+/// The metadata key of a lake that is on its way from one kind to the other.
+const HALFWAY_KEY: &str = "tabularium.sealing";
+const SEALING: &str = "sealing";
+const UNSEALING: &str = "unsealing";
+
+/// The kind of the lake.
+pub(in crate::lake) fn kind(connection: &Connection) -> Result<Kind, LakeError> {
+    if !is_sealed(connection)? {
+        return Ok(Kind::Open);
+    }
+    let sql = "SELECT value FROM ducklake_metadata WHERE key = ? AND scope IS NULL";
+    let halfway: Option<String> = connection.query_row(sql, [HALFWAY_KEY], |row| row.get(0)).optional()?;
+    match halfway.as_deref() {
+        None => Ok(Kind::Sealed),
+        Some(SEALING) => Ok(Kind::Sealing),
+        Some(UNSEALING) => Ok(Kind::Unsealing),
+        Some(_) => Err(LakeError::Damaged(format!("{HALFWAY_KEY} says neither of both"))),
+    }
+}
+
+/// Has the lake be of another kind from now on. It counts as a change by an erasure does: files change under the
+/// snapshots, and other processes take the newest snapshot anew.
+pub(in crate::lake) fn turn(connection: &mut Connection, kind: Kind) -> Result<(), LakeError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    match kind {
+        Kind::Sealing => {
+            reduce(&transaction)?;
+            begin_list(&transaction)?;
+        }
+        Kind::Open => {
+            complete(&transaction)?;
+            end_list(&transaction)?;
+            // While the catalog says that there are keys.
+            have_keys_destroyed(&transaction)?;
+        }
+        Kind::Sealed | Kind::Unsealing => {}
+    }
+    set_kind(&transaction, kind)?;
+    count(&transaction, 1)?;
+    Ok(transaction.commit()?)
+}
+
+/// Stores the kind of the lake.
+pub(in crate::lake) fn set_kind(connection: &Connection, kind: Kind) -> Result<(), LakeError> {
+    let layout = match kind.has_keys() {
+        true => SEALED_LAYOUT_VERSION,
+        false if has_attachments(connection)? => ATTACHMENTS_LAYOUT_VERSION,
+        false => LAYOUT_VERSION,
+    };
+    let encrypted = if kind.has_keys() { "true" } else { "false" };
+    for (key, value) in [("encrypted", encrypted), (LAYOUT_KEY, &layout.to_string())] {
+        let sql = "UPDATE ducklake_metadata SET value = ? WHERE key = ? AND scope IS NULL";
+        connection.execute(sql, [value, key])?;
+    }
+    let sql = "DELETE FROM ducklake_metadata WHERE key = ? AND scope IS NULL";
+    connection.execute(sql, [HALFWAY_KEY])?;
+    let halfway = match kind {
+        Kind::Sealing => SEALING,
+        Kind::Unsealing => UNSEALING,
+        Kind::Open | Kind::Sealed => return Ok(()),
+    };
+    let sql = "INSERT INTO ducklake_metadata VALUES (?, ?, NULL, NULL)";
+    connection.execute(sql, [HALFWAY_KEY, halfway])?;
+    Ok(())
+}

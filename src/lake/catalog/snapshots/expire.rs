@@ -1,0 +1,127 @@
+//! Removes old snapshots and the files that only they need, as DuckLake's expiry does. One transaction removes the rows
+//! and schedules the files for deletion. Then the files are deleted, and then the schedule.
+
+use std::path::{Component, PathBuf};
+
+use rusqlite::{Connection, TransactionBehavior, params};
+use rustc_hash::FxHashSet;
+
+use super::super::attachment::expire_attachments;
+use super::super::sealing::keys::expire_keys;
+use super::super::stamp;
+use crate::lake::error::LakeError;
+use crate::lake::store::folder::Folder;
+
+/// The result of an expiry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Expired {
+    /// Snapshots that can no longer be read.
+    pub snapshots: u64,
+    /// Data and delete files and attachments scheduled for deletion.
+    pub files: u64,
+}
+
+/// Drops the snapshots that ended at or before `until` (microseconds since 1970) and are older than `keep_from`, never
+/// the newest, and what only they reach.
+///
+/// A snapshot ends when its successor begins: until then readers may have started on it.
+pub(in crate::lake) fn expire(
+    connection: &mut Connection,
+    until: i64,
+    keep_from: u64,
+    now: i64,
+) -> Result<Expired, LakeError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let oldest: Option<u64> = transaction.query_row(
+        "SELECT max(snapshot_id) FROM ducklake_snapshot WHERE snapshot_time <= ?",
+        [stamp::text(until)],
+        |row| row.get(0),
+    )?;
+    let newest: u64 = transaction.query_row("SELECT max(snapshot_id) FROM ducklake_snapshot", [], |row| row.get(0))?;
+    let oldest = oldest.unwrap_or(0).min(keep_from).min(newest);
+    let snapshots = transaction.execute("DELETE FROM ducklake_snapshot WHERE snapshot_id < ?", [oldest])? as u64;
+    if snapshots == 0 {
+        return Ok(Expired::default());
+    }
+    transaction.execute("DELETE FROM ducklake_snapshot_changes WHERE snapshot_id < ?", [oldest])?;
+    let mut files = 0;
+    for (table, id) in [
+        ("ducklake_data_file", "data_file_id"),
+        ("ducklake_delete_file", "delete_file_id"),
+    ] {
+        files += schedule(&transaction, (table, id), "f.end_snapshot <= ?1", oldest, now)?;
+    }
+    expire_keys(&transaction, oldest)?;
+    files += expire_attachments(&transaction, oldest, now)?;
+    if files > 0 {
+        for table in ["ducklake_file_column_stats", "tabularium_file_bounds"] {
+            transaction.execute(
+                &format!(
+                    "DELETE FROM {table} WHERE data_file_id IN
+                     (SELECT data_file_id FROM ducklake_data_file WHERE end_snapshot <= ?)"
+                ),
+                [oldest],
+            )?;
+        }
+        transaction.execute("DELETE FROM ducklake_data_file WHERE end_snapshot <= ?", [oldest])?;
+        transaction.execute("DELETE FROM ducklake_delete_file WHERE end_snapshot <= ?", [oldest])?;
+    }
+    transaction.commit()?;
+    Ok(Expired { snapshots, files })
+}
+
+/// Schedules for deletion the files of a table of the catalog that are meant by `condition` over `number`. Returns how
+/// many.
+pub(in crate::lake::catalog) fn schedule(
+    transaction: &Connection,
+    (table, id): (&str, &str),
+    condition: &str,
+    number: u64,
+    now: i64,
+) -> Result<u64, LakeError> {
+    let scheduled = transaction.execute(
+        &format!(
+            "INSERT INTO ducklake_files_scheduled_for_deletion
+             SELECT f.{id}, s.path || t.path || f.path, 1, ?2
+             FROM {table} f
+             JOIN ducklake_table t ON t.table_id = f.table_id
+             JOIN ducklake_schema s ON s.schema_id = t.schema_id
+             WHERE {condition}"
+        ),
+        params![number, stamp::text(now)],
+    )?;
+    Ok(scheduled as u64)
+}
+
+/// Files scheduled for deletion. A path that leads out of the data folder is an error.
+pub(in crate::lake) fn scheduled(connection: &Connection, folder: &Folder) -> Result<FxHashSet<PathBuf>, LakeError> {
+    let mut statement =
+        connection.prepare("SELECT path, path_is_relative FROM ducklake_files_scheduled_for_deletion")?;
+    let paths = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?)))?;
+    paths
+        .map(|row| {
+            let (path, relative) = row?;
+            let path = PathBuf::from(path);
+            let inside = relative && path.components().all(|part| matches!(part, Component::Normal(_)));
+            if inside {
+                Ok(folder.data().join(path))
+            } else {
+                Err(LakeError::Damaged(
+                    "it has given up a file that is not in data/".to_owned(),
+                ))
+            }
+        })
+        .collect()
+}
+
+/// Whether files are scheduled for deletion.
+pub(in crate::lake) fn has_scheduled(connection: &Connection) -> Result<bool, LakeError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM ducklake_files_scheduled_for_deletion)";
+    Ok(connection.query_row(sql, [], |row| row.get(0))?)
+}
+
+/// Clears the schedule once its files are gone.
+pub(in crate::lake) fn forget_scheduled(connection: &Connection) -> Result<(), LakeError> {
+    connection.execute("DELETE FROM ducklake_files_scheduled_for_deletion", [])?;
+    Ok(())
+}

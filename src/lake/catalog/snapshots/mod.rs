@@ -1,0 +1,7 @@
+//! Snapshots in the catalog: written, read, expired, with the statistics of their files.
+
+pub(super) mod expire;
+pub(super) mod growth;
+pub(super) mod insert;
+pub(super) mod load;
+pub(super) mod statistics;

@@ -1,0 +1,69 @@
+//! Overwrites what a destroyed key leaves behind. `secure_delete` overwrites the rows. VACUUM removes copies of rows
+//! that SQLite moved within its file. Overwriting the journal removes the earlier pages.
+//!
+//! This program cannot reach copies below the file system (snapshots, wear levelling).
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use super::super::error::SealError;
+
+/// A larger file is not vacuumed: rows are appended in order of their numbers, so few are ever moved.
+const MAX_VACUUM: i64 = 64 << 20;
+
+/// The journal of a database.
+pub(in crate::lake::seal) fn journal(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-journal");
+    PathBuf::from(name)
+}
+
+/// Notes within a destruction's transaction that something is to be overwritten.
+pub(in crate::lake::seal) fn note(connection: &Connection) -> rusqlite::Result<()> {
+    connection
+        .execute("INSERT OR IGNORE INTO unscrubbed (number) VALUES (1)", [])
+        .map(drop)
+}
+
+/// Overwrites the noted remains. If it is interrupted, the next call does it.
+pub(in crate::lake::seal) fn scrub(connection: &Connection, path: &Path) -> Result<(), SealError> {
+    let asked = SealError::sqlite(path);
+    let count = connection.query_row("SELECT count(*) FROM unscrubbed", [], |row| row.get::<_, i64>(0));
+    if count.map_err(&asked)? == 0 {
+        return Ok(());
+    }
+    let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let bytes = number("page_count").map_err(&asked)? * number("page_size").map_err(&asked)?;
+    if bytes <= MAX_VACUUM {
+        connection.execute_batch("VACUUM").map_err(&asked)?;
+    }
+    // Under the exclusive lock nobody needs a journal, and nobody begins one.
+    connection.execute_batch("BEGIN EXCLUSIVE").map_err(&asked)?;
+    let journal = journal(path);
+    let overwritten = overwrite(&journal).map_err(SealError::io("overwrite", &journal));
+    connection.execute_batch("ROLLBACK").map_err(&asked)?;
+    overwritten?;
+    connection.execute("DELETE FROM unscrubbed", []).map_err(&asked)?;
+    Ok(())
+}
+
+/// Overwrites a file and empties it. One that is not there is no error.
+pub(in crate::lake::seal) fn overwrite(path: &Path) -> std::io::Result<()> {
+    let mut file = match OpenOptions::new().write(true).open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        opened => opened?,
+    };
+    let zeros = [0; 64 << 10];
+    let mut left = file.metadata()?.len();
+    while left > 0 {
+        let now = left.min(zeros.len() as u64);
+        file.write_all(&zeros[..now as usize])?;
+        left -= now;
+    }
+    file.sync_all()?;
+    file.set_len(0)?;
+    file.sync_all()
+}

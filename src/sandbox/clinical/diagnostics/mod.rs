@@ -1,0 +1,6 @@
+//! Diagnostics, as R4 calls them: observations and reports.
+
+pub(in crate::sandbox) mod labs;
+pub(in crate::sandbox) mod observations;
+pub(in crate::sandbox) mod reports;
+pub(in crate::sandbox) mod vitals;

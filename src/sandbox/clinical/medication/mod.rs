@@ -1,0 +1,5 @@
+//! Medications, as R4 calls them: drugs that are prescribed and handed out, and immunizations.
+
+pub(in crate::sandbox) mod drugs;
+pub(in crate::sandbox) mod immunizations;
+pub(in crate::sandbox) mod medications;

@@ -1,0 +1,5 @@
+//! Whose data it is: each door tries to reach the data of another patient.
+
+pub(super) mod isolation;
+pub(super) mod owners;
+pub(super) mod tokens;

@@ -1,0 +1,69 @@
+//! The time that a session has, and more of it.
+
+use tabularium::consent::{ConsentState, IDLE_SECONDS};
+
+use super::super::world::World;
+
+#[test]
+fn pages_say_when_they_close_and_ask_before() {
+    let world = World::new();
+    let browser = world.enter(&[]);
+    let ends = chrono::DateTime::from_timestamp(world.store().clock().now() + IDLE_SECONDS, 0).unwrap();
+    let at = ends.format("%H:%M UTC").to_string();
+    let text = &browser.page.text;
+    assert!(text.contains(&format!("This page stays open until {at}.")), "{text}");
+    assert!(
+        text.contains(&format!(r#"data-seconds="{IDLE_SECONDS}" data-at="{at}""#)),
+        "{text}"
+    );
+    assert!(
+        text.contains(r#"<dialog id="staying" role="alertdialog" aria-labelledby="staying-title""#),
+        "{text}"
+    );
+    // Outside of a session nothing ends.
+    let mut stranger = world.browser();
+    for address in ["/errors", "/connect/callback/x"] {
+        let page = stranger.go(address);
+        assert!(
+            !page.text.contains("stays open until") && !page.text.contains("<dialog"),
+            "{}",
+            page.text
+        );
+    }
+}
+
+#[test]
+fn who_stays_has_the_whole_time_again() {
+    let world = World::new();
+    let mut browser = world.enter(&[("svc_search_mode", "true")]);
+    browser.send("details", &[]);
+    let shown = browser.page.clone();
+    for _ in 0..11 {
+        world.store().clock().advance(IDLE_SECONDS - 1);
+        browser.page = shown.clone();
+        let page = browser.press("stay", &[]);
+        // A browser stays on the page that it shows, with what is typed there.
+        assert_eq!((page.status, page.text.as_str()), (204, ""));
+    }
+    assert_eq!(browser.go("/connect").heading(), shown.heading());
+    world.store().clock().advance(IDLE_SECONDS);
+    browser.page = shown;
+    let page = browser.press("stay", &[]);
+    assert_ne!(page.status, 204, "it is too late");
+    assert_eq!(world.consent().state, ConsentState::Abandoned);
+}
+
+#[test]
+fn nobody_else_keeps_a_session_open() {
+    let world = World::new();
+    let browser = world.enter(&[]);
+    let mut stranger = world.browser();
+    stranger.page = browser.page.clone();
+    assert_eq!(stranger.press("stay", &[]).status, 410);
+    world.store().clock().advance(IDLE_SECONDS - 1);
+    stranger.page = browser.page.clone();
+    stranger.press("stay", &[]);
+    world.store().clock().advance(1);
+    world.store().sweep().unwrap();
+    assert_eq!(world.consent().state, ConsentState::Abandoned);
+}

@@ -1,0 +1,5 @@
+//! The program as a process.
+
+pub(crate) mod command;
+pub(crate) mod kills;
+pub(crate) mod process;

@@ -1,0 +1,5 @@
+//! Bounds for clients, and what browsers are told.
+
+pub(super) mod crowds;
+pub(super) mod protection;
+pub(super) mod throttle;

@@ -1,0 +1,9 @@
+//! Criteria: what matches.
+
+pub(super) mod conditions;
+pub(super) mod filters;
+pub(super) mod finer_points;
+pub(super) mod many;
+pub(super) mod queries;
+pub(super) mod sampled;
+pub(super) mod terminology;

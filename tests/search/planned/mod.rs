@@ -1,0 +1,5 @@
+//! How a search runs.
+
+pub(super) mod plans;
+pub(super) mod traveling;
+pub(super) mod ways;

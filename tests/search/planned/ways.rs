@@ -1,0 +1,71 @@
+//! The two ways of running a query agree, and a patient's token sees what its person may see.
+
+use serde_json::Value;
+
+use super::super::corpus::{corpus, ids, name};
+
+const PATIENT: &str = "3e26303e-a72a-4c60-866f-e5b81a9f1989";
+
+/// A query bound to one person runs over that person's columns; the same query with a second, unknown patient runs as a
+/// plan. Both give the same matches in the same order.
+#[test]
+fn over_a_person_and_as_a_plan() {
+    let Some(corpus) = corpus("search ways") else { return };
+    let scope = corpus.application();
+    for rest in [
+        "_sort=-date",
+        "_sort=date,code",
+        "code=29463-7&_sort=value-quantity",
+        "category=laboratory&_sort=-value-quantity,-date",
+        "date=ge2015&_sort=_id",
+        "value-quantity=gt100",
+        "status:not=final",
+        "",
+    ] {
+        let person = corpus.all(&scope, &format!("Observation?patient={PATIENT}&{rest}&_count=1000"));
+        let plan = corpus.all(
+            &scope,
+            &format!("Observation?patient={PATIENT},nobody&{rest}&_count=1000"),
+        );
+        let names = |found: &[Value]| found.iter().map(name).collect::<Vec<_>>();
+        assert_eq!(names(&person), names(&plan), "{rest}");
+    }
+}
+
+#[test]
+fn a_patient_sees_their_own_rows_whatever_is_asked() {
+    let Some(corpus) = corpus("search scope") else { return };
+    let token = corpus.patient(PATIENT);
+    let reference = format!("Patient/{PATIENT}");
+    for ty in [
+        "Observation",
+        "Condition",
+        "Encounter",
+        "MedicationRequest",
+        "Procedure",
+        "DiagnosticReport",
+    ] {
+        let own: Vec<Value> = corpus
+            .everything(ty)
+            .into_iter()
+            .filter(|resource| resource["subject"]["reference"] == *reference)
+            .collect();
+        assert!(!own.is_empty(), "{ty}");
+        assert_eq!(
+            ids(&corpus.all(&token, &format!("{ty}?_count=1000"))),
+            ids(&own),
+            "{ty}"
+        );
+        let other = "32cd9fa4-7a32-4de1-bce2-548e37151540";
+        assert!(
+            corpus.all(&token, &format!("{ty}?subject=Patient/{other}")).is_empty(),
+            "{ty}"
+        );
+        assert!(corpus.all(&token, &format!("{ty}?patient={other}")).is_empty(), "{ty}");
+    }
+    let patients = corpus.all(&token, "Patient");
+    assert_eq!(ids(&patients).into_iter().collect::<Vec<_>>(), [reference]);
+    let practitioners = corpus.all(&token, "Practitioner?_count=1000");
+    let all = corpus.everything("Practitioner");
+    assert!(!practitioners.is_empty() && practitioners.len() < all.len());
+}
