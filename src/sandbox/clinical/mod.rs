@@ -1,4 +1,4 @@
-//! What is recorded of their health.
+//! A person's clinical records.
 
 pub(super) mod allergies;
 pub(super) mod care;
