@@ -1,4 +1,4 @@
-//! A room imports only rooms that stand above it in the table of `ARCHITECTURE.md`, which goes from the ground up.
+//! A room imports only rooms that are above it in the table of `ARCHITECTURE.md`, which lists them from the ground up.
 
 use super::{files, read};
 
@@ -24,7 +24,7 @@ fn room(path: &str) -> &str {
     below.split('/').next().unwrap_or_default().trim_end_matches(".rs")
 }
 
-/// The rooms that a text names as `crate::room`, each with the number of its first line.
+/// The rooms in a text's `crate::room` paths, each with its first line number.
 fn imported(text: &str) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     for (at, line) in text.lines().enumerate() {
@@ -41,7 +41,7 @@ fn imported(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// What of a file's imports leads upwards or nowhere.
+/// A file's imports of higher or unknown rooms.
 fn upward(rooms: &[String], path: &str, text: &str) -> Vec<String> {
     let floor = |name: &str| rooms.iter().position(|room| room == name);
     let own = floor(room(path));
