@@ -1,4 +1,4 @@
-//! `import --normalize` and `tabularium normalize`, as programs.
+//! `import --normalize` and `tabularium normalize` as processes.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -69,7 +69,7 @@ fn what_an_import_makes_is_stored_once_and_is_what_a_dry_run_says() {
         "no NDC of eleven digits"
     );
 
-    // An order that the import made is found as any other is.
+    // A generated order is found like any other.
     let found = run(&[
         "search",
         "--data",
