@@ -88,7 +88,7 @@ fn two_hundred_imports_with_searches_keep_no_more_than_the_newest_files_have() {
     assert!(kept.people <= 9, "{kept:?}");
     assert!(kept.shared <= 3 && kept.rows <= 201 && kept.deletes == 0, "{kept:?}");
     assert!(kept.bytes < 8 << 20 && kept.bytes < kept.limit, "{kept:?}");
-    // What is kept is of use: it is there when the same is asked again.
+    // The caches are useful: repeated reads find their data there.
     let snapshot = lake.snapshot();
     look(&lake, &snapshot, "o-199");
     let before = lake.memory();
@@ -109,7 +109,7 @@ fn what_replaced_files_had_goes_when_nobody_holds_a_snapshot_of_them() {
     let before = lake.memory();
     assert_eq!(before.files, 20);
     tidy(&lake);
-    // Somebody reads on.
+    // The reads continue.
     assert!(files(&lake) < 20);
     assert_eq!(lake.memory().files, before.files);
     look(&lake, &old, "o-3");
@@ -167,6 +167,6 @@ fn everything_shares_one_budget() {
         assert!(kept.bytes <= kept.limit && kept.limit <= 1 << 20, "{kept:?}");
     }
     let kept = lake.memory();
-    // All sixty files together do not fit.
+    // The sixty files do not all fit.
     assert!((1..60).contains(&kept.files), "{kept:?}");
 }

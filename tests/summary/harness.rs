@@ -1,4 +1,4 @@
-//! A person's records, the summary of them, and the checks that hold for every summary.
+//! A person's records, their summary, and the checks that apply to every summary.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ pub(super) const BASE: &str = "https://records.example";
 /// 2026-05-04T03:02:01Z.
 pub(super) const MOMENT: i64 = 1_777_863_721_000_000;
 
-/// The sections in their order: alias, code.
+/// The sections in order: alias and code.
 pub(super) const SECTIONS: [(&str, &str); 14] = [
     ("allergies", "48765-2"),
     ("medications", "10160-0"),
@@ -56,19 +56,19 @@ impl Person {
         }
     }
 
-    /// With a record of the patient's own.
+    /// Adds a record of the patient's own.
     pub(super) fn with(mut self, record: Value) -> Person {
         self.records.push((record.to_string(), true));
         self
     }
 
-    /// With a record that another one refers to.
+    /// Adds a record that another one refers to.
     pub(super) fn beside(mut self, record: Value) -> Person {
         self.records.push((record.to_string(), false));
         self
     }
 
-    /// Of some sections.
+    /// Requests some sections.
     pub(super) fn asking(mut self, sections: &[&str]) -> Person {
         self.sections = sections.iter().map(|name| (*name).to_owned()).collect();
         self
@@ -108,7 +108,7 @@ impl Person {
         String::from_utf8(bundle).unwrap()
     }
 
-    /// The document, after the checks that hold for all.
+    /// The document, after the checks that apply to every summary.
     pub(super) fn summary(&self) -> Document {
         let document = Document(serde_json::from_str(&self.bytes()).unwrap());
         document.check();
@@ -136,7 +136,7 @@ pub(super) fn loinc(code: &str, text: &str) -> Value {
     concept("http://loinc.org", code, text)
 }
 
-/// A record about the patient, with more of it.
+/// A record about the patient with these elements.
 pub(super) fn record(ty: &str, id: &str, more: Value) -> Value {
     let subject = match ty {
         "AllergyIntolerance" | "Immunization" | "Consent" | "Device" => "patient",
@@ -185,7 +185,7 @@ impl Document {
         self.rows(alias).into_iter().map(|row| row[0].clone()).collect()
     }
 
-    /// What a section refers to.
+    /// The resources that a section refers to.
     pub(super) fn entries(&self, alias: &str) -> Vec<&Value> {
         let entries = self.section(alias)["entry"].as_array();
         let entries = entries.into_iter().flatten();
@@ -194,7 +194,7 @@ impl Document {
             .collect()
     }
 
-    /// Why a section has none.
+    /// The reason why a section is empty.
     pub(super) fn empty(&self, alias: &str) -> Option<&str> {
         self.section(alias)["emptyReason"]["coding"][0]["code"].as_str()
     }
