@@ -83,7 +83,7 @@ fn ids(table: &ScopedTable) -> Vec<String> {
     found.into_iter().map(|(id, _)| id).collect()
 }
 
-/// Checks that a span contains the rows between its two locators.
+/// Checks the spans before, from, after and between rows.
 fn spans(table: &ScopedTable, all: &[Locator]) {
     let places = |span: Span| {
         let provider = table.provider(ScanRequest {

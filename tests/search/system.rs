@@ -218,7 +218,7 @@ fn elements_are_asked_of_the_types_that_have_them() {
             assert!(resource.get(left_out).is_none(), "{left_out} of {}", name(resource));
         }
     }
-    // Observations get no additional filter and keep their required elements.
+    // Observations have no `gender`, so only their required elements stay.
     let observations = of_type(&of_types("gender").unwrap(), "Observation");
     assert!(
         observations

@@ -225,7 +225,7 @@ impl Document {
             .collect()
     }
 
-    /// The document as a PDF: what the DocumentReference has inside that leads to the Composition.
+    /// The document's PDF, from its DocumentReference that refers to the Composition.
     pub(super) fn pdf(&self) -> Vec<u8> {
         let composition = self.0["entry"][0]["fullUrl"].as_str().unwrap();
         let drawn: Vec<&Value> = self
@@ -243,7 +243,7 @@ impl Document {
         file
     }
 
-    /// What holds for every document.
+    /// The checks that apply to every document.
     pub(super) fn check(&self) {
         let bundle = &self.0;
         assert_eq!(bundle["type"], "document");
@@ -266,7 +266,8 @@ impl Document {
         self.check_sections(&addresses);
     }
 
-    /// No reference leads out of the document, and each entry is reached from the Composition, or leads to it.
+    /// Checks that no reference leads out of the document. Each entry must be reachable from the Composition or refer
+    /// to it.
     fn check_references(&self, addresses: &BTreeSet<&str>) {
         let composition = self.0["entry"][0]["fullUrl"].as_str().unwrap();
         let mut reached = BTreeSet::from([composition]);
@@ -295,7 +296,7 @@ impl Document {
         }
     }
 
-    /// All sections are there once, each with a title, a code, a narrative, and entries or a reason.
+    /// Checks that each section occurs once, with a title, a code, a narrative, and entries or a reason.
     fn check_sections(&self, addresses: &BTreeSet<&str>) {
         let sections = self.composition()["section"].as_array().unwrap();
         let codes: Vec<&str> = sections
@@ -326,7 +327,7 @@ impl Document {
     }
 }
 
-/// The texts of all references of a resource, but for those inside of it.
+/// The texts of all references of a resource, except references to its contained resources.
 fn references<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
     match value {
         Value::Object(object) => {
