@@ -345,7 +345,7 @@ fn a_lake_of_the_first_layout_opens_and_takes_attachments() {
     assert_eq!(own(&again, 1).unwrap(), b"the first ever");
 }
 
-/// Rows and files were each compared with the catalog, but not with each other.
+/// A check also compares rows and files with each other.
 #[test]
 fn a_check_finds_rows_without_files_and_files_without_rows() {
     let it = with_two();

@@ -88,7 +88,7 @@ fn kek(digits: &str) -> Kek {
     Kek::parse(&digits.repeat(32)).unwrap()
 }
 
-/// The number of keys, each of which must open.
+/// The number of keys. Each must open.
 fn kept(folder: &Path, digits: &str) -> usize {
     let store = KeyStore::open(folder, kek(digits)).unwrap();
     let ids = store.ids().unwrap();

@@ -39,7 +39,7 @@ const SOAK_REST: Duration = Duration::from_secs(30);
 /// How to bench.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Numbers of clients, each of which every family is asked with unless its mix says otherwise.
+    /// Numbers of clients. Every family is asked with each of them unless its mix says otherwise.
     pub clients: Vec<usize>,
     /// How long each family is asked at each number of clients.
     pub time: Duration,

@@ -8,7 +8,7 @@ use super::small::{Small, small};
 
 const UCUM: &str = "http://unitsofmeasure.org";
 
-/// Resources of which some match each value of each kind.
+/// Resources for the searches: some of them match each value of each kind.
 fn world() -> Small {
     let mut all: Vec<Value> = Vec::new();
     for at in 0..40 {

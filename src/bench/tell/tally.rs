@@ -87,7 +87,7 @@ impl Tally {
         self.latencies.len()
     }
 
-    /// Whether the server took no request for want of a token that it accepts: it will take none.
+    /// Whether the server accepted none of the tokens. It will then answer no request.
     pub(in crate::bench) fn is_shut_out(&self) -> bool {
         self.answers() == 0 && self.errors.contains_key("401")
     }

@@ -112,7 +112,7 @@ impl Store {
         })
     }
 
-    /// A request of this turn brought no usable answer. A patient who has moved on stays where they are.
+    /// A request of this turn brought no usable answer. If the patient has moved on, their place does not change.
     pub fn asked_in_vain(&self, key: SessionKey, turn: u64, step: Step) -> Result<(), FlowError> {
         self.step_flow(key, |_, _, flow| {
             still_at(flow, turn)?;

@@ -40,7 +40,7 @@ const MAX_STEPS: usize = 1 << 18;
 const WORK_OF_NODE: usize = 64;
 /// The work that a column is which items are in, where several do.
 const WORK_OF_COLUMN: usize = 32;
-/// The range of offsets, doubled.
+/// A limit of items at which offsets, which are `i32`, cannot overflow.
 const MAX_OFFSET: usize = (i32::MAX / 4) as usize;
 
 /// The result of a node. Booleans stay bit masks until something needs them as items.
@@ -174,7 +174,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Evaluates a node that does not depend on the row: as one row, of which every row has the errors.
+    /// Evaluates a node that does not depend on the row: for one row. Every row gets its errors.
     fn once(&self, node: &Node) -> Result<Collection, FhirPathError> {
         let inner = Frame {
             this: Collection::empty(1),

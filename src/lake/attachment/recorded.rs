@@ -88,7 +88,7 @@ impl Recorded {
         })
     }
 
-    /// What the row of the file of this name tells to who has the file's key.
+    /// What the row of this file says. Only the file's key opens it.
     pub(in crate::lake) fn open(&self, name: &str, keys: &Keys) -> Result<Contents, LakeError> {
         let sealed = match self {
             Recorded::Clear(contents) => return Ok(contents.clone()),
