@@ -5,7 +5,7 @@
     python3 schemas/generate.py package
 
 The package holds HL7's R4 (4.0.1) files with additions of its own and of later FHIR versions. This program removes the
-additions, so that the tables say what R4 says. README.md of this folder tells how. It needs only Python's standard library.
+additions, so that the tables say what R4 says. README.md tells how. It needs only the standard library.
 """
 
 import json
