@@ -10,7 +10,7 @@ import { CHROMIUM, looker, SIZES } from './look.mjs';
 
 const [program, english, shots] = process.argv.slice(2);
 
-// Every text of the English file in other letters and 40 % longer; what stands in braces stays.
+// Writes every text of the English file in other letters and 40 % longer. Texts in braces stay.
 async function pseudo(letter) {
   const longer = (text) => text.split(/(\{[^}]*\})/).map((part) => (part.startsWith('{') ? part
     : [...part].map((one, at) => letter(one).repeat(/\p{L}/u.test(one) && at % 5 < 2 ? 2 : 1)).join(''))).join('');
