@@ -113,7 +113,7 @@ impl Drawn {
             }
         }
         if family.kind == Kind::Pages {
-            // Whatever has closest to a hundred thousand matches.
+            // The query whose number of matches is closest to a hundred thousand.
             queries.sort_by_key(|ready| distance(ready.matches));
             queries.truncate(1);
         }
