@@ -52,7 +52,7 @@ def arguments():
 
 
 def run(command, environment=None):
-    """Measures a whole process. This process stays small, since its size at the fork counts towards the child's peak."""
+    """Measures a whole process. This process stays small, since its size at the fork counts for the child's peak."""
     start = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as child:
         said = child.stdout.read()

@@ -78,7 +78,7 @@ fn convert(lake: &Lake, mut conversion: Conversion, wait: Wait) -> Result<Conver
         let goes_on = conversion.step(&mut writer);
         drop(writer);
         let goes_on = goes_on.map_err(|error| match error {
-            // The lake is not sealed yet, whatever the error says of it.
+            // The lake is not sealed yet, although the error may say so.
             LakeError::Keys { source, .. } if source.is_of_input() => {
                 Failure::input(format!("nothing was sealed: {source}"))
             }
