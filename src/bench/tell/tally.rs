@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 /// The minimum and maximum latency that are distinguished, in nanoseconds. Values beyond count as these.
 const SHORTEST: u64 = 1_000;
 const LONGEST: u64 = 3_600_000_000_000;
-/// Latencies are kept to a thousandth of themselves.
+/// The number of exact digits of latencies.
 const DIGITS: u8 = 3;
 
 /// The result of some requests.
