@@ -49,7 +49,7 @@ impl Sought {
         tells.then(|| Sought {
             label: format!("for {filter}").into(),
             leaves: LeafSet::new(),
-            // No row is asked: the filter above the view does that.
+            // The scan need not test rows again, because the filter above the view does.
             necessary: Necessary {
                 exact: true,
                 ..necessary

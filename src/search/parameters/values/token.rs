@@ -57,7 +57,7 @@ impl TokenSet {
             (Some(system), None) => {
                 self.systems.insert(system);
             }
-            // No text says nothing of either.
+            // Every text names a system or a code.
             (None, None) => {}
         }
     }
