@@ -1,4 +1,4 @@
-//! The catalog: what a sync of small files costs, and opening a lake of very many.
+//! The catalog: the cost of a sync of small files, and opening a lake with very many files.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use tabularium::lake::file::write_file;
 use tabularium::lake::{Keys, Lake, LakeWriter, Mode, Transaction, WrittenColumn, WrittenFile};
 use tabularium::sandbox::Population;
 
-/// Files of a sync and of the large lake.
+/// The number of files of a sync, and of the large lake.
 const SYNC_FILES: usize = 20;
 const MANY_FILES: u64 = 100_000;
-/// Bytes of each file of the large lake.
+/// The bytes of each file of the large lake.
 const FILE_BYTES: u64 = 30_000;
 
 pub(crate) fn benches(criterion: &mut Criterion) {
@@ -36,7 +36,7 @@ pub(crate) fn benches(criterion: &mut Criterion) {
                 transaction.commit("bench", "").unwrap();
                 spent += begun.elapsed();
                 syncs += 1;
-                // By then the columns are known.
+                // The columns are known by then.
                 if grown.is_none() && syncs == 20 {
                     grown = Some((syncs, catalog_bytes(&lake)));
                 }
@@ -73,7 +73,7 @@ pub(crate) fn benches(criterion: &mut Criterion) {
             writers.sum()
         });
     });
-    // What a server does for each sync: the lake stays open, and nobody else writes meanwhile.
+    // A server does this for each sync: the lake stays open, and no other process writes.
     let mut syncs = 1;
     group.bench_function("open-100,000-files-to-write-again", |bench| {
         made.get_or_init(|| many_files(&mut lake.writer().unwrap()));
@@ -90,7 +90,7 @@ pub(crate) fn benches(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Pages of the catalog in use.
+/// The bytes of the catalog's used pages.
 fn catalog_bytes(lake: &Lake) -> u64 {
     let catalog = rusqlite::Connection::open(lake.folder().catalog()).unwrap();
     let pragma = |name: &str| {
@@ -101,7 +101,7 @@ fn catalog_bytes(lake: &Lake) -> u64 {
     (pragma("page_count") - pragma("freelist_count")) * pragma("page_size")
 }
 
-/// One sync by a writer of its own: how long it took to open, to commit and to end.
+/// One sync with its own writer: the times of opening, committing and ending.
 fn sync_alone(lake: &Lake, people: &Population, number: &mut u64) -> [Duration; 3] {
     let begun = Instant::now();
     let mut writer = lake.writer().unwrap();
@@ -127,7 +127,7 @@ fn sync(transaction: &mut Transaction<'_>, people: &Population, number: u64) {
             .or_default()
             .push(record.json);
     }
-    // A person has no 20 types of their own; some are synced to test data as well.
+    // A person has fewer than 20 types, so some are synced to test data too.
     let modes = [Mode::Live, Mode::Test]
         .into_iter()
         .flat_map(|mode| by_type.iter().map(move |of_type| (mode, of_type)));
@@ -159,8 +159,7 @@ fn sync(transaction: &mut Transaction<'_>, people: &Population, number: u64) {
     }
 }
 
-/// A lake of 100,000 files in 20 tables, which is all a catalog knows of them: the files themselves have their size and
-/// nothing else.
+/// A lake of 100,000 files in 20 tables, as far as the catalog knows: the files have their size but no contents.
 fn many_files(writer: &mut LakeWriter) {
     let mut transaction = writer.begin();
     sync(&mut transaction, &Population::new(1, 1), 0);

@@ -1,4 +1,4 @@
-//! Finding an organization among very many, as patients spell it.
+//! Finding an organization among very many by a misspelt name.
 
 use criterion::Criterion;
 use rand_chacha::ChaCha8Rng;
@@ -7,7 +7,7 @@ use tabularium::consent::{Actor, Clock, Organization, Store};
 use tabularium::lake::Mode;
 
 const ORGANIZATIONS: usize = 10_000;
-/// What a page shows, and one more to know that there are others.
+/// The size of a page, and one more to know whether there are others.
 const SHOWN: usize = 51;
 const PARTS: [&str; 24] = [
     "lake", "cedar", "river", "north", "field", "mercy", "blue", "shore", "wil", "low", "oak", "ash", "spring", "hill",
@@ -58,7 +58,7 @@ impl Directory {
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let names: Vec<String> = (0..ORGANIZATIONS).map(|_| name(&mut random)).collect();
         let store = Store::open(folder.path(), Clock::System).unwrap();
-        // One transaction: the store's own calls are one each.
+        // One transaction, because each call of the store would be its own.
         let mut connection = rusqlite::Connection::open(folder.path().join("service.sqlite")).unwrap();
         let transaction = connection.transaction().unwrap();
         for (number, name) in names.iter().enumerate() {
@@ -78,7 +78,7 @@ impl Directory {
         }
     }
 
-    /// Saves an organization as it is, which is a change of the directory.
+    /// Saves an organization unchanged, which counts as a change of the directory.
     fn save(&self, number: usize) {
         let organization = Organization {
             id: id(number),
@@ -89,7 +89,7 @@ impl Directory {
         self.store.organizations().save(&organization, Actor::Operator).unwrap();
     }
 
-    /// Looks for an organization whose name has lost a letter.
+    /// Searches for an organization by its name without one letter.
     fn find(&self, number: usize) {
         let mut misspelt = self.names[number].clone();
         misspelt.remove(2);
@@ -106,7 +106,7 @@ fn id(number: usize) -> String {
     format!("organization-{number}")
 }
 
-/// Two made words, of which few occur twice, and a kind.
+/// Two random words, rarely the same ones, and a kind of organization.
 fn name(random: &mut impl Rng) -> String {
     let mut one_of = |all: &[&'static str]| all[random.next_u32() as usize % all.len()];
     let mut part = || one_of(&PARTS);

@@ -1,11 +1,11 @@
-//! The medians of a run as a table, read from what criterion wrote.
+//! Prints the medians of a run as a table, from criterion's files.
 
 use std::path::Path;
 use std::time::SystemTime;
 
 use serde_json::Value;
 
-/// Prints the median of each bench that was measured since `started`.
+/// Prints the median of each bench measured since `started`.
 pub(crate) fn print(results: &Path, started: SystemTime) {
     let mut found = Vec::new();
     collect(results, started, &mut found);
@@ -20,14 +20,14 @@ pub(crate) fn print(results: &Path, started: SystemTime) {
     }
 }
 
-/// What a bench took, and what it went through in that time.
+/// The time of a bench, and the amount that it processed.
 struct Median {
     name: String,
     nanoseconds: f64,
     per: Option<(f64, &'static str)>,
 }
 
-/// Looks for folders with `new/estimates.json` and `new/benchmark.json`.
+/// Searches for folders with `new/estimates.json` and `new/benchmark.json`.
 fn collect(folder: &Path, started: SystemTime, found: &mut Vec<Median>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()) {

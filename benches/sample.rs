@@ -1,4 +1,4 @@
-//! What the benches run over: a generated population as NDJSON, the lake it was imported into, and what is asked of it.
+//! The input of the benches: a generated population as NDJSON, its imported lake, and ids for requests.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ use tabularium::search::{Engine, Handling, Request, raw};
 
 const SEED: u64 = 1;
 const PATIENTS: u64 = 200;
-/// A frequent code: pulse.
+/// A frequent code: the pulse.
 pub(crate) const PULSE: &str = "http://loinc.org|8867-4";
 
-/// What the benches run over.
+/// The input of the benches.
 pub(crate) struct Sample {
     folder: tempfile::TempDir,
-    /// How many resources of each type there are.
+    /// The number of resources of each type.
     pub(crate) written: Written,
     pub(crate) lake: Lake,
     pub(crate) scope: Arc<Scope>,
@@ -33,7 +33,7 @@ pub(crate) struct Sample {
     pub(crate) people: Vec<String>,
 }
 
-/// Entries of a list at random, always in the same order.
+/// Draws entries of a list at random, always in the same order.
 pub(crate) struct Draw<'l> {
     list: &'l [String],
     random: ChaCha8Rng,
@@ -48,14 +48,14 @@ impl Iterator for Draw<'_> {
     }
 }
 
-/// Draws from a list without end.
+/// Draws from a list endlessly.
 pub(crate) fn draw(list: &[String]) -> Draw<'_> {
     let random = ChaCha8Rng::seed_from_u64(SEED);
     Draw { list, random }
 }
 
 impl Sample {
-    /// Generates and imports.
+    /// Generates the population and imports it.
     pub(crate) fn make() -> Sample {
         let folder = tempfile::tempdir().unwrap();
         let population = Population::new(SEED, PATIENTS);
@@ -94,12 +94,12 @@ impl Sample {
         }
     }
 
-    /// How many resources there are.
+    /// The number of resources.
     pub(crate) fn resources(&self) -> u64 {
         self.written.values().sum()
     }
 
-    /// What was made, in one line.
+    /// A description in one line.
     pub(crate) fn description(&self) -> String {
         let Sample {
             observations, people, ..
@@ -117,28 +117,28 @@ impl Sample {
         self.folder.path().join("ndjson")
     }
 
-    /// A search engine over the lake as it is, with what it keeps in memory.
+    /// A search engine over the open lake, with its caches.
     pub(crate) fn engine(&self) -> Engine {
         Engine::new(self.lake.clone(), SearchParameters::builtin())
     }
 
-    /// A search engine over the lake newly opened, with nothing in memory.
+    /// A search engine over the reopened lake, with empty caches.
     pub(crate) fn new_engine(&self) -> Engine {
         let lake = Lake::open(self.folder.path().join("lake")).unwrap();
         Engine::new(lake, SearchParameters::builtin())
     }
 
-    /// Carries out a search of Observations; gives the Bundle's length.
+    /// Runs a search of Observations. Returns the Bundle's length.
     pub(crate) async fn search(&self, engine: &Engine, query: &str) -> usize {
         self.search_of(engine, "Observation", query).await
     }
 
-    /// Carries out a search of a type; gives the Bundle's length.
+    /// Runs a search of a type. Returns the Bundle's length.
     pub(crate) async fn search_of(&self, engine: &Engine, ty: &str, query: &str) -> usize {
         self.page_of(engine, ty, query).await.len()
     }
 
-    /// Carries out a search of Observations; gives the Bundle.
+    /// Runs a search of Observations. Returns the Bundle.
     pub(crate) async fn page(&self, engine: &Engine, query: &str) -> Bytes {
         self.page_of(engine, "Observation", query).await
     }
@@ -162,7 +162,7 @@ pub(crate) fn observation() -> TypeId {
     facts().lookup("Observation").unwrap()
 }
 
-/// Imports a folder of NDJSON into a lake that is made for it.
+/// Imports a folder of NDJSON into a new lake.
 pub(crate) fn import_into(lake: &Path, ndjson: &Path) -> Lake {
     let lake = Lake::open_or_create(lake).unwrap();
     let summary = ingest::import(&mut lake.writer().unwrap(), Options::default(), &[ndjson.to_owned()]).unwrap();

@@ -1,5 +1,5 @@
-//! What the scan costs without the service around it: reads by id, a person's columns, a page's resources and
-//! population scans over a million Observations of 2,000 people in one lake, drawn at random with a fixed seed.
+//! The cost of scans without the service: reads by id, a person's columns, a page's resources and population scans over
+//! a million Observations of 2,000 people in one lake, drawn at random with a fixed seed.
 //!
 //! `cargo bench --bench scan`. The lake is made once and kept below `target/`; SCAN_ROWS sets its size.
 
@@ -81,7 +81,7 @@ fn lake() -> Lake {
     let time = transaction.time();
     let ty = observation_type();
     for file in 0..FILES {
-        // As an import in bounded memory leaves it: each file sorted, and of all people.
+        // An import in bounded memory leaves such files: each is sorted and has rows of all people.
         let mut order: Vec<(i64, String, usize)> = (0..rows)
             .filter(|n| (n / PEOPLE) % FILES == file)
             .map(|n| (lake.owner_of("local", &format!("p{}", n % PEOPLE)), id(n), n))
@@ -172,7 +172,7 @@ fn person(c: &mut Criterion) {
     for n in 0..PEOPLE {
         warm.person_batch(owner(n), &leaves(&["id"])).unwrap();
     }
-    // A reader that keeps no person's columns, so that each is met for the first time.
+    // A reader without a cache of people's columns, so each person is read anew.
     let forgetful = LakeOptions {
         memory: MemoryLimits {
             people: false,
@@ -288,7 +288,7 @@ fn population(c: &mut Criterion) {
     });
 }
 
-/// One code in eight.
+/// One code out of eight.
 #[derive(Debug)]
 struct ByCode {
     label: Arc<str>,

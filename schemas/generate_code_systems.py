@@ -9,7 +9,7 @@ from pathlib import Path
 
 TERMINOLOGY = "http://terminology.hl7.org/CodeSystem/"
 FHIR = "http://hl7.org/fhir/"
-# What HL7 says of what is its own. A system with any other statement is left out.
+# HL7's copyright statements about its own code systems. Systems with any other statement are left out.
 OWN = (
     "This material derives from the HL7 Terminology",
     "Copyright HL7. Licensed under creative commons public domain",
@@ -28,7 +28,7 @@ def is_own(system):
 
 
 def read(terminology, definitions):
-    """CodeSystems by URL. The terminology package's count before the definitions'."""
+    """HL7's own CodeSystems, sorted by URL. If both packages define one, the terminology package's is used."""
     found = {}
     folder = Path(definitions) / "dist" / "fhir" / "r4"
     for name in ("v2-tables.json", "v3-codesystems.json", "valuesets.json"):
@@ -42,7 +42,7 @@ def read(terminology, definitions):
 
 
 def concepts(system):
-    """Displays by code, and children by code; those at the top are the children of None."""
+    """Displays by code, and children by code. Codes without a parent are the children of None."""
     kinds = {"parent", "subsumedBy"} | {p["code"] for p in system.get("property", []) if p.get("uri") == PARENT}
     displays, children, above = {}, {}, {}
 
@@ -84,7 +84,7 @@ def lines(system):
 
     yield from below(None, 1)
     for code in displays:
-        # Only what is above itself is left.
+        # Only codes whose hierarchy is a cycle are left.
         if code not in written:
             written.add(code)
             yield "\t" + code + "\t" + (displays[code] or "-")

@@ -12,9 +12,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 BASE = "http://terminology.hl7.org/CodeSystem/"
 URN = "urn:oid:"
-# Below it, the number of a v2 table follows.
+# The number of a v2 table follows this OID.
 V2_TABLES = "2.16.840.1.113883.12."
-# Tables that are another publisher's system, which has a URL of its own: CVX (0292) and MVX (0227), race (0005).
+# These tables are systems of other publishers, with their own URLs: CVX (0292), MVX (0227) and race (0005).
 FOREIGN = {"v2-0292", "v2-0227", "v2-0005"}
 
 

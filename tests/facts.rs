@@ -1,5 +1,5 @@
-//! The R4 facts hold for real records: every property of every resource is an element, of the JSON type and the
-//! cardinality that the facts say, and its dates, decimals and references read.
+//! The R4 facts match real records: every property is an element with the stated JSON type and cardinality. All dates,
+//! decimals and references can be parsed.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ fn real_records_are_made_of_known_elements() {
     }
     assert!(check.values > 100_000, "only {} values were seen", check.values);
     check.faults.sort();
-    // What the records' own description names as invalid, and nothing else.
+    // The only faults are those that the records' own description lists as invalid.
     assert_eq!(
         check.faults,
         [
@@ -45,7 +45,7 @@ fn an_unknown_name_is_never_found() {
     }
 }
 
-/// Walks resources along the facts and notes what does not fit them.
+/// Traverses resources by the facts and collects mismatches.
 #[derive(Default)]
 struct Check {
     file: String,

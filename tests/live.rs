@@ -1,5 +1,5 @@
 //! Live mode from the first command to a read: an operator's application and source, a patient's consent, and who may
-//! read what came.
+//! read the records.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -35,7 +35,7 @@ fn object(data: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A service with live records of its own, and a payer beside it.
+/// A service with live records, and a payer.
 struct World {
     service: Process,
     payer: Process,
@@ -102,7 +102,7 @@ impl World {
         self.ask("GET", path, &format!("Bearer {token}"), None)
     }
 
-    /// A token for the application itself.
+    /// A token of the application itself.
     fn application_token(&self, mode: &str) -> String {
         let pair = basic(self.key(mode, "publishableKey"), self.key(mode, "secretKey"));
         let body = json!({"grant_type": "client_credentials"});
@@ -111,7 +111,7 @@ impl World {
         answer["access_token"].as_str().unwrap().to_owned()
     }
 
-    /// The application sends a person to the service with a key.
+    /// Opens the flow with a key of the application.
     fn enter(&self, mode: &str) -> Surfer {
         let challenge = URL_SAFE_NO_PAD.encode(sha2::Sha256::digest(VERIFIER));
         let query = form_urlencoded::Serializer::new(String::new())
@@ -131,7 +131,7 @@ impl World {
         )
     }
 
-    /// A person connects the payer; the application gets its tokens, and the records come.
+    /// A person connects the payer, the application gets its tokens, and the records arrive.
     fn connected(&self) -> Value {
         let logins = Surfer::open(&format!("{}/admin/logins?count=1", self.payer.base_url()));
         let logins: Value = serde_json::from_str(&logins.text).unwrap();
@@ -157,7 +157,7 @@ impl World {
     }
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 fn until(what: &str, so: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !so() {
@@ -189,7 +189,7 @@ fn a_live_endpoints_records_are_the_patients_and_the_live_applications() {
         (json!(world.endpoint), json!("my-app"))
     );
 
-    // The application itself reads them by their ids, in live mode only.
+    // The application itself reads the records by id, in live mode only.
     let path = format!("/fhir/Patient/{}", tokens["patient"].as_str().unwrap());
     let live = world.application_token("live");
     assert_eq!(world.read(&path, &live), (200, patient.clone()));
@@ -200,7 +200,7 @@ fn a_live_endpoints_records_are_the_patients_and_the_live_applications() {
     let (status, outcome) = world.read(&path, &world.application_token("test"));
     assert_eq!((status, &outcome["issue"][0]["code"]), (403, &json!("forbidden")));
 
-    // Its test mode knows neither the consent nor the source.
+    // Its test mode sees neither the consent nor the source.
     let (_, consents) = world.read("/rest/consents", &live);
     assert_eq!(consents["consents"].as_array().unwrap().len(), 1, "{consents}");
     let (_, consents) = world.read("/rest/consents", &world.application_token("test"));
@@ -208,7 +208,7 @@ fn a_live_endpoints_records_are_the_patients_and_the_live_applications() {
     assert!(!world.enter("test").text.contains("Lakeshore"));
     assert!(world.enter("live").text.contains("Lakeshore"));
 
-    // Another application's live token finds nothing of it, on the running server.
+    // Another application's live token finds none of it on the running server.
     let data = world.folder.path().join("data");
     command(&data, &["app", "create", "Other"]);
     let other = command(&data, &["token", "--application", "other"]);
@@ -224,7 +224,7 @@ fn a_live_endpoints_records_are_the_patients_and_the_live_applications() {
         (200, json!({"count": 1}))
     );
     assert_eq!(world.read(&path, token).0, 401);
-    // A revocation waits for the records to leave, though not for ever.
+    // A revocation waits for the erasure, but only for a limited time.
     until("the erasure", || world.read(&path, &live).0 == 404);
 }
 

@@ -1,4 +1,4 @@
-//! The integration tests, one binary. Each module is one door or one promise; `harness` is what they share.
+//! The integration tests, one binary. Each module tests one API or one guarantee; `harness` is shared code.
 //!
 //! Tests over real records look for them at `$TABULARIUM_SHARED`. Without it each of them prints one line and passes.
 //! The lines are counted, so the last one has the number of skipped tests.
@@ -6,16 +6,16 @@
 
 #![allow(clippy::print_stderr, clippy::print_stdout, clippy::unwrap_used)]
 
-// What the others share, and the house itself.
-mod guards; // docs name what is there, rooms import downwards
+// Shared code, and guards of the source tree.
+mod guards; // docs name existing files, rooms import downwards
 mod harness; // real records, servers, lakes, FHIR readers
 
-// Whose data it is.
+// Isolation: tests try to reach another patient's records by every API.
 mod access; // every door tries to reach another patient's
 
-// R4 and what is made of it.
-mod columns; // columns say what the text says
-mod facts; // R4's tables hold for real records
+// R4 and everything derived from it.
+mod columns; // columns and texts agree
+mod facts; // R4's tables match real records
 mod fhirpath; // expressions over columns, official suite included
 mod population; // the synthetic population
 
@@ -27,32 +27,32 @@ mod scan; // the one door to rows
 mod sealed; // lakes whose files are sealed
 
 // Search and views.
-mod search; // against a plain reading of the JSON
+mod search; // results equal a plain reading of the JSON
 mod sql; // tables and views in one statement
 mod views; // official suite, pages, plans, formats
 mod walk; // pages while records change
 
 // A patient's whole record.
-mod health_links; // shared by a link
+mod health_links; // shared by links
 mod patient; // $everything, $summary, $pdf, health cards
 mod pdf; // documents as pages
 mod summary; // the International Patient Summary
 
-// Rules and tables.
+// Normalization and tables.
 mod normalize; // each rule over real files
 mod plans; // Medicare Advantage plans
 mod terminology; // code systems as publishers ship them
 
 // Consents, syncs and their states.
 mod connect; // the patient's pages
-mod flow_walk; // flows walked at random
+mod flow_walk; // random flows
 mod link; // the link API
 mod live; // live mode from the first command to a read
 mod oauth; // the OAuth API
 mod rest; // consents as applications see them
 mod sandbox; // organizations to connect to
-mod states; // the table of states
-mod sync; // from an authorization to records and out again
+mod states; // the transition table
+mod sync; // from an authorization to records, and their erasure
 
 // Erasure, backups.
 mod backup; // what comes back, and who does not

@@ -1,5 +1,5 @@
-//! The synthetic population's promises: the same bytes for the same seed, R4 throughout, whole in itself, and of the
-//! size and shape that is said of it.
+//! The synthetic population's guarantees: the same bytes for the same seed, valid R4, complete references, and the
+//! documented size and shape.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Output};
@@ -23,7 +23,7 @@ fn every(population: &Population) -> Vec<Value> {
         .collect()
 }
 
-/// References anywhere below a value.
+/// Collects the references anywhere in a value.
 fn references<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
     match value {
         Value::Object(object) => {
@@ -92,7 +92,7 @@ fn the_check_finds_what_is_wrong() {
 
 #[test]
 fn every_reference_leads_somewhere_and_no_id_recurs() {
-    // Beyond one district, so that referrals to an earlier one occur.
+    // More than one district, so that some referrals go to an earlier one.
     let population = Population::new(3, 215);
     let portions: Vec<Records> = population
         .directory()

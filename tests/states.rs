@@ -1,9 +1,10 @@
-//! States and their moves: random walks of events over real stores, against the table of moves kept here as data.
+//! States and their transitions: random events over real stores, compared with the transition tables, which are data
+//! here.
 
 use proptest::prelude::*;
 use tabularium::consent::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState, JobEvent, JobState};
 
-/// From, event, to. What is not listed is illegal.
+/// Rows of state, event, new state. Transitions without a row are illegal.
 const CONSENT: &[(&str, &str, &str)] = &[
     ("CREATED", "finished", "AUTHORIZED"),
     ("CREATED", "left", "ABANDONED"),
@@ -45,7 +46,7 @@ const JOB: &[(&str, &str, &str)] = &[
     ("ACTIVE", "stopped", "FAILED"),
 ];
 
-/// Walks through `events` and holds each step against `table`.
+/// Applies `events` and compares each step with `table`.
 fn walk<S: Copy, E: Copy, F>(
     table: &[(&str, &str, &str)],
     first: S,

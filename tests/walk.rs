@@ -1,6 +1,5 @@
-//! Walking the pages of a search by their links while records are imported, changed, deleted and merged: every match of
-//! the first page's snapshot comes exactly once, as it was then, with what it brings along; what was deleted is in no
-//! new search.
+//! Walks over a search's pages while records are imported, changed, deleted and merged. Every match of the first page's
+//! snapshot comes exactly once, as it was then, with its includes. New searches do not find deleted rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -49,10 +48,10 @@ fn import(lake: &Lake, resources: &[Value]) {
     assert_eq!(session.finish().unwrap().refused, 0);
 }
 
-/// A server, somebody else who writes, and what the lake holds now.
+/// A server, another writer, and the current contents of the lake.
 struct World {
     server: Server,
-    /// Opened anew, as another process would.
+    /// Opened separately, as by another process.
     writer: Lake,
     clock: Arc<ManualClock>,
     /// The status of each Observation.
@@ -87,7 +86,7 @@ impl World {
         }
     }
 
-    /// Writes something: new records, another content of some, deletions, or fewer files.
+    /// Writes new records, changes, deletions or merges.
     fn write(&mut self) {
         self.writes += 1;
         match self.writes % 5 {
@@ -150,7 +149,7 @@ impl World {
         }
     }
 
-    /// What a search of Observations means now: names and what they say.
+    /// The current matches of a search of Observations: names and contents.
     fn means(&self, keep: impl Fn(usize) -> bool) -> BTreeMap<String, String> {
         let held = self.held.iter().filter(|(at, _)| keep(**at));
         held.map(|(at, status)| (format!("Observation/o{at:04}"), status.clone()))
@@ -179,7 +178,7 @@ fn of_mode(page: &Value, mode: &str) -> Vec<Value> {
     of_mode.map(|mut entry| entry["resource"].take()).collect()
 }
 
-/// The pages of a search; `between` runs after each.
+/// The pages of a search; `between` runs after each page.
 fn walk(server: &Server, token: &str, path: &str, mut between: impl FnMut()) -> Vec<Value> {
     let mut pages = Vec::new();
     let mut next = Some(path.to_owned());
@@ -230,7 +229,7 @@ fn every_match_comes_once_whatever_is_written_meanwhile() {
         let slash = if query.starts_with('?') { "" } else { "/" };
         let expected = world.means(|at| !own || at % PATIENTS == 1);
         let first = format!("/fhir{slash}{query}");
-        // The server is another thread's; between the pages, records are written as another process would write them.
+        // The server runs in another thread. Between the pages, records are written as by another process.
         let mut pages = Vec::new();
         let mut next = Some(first.clone());
         while let Some(path) = next {
@@ -265,7 +264,7 @@ fn every_match_comes_once_whatever_is_written_meanwhile() {
         }
         assert_eq!(found, expected, "{query}");
     }
-    // What was deleted is in no new search, before and after its file is merged away.
+    // New searches never find deleted rows, before and after their file is merged.
     for _ in 0..5 {
         world.write();
         let pages = walk(&world.server, &application, "/fhir/Observation?_count=50", || {});
@@ -294,9 +293,9 @@ impl World {
     }
 }
 
-/// A person is erased in the middle of a walk: the others' rows still come exactly once, as they were when it began,
-/// and nothing erased comes any more. Where the link goes by a row that was erased, or counts rows, it says so, and the
-/// walk begins anew.
+/// A person is erased during a walk. The others' rows still come exactly once, as they were at the beginning, and no
+/// erased row follows. If the link's position is an erased row or a row count, the link reports that, and the walk
+/// begins again.
 #[test]
 fn walks_go_on_while_people_are_erased() {
     let mut world = World::new();
@@ -363,7 +362,7 @@ fn walks_go_on_while_people_are_erased() {
             found.retain(|name, _| !is_gone(name));
         }
         assert_eq!(found, expected, "{query}");
-        // The person comes again, as any other news.
+        // The person is imported again, like other new records.
         let again: Vec<usize> = (0..world.next).filter(|at| at % PATIENTS == gone).collect();
         let mut resources = vec![patient(gone)];
         resources.extend(again.iter().map(|at| observation(*at, "again")));
@@ -375,8 +374,8 @@ fn walks_go_on_while_people_are_erased() {
     assert!(expiries < 5);
 }
 
-/// A search over types gave an empty page where the row was erased that it begins behind, as if the walk had come to
-/// its end. The parts of such a search did not know that records had been erased since the link was made.
+/// If the row at a link's position was erased, a search over several types returned an empty page, as if the walk had
+/// ended. Its parts did not know that records had been erased since the link was made.
 #[test]
 fn a_search_over_types_says_that_its_row_was_erased() {
     for query in ["_type=Observation", "_type=Observation,Encounter"] {
@@ -413,8 +412,8 @@ fn links_back_lead_to_the_same_pages() {
     }
 }
 
-/// A link whose snapshot has expired says so, though the server read pages of it before, and whoever removed its files
-/// was another process.
+/// A link with an expired snapshot says so, even if the server read its pages before and another process removed the
+/// files.
 #[test]
 fn an_expired_link_is_gone() {
     let mut world = World::new();
@@ -451,7 +450,7 @@ fn walks_and_writes_at_the_same_time() {
         let writer = threads.spawn(|| {
             let mut writes = 0;
             let (server, lake) = (&world.server, &world.writer);
-            // As long as somebody walks, and often enough that each walk meets writes.
+            // Writes as long as there are walks, and often enough that each walk meets some.
             while !done.load(Ordering::Relaxed) || writes < 6 {
                 let from = 1000 + writes * 4;
                 let mut some: Vec<Value> = (from..from + 4).map(|at| observation(at, "final")).collect();
@@ -494,7 +493,7 @@ fn walks_and_writes_at_the_same_time() {
                         .collect();
                     let once: BTreeSet<&String> = all.iter().collect();
                     assert_eq!(all.len(), once.len(), "{path}");
-                    // Those that were there before and stay.
+                    // Rows that existed before and stay.
                     for at in of.clone().filter(|at| every == 1 || at % every == 2) {
                         assert!(
                             once.contains(&format!("Observation/o{at:04}")),

@@ -1,7 +1,7 @@
-//! `$expunge` over HTTP, by a server in this process: the answer to the request, from which on nothing of the person is
-//! shown, and the erasure that follows.
+//! `$expunge` over HTTP, by a server in this process: the response, after which the person's rows are hidden, and the
+//! erasure that follows.
 //!
-//! `TABULARIUM_BENCH_LAKE` names the data folder of another lake than the sample's. People are erased from it.
+//! `TABULARIUM_BENCH_LAKE` names another data folder than the sample's. People are erased from it.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -27,10 +27,10 @@ use tokio::runtime::Runtime;
 use super::{Copy, of_kind};
 use crate::sample::Sample;
 
-/// People of a lake that are erased at most.
+/// The maximum number of people erased from a lake.
 const PEOPLE: usize = 150;
 
-/// A served lake, and who is in it.
+/// A served lake and its people.
 struct Served {
     address: SocketAddr,
     store: Arc<Store>,
@@ -41,17 +41,17 @@ struct Served {
     _copy: Option<Copy>,
 }
 
-/// What one `$expunge` took.
+/// The times of one `$expunge`.
 struct Took {
     answer: Duration,
-    /// Until the last byte is gone and the receipt is signed.
+    /// The time until the last byte is gone and the receipt is signed.
     erasure: Duration,
     files: u64,
 }
 
 pub(super) fn benches(criterion: &mut Criterion, sample: &Sample) {
     let mut group = criterion.benchmark_group("care/expunge");
-    // A person can be erased once: few rounds, however short they are.
+    // A person can be erased only once, so there are few rounds.
     group
         .sample_size(10)
         .sampling_mode(SamplingMode::Flat)
@@ -137,7 +137,7 @@ impl Served {
         }
     }
 
-    /// Asks for the next person to be erased, sees that nothing is shown any more, and waits for the erasure.
+    /// Requests the erasure of the next person, checks that their rows are hidden, and waits for the erasure.
     fn expunge(&mut self) -> Took {
         let person = self.people.next().unwrap();
         let of_patient = self.tokens.for_patient(LOCAL_APPLICATION, Mode::Live, &person).unwrap();
@@ -172,7 +172,7 @@ impl Served {
         files.map(|file| file.path.clone()).collect()
     }
 
-    /// The status of an answer, and the time until all of it is here.
+    /// The status of a response, and the time until it is complete.
     fn ask(&self, method: &str, path: &str, token: &str) -> (u16, Duration) {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_nodelay(true).unwrap();

@@ -1,5 +1,5 @@
-//! What a sealed lake costs: the same import, views, counts and searches over an open and a sealed lake of the same
-//! rows, one in turn with the other, so that both meet the machine as it is.
+//! The cost of sealing: the same import, views, counts and searches over an open and a sealed lake with the same rows.
+//! They alternate, so that both meet the same load of the machine.
 
 use std::hint::black_box;
 use std::io::sink;
@@ -19,7 +19,7 @@ use super::of_kind;
 use crate::sample::{PULSE, Sample, draw};
 use crate::views::VIEWS;
 
-/// Medians of a bench over both kinds.
+/// The medians of a bench over both kinds.
 struct Compared {
     name: String,
     open: Duration,
@@ -64,7 +64,7 @@ pub(super) fn benches(criterion: &mut Criterion, sample: &Sample) {
     ] {
         compared.extend(in_turn(&mut group, name, |is_sealed| search(is_sealed, &query)));
     }
-    // Both kinds are asked for the same people.
+    // Both kinds get requests for the same people.
     let mut people = [draw(&sample.people), draw(&sample.people)];
     let person = |is_sealed: bool| {
         let person = people[usize::from(is_sealed)].next().unwrap();
@@ -81,8 +81,7 @@ pub(super) fn benches(criterion: &mut Criterion, sample: &Sample) {
     }
 }
 
-/// Measures both kinds one after the other, and each first as often as the other. Criterion shows the sealed one's
-/// time.
+/// Measures both kinds alternately, and each first equally often. Criterion shows the sealed lake's time.
 fn in_turn(
     group: &mut BenchmarkGroup<'_, WallTime>,
     name: &str,
@@ -114,7 +113,7 @@ fn in_turn(
     })
 }
 
-/// All of the sample's NDJSON into an empty lake.
+/// Imports all of the sample's NDJSON into an empty lake.
 fn import(sample: &Sample, is_sealed: bool) -> Duration {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kek");

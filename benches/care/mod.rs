@@ -1,4 +1,4 @@
-//! Looking after a lake: erasing a person, backing up, checking, sealing; and what a sealed lake costs.
+//! Maintenance of a lake: erasing a person, backup, check, sealing; and the cost of a sealed lake.
 
 mod expunge;
 mod kinds;
@@ -15,7 +15,7 @@ use tabularium::lake::{Conversion, KekSource, Lake, LakeOptions, Mode, PatientSc
 
 use crate::sample::Sample;
 
-/// A copy of the sample's lake in a folder of its own.
+/// A copy of the sample's lake in its own folder.
 struct Copy {
     folder: tempfile::TempDir,
 }
@@ -65,7 +65,7 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
     let mut group = criterion.benchmark_group("care");
     group.sample_size(10).warm_up_time(Duration::from_millis(1));
     for kind in ["open", "sealed"] {
-        // A person can be erased once, so that a copy lasts as long as there are people.
+        // A person can be erased only once, so a copy is used until its people are gone.
         let mut left: Option<(Copy, std::slice::Iter<'_, String>)> = None;
         group.sampling_mode(SamplingMode::Flat);
         group.bench_function(format!("erase-a-person/{kind}"), |bench| {
@@ -127,7 +127,7 @@ fn of_kind(sample: &Sample, kind: &str) -> Copy {
     copy
 }
 
-/// From the first look at the lake to the last byte that is gone.
+/// The time from opening the lake to the last removed byte.
 fn erase(copy: &Copy, person: &str) -> Duration {
     let lake = copy.open();
     let id = person.strip_prefix("Patient/").unwrap_or(person);

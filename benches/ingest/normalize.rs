@@ -1,6 +1,5 @@
-//! Normalization of real records by all rules on one core: the survey of a consent, and the edits of its records.
-//!
-//! Skipped where `$TABULARIUM_SHARED` is not set.
+//! Normalization of real records by all rules on one core: the survey of a consent, and the edits of its records. It is
+//! skipped unless `$TABULARIUM_SHARED` is set.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +25,7 @@ pub(crate) fn benches(criterion: &mut Criterion) {
     }
 }
 
-/// Surveys a consent and writes its records; gives their length.
+/// Surveys a consent and writes its records. Returns their length.
 pub(crate) fn normalize(texts: &[String]) -> usize {
     let sources = [Source {
         authorization: "a".into(),

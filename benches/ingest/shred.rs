@@ -1,4 +1,4 @@
-//! NDJSON to the tape, to columns, to a file: one thread, no lake.
+//! From NDJSON to the tape, to columns, and to a file, on one thread without a lake.
 
 use std::hint::black_box;
 
@@ -13,7 +13,7 @@ use tabularium::lake::file::write_file;
 
 use crate::sample::Sample;
 
-/// Rows of each type.
+/// The number of rows of each type.
 const ROWS: usize = 8_192;
 
 pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
@@ -60,7 +60,7 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
     }
 }
 
-/// What an analyst's view names of a type.
+/// The leaves of a type that a typical view reads.
 fn clip(ty: &str) -> Clip {
     let leaves: &[&str] = match ty {
         "Observation" => &[

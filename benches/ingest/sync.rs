@@ -1,8 +1,8 @@
-//! The first sync of a person of 5,000 resources, from a sandbox in this process: its claims and what they refer to.
+//! The first sync of a person with 5,000 resources from a sandbox in this process: claims and the resources that they
+//! refer to. The sandbox generates about 500 resources per person, so the synced person gets the records of many.
 //!
-//! The sandbox makes about 500 resources for a person, so the one who is synced gets the records of many. The time runs
-//! from the worker's start, which finds the job, to the job's end: the source's answers are in it, though it answers
-//! from memory.
+//! The time runs from the worker's start to the end of the job that it finds. It includes the source's answers, which
+//! come from memory.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ const SEED: u64 = 1;
 const PEOPLE: u64 = 200;
 const RESOURCES: usize = 5_000;
 const SOURCE: &str = "lakeshore";
-/// What the source holds of a person, by itself and as others refer to it.
+/// The source's resource types of a person, including referenced ones.
 const TYPES: [&str; 6] = [
     "Condition",
     "Coverage",
@@ -47,14 +47,14 @@ const REDIRECT: &str = "http://127.0.0.1:9/back";
 const BASE_URL: &str = "https://records.example";
 const VERIFIER: &str = "an-application-verifier-of-forty-three-letters";
 
-/// A source with a person of many records.
+/// A source with a person who has many records.
 struct Source {
     payer: Payer,
-    /// The records as the source has them.
+    /// The records as the source sends them.
     records: Vec<String>,
 }
 
-/// A service with an empty lake and a job to do.
+/// A service with an empty lake and a due job.
 struct Service {
     store: Arc<Store>,
     lake: Lake,
@@ -130,7 +130,7 @@ impl Source {
 }
 
 impl Service {
-    /// A service that the person has just connected the source to, and an application has its tokens of.
+    /// A service after the person connected the source and the application exchanged the code.
     fn connected(source: &Source) -> Service {
         let folder = tempfile::tempdir().unwrap();
         let lake = Lake::open_or_create(folder.path()).unwrap();
@@ -159,7 +159,7 @@ impl Service {
         }
     }
 
-    /// From the start of a worker to the end of the job.
+    /// Runs a worker until the end of the job.
     fn sync(&mut self) {
         let client = Client::new(Guard::Private, HttpLimits::default()).unwrap();
         let (store, lake, settings) = (self.store.clone(), self.lake.clone(), Settings::default());
@@ -183,7 +183,7 @@ impl Service {
         }
     }
 
-    /// How many records the sync brought.
+    /// The number of records of the sync.
     fn brought(&self) -> u64 {
         let jobs = self.store.jobs().list(Some(&self.consent), 1).unwrap();
         jobs[0].report.counts.iter().map(|(_, records)| records).sum()
@@ -230,7 +230,7 @@ fn list(store: &Store, fhir_base: &str) {
     store.endpoints().save(&endpoint, Actor::Operator).unwrap();
 }
 
-/// A consent with an authorization that the source has granted: the ids of both.
+/// Creates a consent with an authorization that the source granted. Returns both ids.
 fn authorize(store: &Store, lake: &Lake, granted: &Value) -> (String, String) {
     let client = store.clients().of(LOCAL_APPLICATION, Mode::Live).unwrap();
     let new = NewConsent {
@@ -273,7 +273,7 @@ fn authorize(store: &Store, lake: &Lake, granted: &Value) -> (String, String) {
     (consent.id, authorization)
 }
 
-/// An application exchanges a code for its tokens, which makes the job of the first sync.
+/// Exchanges a code for tokens, which creates the job of the first sync.
 fn exchange(store: &Arc<Store>, lake: &Lake, consent: &str) {
     let client = store.clients().of(LOCAL_APPLICATION, Mode::Live).unwrap();
     let new = NewCode {

@@ -20,7 +20,7 @@ const REQUEST: Request<'_> = Request {
     rid: "benchbenchbench1",
 };
 
-/// How many resources the card has at least.
+/// The minimum number of resources of the card.
 const RESOURCES: usize = 1_000;
 
 pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
@@ -28,7 +28,7 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path(), Clock::System).unwrap();
     let engine = sample.engine();
-    // As many people as it takes, as if one consent had them.
+    // As many people as needed, as if one consent had them.
     let ids: Vec<String> = sample
         .people
         .iter()

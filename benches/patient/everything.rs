@@ -60,7 +60,7 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
             )
         });
     });
-    // The lake's files were opened for somebody else before: what is cold is the person.
+    // The lake's files were opened for another person before, so only this person's rows are cold.
     let (other, others) = ids.split_first().unwrap();
     let mut cold = draw(others);
     group.bench_function("one-person/cold", |bencher| {
@@ -99,7 +99,7 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
     group.finish();
 }
 
-/// The query of a page's `next` link; links stand at the Bundle's end.
+/// The query of a page's `next` link. The links are at the Bundle's end.
 fn linked(page: &[u8]) -> Option<String> {
     let page: serde_json::Value = serde_json::from_slice(page).unwrap();
     let links = page["link"].as_array().unwrap();

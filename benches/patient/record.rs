@@ -1,4 +1,4 @@
-//! Documents made of all of a person's records: the patient summary, and pages.
+//! Documents of all of a person's records: the patient summary and the PDF.
 
 use std::hint::black_box;
 use std::io::Cursor;
@@ -100,7 +100,7 @@ fn pages(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A record of a Patient and of resources of one type.
+/// A record of a Patient and many resources of one type.
 fn record(name: &str, count: usize, text: impl Fn(usize) -> String) -> Record {
     let gathered = |name: &str, texts: Vec<String>| Gathered {
         ty: facts().lookup(name).unwrap(),
@@ -143,7 +143,7 @@ fn drawn(record: &Record, documents: &dyn Documents) -> usize {
     file.into_inner().len()
 }
 
-/// The same file at every address.
+/// A provider with the same file at all addresses.
 struct File(Vec<u8>);
 
 impl Documents for File {
@@ -155,7 +155,7 @@ impl Documents for File {
     }
 }
 
-/// A PDF file of a page with a picture of a MiB that does not pack.
+/// A one-page PDF file with a picture of a MiB that does not compress.
 fn file() -> Vec<u8> {
     let mut picture = vec![0; MIB];
     ChaCha8Rng::seed_from_u64(1).fill_bytes(&mut picture);

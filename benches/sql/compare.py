@@ -25,7 +25,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 VIEWS = os.path.join(HERE, "views")
 THREADS = 2
-# The question of tabularium, of DuckDB, and the bound of the ratio.
+# The statement for tabularium, the one for DuckDB, and the limit of the ratio.
 QUESTIONS = {
     "count(*)": (
         "SELECT count(*) AS n FROM Observation",
@@ -75,7 +75,7 @@ def arguments():
 
 
 def run(command):
-    """What a whole process says, and the seconds and MiB that it takes."""
+    """The output of a whole process, with its seconds and MiB."""
     start = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
         said = child.stdout.read()
@@ -88,7 +88,7 @@ def run(command):
 
 
 def tables(options):
-    """DuckDB's own tables of what the views give."""
+    """Makes DuckDB's own tables of the views' results."""
     import duckdb
 
     with tempfile.TemporaryDirectory() as work:

@@ -52,7 +52,7 @@ def arguments():
 
 
 def run(command, environment=None):
-    """What a whole process takes. This process stays small, for its size at the fork counts as the child's peak."""
+    """Measures a whole process. This process stays small, since its size at the fork counts for the child's peak."""
     start = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as child:
         said = child.stdout.read()
@@ -71,7 +71,7 @@ def lines_of(path):
 
 
 def apart(task, *values):
-    """Does something large in a process of its own, which gives its memory back."""
+    """Runs a large task in a separate process, which returns its memory."""
     with multiprocessing.get_context("fork").Pool(1) as pool:
         return pool.apply(task, values)
 

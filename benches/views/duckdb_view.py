@@ -17,7 +17,7 @@ import time
 import duckdb
 
 THREADS = 2
-# A line may be longer than the 16 MiB that are the default.
+# A line may be longer than the default of 16 MiB.
 LINES = "format = 'newline_delimited', maximum_object_size = 134217728"
 
 

@@ -3,9 +3,9 @@
 //
 //   fhirpath_view.js VIEW.json SOURCE.ndjson OUT.csv
 //
-// What of SQL on FHIR it knows: column, nested select, forEach, forEachOrNull (over plain paths), unionAll, where. Every
-// expression is compiled once, with the R4 model; inside forEach it starts from the element's path in the resource, so that
-// choices and references keep their types.
+// It supports these parts of SQL on FHIR: column, nested select, forEach, forEachOrNull (over plain paths), unionAll,
+// where. Every expression is compiled once, with the R4 model. Inside forEach it starts from the element's path in the
+// resource, so that choices and references keep their types.
 "use strict";
 
 const fs = require("fs");
@@ -13,7 +13,7 @@ const readline = require("readline");
 const fhirpath = require("fhirpath");
 const model = require("fhirpath/fhir-context/r4");
 
-// An argument of getReferenceKey is a type; the library resolves types of its own only, so it is handed over as a string.
+// An argument of getReferenceKey is a type. The library resolves only its own types, so the type is passed as a string.
 const keys = {
   getResourceKey: { fn: (nodes) => nodes.map((node) => node.id), arity: { 0: [] } },
   getReferenceKey: {
@@ -103,7 +103,7 @@ async function main() {
         continue;
       }
     } catch (error) {
-      // 3.9 fails where a date that is compared has an extension and no value.
+      // Version 3.9 fails if a compared date has an extension and no value.
       failed += 1;
       continue;
     }

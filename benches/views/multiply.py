@@ -16,7 +16,7 @@ import sys
 
 CONDITIONAL = re.compile(r'"reference":"([A-Za-z]+)\?identifier=([^"|]+)\|([^"]+)"')
 BUNDLED = re.compile(r'"urn:uuid:([0-9a-f-]+)"')
-# A decimal is kept as text, for Python's own numbers lose digits; this mark tells it from a string.
+# A decimal is kept as text, because Python's numbers lose digits. This mark distinguishes it from a string.
 MARK = "\N{START OF HEADING}"
 DECIMAL = re.compile(r'"\\u0001([^"]*)"')
 UUID = re.compile(r"\b([0-9a-f]{6})([0-9a-f]{2}-[0-9a-f]{4}-)")

@@ -13,18 +13,18 @@ use crate::sync::carry_out_erasures;
 
 use super::error::BackupError;
 
-/// The rules for normalizing the records of a data folder. When one source's records are gone, the person's other
-/// sources are normalized again, because they may contain parts of them.
+/// The rules for normalizing the records of a data folder. When one source's records are erased, the person's other
+/// sources are normalized again, because their generated records may use them.
 pub type Rules<'r> = &'r dyn Fn(&Path) -> Result<Normalization, String>;
 
-/// What was erased in a copy.
+/// The result of repeated erasures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Applied {
-    /// Owners of whom rows or attachments were erased.
+    /// The number of owners with erased rows or attachments.
     pub(super) owners: u64,
-    /// Consents and authorizations that ended.
+    /// The number of consents and authorizations that ended.
     pub(super) ended: u64,
-    /// Where bytes may be left, a clause each.
+    /// Places where erased bytes may remain, a clause each.
     pub(super) left: Vec<String>,
 }
 
@@ -43,11 +43,13 @@ impl ErasedElsewhere for Elsewhere<'_> {
     }
 }
 
-/// Repeats erasures in the data folder `dir`, which nobody else has open, and finishes its interrupted ones.
+/// Repeats erasures in the data folder `dir`, and finishes its interrupted ones. No other process may have the folder
+/// open.
 pub(super) fn apply(dir: &Path, key: OwnerKey, since: &ErasedSince, rules: Rules<'_>) -> Result<Applied, BackupError> {
     let mut applied = Applied::default();
     if is_sealed(dir)? && !dir.join(KEYS_FILE).exists() {
-        // Backups do not contain a sealed lake's keys, and the keys of files with erased rows were destroyed.
+        // Backups do not contain a sealed lake's keys, and the keys of files with erased rows were destroyed. So the
+        // rows are unreadable already.
         applied.ended = end_erased(dir, &Clock::System, &Elsewhere { since, key })?;
         settle_image(dir, Some(since))?;
         return Ok(applied);
@@ -65,7 +67,7 @@ pub(super) fn apply(dir: &Path, key: OwnerKey, since: &ErasedSince, rules: Rules
     }
     drop(writer);
     applied.ended = end_erased(dir, &Clock::System, &Elsewhere { since, key })?;
-    // Without its key the store does not open. Then the server does this when it starts.
+    // The store does not open without its key. Then the server carries the erasures out when it starts.
     if applied.ended > 0 && (dir.join(KEY_FILE).exists() || has_key_variable()) {
         let store = Store::open(dir, Clock::System)?;
         let rules = rules(dir).map_err(BackupError::Rules)?;

@@ -9,13 +9,13 @@ use super::error::BackupError;
 use super::files::How;
 use crate::consent::{KEY_FILE, STORE_FILE, copy_store};
 
-/// Archived audit lines; files only grow.
+/// Archived audit lines. The files only grow.
 const AUDIT: &str = "audit";
-/// Tables that publishers ship: a list, and files that are never changed.
+/// Published tables: a list, and files that never change.
 const PUBLISHED: [&str; 2] = ["terminology", "plans"];
 const LIST: &str = "tables.json";
 
-/// Adds the store of the service, if there is one, and with it its key unless that is to stay out.
+/// Adds the store of the service, if there is one, and its key if `with_key` is set.
 pub(super) fn add_service(contents: &mut Contents<'_>, data: &Path, with_key: bool) -> Result<(), BackupError> {
     let copy = contents.draft(STORE_FILE);
     if copy_store(data, &copy)? {
@@ -27,11 +27,11 @@ pub(super) fn add_service(contents: &mut Contents<'_>, data: &Path, with_key: bo
     Ok(())
 }
 
-/// Adds the rest, after the store: lines that left the store are in their files by then.
+/// Adds the other tables. The store comes first: audit lines that leave the store are then already in their files.
 pub(super) fn add_tables(contents: &mut Contents<'_>, data: &Path) -> Result<(), BackupError> {
     for path in below(&data.join(AUDIT))? {
         let name = format!("{AUDIT}/{}", name(&path));
-        // A file of the same length has the same lines.
+        // These files only grow, so the same length means the same lines.
         let bytes = std::fs::metadata(&path).map_err(BackupError::io("read", &path))?.len();
         if !contents.take_known(&name, bytes) {
             contents.add_if_there(&path, &name, How::Copy)?;
@@ -62,7 +62,7 @@ pub(super) fn add_tables(contents: &mut Contents<'_>, data: &Path) -> Result<(),
     Ok(())
 }
 
-/// The files in a folder; none where it is not there.
+/// The files in a folder; empty if the folder does not exist.
 fn below(folder: &Path) -> Result<Vec<PathBuf>, BackupError> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

@@ -1,8 +1,8 @@
 //! Removes erased rows from earlier snapshots.
 //!
-//! A snapshot is laid out as a data folder, and the erasures since then are repeated in it. Its new files replace the
-//! old ones, which are removed once no snapshot has them. Nobody sees an intermediate state: the new manifest replaces
-//! the old one in one step.
+//! It lays a snapshot out as a data folder, and repeats the erasures since then in it. New files replace the old ones,
+//! which are removed once no snapshot uses them. Nobody sees an intermediate state: the new manifest replaces the old
+//! one in one step.
 
 use std::path::Path;
 
@@ -17,20 +17,20 @@ use crate::consent::STORE_FILE;
 use crate::lake::erase::ledger::Ledger;
 use crate::lake::store::image::{LakeImage, settle_image};
 
-/// What became of erasures in the snapshots.
+/// The result of erasures in the snapshots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// Snapshots that lost something.
+    /// The number of snapshots with erased rows.
     pub snapshots: u64,
-    /// Snapshots of another ledger: nobody knows what was erased since.
+    /// Snapshots of another ledger, whose later erasures are unknown.
     pub unknown: Vec<String>,
-    /// Where bytes may be left, a clause each.
+    /// Places where erased bytes may remain, a clause each.
     pub left: Vec<String>,
-    /// Manifests that cannot be read, a sentence each. Nobody knows which files they name, so no file is removed.
+    /// Unreadable manifests, a sentence each. Their files are unknown, so no file is removed.
     pub damaged: Vec<String>,
 }
 
-/// Has every snapshot lose what was erased since it was taken.
+/// Removes from each snapshot what was erased since.
 pub(super) fn clean(place: &BackupFolder, ledger: &Ledger, rules: Rules<'_>) -> Result<Cleaned, BackupError> {
     let mut cleaned = Cleaned::default();
     for id in place.ids()? {
@@ -99,7 +99,7 @@ fn clean_one(
     place.clear_work()
 }
 
-/// Lays a snapshot out for a run's own use. What is written to is copied.
+/// Lays a snapshot out for the run itself. Files that the run changes are copied.
 fn lay_out(place: &BackupFolder, manifest: &Manifest, dir: &Path) -> Result<(), BackupError> {
     let files = Files::new(place);
     for file in &manifest.files {

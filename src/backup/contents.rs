@@ -1,4 +1,4 @@
-//! The contents of a snapshot in the making: files that an earlier snapshot has are taken from there, others are added.
+//! The contents of a snapshot while it is made. Files of earlier snapshots are reused; others are added.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ use super::manifest::{Manifest, ManifestFile};
 pub(super) struct Contents<'p> {
     place: &'p BackupFolder,
     pub(super) files: Files<'p>,
-    /// Files of earlier snapshots, and of earlier attempts at this one. File names are unique.
+    /// Files of earlier snapshots, and of earlier attempts at this one. They are found by their path.
     known: FxHashMap<String, ManifestFile>,
     taken: BTreeMap<String, ManifestFile>,
 }
 
 impl<'p> Contents<'p> {
-    /// An empty content. The files of these snapshots are known.
+    /// Empty contents. The files of these snapshots can be reused.
     pub(super) fn new(place: &'p BackupFolder, earlier: &[&Manifest]) -> Contents<'p> {
         let files = earlier.iter().flat_map(|manifest| &manifest.files);
         Contents {
@@ -37,19 +37,19 @@ impl<'p> Contents<'p> {
         self.place
     }
 
-    /// Starts again. Files that were added before stay known.
+    /// Starts again. Files that were already added can be reused.
     pub(super) fn begin_again(&mut self) {
         self.known.extend(std::mem::take(&mut self.taken));
     }
 
-    /// A path at which the run may make a file of its own.
+    /// A path for a temporary file of the run.
     pub(super) fn draft(&self, name: &str) -> PathBuf {
         let path = self.place.work().join(name);
         let _ = std::fs::remove_file(&path);
         path
     }
 
-    /// Takes a file that is known under this name and with this length.
+    /// Reuses a known file with this name and length, if there is one.
     pub(super) fn take_known(&mut self, path: &str, bytes: u64) -> bool {
         let known = self.known.get(path).filter(|known| known.bytes == bytes);
         let Some(known) = known.filter(|known| self.files.has(known)).cloned() else {
@@ -59,7 +59,7 @@ impl<'p> Contents<'p> {
         true
     }
 
-    /// Adds a file that has to be there.
+    /// Adds a file. An error if it does not exist.
     pub(super) fn add(&mut self, source: &Path, path: &str, how: How) -> Result<(), BackupError> {
         match self.add_if_there(source, path, how)? {
             true => Ok(()),
@@ -67,7 +67,7 @@ impl<'p> Contents<'p> {
         }
     }
 
-    /// Adds a file. `false` if it is not there.
+    /// Adds a file. `false` if it does not exist.
     pub(super) fn add_if_there(&mut self, source: &Path, path: &str, how: How) -> Result<bool, BackupError> {
         let added = self.files.add(source, path, how)?;
         let is_there = added.is_some();
@@ -75,12 +75,12 @@ impl<'p> Contents<'p> {
         Ok(is_there)
     }
 
-    /// The length of a file that was taken.
+    /// The length of an added file.
     pub(super) fn bytes(&self, path: &str) -> Option<u64> {
         self.taken.get(path).map(|file| file.bytes)
     }
 
-    /// Forgets a file: it is not what it should be.
+    /// Removes a file from the contents, because it is faulty.
     pub(super) fn forget(&mut self, path: &str) {
         self.taken.remove(path);
     }

@@ -1,4 +1,4 @@
-//! Why a backup was not made, or not restored.
+//! Errors of backup and restore.
 
 use std::path::{Path, PathBuf};
 
@@ -7,58 +7,58 @@ use crate::lake::check::Finding;
 use crate::lake::store::image::Lost;
 use crate::lake::{LakeError, SealError};
 
-/// Why a backup was not made, or not restored. Snapshots that were there are as they were.
+/// Why a backup or a restore failed. Existing snapshots are unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// The lake.
+    /// An error of the lake.
     #[error(transparent)]
     Lake(#[from] LakeError),
-    /// The store of the service.
+    /// An error of the service's store.
     #[error(transparent)]
     Service(#[from] consent::Error),
-    /// A file or folder of the backups.
+    /// An error of the file system.
     #[error("cannot {action} {}: {source}", .path.display())]
     Io {
-        /// What was tried.
+        /// The failed operation.
         action: &'static str,
-        /// With what.
+        /// Its path.
         path: PathBuf,
-        /// What the system said.
+        /// The error.
         source: std::io::Error,
     },
-    /// The folders that were named do not go.
+    /// The given folders cannot be used.
     #[error("{} {what}", .path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Why it cannot be used.
         what: &'static str,
     },
-    /// Another process makes a backup there.
+    /// Another process makes a backup in this folder.
     #[error("another process is at work in {}; try again later", .0.display())]
     Busy(PathBuf),
-    /// Files of the lake are damaged or missing. A backup of them would be none.
+    /// Files of the lake are damaged or missing, so a backup would be useless.
     #[error("{}", damaged(.0))]
     LakeDamaged(Vec<Finding>),
-    /// The lake's files changed all the time.
+    /// The lake's files changed during all attempts.
     #[error("the lake at {} changed faster than it could be copied; try again later", .0.display())]
     Changing(PathBuf),
-    /// The lake is on its way to another kind.
+    /// The lake is being sealed or opened.
     #[error(
         "no backup was made, because the lake at {} has sealed files and files in clear: `tabularium seal` or `tabularium unseal` ends that",
         .0.display()
     )]
     Halfway(PathBuf),
-    /// The keys of a sealed lake were not named.
+    /// The keys of a sealed lake were not given.
     #[error(
         "{} is of a sealed lake: name its keys with --keys, which is the lake's keys.sqlite or your copy of it",
         .0.display()
     )]
     NoKeys(PathBuf),
-    /// The keys of a sealed lake cannot be had.
+    /// The keys of a sealed lake cannot be read.
     #[error(transparent)]
     Keys(#[from] SealError),
-    /// Files of a sealed lake cannot be read any more.
+    /// Files of a sealed lake are unreadable now.
     #[error(
         "snapshot {id} cannot be restored whole, because {lost} are sealed with keys that were destroyed since, as an erasure does; `tabularium backup --data DIR --to {}` makes a whole one after an erasure, and --accept-loss restores all else",
         .path.display()
@@ -71,17 +71,17 @@ pub enum BackupError {
         /// The parts that would be missing.
         lost: Lost,
     },
-    /// There is no such snapshot.
+    /// The snapshot does not exist.
     #[error("{} has no snapshot {wanted}{}", .path.display(), list(.known))]
     NoSnapshot {
         /// The folder of backups.
         path: PathBuf,
-        /// What was asked for.
+        /// The requested snapshot.
         wanted: String,
-        /// What there is.
+        /// The existing snapshots.
         known: Vec<String>,
     },
-    /// A file of the backup is missing or is not what it was.
+    /// A file of the backup is missing or changed.
     #[error("the backup is damaged: {} {what}", .path.display())]
     Damaged {
         /// The file.
@@ -89,13 +89,13 @@ pub enum BackupError {
         /// What is wrong with it.
         what: String,
     },
-    /// People who were erased since would come back.
+    /// Without the ledger, people who were erased since would come back.
     #[error(
         "the ledger of erasures {} {what}, so people who were erased since the backup would come back; name the right one with --erasures, or accept that with --accept-resurrection",
         .path.display()
     )]
     NoLedger {
-        /// Where it was looked for.
+        /// The path of the ledger.
         path: PathBuf,
         /// What is wrong with it.
         what: &'static str,
@@ -106,7 +106,7 @@ pub enum BackupError {
 }
 
 impl BackupError {
-    /// For `map_err` on file system calls.
+    /// Converts an I/O error, for `map_err`.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> BackupError {
         let path = path.to_owned();
         move |source| BackupError::Io { action, path, source }
@@ -119,7 +119,7 @@ impl BackupError {
         }
     }
 
-    /// Whether what was asked for is at fault.
+    /// Whether the caller's input caused the error.
     pub fn is_of_input(&self) -> bool {
         match self {
             BackupError::Lake(error) => matches!(
@@ -137,7 +137,7 @@ impl BackupError {
         }
     }
 
-    /// Whether files are not what they should be.
+    /// Whether the error is about damaged files.
     pub fn is_of_damage(&self) -> bool {
         matches!(self, BackupError::LakeDamaged(_) | BackupError::Damaged { .. })
     }

@@ -1,5 +1,5 @@
-//! Files into a folder of backups and out of it: linked where both are on one file system, else copied; named by their
-//! SHA-256.
+//! Moves files into a folder of backups and out of it. They are linked on the same file system, and otherwise copied.
+//! Their names are their SHA-256.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -15,18 +15,18 @@ use crate::private;
 
 const CHUNK: usize = 1 << 20;
 
-/// How a file gets to another place.
+/// How a file is transferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// Links the file, if the file system can, and otherwise copies it. Only for files that never change.
+    /// Links the file, or copies it if the file system cannot link. Only for files that never change.
     Link,
-    /// A file of its own.
+    /// Copies the file.
     Copy,
-    /// The file itself, which is the run's own.
+    /// Moves the file. Only for the run's own files.
     Move,
 }
 
-/// Whether a file of a data folder never changes, by its name: a table's file, or an attachment.
+/// Whether a file of a data folder never changes, by its name: a data file or an attachment.
 pub(super) fn is_never_changed(path: &str) -> bool {
     path.ends_with(".parquet") || path.ends_with(".attachment")
 }
@@ -35,9 +35,9 @@ pub(super) fn is_never_changed(path: &str) -> bool {
 #[derive(Debug)]
 pub(super) struct Files<'p> {
     place: &'p BackupFolder,
-    /// Folders whose names are not durable yet.
+    /// Folders that must be synced.
     touched: BTreeSet<PathBuf>,
-    /// Files that were not there before, and their bytes.
+    /// The number of new files, and of their bytes.
     pub(super) added: u64,
     pub(super) added_bytes: u64,
 }
@@ -52,13 +52,13 @@ impl<'p> Files<'p> {
         }
     }
 
-    /// Whether a file is there, with its length.
+    /// Whether a file exists with its length.
     pub(super) fn has(&self, file: &ManifestFile) -> bool {
         let facts = std::fs::metadata(self.place.file(&file.sha256));
         facts.is_ok_and(|facts| facts.is_file() && facts.len() == file.bytes)
     }
 
-    /// Adds a file under `path`, read once. `None` if it is not there.
+    /// Adds a file under `path`, reading it once. `None` if it does not exist.
     pub(super) fn add(&mut self, source: &Path, path: &str, how: How) -> Result<Option<ManifestFile>, BackupError> {
         let draft = self.place.work().join("file");
         let (sha256, bytes) = match transfer(source, &draft, how) {
@@ -82,7 +82,7 @@ impl<'p> Files<'p> {
         let folder = to.parent().unwrap_or(self.place.root()).to_owned();
         private::folder(&folder).map_err(BackupError::io("make", &folder))?;
         std::fs::rename(&draft, &to).map_err(BackupError::io("write", &to))?;
-        // Two names of one file stay as they are in a rename.
+        // A rename between two links of one file leaves both names, so one is removed here.
         let _ = std::fs::remove_file(&draft);
         self.touched.insert(folder);
         self.added += 1;
@@ -90,7 +90,7 @@ impl<'p> Files<'p> {
         Ok(Some(file))
     }
 
-    /// Makes all that was added durable.
+    /// Makes all added files durable.
     pub(super) fn sync(&mut self) -> Result<(), BackupError> {
         if !self.touched.is_empty() {
             self.touched.insert(self.place.files());
@@ -121,7 +121,7 @@ impl<'p> Files<'p> {
         }
     }
 
-    /// The same for a run's own use: nothing is read.
+    /// Lays a file out for the run itself, without reading it.
     pub(super) fn lay_out_unread(&self, file: &ManifestFile, dir: &Path) -> Result<(), BackupError> {
         let (from, to) = (self.place.file(&file.sha256), dir.join(&file.path));
         let folder = to.parent().unwrap_or(dir);
@@ -132,7 +132,7 @@ impl<'p> Files<'p> {
         transfer(&from, &to, How::Copy).map(drop)
     }
 
-    /// Reads a file and says what is wrong with it.
+    /// Reads a file and checks it.
     pub(super) fn check(&self, file: &ManifestFile) -> Result<(), BackupError> {
         let path = self.place.file(&file.sha256);
         let read = File::open(&path).and_then(|mut from| pour(&mut from, None));
@@ -152,7 +152,7 @@ fn differs(path: &Path, file: &ManifestFile) -> BackupError {
     BackupError::damaged(path, format!("differs from its SHA-256, which is {}", file.path))
 }
 
-/// Brings a file to a place where nothing is yet, durably. Returns its SHA-256 and its length.
+/// Transfers a file to a free path, durably. Returns its SHA-256 and its length.
 fn transfer(from: &Path, to: &Path, how: How) -> Result<(String, u64), BackupError> {
     let _ = std::fs::remove_file(to);
     let named = match how {
@@ -164,7 +164,7 @@ fn transfer(from: &Path, to: &Path, how: How) -> Result<(String, u64), BackupErr
         let mut file = File::open(to).map_err(BackupError::io("read", to))?;
         return pour(&mut file, None).map_err(BackupError::io("read", to));
     }
-    // Why there could be no link does not matter, if a copy can be made.
+    // The reason for the failed link does not matter if a copy succeeds.
     let mut source = File::open(from).map_err(BackupError::io("read", from))?;
     let mut copied = || -> std::io::Result<(String, u64)> {
         let mut copy = private::options().write(true).create_new(true).open(to)?;
@@ -178,7 +178,7 @@ fn transfer(from: &Path, to: &Path, how: How) -> Result<(String, u64), BackupErr
     })
 }
 
-/// Reads to the end, into a copy where there is one.
+/// Reads to the end, and writes a copy if `to` is given.
 fn pour(from: &mut File, mut to: Option<&mut File>) -> std::io::Result<(String, u64)> {
     let mut context = digest::Context::new(&digest::SHA256);
     let mut chunk = vec![0; CHUNK];

@@ -1,4 +1,4 @@
-//! A folder of backups: where things lie in it, who may change it, and which snapshots it has.
+//! A folder of backups: its layout, its lock, and its snapshots.
 //!
 //! ```text
 //! BACKUPS/snapshots/20261123T120102.345Z.json   the manifest of a snapshot
@@ -18,19 +18,19 @@ use super::error::BackupError;
 use super::manifest::Manifest;
 use crate::private;
 
-/// How a snapshot's id is written: its time.
+/// The format of a snapshot's id, which is its time.
 const ID: &str = "%Y%m%dT%H%M%S%.3fZ";
 
 /// An open folder of backups.
 #[derive(Debug)]
 pub struct BackupFolder {
     root: PathBuf,
-    /// `None` if the folder is on a medium that cannot be written to.
+    /// `None` if the folder is on a read-only medium.
     _lock: Option<File>,
 }
 
 impl BackupFolder {
-    /// Opens a folder to add to it; makes it where it is not there.
+    /// Opens a folder to add to it. Creates it if it does not exist.
     pub(super) fn open_or_create(root: &Path) -> Result<BackupFolder, BackupError> {
         let root = std::path::absolute(root).map_err(BackupError::io("find", root))?;
         let place = BackupFolder { root, _lock: None };
@@ -64,7 +64,7 @@ impl BackupFolder {
         Ok(place)
     }
 
-    /// Opens a folder to read it. Others may read it as well.
+    /// Opens a folder to read it. Other readers are allowed.
     pub fn open(root: &Path) -> Result<BackupFolder, BackupError> {
         let root = std::path::absolute(root).map_err(BackupError::io("find", root))?;
         let mut place = BackupFolder { root, _lock: None };
@@ -127,7 +127,7 @@ impl BackupFolder {
         Ok(ids.into_iter().collect())
     }
 
-    /// An id for a snapshot that is taken now: later than all others, whatever the clock does.
+    /// The id of a new snapshot. It is later than all others, even if the clock goes back.
     pub(super) fn next_id(&self) -> Result<String, BackupError> {
         let mut time: DateTime<Utc> = Utc::now();
         let last = self.ids()?.pop();
@@ -137,7 +137,7 @@ impl BackupFolder {
         Ok(time.format(ID).to_string())
     }
 
-    /// The manifest of a snapshot; the newest one's where none is named.
+    /// The manifest of a snapshot. Without an id, of the newest one.
     pub fn manifest(&self, id: Option<&str>) -> Result<Manifest, BackupError> {
         let known = self.ids()?;
         let wanted = id.or(known.last().map(String::as_str));
@@ -155,7 +155,7 @@ impl BackupFolder {
         self.snapshots().join(format!("{id}.json"))
     }
 
-    /// Makes a snapshot visible, or puts another manifest in the place of one.
+    /// Makes a snapshot visible, or replaces its manifest.
     pub(super) fn publish(&self, manifest: &Manifest) -> Result<(), BackupError> {
         let path = self.path(&manifest.id);
         let draft = self.work().join("manifest");
@@ -173,7 +173,7 @@ impl BackupFolder {
         sync_folder(&self.snapshots())
     }
 
-    /// Removes all snapshots but the newest ones. Those with an unreadable manifest stay. Returns how many were
+    /// Removes all snapshots except the newest ones. Those with an unreadable manifest stay. Returns the number
     /// removed.
     pub(super) fn keep(&self, newest: usize) -> Result<u64, BackupError> {
         let mut ids = self.ids()?;
@@ -187,8 +187,8 @@ impl BackupFolder {
         Ok(gone as u64)
     }
 
-    /// Removes the files that no snapshot has. Removes nothing if a manifest cannot be read, because nobody knows which
-    /// files it names.
+    /// Removes the files that no snapshot uses. Removes nothing if a manifest is unreadable, because its files are
+    /// unknown.
     pub(super) fn sweep(&self) -> Result<u64, BackupError> {
         let mut named = rustc_hash::FxHashSet::default();
         for id in self.ids()? {
@@ -218,7 +218,7 @@ impl BackupFolder {
     }
 }
 
-/// Makes the names in a folder durable.
+/// Syncs a folder, so that its file names are durable.
 pub(super) fn sync_folder(path: &Path) -> Result<(), BackupError> {
     File::open(path)
         .and_then(|folder| folder.sync_all())

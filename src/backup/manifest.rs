@@ -1,4 +1,4 @@
-//! The manifest of a snapshot: which files it has, and what of the lake's history it goes with.
+//! The manifest of a snapshot: its files, and the state of the lake.
 
 use std::path::{Component, Path};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::error::BackupError;
 use crate::lake::erase::ledger::LedgerState;
 
-/// The version of the form of manifests and of the folder of backups.
+/// The version of the format of manifests and backup folders.
 const LAYOUT: u32 = 1;
 
 /// A file of a snapshot.
@@ -18,7 +18,7 @@ pub struct ManifestFile {
     pub path: String,
     /// Its length.
     pub bytes: u64,
-    /// Its SHA-256 as hexadecimal digits, under which it is in the folder of backups.
+    /// Its SHA-256 in hexadecimal digits, which is its name in the folder of backups.
     pub sha256: String,
 }
 
@@ -26,19 +26,19 @@ pub struct ManifestFile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     layout: u32,
-    /// Its name, which is the time it was taken at.
+    /// Its name: the time when it was taken.
     pub id: String,
     /// The program that wrote it.
     pub program: String,
-    /// The lake's name. Each lake has its own folder of backups.
+    /// The lake's id. Each lake has its own folder of backups.
     pub lake: String,
     /// The lake's newest snapshot.
     pub snapshot: u64,
-    /// Which erasures are out of it: the count of the lake's erasures.
+    /// The lake's count of erasures. Erasures up to it are done in the snapshot.
     pub erasures: u64,
-    /// Whether its files hold rows that were being erased.
+    /// Whether an erasure was interrupted, so that its files may hold erased rows.
     pub is_erasing: bool,
-    /// How far the ledger of erasures had come.
+    /// The state of the ledger of erasures.
     pub ledger: LedgerState,
     /// Its files, by path.
     pub files: Vec<ManifestFile>,
@@ -60,12 +60,12 @@ impl Manifest {
         }
     }
 
-    /// Bytes of all of its files.
+    /// The total bytes of its files.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Its bytes: one line of JSON, then one with the SHA-256 of it.
+    /// Its bytes: one line of JSON, and a line with the SHA-256 of the first.
     pub(super) fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
         let mut bytes = serde_json::to_vec(self)?;
         bytes.push(b'\n');
@@ -75,7 +75,7 @@ impl Manifest {
         Ok(bytes)
     }
 
-    /// The manifest in a file.
+    /// Reads the manifest in a file.
     pub(super) fn read(path: &Path) -> Result<Manifest, BackupError> {
         let bytes = std::fs::read(path).map_err(BackupError::io("read", path))?;
         let damaged = |what: &str| BackupError::damaged(path, what);

@@ -1,14 +1,14 @@
-//! Copies of a data folder that are taken while it is served, and the way back.
+//! Makes backups of a data folder while a server uses it, and restores them.
 //!
-//! A folder of backups holds *snapshots*: a manifest each, which names files by their SHA-256. A file that several
-//! snapshots have is there once, so a further backup costs what has changed since the last one. A manifest is written
-//! when all of its files are there and durable; without one there is no snapshot.
+//! A folder of backups holds *snapshots*. Each has a manifest, which names files by their SHA-256. A file of several
+//! snapshots is stored once, so a further backup costs only the changes. The manifest is written when all files are
+//! durable; without it there is no snapshot.
 //!
-//! What was erased from the lake leaves the snapshots with the next backup (`clean`), and does not come back with a
-//! restored one (`restore`): the ledger of erasures ([`crate::lake::erase::ledger`]), which is outside of the data
-//! folder, tells.
+//! Erased rows leave the snapshots with the next backup (`clean`), and do not come back with a restored one
+//! (`restore`). Both read the ledger of erasures ([`crate::lake::erase::ledger`]), which is outside the data folder.
 //!
-//! This room decides what belongs to a backup and where it is. How a lake's files are read and erased is `lake`'s.
+//! This room decides which files belong to a backup and where they are. `lake` decides how a lake's files are read and
+//! erased.
 
 mod apply;
 mod beside;

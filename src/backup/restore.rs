@@ -1,8 +1,6 @@
-//! Restores a snapshot into an empty folder.
-//!
-//! The snapshot is built in a subfolder, compared with its manifest, and loses what was erased since. Then its parts
-//! move to their places, the catalog last: before that there is no lake. The next restore removes what a killed one
-//! leaves.
+//! Restores a snapshot into an empty folder. It builds the snapshot in a subfolder, compares it with its manifest, and
+//! repeats the erasures since. Then it moves the parts to their places, the catalog last: before that there is no lake.
+//! If a restore was killed, the next one removes its remains.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -21,24 +19,24 @@ use crate::lake::erase::ledger::Ledger;
 use crate::lake::store::image::{LakeImage, Lost, Reserved, settle_image};
 use crate::private;
 
-/// Where a restored folder is built.
+/// The subfolder in which a restore builds.
 const BUILDING: &str = "restoring";
 const LOCK: &str = "lock";
 
-/// How a snapshot is restored.
+/// The options of a restore.
 #[derive(Clone, Debug, Default)]
 pub struct Restoring {
     /// The snapshot to restore. The newest by default.
     pub snapshot: Option<String>,
     /// The ledger of erasures. By default the data folder's own.
     pub erasures: Option<PathBuf>,
-    /// Restores without the ledger as well.
+    /// Allows a restore without the ledger.
     pub accept_resurrection: bool,
-    /// Copies files even where a second name would do.
+    /// Copies files even if a hard link is possible.
     pub copy: bool,
-    /// The keys database of a sealed lake, which stays as it is.
+    /// The keys database of a sealed lake. It is not changed.
     pub keys: Option<PathBuf>,
-    /// Restores the rest where files are sealed with keys that were destroyed.
+    /// Allows a restore without files whose keys were destroyed.
     pub accept_loss: bool,
 }
 
@@ -47,23 +45,23 @@ pub struct Restoring {
 pub struct Restored {
     /// The snapshot.
     pub id: String,
-    /// Its files, and their bytes.
+    /// The number of files, and of their bytes.
     pub files: u64,
-    /// See above.
+    /// See `files`.
     pub bytes: u64,
-    /// Owners of whom rows were erased again.
+    /// The number of owners whose rows were erased again.
     pub owners: u64,
-    /// Consents and authorizations that ended.
+    /// The number of consents and authorizations that ended.
     pub ended: u64,
-    /// Whether nobody knows what was erased since.
+    /// Whether later erasures are unknown, because there was no ledger.
     pub without_ledger: bool,
     /// The parts left out because their keys were destroyed.
     pub lost: Lost,
-    /// Where bytes may be left, a clause each.
+    /// Places where erased bytes may remain, a clause each.
     pub left: Vec<String>,
 }
 
-/// Restores a snapshot of the folder of backups `from` into `data`, which is made or is empty.
+/// Restores a snapshot of the folder of backups `from` into `data`, which must be absent or empty.
 pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) -> Result<Restored, BackupError> {
     let place = BackupFolder::open(from)?;
     let manifest = place.manifest(options.snapshot.as_deref())?;
@@ -75,8 +73,8 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
     let building = data.join(BUILDING);
     clear(data)?;
     if let Some(ledger) = &ledger {
-        // Later restores of the new folder need the ledger, too. Whose ledger is already there is checked before
-        // anything is done.
+        // Later restores of the new folder need the ledger too. If another lake's ledger is already there, the restore
+        // fails here, before it builds anything.
         ledger.carry_to(&ledger::place(data))?;
     }
     let built = build(
@@ -89,7 +87,7 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
     let restored = match built {
         Ok(restored) => restored,
         Err(error) => {
-            // Nothing of it is anybody's.
+            // The unfinished folder is useless.
             let _ = std::fs::remove_dir_all(&building);
             return Err(error);
         }
@@ -99,7 +97,7 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
     Ok(restored)
 }
 
-/// The ledger, if it is the one that the backups go with.
+/// Finds the ledger, and checks that it belongs to the backups.
 fn find_ledger(
     place: &BackupFolder,
     manifest: &Manifest,
@@ -107,7 +105,7 @@ fn find_ledger(
     options: &Restoring,
 ) -> Result<Option<Ledger>, BackupError> {
     let path = options.erasures.clone().unwrap_or_else(|| ledger::place(data));
-    // A later backup then knows the state of the ledger.
+    // The newest backup may know a later state of the ledger.
     let newest = place.manifest(None).unwrap_or_else(|_| manifest.clone());
     let states = [&manifest.ledger, &newest.ledger];
     let of_same = |ledger: &Ledger| states.iter().all(|state| ledger.goes_on_from(state));
@@ -140,10 +138,10 @@ fn left_behind(data: &Path) -> Result<Vec<OsString>, BackupError> {
     Ok(names)
 }
 
-/// Removes what a killed restore has left.
+/// Removes the remains of a killed restore.
 fn clear(data: &Path) -> Result<(), BackupError> {
     let mut names = left_behind(data)?;
-    // By this it is known.
+    // The build folder goes last, because it marks the remains of a restore.
     names.sort_by_key(|name| name == BUILDING);
     for name in names {
         let path = data.join(name);
@@ -197,7 +195,7 @@ fn build(
     Ok(restored)
 }
 
-/// Whether the files are those that the catalog names.
+/// Checks that the files are those that the catalog names.
 fn is_whole(manifest: &Manifest, dir: &Path) -> Result<(), BackupError> {
     let copy = dir.join("check.sqlite");
     let image = LakeImage::take(dir, &copy)?;
@@ -218,7 +216,7 @@ fn place_of(manifest: &Manifest) -> PathBuf {
     PathBuf::from(format!("snapshot {}", manifest.id))
 }
 
-/// Makes all files and folders below one durable, links of data files aside, which were so before.
+/// Syncs all files and folders below one. Linked data files are already durable.
 fn sync_all(dir: &Path) -> Result<(), BackupError> {
     for entry in std::fs::read_dir(dir).map_err(BackupError::io("read", dir))? {
         let entry = entry.map_err(BackupError::io("read", dir))?;

@@ -1,5 +1,5 @@
-//! The keys of a snapshot of a sealed lake, which no backup has: whether they open all of it is asked before anything
-//! is restored.
+//! The keys of a snapshot of a sealed lake. No backup contains them, so a restore first checks whether the given keys
+//! open all files.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::take::CATALOG;
 use crate::lake::KekSource;
 use crate::lake::store::image::{CopyKeys, Lost, drop_unattached, is_sealed_copy};
 
-/// The keys for a snapshot, and what they do not open.
+/// The keys for a snapshot, and the parts that they do not open.
 #[derive(Debug)]
 pub(super) struct SnapshotKeys {
     keys: CopyKeys,
@@ -19,8 +19,8 @@ pub(super) struct SnapshotKeys {
 }
 
 impl SnapshotKeys {
-    /// The keys for a snapshot of a sealed lake. `None` for an open lake. Stops if a part cannot be read, unless the
-    /// caller accepts that.
+    /// Finds the keys for a snapshot of a sealed lake. `None` for an open lake. An error if a part is unreadable,
+    /// unless the caller accepts that.
     pub(super) fn find(
         place: &BackupFolder,
         manifest: &Manifest,
@@ -48,12 +48,12 @@ impl SnapshotKeys {
         }
     }
 
-    /// Gives a folder that was laid out its keys, and takes what cannot be read out of its catalog.
+    /// Puts the keys into a folder, and removes unreadable files from its catalog.
     pub(super) fn give_to(&self, dir: &Path) -> Result<(), BackupError> {
         Ok(self.keys.give_to(dir)?)
     }
 
-    /// Takes out the rows that speak of attachments which cannot be read, once the folder is a lake.
+    /// Removes rows that refer to unreadable attachments. The folder must be a lake by now.
     pub(super) fn end(&self, dir: &Path) -> Result<(), BackupError> {
         if self.lost.attachments > 0 {
             drop_unattached(dir, &KekSource::default())?;

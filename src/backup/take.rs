@@ -1,8 +1,8 @@
-//! Makes a backup: a snapshot of a data folder while others read and write it.
+//! Makes a backup: a snapshot of a data folder while others read and write the folder.
 //!
-//! The service's store is copied first, then the catalog, then the files that the copied catalog names. So a restored
-//! server repeats a sync that ended in between, and no sync counts as done without its records. Data files never
-//! change, but an erasure or an expiry may remove one that the copy names. Then the catalog is copied again.
+//! It copies the service's store first, then the catalog, then the files that the copied catalog names. So a restored
+//! server repeats a sync that ended in between, and no finished sync lacks its records. Data files never change, but an
+//! erasure or an expiry may remove one that the copy names. Then the catalog is copied again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,21 +22,21 @@ use crate::lake::erase::ledger::Ledger;
 use crate::lake::store::image::{LakeImage, Reserved, erasures};
 use crate::lake::{Lake, LakeError};
 
-/// Attempts while others may write. The next one has little left to copy, and lets nobody write.
+/// The number of attempts while others may write. One more follows under the writer's lock, with little left to copy.
 const ATTEMPTS: u32 = 5;
-/// How long that one waits for its turn.
+/// How long it waits for the lock.
 const PATIENCE: Duration = Duration::from_secs(60);
 const MOMENT: Duration = Duration::from_millis(50);
 
 /// The catalog's file.
 pub(super) const CATALOG: &str = "catalog.sqlite";
 
-/// How a backup is made.
+/// The options of a backup.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// How many snapshots to keep, including this one. All by default.
     pub keep: Option<usize>,
-    /// Copies files even where a second name would do.
+    /// Copies files even if a hard link is possible.
     pub copy: bool,
     /// Leaves the key of the service's store out.
     pub without_key: bool,
@@ -47,21 +47,21 @@ pub struct Options {
 pub struct Backed {
     /// The snapshot's id.
     pub id: String,
-    /// Its files, and their bytes.
+    /// The number of files, and of their bytes.
     pub files: u64,
-    /// See above.
+    /// See `files`.
     pub bytes: u64,
-    /// Files that no snapshot had before, and their bytes.
+    /// The number of files that no earlier snapshot had, and of their bytes.
     pub added: u64,
-    /// See above.
+    /// See `added`.
     pub added_bytes: u64,
-    /// Snapshots that were removed because enough newer ones are there.
+    /// The number of snapshots removed because enough newer ones exist.
     pub removed: u64,
-    /// What became of erasures in earlier snapshots.
+    /// The result of erasures in earlier snapshots.
     pub cleaned: Cleaned,
 }
 
-/// Makes a backup of a data folder, and has earlier ones lose what was erased since.
+/// Makes a backup of a data folder, and removes from earlier ones what was erased since.
 pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Result<Backed, BackupError> {
     refuse_overlap(data, to)?;
     Lake::open(data)?;
@@ -73,7 +73,7 @@ pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Res
         (Ok(_), Some(keep)) => place.keep(keep)?,
         _ => 0,
     };
-    // Even where no backup could be made, what was erased leaves the earlier ones.
+    // This happens even if the backup failed.
     let ledger = Ledger::read_or_create(&ledger_path)?;
     let cleaned = clean(&place, &ledger, rules)?;
     if cleaned.damaged.is_empty() {
@@ -87,11 +87,11 @@ pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Res
     })
 }
 
-/// A folder of backups in the data folder would be a part of it, and the other way round.
+/// Refuses a folder of backups inside the data folder, and the other way round, because one would contain the other.
 fn refuse_overlap(data: &Path, to: &Path) -> Result<(), BackupError> {
     let whole = |path: &Path| -> PathBuf {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        // Measures the first existing parent folder.
+        // Resolves the first existing parent folder.
         let there = absolute.ancestors().find_map(|above| {
             let rest = absolute.strip_prefix(above).ok()?;
             Some(std::fs::canonicalize(above).ok()?.join(rest))
@@ -131,7 +131,7 @@ fn take(place: &BackupFolder, data: &Path, options: Options, ledger: &Ledger) ->
     Err(BackupError::Changing(data.to_owned()))
 }
 
-/// Waits until nobody writes the lake, and keeps everybody from it.
+/// Waits for the writer's lock of the lake and holds it.
 fn reserve(data: &Path) -> Result<Reserved, BackupError> {
     let begun = Instant::now();
     loop {
@@ -142,8 +142,8 @@ fn reserve(data: &Path) -> Result<Reserved, BackupError> {
     }
 }
 
-/// Collects everything. `None` if the lake has released a file in the meantime. `fresh` are files that were added and
-/// not verified yet.
+/// Collects all files. `None` if the lake has released a file meanwhile. `fresh` are added files that are not verified
+/// yet.
 fn attempt_at(
     contents: &mut Contents<'_>,
     fresh: &mut BTreeSet<PathBuf>,
@@ -151,7 +151,7 @@ fn attempt_at(
     options: Options,
     earlier: &[&Manifest],
 ) -> Result<Option<LakeImage>, BackupError> {
-    // An erasure from here on may be done in the lake's copy and not in the store's. It is repeated in both.
+    // An erasure from here on may be done in the lake's copy but not in the store's. It is repeated in both.
     let before = erasures(data)?;
     add_service(contents, data, !options.without_key)?;
     add_tables(contents, data)?;

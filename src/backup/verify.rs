@@ -1,4 +1,4 @@
-//! Reading a folder of backups from beginning to end.
+//! Reads a whole folder of backups and checks it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,17 +11,17 @@ use super::manifest::{Manifest, ManifestFile};
 /// The verified files, and the faults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Snapshots.
+    /// The number of snapshots.
     pub snapshots: u64,
-    /// Files, each read once, and their bytes.
+    /// The number of files, each read once, and of their bytes.
     pub files: u64,
-    /// See above.
+    /// See `files`.
     pub bytes: u64,
-    /// What is wrong, a sentence each.
+    /// The faults, a sentence each.
     pub problems: Vec<String>,
 }
 
-/// Reads every file of every snapshot and holds it against its SHA-256.
+/// Reads all files of all snapshots and compares them with their SHA-256.
 pub fn verify(at: &Path) -> Result<Verified, BackupError> {
     let place = BackupFolder::open(at)?;
     let mut verified = Verified::default();

@@ -36,12 +36,12 @@ pub enum BenchError {
     /// An address is none of a FHIR server.
     #[error("{0:?} is no address of a FHIR server; one looks like http://127.0.0.1:8080/fhir")]
     Url(String),
-    /// The lake does not hold what any family asks for.
+    /// The lake has no values for any family.
     #[error("nothing to ask of the {mode} records of the application {application}: {reason}")]
     Nothing {
         /// Why its first family is left out.
         reason: String,
-        /// Whose records.
+        /// The application with the records.
         application: String,
         /// `live` or `test`.
         mode: &'static str,

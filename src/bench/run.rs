@@ -31,7 +31,7 @@ use crate::lake::{Lake, Mode, Scope};
 
 /// The maximum time that clients of a soak use one token.
 const SOAK_PART: Duration = Duration::from_secs(600);
-/// How many lines a soak tells, at least.
+/// The minimum number of lines that a soak prints.
 const SOAK_LINES: f64 = 12.0;
 /// The maximum time that a soak waits after its last request to see which memory stays in use.
 const SOAK_REST: Duration = Duration::from_secs(30);
@@ -39,15 +39,15 @@ const SOAK_REST: Duration = Duration::from_secs(30);
 /// How to bench.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Numbers of clients, each of which every family is asked with unless its mix says otherwise.
+    /// Numbers of clients. Every family is asked with each of them unless its mix says otherwise.
     pub clients: Vec<usize>,
     /// How long each family is asked at each number of clients.
     pub time: Duration,
-    /// How long it is asked before that, without its counting.
+    /// How long each family is asked before that. These requests do not count.
     pub warm_up: Duration,
-    /// What draws depend on.
+    /// The seed of all draws.
     pub seed: u64,
-    /// Whose records are drawn from and, where the bench starts a server, asked for.
+    /// The scope of the records to draw from. If the bench starts a server, its tokens have this scope.
     pub scope: Arc<Scope>,
 }
 
@@ -94,7 +94,7 @@ impl Asked {
 }
 
 impl Bench {
-    /// Asks, telling each line of the table as it comes.
+    /// Runs all families. Passes on each line of the table at once.
     pub fn run(&self, tell: &mut dyn FnMut(String)) -> Result<Report, BenchError> {
         let info = self.lake.info()?;
         let Settings { scope, seed, .. } = &self.settings;
@@ -207,7 +207,7 @@ impl Bench {
         });
         report.server.peak_memory_bytes = running.end()?;
         match outcome {
-            // What was measured stands.
+            // The finished measurements are kept.
             Err(BenchError::Interrupted) if !report.results.is_empty() => {
                 report.interrupted = true;
                 for (family, numbers) in all {
@@ -377,7 +377,7 @@ impl Bench {
         let shared = Arc::new(job);
         let purpose = format!("{} {purpose}", family.name);
         let tally = phase(shared.clone(), clients, self.settings.seed, purpose, time).await?;
-        // When all clients are done, nobody holds it.
+        // When all clients are done, nobody else has the job.
         let job = Arc::try_unwrap(shared).map_err(|_| BenchError::Interrupted)?;
         Ok((job, tally))
     }

@@ -80,7 +80,7 @@ pub(super) struct ScanForm {
     pub(super) limit: Option<usize>,
     pub(super) parts: usize,
     pub(super) within_groups: bool,
-    /// Whether the sort above tells it what it keeps.
+    /// Whether the sort above tells the scan which rows it keeps.
     pub(super) is_told: bool,
 }
 

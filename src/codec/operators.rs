@@ -80,7 +80,7 @@ impl Travel {
         self.0.is_told.load(Ordering::Relaxed)
     }
 
-    /// Keeps the first error, of which DataFusion gets to know that there is one.
+    /// Keeps the first error. DataFusion learns only that there is one.
     pub(super) fn fail(&self, error: CodecError) -> DataFusionError {
         let mut failed = self.0.failed.lock().unwrap_or_else(PoisonError::into_inner);
         failed.get_or_insert(error);

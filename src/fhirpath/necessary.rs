@@ -346,7 +346,7 @@ impl Analysis<'_> {
         })
     }
 
-    /// A text that must be one of some: the path to it, its column and the texts.
+    /// If an expression requires one of several texts: the path to the text, its column, and the texts.
     fn equality<'e>(&self, part: &'e Expr) -> Option<(&'e Expr, Leaf, Vec<String>)> {
         let ExprKind::Binary { operator, left, right } = &part.kind else {
             return None;

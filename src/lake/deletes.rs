@@ -30,7 +30,7 @@ const POS_ID: &str = "2147483545";
 pub(super) struct WrittenDeletes {
     pub(super) bytes: u64,
     pub(super) footer_size: u64,
-    /// The key it is sealed under, which is to be kept before the commit.
+    /// The key that seals the file. It must be stored before the commit.
     pub(super) key: Option<FileKey>,
 }
 
@@ -39,7 +39,7 @@ pub fn read(path: &Path, keys: &Keys) -> Result<Vec<u64>, LakeError> {
     read_columns(path, keys, &["pos"]).map(|(_, positions)| positions)
 }
 
-/// The same, and the data file that it says it is about.
+/// Reads the deleted positions, and the name of the data file that the delete file mentions.
 pub(super) fn read_named(path: &Path, keys: &Keys) -> Result<(Option<String>, Vec<u64>), LakeError> {
     read_columns(path, keys, &["file_path", "pos"])
 }

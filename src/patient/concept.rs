@@ -1,4 +1,4 @@
-//! Codes of records: what a concept says, and which records say the same.
+//! Codes of records: reads concepts, and groups records with equal ones.
 
 use std::borrow::Cow;
 
@@ -23,13 +23,13 @@ pub(super) fn codings<'t>(concept: Value<'t>) -> impl Iterator<Item = Value<'t>>
     })
 }
 
-/// The codes of a CodeableConcept, or of a list of them, whatever their systems.
+/// The codes of a CodeableConcept, or of a list of them, from all systems.
 pub(super) fn codes<'t>(concept: Option<Value<'t>>) -> impl Iterator<Item = Cow<'t, str>> {
     let codings = concept.into_iter().flat_map(codings);
     codings.filter_map(|coding| coding.get_str("code"))
 }
 
-/// Whether a concept, or one of a list, has one of these codes.
+/// Whether a concept, or one of a list of them, has one of these codes.
 pub(super) fn has_any(concept: Option<Value<'_>>, wanted: &[&str]) -> bool {
     codes(concept).any(|code| wanted.contains(&code.as_ref()))
 }
@@ -44,7 +44,7 @@ pub(super) fn loinc<'w>(concept: Option<Value<'_>>, wanted: &[&'w str]) -> Optio
     })
 }
 
-/// Whether a text is there for a person to read.
+/// Whether a text is readable and not a placeholder.
 pub(super) fn says_something(text: &str) -> bool {
     !text.trim().is_empty() && text != PLACEHOLDER
 }
@@ -57,7 +57,8 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// The place of a concept, for [`Groups::root`] once all were added. One that says nothing is like no other.
+    /// Adds a concept and returns its index. Call [`Groups::root`] after all are added. A concept without codes and
+    /// text is in a group of its own.
     pub(super) fn add(&mut self, concept: Option<Value<'_>>) -> usize {
         let place = self.parents.len();
         self.parents.push(place);
@@ -69,7 +70,7 @@ impl Groups {
         place
     }
 
-    /// The group of a place.
+    /// The group of an index.
     pub(super) fn root(&self, mut place: usize) -> usize {
         while self.parents[place] != place {
             place = self.parents[place];

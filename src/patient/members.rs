@@ -1,4 +1,4 @@
-//! Which types a patient's record has, and in which order.
+//! Decides which types a patient's record has, and in which order.
 
 use std::sync::LazyLock;
 

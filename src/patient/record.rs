@@ -1,4 +1,4 @@
-//! All of a patient's resources in memory, by type: what documents about the patient are made from.
+//! All of a patient's resources in memory, by type. Documents about the patient are made from them.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use crate::lake::Scope;
 use crate::lake::scan::Row;
 use crate::search::{Engine, Extent, Gathered, Member, RecordRequest};
 
-/// A patient's resources and those that they refer to, each once.
+/// A patient's resources and the resources that they refer to, without duplicates.
 #[derive(Debug)]
 pub struct Record {
-    /// The snapshot that they are of.
+    /// The snapshot that they were read from.
     pub snapshot: u64,
-    /// Patient first, then the types of the compartment by name, then what they refer to.
+    /// Patient first, then the types of the compartment by name, then the referenced types.
     pub types: Vec<Gathered>,
 }
 
@@ -64,12 +64,12 @@ impl Record {
         self.of(name).iter().find(|row| row.id == id)
     }
 
-    /// How many resources there are.
+    /// The number of resources.
     pub fn len(&self) -> usize {
         self.types.iter().map(|gathered| gathered.rows.len()).sum()
     }
 
-    /// Whether there are none.
+    /// Whether there are no resources.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

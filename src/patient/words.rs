@@ -1,12 +1,12 @@
-//! Values as readable plain text, which the table escapes. Nothing is converted. Numbers keep their digits, except
-//! computed ones with more digits than any measurement has.
+//! Values as readable plain text, which the table escapes. Units are not converted. Numbers keep their digits, except
+//! computed ones with implausibly many.
 
 use std::borrow::Cow;
 
 use super::concept::{codings, says_something};
 use crate::columns::json::Value;
 
-/// UCUM's codes that are written differently on paper.
+/// UCUM codes whose printed form differs.
 const UNITS: &[(&str, &str)] = &[
     ("1", ""),
     ("mm[Hg]", "mmHg"),
@@ -20,7 +20,7 @@ const UNITS: &[(&str, &str)] = &[
     ("[IU]", "IU"),
 ];
 
-/// A unit of time, once and several times.
+/// Units of time, singular and plural.
 const PERIODS: &[(&str, &str, &str)] = &[
     ("s", "second", "seconds"),
     ("min", "minute", "minutes"),
@@ -31,7 +31,7 @@ const PERIODS: &[(&str, &str, &str)] = &[
     ("a", "year", "years"),
 ];
 
-/// The type and the value of an element that may have several types: `valueQuantity` of `value`.
+/// The type and the value of a choice element, such as `valueQuantity` for `value`.
 pub(super) fn choice<'t>(object: Value<'t>, name: &str) -> Option<(&'t str, Value<'t>)> {
     object.entries().find_map(|(key, value)| {
         let ty = key.raw().strip_prefix(name)?;
@@ -46,7 +46,7 @@ pub(super) fn chosen(object: Value<'_>, name: &str) -> Option<String> {
     typed(ty, value)
 }
 
-/// A value of a FHIR type.
+/// A value of a FHIR type, as text.
 fn typed(ty: &str, value: Value<'_>) -> Option<String> {
     match ty {
         "CodeableConcept" => concept(value),
@@ -66,7 +66,7 @@ fn typed(ty: &str, value: Value<'_>) -> Option<String> {
     }
 }
 
-/// A text, if it says something.
+/// A text, unless it is blank or a placeholder.
 pub(super) fn text(value: Option<Value<'_>>) -> Option<String> {
     let text = value?.as_str()?;
     says_something(&text).then(|| text.trim().to_owned())
@@ -79,7 +79,7 @@ pub(super) fn concept(value: Value<'_>) -> Option<String> {
         .or_else(|| codings(value).find_map(|coding| text(coding.get("code"))))
 }
 
-/// A CodeableConcept, or all of a list.
+/// A CodeableConcept, or all of a list of them.
 pub(super) fn concepts(value: Option<Value<'_>>) -> Option<String> {
     let value = value?;
     if value.is_object() {
@@ -92,7 +92,7 @@ fn coding(value: Value<'_>) -> Option<String> {
     text(value.get("display")).or_else(|| text(value.get("code")))
 }
 
-/// Joined texts, each once. `None` without any.
+/// Joins texts without duplicates. `None` if there are none.
 pub(super) fn join(texts: impl Iterator<Item = String>, between: &str) -> Option<String> {
     let mut seen: Vec<String> = Vec::new();
     for text in texts {
@@ -137,7 +137,7 @@ pub(super) fn unit(value: Value<'_>) -> String {
     let own = own.unwrap_or_default();
     let known = UNITS.iter().find(|(code, _)| *code == own);
     let unit = known.map_or(own.as_str(), |(_, plain)| plain);
-    // UCUM's annotations are in braces: {score}, 10*3/uL{cells}.
+    // UCUM annotations are in braces: {score}, 10*3/uL{cells}.
     unit.chars().filter(|letter| !matches!(letter, '{' | '}')).collect()
 }
 
@@ -161,7 +161,7 @@ fn ratio(value: Value<'_>) -> Option<String> {
     Some(format!("{} / {}", quantity(over)?, quantity(under)?))
 }
 
-/// A number as a person writes it: without an exponent, and rounded to three decimals if it has more than six.
+/// A number as people write it: without an exponent, and with three decimals if it has more than six.
 pub(super) fn plain(number: &str) -> Cow<'_, str> {
     let Some((mantissa, exponent)) = number.split_once(['e', 'E']) else {
         return rounded(number);
@@ -194,13 +194,13 @@ pub(super) fn plain(number: &str) -> Cow<'_, str> {
 fn rounded(number: &str) -> Cow<'_, str> {
     let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     match number.parse::<f64>() {
-        // Three decimals would say nothing of a small number.
+        // Three decimals are not enough for a small number.
         Ok(value) if decimals > 6 && value.abs() >= 0.1 => Cow::Owned(format!("{value:.3}")),
         _ => Cow::Borrowed(number),
     }
 }
 
-/// How to take a medicine: the prescriber's text, otherwise dose and timing.
+/// The directions for a medicine: the prescriber's text, otherwise dose and timing.
 pub(super) fn dosage(list: Option<Value<'_>>) -> Option<String> {
     let each = list.into_iter().flat_map(|list| list.items());
     join(each.filter_map(one_dosage), "; ")
@@ -222,7 +222,7 @@ fn one_dosage(value: Value<'_>) -> Option<String> {
     join([dose, timing, needed, instruction].into_iter().flatten(), ", ")
 }
 
-/// The way into the body, of all dosages.
+/// The routes of all dosages.
 pub(super) fn route(list: Option<Value<'_>>) -> Option<String> {
     let each = list.into_iter().flat_map(|list| list.items());
     join(each.filter_map(|dosage| concept(dosage.get("route")?)), ", ")
@@ -245,7 +245,7 @@ fn timing(value: Value<'_>) -> Option<String> {
     })
 }
 
-/// A number of a timing without decimals that say nothing.
+/// A number of a timing without trailing zeros.
 fn bare(number: &str) -> &str {
     match number.contains('.') {
         true => number.trim_end_matches('0').trim_end_matches('.'),

@@ -1,4 +1,4 @@
-//! A document, block by block.
+//! Writes a document block by block.
 
 use std::io::Write;
 
@@ -29,24 +29,24 @@ const NOTE: Style = Style {
     weight: Weight::Regular,
     grey: 90,
 };
-/// How far the text of a list's items is moved in, in points.
+/// The indentation of list items, in points.
 const INDENT: f32 = 14.0;
-/// The maximum number of decoded pixels of all pictures in a document. One takes up to four bytes.
+/// The maximum number of decoded pixels of all pictures in a document. A pixel takes up to four bytes.
 const MAX_PIXELS: u64 = 48_000_000;
-/// Headings deeper than this look alike, and are not in the outline.
+/// The deepest level with its own style. Deeper headings are not in the outline.
 const DEEPEST: u8 = 4;
 
-/// A document that is being written. Its blocks follow one another as they are added.
+/// A document while it is written. Blocks appear in the order in which they are added.
 pub struct Document {
     pub(super) setter: Setter,
     pub(super) pages: Pages,
     pub(super) structure: Structure,
     properties: Properties,
     headings: Vec<Heading>,
-    /// Files inside of the document, in the order they were given.
+    /// Embedded files, in the order in which they were added.
     files: Vec<EmbeddedFile>,
     insertions: Vec<Insertion>,
-    /// Pixels of pictures that there is room for yet: all of them are in memory at the end.
+    /// The number of pixels left for pictures, which are all in memory at the end.
     pub(super) pixels: u64,
     stop: Stop,
 }
@@ -85,18 +85,18 @@ impl Document {
         })
     }
 
-    /// Ends the work on the document once it is not wanted any more.
+    /// Makes the work end when `stop` is set.
     pub fn until(mut self, stop: Stop) -> Self {
         self.stop = stop;
         self
     }
 
-    /// Whether the document is not wanted any more: what is added to it is lost.
+    /// Whether the work should stop. Content added from now on is lost.
     pub fn is_stopped(&self) -> bool {
         self.stop.is_asked()
     }
 
-    /// Writes a heading of a level from 1. It never stands alone at the foot of a page.
+    /// Writes a heading of a level from 1. It is never the last line of a page.
     pub fn heading(&mut self, level: u8, text: &str) {
         let level = level.max(1);
         let style = Style {
@@ -134,12 +134,12 @@ impl Document {
         }
     }
 
-    /// Writes a paragraph. Line ends in the text are kept.
+    /// Writes a paragraph with its line breaks.
     pub fn paragraph(&mut self, text: &str) {
         self.block(text, TEXT);
     }
 
-    /// Writes a remark: smaller and paler than a paragraph.
+    /// Writes a remark in smaller and paler letters than a paragraph.
     pub fn note(&mut self, text: &str) {
         self.block(text, NOTE);
     }
@@ -187,7 +187,7 @@ impl Document {
         Table::begin_fields(self, summary)
     }
 
-    /// Draws a picture, no larger than the page and no larger than at 96 dots per inch. `shows` is its description.
+    /// Draws a picture, at most as large as the page and at most at 96 dots per inch. `shows` is its description.
     pub(super) fn picture(&mut self, image: Image, shows: &str) {
         let (width, height) = image.size();
         let (width, height) = (width.max(1) as f32 * 0.75, height.max(1) as f32 * 0.75);
@@ -204,9 +204,9 @@ impl Document {
         self.pages.advance(6.0);
     }
 
-    /// Puts a file inside of the document, as viewers list them.
+    /// Embeds a file, which viewers list.
     pub fn embed(&mut self, name: &str, content_type: &str, description: &str, bytes: Vec<u8>) {
-        // A number before each name makes it unique: two files of one name would replace each other.
+        // A number before each name makes it unique. Otherwise two files with one name would replace each other.
         let path = format!("{}-{name}", self.files.len() + 1);
         self.files.push(EmbeddedFile {
             path,
@@ -229,7 +229,7 @@ impl Document {
         });
     }
 
-    /// Goes on at the top of a page.
+    /// Continues at the top of a page.
     pub fn page_break(&mut self) {
         if !self.pages.is_blank() {
             self.turn();
@@ -246,14 +246,14 @@ impl Document {
         self.setter.without_glyph
     }
 
-    /// The file.
+    /// Finishes the document and returns the file.
     pub fn finish(self) -> Result<Vec<u8>, PdfError> {
         let mut file = Vec::new();
         self.finish_to(&mut file)?;
         Ok(file)
     }
 
-    /// Writes the file to a place.
+    /// Finishes the document and writes it to `out`.
     pub fn finish_to(mut self, out: &mut dyn Write) -> Result<(), PdfError> {
         self.stop.check()?;
         let mut writer = self.pages.finish(&mut self.setter, &mut self.structure);
@@ -299,13 +299,13 @@ impl Document {
     }
 }
 
-/// The outline: headings below those of a lower level that they follow.
+/// The outline: each heading is below the preceding heading of a higher rank.
 fn outline(title: &str, mut headings: Vec<Heading>) -> Outline {
     let mut outline = Outline::new();
     let mut open: Vec<(u8, OutlineNode)> = Vec::new();
     headings.retain(|heading| heading.level <= DEEPEST);
     if headings.is_empty() {
-        // PDF/UA asks for an outline in every document.
+        // PDF/UA requires an outline in each document.
         let destination = XyzDestination::new(0, Point::from_xy(LEFT, 0.0));
         outline.push_child(OutlineNode::new(title.to_owned(), destination));
     }
@@ -329,7 +329,7 @@ fn close(outline: &mut Outline, open: &mut Vec<(u8, OutlineNode)>, level: u8) {
     }
 }
 
-/// What the writer says, without any text of the document.
+/// The reason of a writer's error, without any text of the document.
 fn reason(error: &KrillaError) -> &'static str {
     match error {
         KrillaError::Font(..) => "a font cannot be embedded",

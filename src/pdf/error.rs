@@ -1,20 +1,20 @@
-//! What can go wrong while a document is written.
+//! Errors while a document is written.
 
 use std::io;
 
 /// Why a document could not be written. Retrying does not help.
 #[derive(Debug, thiserror::Error)]
 pub enum PdfError {
-    /// The fonts of the program cannot be read.
+    /// The built-in fonts cannot be read.
     #[error("the fonts of the program cannot be read")]
     Fonts,
     /// The writer refused the document. Its message contains no contents.
     #[error("the PDF cannot be written: {0}")]
     Writer(&'static str),
-    /// Nobody wants the document any more.
+    /// The caller stopped the work.
     #[error("the document is not wanted any more")]
     Stopped,
-    /// The output cannot be written any more.
+    /// The output cannot be written.
     #[error("the document cannot be kept: {0}")]
     Output(#[source] io::Error),
 }

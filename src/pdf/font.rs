@@ -1,7 +1,7 @@
 //! The built-in fonts: DejaVu Sans, regular and bold (`fonts/LICENSE.txt`).
 //!
-//! They have Latin, Greek, Cyrillic, Armenian, Georgian, Hebrew and Arabic letters. Fonts of the machine are not used,
-//! so that a document looks the same wherever it was made.
+//! They have Latin, Greek, Cyrillic, Armenian, Georgian, Hebrew and Arabic letters. The machine's fonts are not used,
+//! so a document looks the same on every machine.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) enum Weight {
 }
 
 impl Weight {
-    /// The weight as the shaper asks for it.
+    /// The weight in the shaper's type.
     pub(super) fn style(self) -> FontWeight {
         match self {
             Self::Regular => FontWeight::NORMAL,
@@ -67,12 +67,12 @@ impl Fonts {
         })
     }
 
-    /// The name of the family, as the shaper takes it.
+    /// The name of the family in the shaper's type.
     pub(super) fn family() -> FontFamily<'static> {
         FontFamily::Single(FontFamilyName::Named(Cow::Borrowed(FAMILY)))
     }
 
-    /// Which weight a shaped run has come out in.
+    /// The weight of a shaped run.
     pub(super) fn weight_of(&self, data: &FontData) -> Weight {
         if data.data.id() == self.bold_blob {
             Weight::Bold
@@ -81,7 +81,7 @@ impl Fonts {
         }
     }
 
-    /// The font that goes into the file.
+    /// The font to embed in the file.
     pub(super) fn font(&self, weight: Weight) -> Font {
         match weight {
             Weight::Regular => self.regular.clone(),

@@ -1,4 +1,4 @@
-//! Texts as lines: shaping, bidirectional order and line breaks are parley's.
+//! Turns texts into lines. parley does the shaping, the bidirectional order and the line breaks.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use super::font::{Fonts, Weight};
 /// The character that stands for one without a glyph.
 const BOX: &str = "\u{25a1}";
 
-/// Bytes of a text that are shaped at once: that takes more than a hundred times as many.
+/// The maximum bytes of a text shaped at once. Shaping takes over a hundred times as much memory.
 const LONGEST: usize = 16 << 10;
-/// A cache of broken lines: cells of a table repeat the same texts, and shaping is most of the work.
+/// The number of cached texts with their lines. Table cells repeat the same texts, and shaping is most of the work.
 const KEPT: usize = 4_096;
-/// Bytes of a text that is kept, at most.
+/// The maximum bytes of a cached text.
 const KEPT_BYTES: usize = 256;
 
-/// How a text is set.
+/// The style of a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Style {
-    /// In points.
+    /// The size in points.
     pub(super) size: f32,
     pub(super) weight: Weight,
-    /// From 0 (black) to 255 (white).
+    /// The grey value, from 0 (black) to 255 (white).
     pub(super) grey: u8,
 }
 
@@ -35,17 +35,17 @@ pub(super) struct Style {
 pub(super) struct Line {
     pub(super) text: Arc<str>,
     pub(super) runs: Arc<[Run]>,
-    /// In points, the space between lines included.
+    /// The height in points, with the space between lines.
     pub(super) height: f32,
-    /// From the line's top to its baseline, in points.
+    /// The distance from the line's top to its baseline, in points.
     pub(super) baseline: f32,
     pub(super) grey: u8,
 }
 
-/// Glyphs of one font that follow one another.
+/// Consecutive glyphs of one font.
 #[derive(Debug)]
 pub(super) struct Run {
-    /// From the line's left edge, in points.
+    /// The distance from the line's left edge, in points.
     pub(super) x: f32,
     pub(super) weight: Weight,
     pub(super) size: f32,
@@ -66,7 +66,7 @@ struct Substitute {
     bold: (u32, f32),
 }
 
-/// A text and how it is set: its style and the width of its column, both by their bits.
+/// The cache key: a text, its style, and the width of its column. Numbers are stored as bits.
 type Setting = (Arc<str>, u32, Weight, u8, u32);
 
 /// The lines of a text.
@@ -76,13 +76,13 @@ struct Set {
     without_glyph: u64,
 }
 
-/// Shapes texts; kept for a whole document for its caches.
+/// Shapes texts. It lives as long as the document, for its caches.
 pub(super) struct Setter {
     pub(super) fonts: Fonts,
     layouts: LayoutContext<()>,
     missing: Substitute,
     known: Cache<Setting, Set>,
-    /// How many characters had no glyph.
+    /// The number of characters without a glyph.
     pub(super) without_glyph: u64,
 }
 
@@ -120,7 +120,7 @@ impl Setter {
         Ok((glyph.id, glyph.advance))
     }
 
-    /// The lines of a text in a column of a width in points. An empty text has none.
+    /// The lines of a text in a column of a width in points. An empty text has no lines.
     pub(super) fn lines(&mut self, text: &str, style: Style, width: f32) -> Vec<Line> {
         let text: Arc<str> = printable(text).into();
         if text.trim().is_empty() {
@@ -237,7 +237,7 @@ impl Setter {
     }
 }
 
-/// The first piece of a text to be shaped, and what is left. A long text is cut where a line ends, else between words.
+/// Splits a text: the first piece to shape, and the rest. A long text is split at a line break, else between words.
 pub(super) fn piece(text: &str) -> (&str, &str) {
     if text.len() <= LONGEST {
         return (text, "");
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(cut("a b\nc"), ["a b\nc"]);
         assert_eq!(cut(&format!("{word}\nb")), [&word, "b"]);
         assert_eq!(cut(&format!("a b\n{word} c")), ["a b", &word, "c"]);
-        // Nothing is lost of what has no end, nor a letter taken apart.
+        // Text without breaks is split between letters, and nothing is lost.
         let endless = "\u{e9}".repeat(LONGEST);
         let cut = cut(&endless);
         assert!(cut.len() == 2 && cut.concat() == endless);
@@ -342,7 +342,7 @@ mod tests {
     fn a_character_without_a_glyph_is_a_box_over_its_text() {
         let mut setter = Setter::new().unwrap();
         let lines = setter.lines("a\u{1f48a}b", PLAIN, 100.0);
-        // Each time that it is met counts.
+        // Each occurrence counts.
         assert_eq!(setter.without_glyph, 1);
         setter.lines("a\u{1f48a}b", PLAIN, 100.0);
         assert_eq!(setter.without_glyph, 2);

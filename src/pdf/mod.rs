@@ -1,11 +1,10 @@
 //! Documents as PDF: headings, paragraphs, tables and lists become tagged pages (PDF/UA-1).
 //!
-//! This room decides how a page looks, where lines and pages break, and how the structure of a document is told to
-//! readers of the file. It also reads attached documents (PDF, HTML, RTF, C-CDA, pictures). It knows nothing of FHIR: a
-//! caller says what is in the document, block by block.
+//! This room decides how a page looks, where lines and pages break, and how the file marks its structure. It also reads
+//! attached documents (PDF, HTML, RTF, C-CDA, pictures). It does not know FHIR: a caller adds content block by block.
 //!
-//! Invariant: every character of a text is in the file. One that no font has is drawn as a box, and its text stays
-//! behind the box.
+//! Invariant: every character of a text is in the file. A character without a glyph is drawn as a box, and its text
+//! stays behind the box.
 
 mod attachment;
 mod document;

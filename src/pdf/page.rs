@@ -1,6 +1,5 @@
-//! Pages: where the next line goes, and what each page has at its head and foot.
-//!
-//! What is placed is kept until its page is full, then written as a whole.
+//! Pages: the position of the next line, and the header and footer of each page. Content is kept until its page is
+//! full, and then written.
 
 use krilla::Document as Writer;
 use krilla::color::luma;
@@ -20,7 +19,7 @@ use super::structure::{Piece, Structure};
 const PAGE: (f32, f32) = (612.0, 792.0);
 const MARGIN: f32 = 54.0;
 const HEAD: f32 = 30.0;
-/// From a page's left edge to its text, in points.
+/// The left edge of a page's text, in points.
 pub(super) const LEFT: f32 = MARGIN;
 /// The width of a page's text, in points.
 pub(super) const WIDTH: f32 = PAGE.0 - 2.0 * MARGIN;
@@ -33,7 +32,7 @@ const SMALL: Style = Style {
     grey: 90,
 };
 
-/// Something that a page has.
+/// A drawn element of a page.
 enum Mark {
     Line {
         x: f32,
@@ -60,7 +59,7 @@ enum Mark {
     },
 }
 
-/// What a line is to readers of the structure.
+/// The role of a line in the structure.
 #[derive(Clone, Copy)]
 pub(super) enum Role {
     /// A piece of the structure.
@@ -75,7 +74,7 @@ pub(super) enum Role {
 pub(super) struct Pages {
     writer: Writer,
     marks: Vec<Mark>,
-    /// From the page's top to where the next line goes.
+    /// The distance from the page's top to the next line.
     y: f32,
     written: usize,
     running_head: String,
@@ -92,27 +91,27 @@ impl Pages {
         }
     }
 
-    /// The page that is being filled, counted from 0.
+    /// The index of the current page, from 0.
     pub(super) fn current(&self) -> usize {
         self.written
     }
 
-    /// From the page's top to where the next line goes.
+    /// The distance from the page's top to the next line.
     pub(super) fn y(&self) -> f32 {
         self.y
     }
 
-    /// The height that is left on the page.
+    /// The height left on the page.
     pub(super) fn left(&self) -> f32 {
         PAGE.1 - MARGIN - self.y
     }
 
-    /// Whether nothing stands on the page yet.
+    /// Whether the page is empty.
     pub(super) fn is_blank(&self) -> bool {
         self.marks.is_empty()
     }
 
-    /// Leaves a space, unless the page begins here.
+    /// Adds a vertical space, unless at the top of the page.
     pub(super) fn space(&mut self, height: f32) {
         if self.y > MARGIN {
             self.y += height;
@@ -131,17 +130,17 @@ impl Pages {
         self.y += height;
     }
 
-    /// Puts a line somewhere on the page.
+    /// Draws a line at a position on the page.
     pub(super) fn line_at(&mut self, x: f32, y: f32, line: Line, role: Role) {
         self.marks.push(Mark::Line { x, y, line, role });
     }
 
-    /// Draws a rule across a column.
+    /// Draws a horizontal rule across a column.
     pub(super) fn rule(&mut self, x: f32, y: f32, width: f32) {
         self.marks.push(Mark::Rule { x, y, width });
     }
 
-    /// Shades what is put on top of it later.
+    /// Shades an area. Later elements are drawn on top of it.
     pub(super) fn shade(&mut self, x: f32, y: f32, width: f32, height: f32) {
         self.marks.push(Mark::Shade { x, y, width, height });
     }
@@ -157,7 +156,7 @@ impl Pages {
         self.y += size.1;
     }
 
-    /// Ends the page and begins the next.
+    /// Ends the page and begins the next one.
     pub(super) fn turn(&mut self, setter: &mut Setter, structure: &mut Structure) {
         self.furnish(setter);
         let marks = std::mem::take(&mut self.marks);
@@ -173,7 +172,7 @@ impl Pages {
         self.y = MARGIN;
     }
 
-    /// The head and the foot of the page.
+    /// Draws the header and the footer of the page.
     fn furnish(&mut self, setter: &mut Setter) {
         let head = setter.lines(&self.running_head, SMALL, WIDTH);
         if let Some(line) = head.into_iter().next() {
@@ -186,7 +185,7 @@ impl Pages {
         }
     }
 
-    /// The writer, after the last page.
+    /// Writes the last page and returns the writer.
     pub(super) fn finish(mut self, setter: &mut Setter, structure: &mut Structure) -> Writer {
         if !self.is_blank() || self.written == 0 {
             self.turn(setter, structure);
@@ -196,7 +195,7 @@ impl Pages {
 }
 
 fn size(width: f32, height: f32) -> Size {
-    // Both are positive numbers of ours.
+    // Both are our own positive numbers.
     Size::from_wh(width.max(0.1), height.max(0.1)).unwrap_or_else(|| {
         let one = Size::from_wh(1.0, 1.0);
         one.unwrap_or_else(|| unreachable!("one by one is a size"))

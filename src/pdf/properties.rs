@@ -6,20 +6,20 @@ use krilla::metadata::{DateTime as PdfDate, Metadata};
 /// Title, author and the other entries of a document's metadata.
 #[derive(Debug, Clone)]
 pub struct Properties {
-    /// The title, which viewers show in place of the file's name.
+    /// The title, which viewers show instead of the file's name.
     pub title: String,
-    /// Who made the document.
+    /// The author.
     pub author: String,
-    /// The language of its texts, as BCP 47 has it (`en`).
+    /// The language of its texts as a BCP 47 tag, such as `en`.
     pub language: String,
-    /// When it was made.
+    /// The time of creation.
     pub created: DateTime<Utc>,
     /// The header of each page, including the first.
     pub running_head: String,
 }
 
 impl Properties {
-    /// The entries as the writer takes them.
+    /// The entries in the writer's type.
     pub(super) fn metadata(&self) -> Metadata {
         Metadata::new()
             .title(self.title.clone())

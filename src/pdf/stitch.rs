@@ -1,4 +1,4 @@
-//! Pages of attached PDF files between the pages that were written.
+//! Inserts pages of attached PDF files between the written pages.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -7,21 +7,19 @@ use lopdf::{Dictionary, Document, Object, ObjectId, SaveOptions};
 
 use super::{PdfError, Stop};
 
-/// Entries that a page inherits from the groups of pages above it.
+/// Entries that a page inherits from its parent nodes.
 const INHERITED: &[&[u8]] = &[b"Resources", b"MediaBox", b"CropBox", b"Rotate"];
-/// Actions that annotations may not perform by themselves: run scripts, start programs, send forms.
+/// Actions that annotations must not perform: run scripts, start programs, send forms.
 const ACTIVE: &[&[u8]] = &[b"JavaScript", b"Launch", b"SubmitForm", b"ImportData", b"Rendition"];
 
 /// A file whose pages are inserted after some of the written pages.
 pub(super) struct Insertion {
-    /// How many written pages stand before it.
+    /// The number of written pages before it.
     pub(super) after: usize,
     pub(super) file: Document,
 }
 
-/// Writes the file to its place with the pages of others between its own.
-///
-/// Only written pages are tagged, so the file as a whole claims PDF/UA no longer.
+/// Writes the file with the inserted pages. Only written pages are tagged, so the whole file no longer claims PDF/UA.
 pub(super) fn stitch(
     written: Vec<u8>,
     insertions: Vec<Insertion>,
@@ -50,7 +48,7 @@ pub(super) fn stitch(
     }
     put_in_order(&mut main, root, &order);
     unclaim(&mut main);
-    // Catalogs, outlines, forms and metadata of the attached files: no page needs them.
+    // Removes catalogs, outlines, forms and metadata of the attached files, which no page needs.
     main.prune_objects();
     stop.check()?;
     let options = SaveOptions::builder()
@@ -74,7 +72,7 @@ fn take(main: &mut Document, mut file: Document) -> Vec<ObjectId> {
         for (key, value) in inherited.iter() {
             dictionary.set(key.clone(), value.clone());
         }
-        // Places in the structure of another file, and what happens when a page is opened.
+        // Removes references into the other file's structure, and actions on opening the page.
         dictionary.remove(b"StructParents");
         dictionary.remove(b"AA");
         calm_annotations(main, page);
@@ -89,7 +87,7 @@ fn inherited(file: &Document, page: ObjectId) -> Dictionary {
         return found;
     };
     let mut above = own.get(b"Parent").and_then(Object::as_reference);
-    // A damaged tree may be a ring.
+    // The loop is limited, because a damaged tree may have a cycle.
     for _ in 0..64 {
         let Ok(group) = above.and_then(|id| file.get_dictionary(id)) else {
             break;
@@ -107,7 +105,7 @@ fn inherited(file: &Document, page: ObjectId) -> Dictionary {
     found
 }
 
-/// Takes actions out of a page's annotations that a document of somebody else should not carry into this one.
+/// Removes the actions in a page's annotations that a foreign document must not bring along.
 fn calm_annotations(main: &mut Document, page: ObjectId) {
     let list = main
         .get_dictionary(page)
@@ -141,7 +139,7 @@ fn is_active(main: &Document, annotation: &Dictionary) -> bool {
     kind.is_ok_and(|kind| ACTIVE.contains(&kind))
 }
 
-/// One group of all pages.
+/// Puts all pages into one node, in order.
 fn put_in_order(main: &mut Document, root: ObjectId, order: &[ObjectId]) {
     for page in order {
         if let Ok(dictionary) = main.get_dictionary_mut(*page) {
@@ -154,7 +152,7 @@ fn put_in_order(main: &mut Document, root: ObjectId, order: &[ObjectId]) {
     }
 }
 
-/// Takes the claim to be PDF/UA out of the metadata.
+/// Removes the claim of PDF/UA from the metadata.
 fn unclaim(main: &mut Document) {
     let metadata = main
         .catalog()

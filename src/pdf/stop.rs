@@ -1,27 +1,26 @@
-//! Whether a document that is being made is still wanted.
+//! A flag that stops the work on a document.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::PdfError;
 
-/// A flag that nobody wants the document any more. Clones share it. The work then ends with [`PdfError::Stopped`] soon
-/// after.
+/// A flag that tells the work to stop. Clones share it. The work then ends with [`PdfError::Stopped`] soon after.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Nobody wants the document any more.
+    /// Sets the flag.
     pub fn ask(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody asked.
+    /// Whether the flag is set.
     pub fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// An error once somebody asked.
+    /// An error if the flag is set.
     pub fn check(&self) -> Result<(), PdfError> {
         match self.is_asked() {
             true => Err(PdfError::Stopped),

@@ -7,7 +7,7 @@ use std::num::NonZeroU16;
 
 use krilla::tagging::{Identifier, ListNumbering, Node, TableHeaderScope, Tag, TagGroup, TagKind, TagTree};
 
-/// What a group is.
+/// The kind of a group.
 #[derive(Debug, Clone)]
 pub(super) enum Kind {
     /// A heading of a level from 1, with its text.
@@ -26,7 +26,7 @@ pub(super) enum Kind {
     /// A cell that names its row.
     RowHeader,
     Cell,
-    /// A picture, with what it shows.
+    /// A picture with its description.
     Figure(String),
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Structure {
 }
 
 impl Structure {
-    /// Opens a group inside of the innermost open one.
+    /// Opens a group inside the innermost open one.
     pub(super) fn open(&mut self, kind: Kind) {
         let place = self.groups.len();
         self.groups.push(Group {
@@ -75,7 +75,7 @@ impl Structure {
         self.open.pop();
     }
 
-    /// A place for a piece that is about to be drawn in the innermost open group.
+    /// Reserves a place in the innermost open group for a piece that will be drawn.
     pub(super) fn piece(&mut self) -> Piece {
         let place = self.pieces.len();
         self.pieces.push(None);
@@ -85,12 +85,12 @@ impl Structure {
         Piece(place)
     }
 
-    /// The group that is open, for pieces that are drawn after others.
+    /// The innermost open group, for pieces that are drawn later.
     pub(super) fn innermost(&self) -> Option<usize> {
         self.open.last().copied()
     }
 
-    /// A place for a piece of a group that was opened before.
+    /// Reserves a place in a group that was opened before.
     pub(super) fn piece_of(&mut self, group: usize) -> Piece {
         let place = self.pieces.len();
         self.pieces.push(None);
@@ -98,12 +98,12 @@ impl Structure {
         Piece(place)
     }
 
-    /// A piece was drawn.
+    /// Records the identifier of a drawn piece.
     pub(super) fn drawn(&mut self, piece: Piece, identifier: Identifier) {
         self.pieces[piece.0] = Some(identifier);
     }
 
-    /// The tree that goes into the file.
+    /// The tag tree for the file.
     pub(super) fn tree(mut self) -> TagTree {
         let mut tree = TagTree::new();
         for root in std::mem::take(&mut self.roots) {
@@ -114,8 +114,7 @@ impl Structure {
         tree
     }
 
-    /// A group with all below it; none where nothing was drawn. Groups nest as deep as lists in tables, so this does
-    /// not run deep.
+    /// A group with its descendants; `None` if nothing was drawn. The recursion is only as deep as lists in tables.
     fn group(&mut self, place: usize) -> Option<TagGroup> {
         let children = std::mem::take(&mut self.groups[place].children);
         let mut nodes = Vec::with_capacity(children.len());

@@ -1,5 +1,4 @@
-//! Tables: columns of fixed widths, rows that break between lines where a page ends, and a head that comes again on
-//! each page.
+//! Tables: columns have fixed widths, rows break between lines at the end of a page, and each page repeats the head.
 
 use super::document::Document;
 use super::font::Weight;
@@ -23,14 +22,14 @@ const CELL: Style = Style {
 /// A column of a table.
 #[derive(Debug, Clone)]
 pub struct Column {
-    /// The title, in the table's head.
+    /// The title in the table's head.
     pub title: String,
     /// Its share of the table's width, in proportion to the other columns' shares.
     pub share: f32,
 }
 
 impl Column {
-    /// A column of a title and a share.
+    /// A column with a title and a share.
     pub fn new(title: impl Into<String>, share: f32) -> Self {
         Self {
             title: title.into(),
@@ -38,7 +37,7 @@ impl Column {
         }
     }
 
-    /// Columns with these titles. Their widths follow the length of their texts, within bounds.
+    /// Columns with these titles. Their widths follow the lengths of the texts, within limits.
     pub fn fitting<T: AsRef<str>>(titles: &[T], rows: &[Vec<String>]) -> Vec<Self> {
         let share = |place: usize, title: &str| {
             let length = |cell: &str| cell.chars().count().min(80);
@@ -54,7 +53,7 @@ impl Column {
     }
 }
 
-/// A table that is being written. Dropping it ends the table.
+/// A table while it is written. Dropping it ends the table.
 pub struct Table<'a> {
     document: &'a mut Document,
     titles: Vec<String>,
@@ -63,7 +62,7 @@ pub struct Table<'a> {
     named_rows: bool,
 }
 
-/// The cells of a row as lines, and which group of the structure each belongs to.
+/// The cells of a row as lines, and the structure group of each.
 struct Cells {
     lines: Vec<std::vec::IntoIter<Line>>,
     groups: Vec<Option<usize>>,
@@ -81,7 +80,7 @@ impl<'a> Table<'a> {
         table.document.structure.open(Kind::Table(summary.to_owned()));
         table.document.pages.space(4.0);
         let head = table.head();
-        // A head at the foot of a page, with no row below it, says nothing.
+        // A head is not left at the end of a page without a row below it.
         if table.document.pages.left() < height_of(&head) + 3.0 * CELL.size {
             table.document.turn();
         }
@@ -92,7 +91,7 @@ impl<'a> Table<'a> {
         table
     }
 
-    /// Begins a table of two columns without a head: names of things, and the things.
+    /// Begins a table of two columns without a head: names and values.
     pub(super) fn begin_fields(document: &'a mut Document, summary: &str) -> Self {
         let columns = [Column::new("", 3.0), Column::new("", 9.0)];
         let table = Self {
@@ -107,7 +106,7 @@ impl<'a> Table<'a> {
         table
     }
 
-    /// Whether the document is not wanted any more.
+    /// Whether the work should stop.
     pub fn is_stopped(&self) -> bool {
         self.document.is_stopped()
     }
@@ -152,7 +151,7 @@ impl<'a> Table<'a> {
             .collect()
     }
 
-    /// Puts a row on the page, and what does not fit on the next ones.
+    /// Draws a row. If it does not fit, the rest goes to the next pages.
     fn place_row(&mut self, lines: Vec<Vec<Line>>, kind: Option<Kind>) {
         let height = height_of(&lines);
         let keeps_together = height <= HEIGHT / 3.0;
@@ -186,7 +185,7 @@ impl<'a> Table<'a> {
         group
     }
 
-    /// Draws as many lines of each cell as fit on the page. Returns whether that was all.
+    /// Draws as many lines of each cell as fit on the page. Returns whether all lines fit.
     fn place_part(&mut self, cells: &mut Cells, is_head: bool) -> bool {
         let top = self.document.pages.y();
         let room = self.document.pages.left() - 2.0 * PADDING;
@@ -231,7 +230,7 @@ impl<'a> Table<'a> {
             return;
         }
         let head = self.head();
-        // Below a head that fills the page no row would find room, on this page or any other.
+        // If the head fills a page, no row would ever fit below it, so it is not repeated.
         if height_of(&head) > HEIGHT / 3.0 {
             return;
         }
@@ -246,7 +245,7 @@ impl<'a> Table<'a> {
 
 impl Drop for Table<'_> {
     fn drop(&mut self) {
-        // The body, then the table.
+        // Closes the body, then the table.
         self.document.structure.close();
         self.document.structure.close();
         self.document.pages.advance(6.0);

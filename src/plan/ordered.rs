@@ -233,7 +233,7 @@ impl Stream for Limited {
         let rows = self.get_mut();
         loop {
             if rows.left == 0 {
-                // Nothing runs ahead of an answer that is whole.
+                // All rows are delivered, so no part may read ahead any more.
                 rows.parts = None;
             }
             let Some(parts) = &mut rows.parts else {

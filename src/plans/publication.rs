@@ -34,7 +34,7 @@ pub(super) enum Layout {
     Enrollment,
 }
 
-/// The message for a file that is none of them.
+/// The message for a file that is no publication known here.
 pub(super) const LOOKED_FOR: &str = "CMS's Landscape of Medicare Advantage plans, of special needs plans and of plans with Part D, \
      CPSC_Contract_Info, MA_Contract_directory and MA_Cnty_SA as CSV, and ZIP archives of these";
 

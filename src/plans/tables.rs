@@ -46,7 +46,7 @@ impl PlanTables {
         Ok(tables.iter().try_for_each(|table| table.read())?)
     }
 
-    /// The years of which there is a table, newest first.
+    /// The years that have a table, newest first.
     pub fn years(&self) -> Vec<i32> {
         let mut years: Vec<i32> = self.watched.get().iter().map(|stored| stored.year()).collect();
         years.sort_unstable_by_key(|year| std::cmp::Reverse(*year));

@@ -24,7 +24,7 @@ pub(crate) struct CsvTable<'r> {
     line: u64,
 }
 
-/// The header in the first lines of a file: the first record of which `is_header` is true, its names in upper case.
+/// The header in the first lines of a file: the first record for which `is_header` is true, its names in upper case.
 pub(crate) fn header(head: &[u8], delimiter: u8, is_header: impl Fn(&[String]) -> bool) -> Option<Vec<String>> {
     let mut builder = csv::ReaderBuilder::new();
     builder.has_headers(false).flexible(true).delimiter(delimiter);

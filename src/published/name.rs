@@ -19,7 +19,7 @@ pub(crate) fn year(name: &str) -> Option<i32> {
     by_name(name, of)?.parse().ok()
 }
 
-/// NUCC's version: 3 digits, of which the last counts the releases of a year.
+/// NUCC's version: 3 digits. The last one counts the releases of a year.
 pub(crate) fn release(name: &str) -> Option<String> {
     by_name(name, |digits| match digits.len() {
         3 => Some(format!("{}.{}", &digits[..2], &digits[2..])),

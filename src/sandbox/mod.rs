@@ -1,7 +1,6 @@
-//! A seeded synthetic population, written as any payer would send it.
-//!
-//! It is made up: people, providers and numbers are nobody's, and the few codes are used as facts. It decides what a
-//! plausible record of a person holds; it does not model medicine.
+//! A seeded synthetic population, written as any payer would send it. All people, providers and numbers are made up,
+//! and the few codes are used as facts. It decides what a plausible record of a person holds; it does not model
+//! medicine.
 
 pub mod app;
 mod billing;

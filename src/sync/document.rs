@@ -1,8 +1,8 @@
 //! Fetches documents that stayed at a source, while a client waits.
 //!
-//! This file decides which addresses are called, and with which access. It uses the access token of the authorization's
-//! syncs and does not renew it: if a source issues single-use refresh tokens, the second one to renew would lose
-//! access.
+//! This file decides which addresses are called, and with which token. It uses the access token of the authorization's
+//! syncs and does not refresh it. Some sources issue single-use refresh tokens: of two parties that refresh, the second
+//! would lose access.
 
 use std::time::Duration;
 
@@ -12,52 +12,52 @@ use super::client::{Client, Error, Realm};
 use super::jobs::{Json, of_json};
 use crate::consent::{self, Authorization, Store};
 
-/// Until a document must be there.
+/// The timeout for a document.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The bytes around a document in JSON.
 const AROUND: u64 = 64 << 10;
 
-/// A document as it came.
+/// A fetched document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// The media type that the answer names.
+    /// The media type in the answer.
     pub content_type: Option<String>,
     /// The bytes.
     pub bytes: Vec<u8>,
 }
 
-/// Why a document did not come. The texts name hosts at most.
+/// Why a document could not be fetched. The texts contain at most host names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotGiven {
-    /// The source's access token has ended, or the source does not take it.
+    /// The source's access token has expired, or the source refuses it.
     #[error("access to it has ended; the next sync may renew it")]
     NoAccess,
     /// The status of the answer.
     #[error("it answered with status {0}")]
     Status(u16),
-    /// The document is larger than so many bytes.
+    /// The document is larger than this number of bytes.
     #[error("it is larger than {0} bytes")]
     TooLarge(u64),
     /// The answer is an OperationOutcome, or a Binary without bytes.
     #[error("it gave something else than a document")]
     Else,
-    /// It took longer than the caller may wait.
+    /// The timeout passed.
     #[error("it took too long")]
     Late,
-    /// The call came to nothing.
+    /// The call failed.
     #[error(transparent)]
     Call(#[from] Error),
 }
 
-/// Where the documents of one source are.
+/// The documents of one source.
 #[derive(Debug)]
 pub struct Shelf {
     client: Client,
-    /// The source's addresses, and the token that goes there.
+    /// The source's addresses, and the token for them.
     own: Option<(Realm, Option<Token>)>,
 }
 
-/// An access token, which nobody prints.
+/// An access token. Its `Debug` form hides it.
 struct Token(String);
 
 impl std::fmt::Debug for Token {
@@ -91,7 +91,7 @@ impl Shelf {
         Ok(shelf)
     }
 
-    /// Whether what is at an address is fetched.
+    /// Whether documents at an address can be fetched.
     pub fn has(&self, address: &str) -> bool {
         let own = |url: &Url| self.own.as_ref().is_some_and(|(realm, _)| realm.own(url).is_some());
         Url::parse(address).is_ok_and(|url| own(&url) || self.client.is_signed(&url))
@@ -108,14 +108,14 @@ impl Shelf {
         let (url, realm, token) = match own {
             Some((url, realm, Some(Token(token)))) => (url, realm, token.as_str()),
             Some((_, _, None)) => return Err(NotGiven::NoAccess),
-            // A token for nowhere goes nowhere.
+            // The realm is empty, so no token is sent.
             None if self.client.is_signed(&url) => (url, &nowhere, ""),
             None => return Err(NotGiven::Else),
         };
         let asked = async {
             let came = self.ask(&url, "*/*", (token, realm), max_bytes).await?;
             match came.content_type.as_deref().is_some_and(|ty| ty.contains("fhir+xml")) {
-                // XML of FHIR around the bytes: it has the other form, too.
+                // The source sent FHIR as XML, so JSON is requested instead.
                 true => self.ask(&url, "application/fhir+json", (token, realm), max_bytes).await,
                 false => Ok(came),
             }
@@ -134,7 +134,7 @@ impl Shelf {
             status => return Err(NotGiven::Status(status)),
         }
         let is_json = head.content_type.as_deref().is_some_and(|ty| ty.contains("json"));
-        // JSON has its bytes in base64, and something around it.
+        // JSON holds the bytes in base64, with some text around them.
         let taken = if is_json { max_bytes / 3 * 4 + AROUND } else { max_bytes };
         let too_large = || NotGiven::TooLarge(max_bytes);
         if download.length().is_some_and(|length| length > taken) {

@@ -1,5 +1,5 @@
-//! Carries out the erasures that ended consents have asked for: as many at a time as there are, since each file they
-//! share is rewritten once.
+//! Carries out the erasures that ended consents have requested. It takes many at a time, because each shared file is
+//! then rewritten only once.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use crate::consent::{AskedErasure, Error, Proof, Store};
 use crate::ingest::{self, Normalization, Options};
 use crate::lake::{Intent, Lake, LakeError, LakeWriter, PatientScope};
 
-/// Erasures of one go.
+/// The maximum number of erasures carried out together.
 const AT_ONCE: usize = 1_000;
 
-/// Why an erasure was not carried out. It is asked for until it is.
+/// Why an erasure failed. It stays requested until it succeeds.
 #[derive(Debug, thiserror::Error)]
 pub enum EraseError {
-    /// The store.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] Error),
-    /// The lake.
+    /// An error of the lake.
     #[error(transparent)]
     Lake(#[from] LakeError),
 }
@@ -24,17 +24,17 @@ pub enum EraseError {
 /// The result of erasures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Erasing {
-    /// The lake has no such rows any more.
+    /// The number of erasures whose rows are gone from the lake.
     pub done: usize,
     /// A damaged file blocks the erasure. Its rows are hidden, and the erasure stays requested.
     pub left: usize,
-    /// The id of the last one that was looked at.
+    /// The id of the last one that was handled.
     pub last: i64,
 }
 
-/// Erases the rows of ended consents, for requests with ids greater than `after`. [`LakeError::Busy`] while another
-/// process writes. It also normalizes the rest of the person's records again, because they may contain parts of the
-/// erased ones.
+/// Erases the rows of ended consents, for requests with ids greater than `after`. Also normalizes the person's
+/// remaining records again, because they may contain parts of the erased ones. [`LakeError::Busy`] if another process
+/// writes.
 pub fn carry_out_erasures(
     store: &Store,
     lake: &Lake,
@@ -73,10 +73,10 @@ pub fn carry_out_erasures(
         let (done, left): (Vec<AskedErasure>, Vec<AskedErasure>) = asked
             .into_iter()
             .partition(|asked| is_gone(asked) && !not_normalized.contains(&asked.owner));
-        // After the writer is dropped: when the job is done, the lake must be free.
+        // The writer is dropped first: when the erasures count as done, the lake must be free.
         store.erasures().done(&done)?;
         for asked in left.iter().filter(|asked| !is_gone(asked)) {
-            // Which file it is, the lake has said.
+            // The lake has already logged the file.
             let authorization = asked.authorizations.first();
             tracing::warn!(
                 authorization,
@@ -88,7 +88,7 @@ pub fn carry_out_erasures(
     }
 }
 
-/// Records how it can be shown that rows are gone: first it is kept in the store, then forgotten in the lake.
+/// Moves the proofs of erased rows from the lake into the store: stores them first, then removes them from the lake.
 fn take_down(store: &Store, writer: &mut LakeWriter, over: Vec<AskedErasure>) -> Result<(), EraseError> {
     if over.is_empty() {
         return Ok(());
@@ -110,14 +110,14 @@ fn take_down(store: &Store, writer: &mut LakeWriter, over: Vec<AskedErasure>) ->
         .into_iter()
         .zip(searched)
         .map(|(lake, store)| Proof { lake, store });
-    // Evidence that is removed too early is lost. Evidence that is stored twice is reported once.
+    // Removing the evidence first could lose it. Evidence that is stored twice is reported once.
     store.erasures().keep_proofs(over.into_iter().zip(proofs).collect())?;
     Ok(writer.forget_evidence(&intents)?)
 }
 
-/// Normalizes the rest of each person's records again, and removes earlier versions of them, which may contain parts of
-/// the erased rows. Returns the owners for whom that failed; their erasures stay requested. If a file blocks an
-/// erasure, the rows are hidden, and one attempt is enough until they are gone.
+/// Normalizes each person's remaining records again, and removes earlier versions, which may contain parts of the
+/// erased rows. Returns the owners for whom that failed; their erasures stay requested. If a file blocks an erasure,
+/// its rows are hidden, and this is not repeated until they are gone.
 fn normalize_what_is_left(
     store: &Store,
     writer: &mut LakeWriter,
@@ -127,7 +127,7 @@ fn normalize_what_is_left(
 ) -> Result<BTreeSet<i64>, EraseError> {
     let (mut done, mut failed) = (BTreeSet::new(), BTreeSet::new());
     let (mut whose, mut earlier, mut of) = (Vec::new(), Vec::new(), Vec::new());
-    // Imported records of a Patient go all at once: nothing of them is left to normalize.
+    // Erasing a Patient's imported records leaves nothing to normalize.
     let synced = asked.iter().filter(|asked| asked.patient.is_none());
     let due = synced.filter(|asked| is_gone(asked) || asked.failures == 0);
     for asked in due.filter(|asked| done.insert(asked.owner)) {
@@ -188,7 +188,7 @@ fn say(asked: &AskedErasure, why: &str) {
     }
 }
 
-/// All rows of the consent. `None` if the erasure means them all anyway.
+/// The intent to erase all rows of the consent. `None` if the erasure covers all of them anyway.
 fn whole(store: &Store, asked: &AskedErasure) -> Result<Option<Intent>, EraseError> {
     let of_consent = store.authorizations().of_consent(&asked.consent)?.into_iter();
     let authorizations: Vec<String> = of_consent.map(|authorization| authorization.id).collect();
@@ -200,7 +200,7 @@ fn whole(store: &Store, asked: &AskedErasure) -> Result<Option<Intent>, EraseErr
     Ok(Some(intent))
 }
 
-/// The rows that an authorization's syncs brought, or that were imported for a Patient.
+/// The intent to erase the rows of an authorization's syncs, or a Patient's imported rows.
 pub fn intent(asked: &AskedErasure) -> Intent {
     Intent {
         mode: asked.mode,

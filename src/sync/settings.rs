@@ -1,4 +1,4 @@
-//! How hard sources are asked.
+//! Limits and retries of requests to sources.
 
 use std::time::Duration;
 
@@ -7,29 +7,29 @@ use crate::normalize::NewestKnowledge;
 /// The settings of a worker.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Jobs that run at once.
+    /// The maximum number of concurrent jobs.
     pub jobs: usize,
-    /// Requests that one source is sent at once, by all jobs together.
+    /// The maximum number of concurrent requests to one source, by all jobs together.
     pub requests: usize,
-    /// How failures that may pass are met.
+    /// How temporary failures are retried.
     pub pace: Pace,
-    /// How much is taken.
+    /// The limits of fetched data.
     pub limits: SyncLimits,
-    /// The terminology and the table of health plans that records are normalized by.
+    /// The terminology and the table of health plans for normalizing records.
     pub knowledge: NewestKnowledge,
 }
 
-/// How much a source may give for one patient, and how long it may take, so that none fills the disk or keeps others
-/// waiting.
+/// The limits of one patient's data from a source, and of the time it takes. They keep a source from filling the disk
+/// or delaying others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncLimits {
-    /// Bytes of records and their attachments. What exceeds it stays at the source.
+    /// The maximum bytes of records and their attachments. Further attachments stay at the source.
     pub bytes: u64,
-    /// Records.
+    /// The maximum number of records.
     pub records: u64,
-    /// Bytes of one attachment. A larger one stays at the source.
+    /// The maximum bytes of one attachment. A larger one stays at the source.
     pub attachment: u64,
-    /// For one attempt of a job.
+    /// The timeout of one attempt of a job.
     pub time: Duration,
 }
 
@@ -44,18 +44,18 @@ impl Default for SyncLimits {
     }
 }
 
-/// How failures that may pass are met: a request is tried again after a while, a job later.
+/// How temporary failures are retried: a request after a short time, a job later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// Before a request's second try; twice as long before each further one.
+    /// The wait before a request's second try. It doubles before each further one.
     pub first: Duration,
-    /// A source that wants to be left alone for longer is asked by a later attempt of the job.
+    /// If a source asks for a longer wait, a later attempt of the job calls it again.
     pub max_wait: Duration,
-    /// Tries of a request.
+    /// The maximum number of tries of a request.
     pub tries: u32,
-    /// Attempts of a job. The last one stores whatever was fetched.
+    /// The maximum number of attempts of a job. The last one stores whatever was fetched.
     pub attempts: u32,
-    /// Seconds before a job's second attempt; twice as long before each further one.
+    /// The seconds before a job's second attempt. They double before each further one.
     pub again: i64,
 }
 

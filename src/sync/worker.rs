@@ -15,11 +15,11 @@ use super::settings::Settings;
 use crate::consent::Store;
 use crate::lake::{Lake, LakeError};
 
-/// How often what is due is looked for, if nothing else tells.
+/// The interval of checks for due work if no event comes.
 const TICK: Duration = Duration::from_secs(1);
-/// How soon a lake that somebody else wrote is tried again for an erasure.
+/// The delay before retrying an erasure while another process writes the lake.
 const SOON: Duration = Duration::from_millis(50);
-/// How soon an erasure is tried again that a file has kept from its end.
+/// The delay before retrying an erasure that a file blocks.
 const LATER: Duration = Duration::from_secs(60);
 
 /// A running worker.
@@ -30,8 +30,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts a worker on the current runtime. `base_url` is the address that clients know the service by: the systems
-    /// of tags begin with it.
+    /// Starts a worker on the current runtime. `base_url` is the service's public address, with which the systems of
+    /// tags begin.
     pub fn start(store: Arc<Store>, lake: Lake, client: Client, base_url: &str, settings: Settings) -> Worker {
         let (stop, stopped) = watch::channel(false);
         let task = tokio::spawn(work(
@@ -47,10 +47,10 @@ impl Worker {
         Worker { stop, task }
     }
 
-    /// Starts no further job and abandons running fetches; the next worker restarts them. A running commit is finished.
+    /// Starts no further jobs and aborts running fetches; the next worker restarts them. A running commit is completed.
     pub async fn stop(self) {
         let _ = self.stop.send(true);
-        // A worker that panicked has told so itself.
+        // A panic of the worker is already logged.
         let _ = self.task.await;
     }
 }
@@ -87,11 +87,11 @@ async fn work(means: JobResources, mut stopped: watch::Receiver<bool>) {
     if let Some(erasing) = bench.erasing {
         let _ = erasing.await;
     }
-    // A commit holds this until it is done.
+    // A running commit holds this lock until it is done.
     let _ = bench.shop.writing.lock().await;
 }
 
-/// Waits until this process is the one that works.
+/// Waits until this process may work.
 async fn set_up(means: JobResources, stopped: &mut watch::Receiver<bool>) -> Option<JobContext> {
     let mut told = false;
     loop {
@@ -122,12 +122,12 @@ struct Bench {
     tasks: JoinSet<()>,
     running: HashMap<String, AbortHandle>,
     erasing: Option<JoinHandle<Option<Erasing>>>,
-    /// The result and time of the last run that left something undone. Until it is repeated, only later requests count.
+    /// The result and time of the last run that left erasures undone. Until it is repeated, only later requests count.
     erased: Option<(Erasing, Instant)>,
 }
 
 impl Bench {
-    /// Makes the moves that are overdue.
+    /// Applies overdue timeouts and schedules jobs.
     async fn keep_time(&self) {
         let store = self.shop.store.clone();
         let kept = tokio::task::spawn_blocking(move || {
@@ -139,7 +139,7 @@ impl Bench {
         }
     }
 
-    /// Breaks off jobs that were stopped.
+    /// Aborts jobs that were stopped.
     async fn stop_what_ended(&mut self) {
         if self.running.is_empty() {
             return;
@@ -199,7 +199,7 @@ impl Bench {
         }
     }
 
-    /// Begins as many jobs as may run at once.
+    /// Starts due jobs up to the maximum.
     async fn begin_what_is_due(&mut self) {
         let jobs = self.shop.settings.jobs.max(1);
         let free = jobs.saturating_sub(self.running.len());
@@ -224,7 +224,7 @@ impl Bench {
     }
 }
 
-/// The result. `None` if it failed, so that the next tick tries again.
+/// Runs the erasures. `None` if that failed, so that the next tick retries.
 async fn erase(shop: Arc<JobContext>, after: i64) -> Option<Erasing> {
     loop {
         let writing = shop.writing.clone().lock_owned().await;

@@ -54,7 +54,7 @@ pub enum Event {
     Failed {
         /// The view's place.
         view: usize,
-        /// Why.
+        /// Why the view failed.
         error: RunError,
     },
     /// A view's output is whole.

@@ -1,8 +1,8 @@
-// Texts and bytes of links, files and cards, read with bounds, and what is said where one is damaged.
+// Reads texts and bytes of links, files and cards, within limits. Has the message for damaged ones.
 
 const LARGEST_FILE = 100_000_000;
 
-// What is said to the reader; anything else that is thrown is a fault of this page or of the connection.
+// An error for the reader. Any other exception is a fault of this page or of the connection.
 export class Problem extends Error {
   constructor(title, text) {
     super(text);

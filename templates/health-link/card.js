@@ -1,15 +1,16 @@
-// Reads a SMART Health Card: holds its signature against the published keys and the revocation list of this service, and tells what it says.
+// Reads a SMART Health Card. Checks its signature by the published keys and the revocation list of this service, and
+// shows its content.
 import { bytesOf, damaged, inflated, jsonOf } from './bytes.js';
 
 export const CARD = 'application/smart-health-card';
 
-// Where resources say what they are about, when that was, and what was found.
+// The elements with the subject matter of a resource, its time and its value.
 const WHAT = ['code', 'vaccineCode', 'medicationCodeableConcept', 'type', 'category', 'serviceType', 'name'];
 const WHEN = ['effectiveDateTime', 'effectivePeriod', 'performedDateTime', 'performedPeriod', 'occurrenceDateTime', 'onsetDateTime', 'authoredOn',
   'whenHandedOver', 'billablePeriod', 'period', 'recordedDate', 'created', 'issued', 'date', 'start'];
 const STATE = ['clinicalStatus', 'status'];
 
-// The card in a file, once it is read.
+// Reads the card from a file.
 export async function cardOf(bytes) {
   const [jws] = jsonOf(bytes).verifiableCredential ?? [];
   const parts = typeof jws === 'string' ? jws.split('.') : [];
@@ -34,7 +35,7 @@ async function published(url) {
   return answer.json();
 }
 
-// What is to be said of the signature.
+// A sentence about the signature.
 async function verdict([header, payload, signature], { kid }, { iss, vc }) {
   if (typeof iss !== 'string' || !iss.startsWith(`${location.origin}/`)) return 'Not checked: the card is of another issuer';
   try {
@@ -66,7 +67,7 @@ function sectionsOf(resources) {
   }));
 }
 
-// A table without the columns that would be empty.
+// A table without empty columns.
 function tableOf(rows) {
   const titles = ['What', 'When', 'Value', 'Status'];
   const kept = titles.map((_, at) => at === 0 || rows.some((row) => row[at]));
@@ -98,7 +99,7 @@ function first(names, resource, read) {
 const spaced = (name) => String(name).replaceAll(/([a-z])([A-Z])/g, '$1 $2');
 const listed = (value) => (Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]);
 
-// Cards leave out words where there are codes, so a code stands with its system.
+// Cards leave out displays of codes, so a code is shown with its system.
 function wordsOf(value) {
   return listed(value).filter((one) => one !== null).map((one) => {
     if (typeof one === 'string') return one;

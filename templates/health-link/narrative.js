@@ -1,20 +1,20 @@
-// Narratives into the page. A narrative is XHTML that others wrote: it is parsed into a document of its own, where nothing runs and nothing is
-// loaded, and what may be shown is built anew, element by element. No text ever becomes markup.
+// Shows narratives. A narrative is XHTML that others wrote. It is parsed into its own document, which runs and loads
+// nothing. The permitted elements are built anew in the page, one by one. No text ever becomes markup.
 
 const XHTML = 'http://www.w3.org/1999/xhtml';
-// What may stand in the page, with the attributes that it may keep.
+// The permitted elements with their permitted attributes.
 const ALLOWED = {
   b: [], big: [], blockquote: [], br: [], caption: [], cite: [], code: [], dd: [], dfn: [], div: [], dl: [], dt: [], em: [], hr: [], i: [],
   kbd: [], li: [], ol: [], p: [], pre: [], q: [], samp: [], small: [], span: [], strong: [], sub: [], sup: [], table: [], tbody: [],
   td: ['colspan', 'rowspan'], tfoot: [], th: ['colspan', 'rowspan', 'scope'], thead: [], tr: [], tt: [], ul: [], var: [],
 };
-// Headings of a narrative stand below its section's.
+// Headings of a narrative become headings below that of its section.
 const HEADINGS = { h1: 'h3', h2: 'h4', h3: 'h5', h4: 'h6', h5: 'h6', h6: 'h6' };
-// Neither they nor what stands in them.
+// These elements are left out with their content.
 const DROPPED = new Set(['script', 'style', 'template', 'iframe', 'object', 'embed', 'svg', 'math', 'title', 'head', 'noscript', 'textarea', 'select']);
 const DEEPEST = 60;
 
-// The narrative as elements of this page; its plain text where it is no XHTML.
+// The narrative as elements of this page, or as plain text if it is not XHTML.
 export function narrative(text) {
   const shown = document.createElement('div');
   const parsed = new DOMParser().parseFromString(text, 'application/xhtml+xml');
@@ -43,7 +43,7 @@ function copyChildren(from, to, depth) {
       continue;
     }
     const kept = HEADINGS[name] ?? (Object.hasOwn(ALLOWED, name) ? name : null);
-    // An element that is not shown gives what stands in it: a link its words.
+    // If an element is not permitted, its content is shown, such as the words of a link.
     if (!kept) {
       copyChildren(node, to, depth + 1);
       continue;
@@ -58,13 +58,13 @@ function copyChildren(from, to, depth) {
   }
 }
 
-// On a phone the cells of a row stand below each other, each with the heading of its column.
+// Phones show the cells of a row below each other, each with the heading of its column.
 function label(table) {
   const heads = [...table.querySelectorAll(':scope > thead > tr:last-child > *')].map((cell) => cell.textContent.trim());
   for (const head of table.querySelectorAll(':scope > thead th')) head.scope ||= 'col';
   if (heads.length === 0 || table.querySelector('[colspan], [rowspan], table')) return;
   table.classList.add('labelled');
-  // Elements that are laid out as blocks lose the roles of a table.
+  // Tables laid out as blocks lose their roles for screen readers, so the roles are named.
   table.setAttribute('role', 'table');
   for (const [selector, role] of [['thead, tbody, tfoot', 'rowgroup'], ['tr', 'row'], ['td', 'cell'], ['thead th', 'columnheader'], ['tbody th', 'rowheader']]) {
     for (const element of table.querySelectorAll(selector)) element.setAttribute('role', role);

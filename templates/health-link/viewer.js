@@ -1,11 +1,11 @@
-// Opens a SMART Health Link: reads it from the fragment, asks for a passcode where it has one, fetches the manifest, decrypts the file with
-// the key that stands in the link, and shows the document. Neither the fragment nor the key leaves the browser.
+// Opens a SMART Health Link. Reads it from the fragment, asks for its passcode, fetches the manifest, decrypts the file
+// with the key of the link, and shows the document. Neither the fragment nor the key leaves the browser.
 import { Problem, bytesOf, damaged, inflated, jsonOf } from './bytes.js';
 import { CARD, cardOf } from './card.js';
 import { narrative } from './narrative.js';
 
 const FHIR = 'application/fhir+json';
-// Longer files are fetched by themselves.
+// The maximum length of a file within the manifest. Longer files are fetched separately.
 const LONGEST_EMBEDDED = 4_000_000;
 const NAMELESS = 'A person with a web browser';
 
@@ -13,7 +13,7 @@ const at = (id) => document.getElementById(id);
 
 const ended = () => new Problem('This link has ended', 'It has expired, or the person who shared the record has withdrawn it. Ask them for a new link.');
 
-// The link behind #, checked.
+// Reads and checks the link in the fragment.
 function linkOf(fragment) {
   const found = /shlink:\/([A-Za-z0-9_-]+)$/.exec(decodeURIComponent(fragment));
   if (!found) throw damaged();
@@ -52,7 +52,7 @@ async function answered(request) {
   return answer;
 }
 
-// The encrypted file; how many tries are left where the passcode is wrong.
+// Fetches the encrypted file. If the passcode is wrong, returns the number of tries left.
 async function fetched(link, recipient, passcode) {
   const quiet = { credentials: 'omit', cache: 'no-store', referrerPolicy: 'no-referrer' };
   if (link.isDirect) {
@@ -73,7 +73,7 @@ async function fetched(link, recipient, passcode) {
   return { jwe: await located.text() };
 }
 
-// A compact JWE, decrypted and inflated, with what it says that it is.
+// Decrypts and inflates a compact JWE. Returns its content with its declared type.
 async function decrypted(jwe, key) {
   const parts = jwe.trim().split('.');
   if (parts.length !== 5) throw damaged();
@@ -113,7 +113,7 @@ function dateOf(text) {
   return Number.isNaN(+date) ? '' : date.toLocaleString(undefined, { dateStyle: 'long', timeStyle: 'short' });
 }
 
-// The first PDF that stands in the document.
+// The first PDF in the document.
 function pdfOf(resources) {
   for (const one of resources) {
     const attachments = one.resourceType === 'DocumentReference' ? (one.content ?? []).map((content) => content.attachment) : [];
@@ -155,7 +155,7 @@ function showSections(sections) {
     // What scrolls is reached by keyboard.
     if (block.scrollWidth > block.clientWidth) block.tabIndex = 0;
   });
-  // A fragment of its own would take the place of the link.
+  // A link to a section must not replace the fragment, which holds the health link.
   list.addEventListener('click', (event) => {
     const target = event.target.closest('a');
     if (!target) return;
@@ -165,7 +165,7 @@ function showSections(sections) {
   at('contents').append(list);
 }
 
-// A page with a title, what it is about, and its sections.
+// A page with a title, a description and sections.
 function present(title, about, sections) {
   at('title').textContent = title;
   document.title = title;
@@ -273,6 +273,6 @@ async function start() {
   }
 }
 
-// Another link in the same window.
+// Somebody opened another link in the same window.
 addEventListener('hashchange', () => location.reload());
 await start();

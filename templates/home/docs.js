@@ -1,4 +1,4 @@
-// What scripts add to the description: a search while it is typed, and trying calls out. Nothing is kept.
+// Additions to the description of the service: a search as the user types, and test calls. Nothing is stored.
 (() => {
   'use strict';
   const base = location.origin + location.pathname.replace(/\/docs\/?$/, '');
@@ -23,10 +23,10 @@
     }
     found.textContent = count === 1 ? '1 operation' : `${count || 'No'} operations`;
   };
-  // What the service has left out is not here to be shown again.
+  // If the service has filtered the page, the other operations are missing here.
   if (!field.value) field.addEventListener('input', filter);
 
-  // The address that leads to an operation opens it.
+  // An address with the name of an operation opens that operation.
   const open = () => {
     const one = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (one && one.localName === 'details') one.open = true;
@@ -47,7 +47,7 @@
       else if (input.value) headers.set(name, input.value);
     }
     const key = proof.value.trim();
-    // Whoever pastes a pair of keys means Basic, and a token has no colon.
+    // A text with a colon is a pair of keys for Basic authentication. A token has no colon.
     if (key && form.dataset.proof) headers.set('Authorization', key.includes(':') ? `Basic ${btoa(key)}` : `Bearer ${key}`);
     const body = form.querySelector('textarea');
     if (body) headers.set('Content-Type', body.dataset.media);
@@ -64,7 +64,7 @@
     try {
       text = JSON.stringify(JSON.parse(text), null, 2);
     } catch {
-      // Not JSON, or not one document: shown as it came.
+      // The answer is not one JSON document, so it is shown unchanged.
     }
     return head + (text.length > LONGEST ? `${text.slice(0, LONGEST)}\n(and more)` : text);
   };

@@ -1,5 +1,5 @@
-# What the pages say, in English. A language of your own is a file like this one, named after its tag (fr.ftl, pt-BR.ftl),
-# in the folder that `serve --languages` names. What it leaves out is said in English. Keep the names in braces as they are.
+# The texts of the pages in English. To add a language, write a file like this one, named after its tag (fr.ftl,
+# pt-BR.ftl), into the folder of `serve --languages`. Missing texts appear in English. Do not change names in braces.
 
 language_name = English
 language_switch = Language: { $language }

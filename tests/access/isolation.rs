@@ -1,5 +1,5 @@
-//! Two people who share a practitioner, an organization, a Group and a family Coverage: each token sees its own
-//! person's rows and what those refer to, and no way leads to a row of the other.
+//! Two people share a practitioner, an organization, a Group and a family Coverage. Each token sees its person's own
+//! rows and the rows that they refer to. No request leads to a row of the other person.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use tabularium::search::SnapshotToken;
 use crate::harness::records::{self, Record};
 use crate::harness::server::{Answer, Server};
 
-/// Ann and Ben, their shared surroundings, and rows that are nobody's token's to see.
+/// Ann and Ben, the rows that they share, and rows that no patient token may see.
 fn family() -> Vec<Value> {
     let mut all = vec![
         json!({"resourceType":"Practitioner","id":"doc","name":[{"family":"Shared"}]}),
@@ -47,7 +47,7 @@ fn family() -> Vec<Value> {
     all
 }
 
-/// What each person may see, by type.
+/// The ids that each person may see, by type.
 fn visible(id: &str) -> Vec<(&'static str, Vec<String>)> {
     let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     vec![
@@ -59,7 +59,7 @@ fn visible(id: &str) -> Vec<(&'static str, Vec<String>)> {
         ("Appointment", own(&[])),
         ("Practitioner", own(&["doc"])),
         ("PractitionerRole", own(&["role"])),
-        // Only Ann's rows lead to the payer: the Coverage is hers.
+        // Only Ann's rows refer to the payer, because the Coverage is hers.
         (
             "Organization",
             own(if id == "ann" {
@@ -264,7 +264,7 @@ fn parameters_and_includes_lead_to_no_row_of_another() {
         ("Patient/ann/Observation", vec!["obs-ann"]),
         ("Patient/$PATIENT_ID/ExplanationOfBenefit", vec!["claim-ann"]),
         ("Patient/ann/Patient", vec!["ann"]),
-        // The row is Ann's own, and speaks of Ben.
+        // The row is Ann's own and refers to Ben.
         ("Patient/ben/Coverage", vec!["family"]),
     ] {
         assert_eq!(
@@ -351,7 +351,7 @@ const RUNS: [&str; 4] = [
     "/fhir/$sql-run",
 ];
 
-/// Runs a view of the ids of a type, with these parameters besides.
+/// Runs a view of the ids of a type, with these additional parameters.
 fn run(server: &Server, token: &str, path: &str, ty: &str, more: &[Value]) -> Answer {
     let view = json!({"resourceType":"ViewDefinition","status":"active","resource":ty,
         "select":[{"column":[{"name":"id","path":"id"}]}]});
@@ -386,7 +386,7 @@ fn views_show_the_tokens_rows_by_every_name_and_page() {
                 assert_eq!(rows(&answer), expected, "{id}: {ty} by {path}");
                 assert_eq!(answer.header("x-resource-count"), expected.len().to_string());
             }
-            // Pages that no link leads to show no more than those that links lead to.
+            // Pages reached by offset show no more than pages reached by links.
             let mut walked = Vec::new();
             for offset in 0..12 {
                 let path = format!("{}?_count=1&_offset={offset}", RUNS[0]);
@@ -452,7 +452,7 @@ fn resources_that_are_sent_bring_nothing_of_the_lake() {
         rows(&run(&server, &ann, RUNS[0], "Observation", std::slice::from_ref(&sent))),
         ["mine"]
     );
-    // Whoever is named, rows are those that were sent.
+    // Whatever patient is named, the rows are those in the request.
     let of_ben = [sent.clone(), reference("patient", "Patient/ben")];
     assert_eq!(rows(&run(&server, &ann, RUNS[0], "Observation", &of_ben)), ["mine"]);
     assert!(rows(&run(&server, &ann, RUNS[0], "Patient", &of_ben)).is_empty());
@@ -474,7 +474,7 @@ fn links_of_a_view_show_their_reader_no_more_than_their_own() {
         let seen = rows(&run(&server, &ben, &next, "Observation", &[]));
         assert!(seen.is_empty(), "Ben has one, and this is the second page: {seen:?}");
     }
-    // Snapshots that the token's holder was given no link to: of another time, and of none.
+    // Links to snapshots that the token's holder never received: one of another time, and none.
     for snapshot in 0..5 {
         let tag = SnapshotToken { snapshot, erasures: 0 }.text(&server.lake);
         let answer = run(&server, &ben, &format!("{}?_tag={tag}", RUNS[0]), "Observation", &[]);
@@ -483,7 +483,7 @@ fn links_of_a_view_show_their_reader_no_more_than_their_own() {
             status => assert_eq!((status, answer.issue().as_str()), (410, "expired")),
         }
     }
-    // Nor can snapshots be tried out by their numbers.
+    // Guessed snapshot numbers are refused too.
     for made_up in ["~~1.00", "~~1-0.9e", "~~AQAAAAAAAAAAAAAAAAAAAA"] {
         let answer = run(
             &server,
@@ -553,8 +553,8 @@ fn another_applications_groups_and_people_are_not_there() {
     }
 }
 
-/// Rows whose ids were rewritten lie under an owner that only the id names. Asked for by the hash of the new id, a
-/// person had no rows at all: searches by patient and patient tokens came back empty.
+/// Rows with rewritten ids belong to an owner that only the id determines. They were searched by the hash of the new
+/// id, so searches by patient and patient tokens found nothing.
 #[test]
 fn rewritten_ids_lead_to_the_same_rows() {
     let server = Server::rewritten(&family());

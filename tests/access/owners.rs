@@ -1,6 +1,6 @@
-//! Whatever is asked, by whichever door, a token sees what is its holder's and learns nothing of anybody else: requests
-//! drawn at random, each entry of each answer held against whose it was made, and each answer to a person held against
-//! that of a server on which nobody else's records ever were.
+//! No request to any API shows a token's holder other people's records or reveals that they exist. Requests are random.
+//! Each entry of each answer is compared with the owner of its record. Each answer to a person is compared with that of
+//! a server that never had other people's records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,16 +14,17 @@ use tabularium::lake::{Lake, Mode};
 
 use crate::harness::server::{Answer, Server};
 
-/// Whose a record is.
+/// The owner of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whose {
     Of(&'static str),
     Everybody,
-    /// Of several people, or of one who cannot be told.
+    /// Several people, or one that cannot be determined.
     Nobody,
 }
 
-/// Ann's and Ben's records, what they share and what neither may see; each bears `label` and whose it is.
+/// Ann's and Ben's records, records that they share, and records that neither may see. Each is marked with `label` and
+/// its owner.
 fn records(label: &str) -> Vec<(Whose, Value)> {
     let mut all = surroundings();
     for (id, other) in [("ann", "ben"), ("ben", "ann")] {
@@ -55,13 +56,12 @@ fn surroundings() -> Vec<(Whose, Value)> {
         json!({"resourceType":"Device","id":"pump","owner":{"reference":"Organization/clinic"},
                "identifier":[{"system":"urn:d","value":"1"}]}),
         json!({"resourceType":"Device","id":"unused"}),
-        // What speaks of records and names no person is nobody's own, whosever the records are: no person refers to
-        // these.
+        // A record about another record names no person, so it belongs to nobody, and no person's record refers to it.
         json!({"resourceType":"Provenance","id":"of-anns-record","target":[{"reference":"Observation/obs-ann-0"}],
                "recorded":"2024-01-01T00:00:00Z","agent":[{"who":{"reference":"Practitioner/doc"}}]}),
         json!({"resourceType":"List","id":"worklist","status":"current","mode":"working","entry":[
                {"item":{"reference":"Observation/obs-ann-0"}},{"item":{"reference":"Observation/obs-ben-0"}}]}),
-        // A canonical shows nobody what it leads to.
+        // A canonical does not show its target to a patient.
         json!({"resourceType":"PlanDefinition","id":"plan","status":"active","url":"urn:plan"}),
         json!({"resourceType":"Medication","id":"pill","code":{"text":"Pill"},"manufacturer":{"reference":"Organization/elsewhere"}}),
     ];
@@ -83,7 +83,7 @@ fn surroundings() -> Vec<(Whose, Value)> {
         .collect()
 }
 
-/// A person's own records, several of which speak of the other person.
+/// A person's own records. Several of them refer to the other person.
 fn own(id: &str, other: &str) -> Vec<Value> {
     let me = json!({"reference":format!("Patient/{id}")});
     let them = json!({"reference":format!("Patient/{other}")});
@@ -110,7 +110,7 @@ fn own(id: &str, other: &str) -> Vec<Value> {
         json!({"resourceType":"DiagnosticReport","id":format!("report-{id}"),"status":"final","subject":me,"code":{"text":"r"},
                "result":[{"reference":"#inside"},{"reference":format!("Observation/obs-{other}-2")}],
                "contained":[{"resourceType":"Observation","id":"inside","status":"final","subject":them,"code":{"text":"inside"}}]}),
-        // Both of them go by one URL.
+        // Both people's records have the same URL.
         json!({"resourceType":"Contract","id":format!("contract-{id}"),"url":"urn:contract","version":"1","subject":[me]}),
         json!({"resourceType":"RequestGroup","id":format!("group-{id}"),"status":"active","intent":"plan","subject":me,
                "instantiatesCanonical":["urn:contract","urn:plan",format!("Contract/contract-{other}")]}),
@@ -134,7 +134,7 @@ fn name(resource: &Value) -> String {
     format!("{}/{}", part("resourceType"), part("id"))
 }
 
-/// What a person may see: their own, the shared records that those refer to, and what these refer to.
+/// The records that a person may see: their own, the shared ones that those refer to, and the references of these.
 fn visible(records: &[(Whose, Value)], id: &str) -> Vec<Value> {
     let mut seen: Vec<&Value> = records
         .iter()
@@ -155,7 +155,7 @@ fn visible(records: &[(Whose, Value)], id: &str) -> Vec<Value> {
     seen.into_iter().cloned().collect()
 }
 
-/// `Type/id` and whose it is, as the record itself says.
+/// `Type/id` and the owner as marked in the record.
 type Shown = BTreeSet<(String, String)>;
 
 fn mark(resource: &Value) -> (String, String) {
@@ -181,11 +181,11 @@ fn import(lake: &Lake, mode: Mode, application: &str, resources: impl Iterator<I
     assert_eq!(session.finish().unwrap().refused, 0);
 }
 
-/// Everybody's records, and the same of Ann alone.
+/// A server with everybody's records, and one with Ann's alone.
 struct Servers {
     whole: Server,
     alone: Server,
-    /// Tokens of the whole server, with what each may see.
+    /// The tokens of the whole server, with the records that each may see.
     tokens: BTreeMap<&'static str, (String, Shown)>,
     anns_alone: String,
 }
@@ -445,7 +445,7 @@ const WHOLE: [(&str, &str); 48] = [
     ("_revinclude", "Observation:performer"),
     ("_revinclude:iterate", "Observation:has-member"),
     ("_revinclude", "Group:member"),
-    // Of types that Ann has nothing of.
+    // These types have no records of Ann.
     ("_include", "Group:member"),
     ("_include", "Appointment:actor"),
     ("_include:iterate", "Appointment:actor"),
@@ -531,7 +531,7 @@ fn run_of(ty: &str, patient: Option<&str>) -> Ask {
     }
 }
 
-/// The records in an answer, match or not, in their order; those of an OperationOutcome are no records.
+/// The records in an answer, included ones too, in order. OperationOutcomes do not count.
 fn shown(ask: &Ask, answer: &Answer) -> Vec<(String, String)> {
     assert!(answer.status < 500, "{ask:?}: {}", answer.text);
     if answer.status != 200 {
@@ -573,19 +573,19 @@ fn links(server: &Server, answer: &Answer) -> BTreeMap<String, String> {
     links.iter().map(link).collect()
 }
 
-/// Holds what somebody is shown against what they may see.
+/// Checks that an answer shows only visible records.
 fn within(who: &str, ask: &Ask, answer: &Answer, may_see: &Shown) {
     for record in shown(ask, answer) {
         assert!(may_see.contains(&record), "{who} sees {record:?} by {ask:?}");
     }
 }
 
-/// Everything in an answer that its reader can learn from.
+/// Everything in an answer that may reveal something.
 fn told(server: &Server, ask: &Ask, answer: &Answer) -> Value {
     let text = answer.text.replace(&server.address.to_string(), "");
     let about = match answer.status {
         200 => answer.json()["total"].clone(),
-        // What went wrong, in words; the snapshot that a link names is no secret.
+        // An error in words. The snapshot in a link is not secret.
         _ => json!(text),
     };
     let links: Vec<_> = links(server, answer)
@@ -612,7 +612,7 @@ fn told(server: &Server, ask: &Ask, answer: &Answer) -> Value {
     json!({"status": answer.status, "shown": shown(ask, answer), "about": about, "links": links, "headers": headers, "body": body})
 }
 
-/// Takes out of an answer what differs between two servers by itself: addresses, times, tags.
+/// Removes addresses, times and tags from an answer, because they differ between servers.
 fn neutral(value: &mut Value, base: &str) {
     match value {
         Value::String(text) => *text = without_tag(&text.replace(base, "")),
@@ -625,7 +625,7 @@ fn neutral(value: &mut Value, base: &str) {
     }
 }
 
-/// A link's address without what only the server can read, which has to be of one length.
+/// A link's address without its encrypted part, which must have a fixed length.
 fn without_tag(path: &str) -> String {
     let Some((before, rest)) = path.split_once("_tag=%7E%7E") else {
         return path.to_owned();
@@ -662,7 +662,7 @@ fn nobody_sees_or_learns_of_anothers_records() {
             if !["all", "ben", "others"].contains(who) {
                 continue;
             }
-            // Another's links lead Ann no further than her own.
+            // Another token's links lead Ann no further than her own.
             for (relation, path) in links(whole, &answer) {
                 let followed = Ask::Get(path);
                 let answer = followed.of(whole, &anns.0);
@@ -674,7 +674,7 @@ fn nobody_sees_or_learns_of_anothers_records() {
                 );
             }
         }
-        // Page by page, Ann is told what she would be told if there were nobody else.
+        // Page by page, Ann gets the answers of a server without other people's records.
         let mut pages = Some((ask.clone(), ask.clone()));
         for _ in 0..6 {
             let Some((here, there)) = pages.take() else { break };
@@ -695,7 +695,7 @@ fn nobody_sees_or_learns_of_anothers_records() {
     assert!(with_rows * 4 > asked, "{with_rows} of {asked} show something");
 }
 
-/// Canonicals follow URLs, which several people's records may share: everybody is led to their own alone.
+/// Canonicals follow URLs, which several people's records may share. Each person is led only to their own.
 #[test]
 fn canonicals_lead_to_ones_own_records() {
     let servers = servers();
@@ -730,8 +730,8 @@ fn canonicals_lead_to_ones_own_records() {
     }
 }
 
-/// System searches left out what spoke of types of which nobody had anything, which told by the `self` link, by the
-/// order of what was brought along and by what was refused that somebody had.
+/// System searches skipped types without any records. The `self` link, the order of includes and refusals then revealed
+/// which types other people had.
 #[test]
 fn searches_over_types_do_not_tell_of_what_types_others_have() {
     let servers = servers();
@@ -756,8 +756,8 @@ fn searches_over_types_do_not_tell_of_what_types_others_have() {
     }
 }
 
-/// The `_tag` of a link named the file and the row where a page ended, and how many snapshots and erasures there were,
-/// for everybody who decoded it: rows of others lie before one's own.
+/// The `_tag` of a link named the file and the row at which a page ended, and the numbers of snapshots and erasures.
+/// Everybody could decode it, and other people's rows are before one's own.
 #[test]
 fn tags_of_links_are_read_by_the_server_only() {
     use base64::Engine as _;
@@ -782,7 +782,7 @@ fn tags_of_links_are_read_by_the_server_only() {
         }
         tags.sort();
         tags.dedup();
-        // One without a place and a total, and one for each further page.
+        // One without a position and a total, and one for each further page.
         assert!(tags.len() >= 3, "{search}: {}", tags.len());
         for (at, tag) in tags.iter().enumerate() {
             assert_eq!(tag.len(), tags[0].len());

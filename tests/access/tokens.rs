@@ -1,4 +1,4 @@
-//! Who gets in: bearer tokens of every sort against the FHIR routes.
+//! Bearer tokens of all kinds at the FHIR routes.
 
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use base64::Engine;
@@ -150,12 +150,12 @@ fn only_rs256_access_tokens_are_accepted() {
     let good = server.application_token();
     let (header, claims) = (part(&good, 0), good.split('.').nth(1).unwrap());
 
-    // No signature at all.
+    // A token without a signature.
     let mut none = header.clone();
     none["alg"] = json!("none");
     refused(&server.get("/fhir/Patient/anna", &format!("{}.{claims}.", encoded(&none))));
 
-    // The public key taken for an HMAC secret.
+    // The public key used as an HMAC secret.
     let jwks = serde_json::to_value(server.store.signing_keys().jwks()).unwrap();
     let modulus = URL_SAFE_NO_PAD.decode(jwks["keys"][0]["n"].as_str().unwrap()).unwrap();
     let mut hs256 = header.clone();
@@ -165,7 +165,7 @@ fn only_rs256_access_tokens_are_accepted() {
     let signature = URL_SAFE_NO_PAD.encode(aws_lc_rs::hmac::sign(&key, message.as_bytes()));
     refused(&server.get("/fhir/Patient/anna", &format!("{message}.{signature}")));
 
-    // A stranger's key under our kid, and under its own.
+    // Another key under our key id, and under its own.
     let pair = aws_lc_rs::rsa::KeyPair::generate(aws_lc_rs::rsa::KeySize::Rsa2048).unwrap();
     let der: Pkcs8V1Der<'static> = pair.as_der().unwrap();
     let key = private_key(der.as_ref());
@@ -226,7 +226,7 @@ fn tokens_outlive_the_key_that_signed_them() {
     }
 }
 
-/// A key from its PKCS #8, by way of PEM, which wants lines of 64.
+/// A key from its PKCS #8 through PEM, which requires lines of 64 characters.
 fn private_key(pkcs8: &[u8]) -> jsonwebtoken::EncodingKey {
     let body = STANDARD.encode(pkcs8);
     let lines: Vec<&str> = body
@@ -241,8 +241,7 @@ fn private_key(pkcs8: &[u8]) -> jsonwebtoken::EncodingKey {
     jsonwebtoken::EncodingKey::from_rsa_pem(pem.as_bytes()).unwrap()
 }
 
-/// The signing key that was made last, as who has copied the store and the key that seals has it: its name, and the
-/// private half.
+/// The newest signing key, as a thief of the store and its encryption key has it: its id and the private key.
 fn stolen(server: &Server) -> (String, jsonwebtoken::EncodingKey) {
     let store = rusqlite::Connection::open(server.folder().join("service.sqlite")).unwrap();
     let sql = "SELECT kid, sealed FROM signing_key ORDER BY rowid DESC LIMIT 1";
@@ -271,19 +270,19 @@ fn a_stolen_key_is_of_no_use_once_it_was_replaced_for_a_day() {
         claims["jti"] = json!(format!("{iat}-{exp}"));
         forged(&kid, &key, &claims)
     };
-    // The key itself is right.
+    // The key itself is valid.
     assert_eq!(
         server.get("/fhir/Patient/anna", &with(START, START + 86_400)).status,
         200
     );
-    // No token lives longer than ours do.
+    // A token must not live longer than ours.
     refused(&server.get("/fhir/Patient/anna", &with(START, START + 10 * 86_400)));
     server.store.signing_keys().rotate().unwrap();
     server.store.clock().advance(3_600);
     assert_eq!(server.get("/fhir/Patient/anna", &honest).status, 200);
-    // Nothing new is signed with it.
+    // No new token may be signed with it.
     refused(&server.get("/fhir/Patient/anna", &with(START + 3_600, START + 80_000)));
-    // After a day nothing has to go on by it, though the service has had no reason to read its keys again.
+    // After a day the old key is useless, although the service has not read its keys again.
     server.store.clock().advance(86_400);
     refused(&server.get("/fhir/Patient/anna", &with(START + 86_400, START + 2 * 86_400)));
     refused(&server.get("/fhir/Patient/anna", &with(START, START + 2 * 86_400)));
@@ -304,7 +303,7 @@ fn a_token_that_was_never_given_out_opens_no_consent_of_the_flow() {
     let honest = Flow::of(&app).finish(&server).tokens(&server);
     let token = honest["access_token"].as_str().unwrap();
     assert_eq!(server.get("/rest/consent", token).status, 200);
-    // Even who has the key of today, by a copy of the store from yesterday, cannot make one.
+    // A token with a made-up id is refused, even if it is signed with the current key.
     let (kid, key) = stolen(&server);
     let mut claims = part(token, 1);
     claims["jti"] = json!("made-up");

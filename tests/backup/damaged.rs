@@ -1,4 +1,4 @@
-//! What is damaged is named in one sentence, and nothing is lost by it.
+//! A command names a damaged file in one sentence, and loses nothing.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -7,14 +7,14 @@ use super::{PEOPLE, Scene, all, program, said, succeeds};
 use crate::harness::lake::files_below;
 use crate::harness::process::PROGRAM;
 
-/// One sentence on standard error, and this exit code.
+/// Checks for one sentence on standard error, and this exit code.
 fn fails(done: &Output, code: i32, with: &str) {
     let error = String::from_utf8(done.stderr.clone()).unwrap();
     assert_eq!(done.status.code(), Some(code), "{error}");
     assert!(error.lines().count() == 1 && error.contains(with), "{with}: {error}");
 }
 
-/// A stored file of records.
+/// A data file of the backup.
 fn table(scene: &Scene) -> std::path::PathBuf {
     let is_table = |path: &&std::path::PathBuf| std::fs::read(path).unwrap().starts_with(b"PAR1");
     scene.stored().iter().find(is_table).unwrap().clone()
@@ -45,7 +45,7 @@ fn a_damaged_backup_is_not_restored() {
         assert!(!to.join("catalog.sqlite").exists() && !to.join("restoring").exists());
         fails(&scene.verify(), 3, what);
         std::fs::write(&file, &whole).unwrap();
-        // The same folder is good once the backup is.
+        // Once the backup is repaired, the same folder can be restored into.
         succeeds(&scene.run_restore(&to, &[]));
         assert_eq!(all(&to), all(&scene.data()));
         std::fs::remove_dir_all(&to).unwrap();
@@ -75,13 +75,13 @@ fn a_damaged_manifest_is_named_and_keeps_files_from_being_removed() {
         let restored = scene.restore("restored", &["--snapshot", &second]);
         std::fs::remove_dir_all(&restored).unwrap();
         std::fs::remove_file(scene.path("restored.erasures")).unwrap();
-        // Nobody knows what it names: a further backup takes nothing away.
+        // The manifest's files are unknown, so a further backup removes nothing.
         fails(&scene.run_backup(&["--keep", "9"]), 3, &first);
         assert!(scene.stored().is_superset(&stored));
     }
     std::fs::write(&manifest, &whole).unwrap();
     scene.restore("first", &["--snapshot", &first]);
-    // Without its manifest there is no snapshot, and its files go.
+    // A snapshot without a manifest does not exist, so its files are removed.
     std::fs::remove_file(&manifest).unwrap();
     scene.backup(&[]);
     fails(
@@ -165,7 +165,7 @@ fn folders_that_do_not_go_are_refused() {
     fails(&program(restore), 2, "is no folder of backups");
 }
 
-/// No file can grow beyond some length, as on a disk with so much left.
+/// No file can grow beyond a limit, as on a disk that is nearly full.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk_loses_nothing() {

@@ -1,4 +1,4 @@
-//! Who was erased is neither in the backups after the next one, nor in what is restored.
+//! An erased person is gone from all backups after the next one, and from restored lakes.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::{PEOPLE, Scene, all, program, said, succeeds};
 use crate::harness::lake::files_below;
 use crate::harness::server::Server;
 
-/// Files in which a text stands: in their bytes, or in a value of a column of text once it is decoded.
+/// Files that contain a text, in their bytes or in a decoded text column.
 fn files_with(folder: &Path, text: &str) -> Vec<PathBuf> {
     let holds = |path: &PathBuf| {
         let bytes = std::fs::read(path).unwrap();
@@ -74,7 +74,7 @@ fn an_erased_person_does_not_come_back() {
     let scene = Scene::with(PEOPLE);
     scene.backup(&[]);
     scene.erase("ann-of-athlone");
-    // The ledger tells nobody who it was.
+    // The ledger does not reveal the person.
     let ledger = std::fs::read_to_string(scene.ledger()).unwrap();
     assert!(ledger.lines().count() == 2 && !ledger.contains("athlone"), "{ledger}");
     let to = scene.path("restored");
@@ -82,17 +82,17 @@ fn an_erased_person_does_not_come_back() {
     assert!(said.contains("erased again what was erased since"), "{said}");
     assert_eq!(files_with(&to, "athlone"), Vec::<PathBuf>::new());
     assert_eq!(all(&to), all(&scene.data()));
-    // The ledger goes with the folder, so that what is restored of it later knows, too.
+    // The ledger is copied with the restored folder, so that its own backups know about the erasure.
     assert_eq!(
         std::fs::read_to_string(scene.path("restored.erasures")).unwrap(),
         ledger
     );
-    // The backup was not touched by that.
+    // The restore did not change the backup.
     succeeds(&scene.verify());
     assert!(!files_with(&scene.backups(), "athlone").is_empty());
 }
 
-/// Whoever comes back by an import after the erasure is in later snapshots, and stays in what is restored of them.
+/// A person who is imported again after the erasure is in later snapshots, and stays in lakes restored from them.
 #[test]
 fn who_came_back_by_an_import_stays() {
     let scene = Scene::with(PEOPLE);
@@ -103,7 +103,8 @@ fn who_came_back_by_an_import_stays() {
     let later = scene.backup(&[]);
     let restored = scene.restore("restored", &["--snapshot", &later]);
     assert_eq!(all(&restored), expected);
-    // The restored lake counts on: what is erased in it is erased in what is restored of it, and nothing else.
+    // The restored lake continues the count. Its own erasures apply to lakes restored from its backups, and to no
+    // others.
     let (again, to) = (scene.path("again"), scene.path("again-backups"));
     let backup = || {
         program([
@@ -172,8 +173,8 @@ fn without_the_ledger_nothing_is_restored_unless_that_is_accepted() {
     assert!(accepted.contains("may be back"), "{accepted}");
 }
 
-/// A ledger that cannot be written keeps the erasure from being forgotten: nobody is shown the records, and the next
-/// writer enters it.
+/// If the ledger cannot be written, the erasure stays recorded. The records are hidden, and the next writer adds the
+/// entry.
 #[test]
 fn an_erasure_is_not_over_before_the_ledger_tells_of_it() {
     let scene = Scene::with(PEOPLE);
@@ -204,7 +205,7 @@ fn an_erasure_is_not_over_before_the_ledger_tells_of_it() {
     assert_eq!(files_with(&restored, "athlone"), Vec::<PathBuf>::new());
 }
 
-/// A ledger that the environment names is used by all commands, and made by the first of them.
+/// All commands use the ledger that the environment names. The first one creates it.
 #[test]
 fn the_ledger_lies_where_the_environment_says() {
     let scene = Scene::with(PEOPLE);
@@ -228,7 +229,7 @@ fn the_ledger_lies_where_the_environment_says() {
     assert_eq!(files_with(Path::new(restored), "athlone"), Vec::<PathBuf>::new());
 }
 
-/// An erasure that was recorded when the backup was made, and not finished: its rows lie in the backup's files.
+/// The backup was made while an erasure was recorded but not finished, so its files contain the rows.
 #[test]
 fn an_erasure_that_was_under_way_is_finished_in_the_snapshot() {
     let scene = Scene::with(PEOPLE);
@@ -253,13 +254,13 @@ fn an_erasure_that_was_under_way_is_finished_in_the_snapshot() {
     let newest = scene.snapshots().pop().unwrap();
     let restored = scene.restore("restored", &["--snapshot", &newest]);
     assert_eq!(files_with(&restored, "athlone"), Vec::<PathBuf>::new());
-    // Once it is over, the first snapshot loses it as well.
+    // Once the erasure is finished, the first snapshot loses the rows too.
     scene.import(r#"{"resourceType":"Patient","id":"cid"}"#);
     scene.backup(&[]);
     assert_eq!(files_with(&scene.backups(), "athlone"), Vec::<PathBuf>::new());
 }
 
-/// Tokens for an erased person's records are in the restored store no more.
+/// The restored store has no tokens for an erased person's records.
 #[test]
 fn the_store_of_the_service_forgets_the_person_again() {
     let resources: Vec<serde_json::Value> = PEOPLE.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -1,6 +1,5 @@
-//! A backup and a restore killed at any point: snapshots are whole or not there, and a folder is no lake or all of it.
-//!
-//! The processes are real and so is the kill (`harness::kills`).
+//! Kills backups and restores at random points. A snapshot is whole or absent, and so is a restored lake. The processes
+//! and the kills are real (`harness::kills`).
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -13,7 +12,7 @@ use crate::harness::kills::{chance, files_seen, kill_when, rounds};
 use crate::harness::lake::files_below;
 use crate::harness::process::PROGRAM;
 
-/// Kills of each test.
+/// The number of kills of each test.
 const USUAL: usize = 16;
 
 fn start(arguments: &[&str]) -> Child {
@@ -26,7 +25,7 @@ fn start(arguments: &[&str]) -> Child {
         .unwrap()
 }
 
-/// Kills it once a folder has so many files, and a moment later. `false` where it came to its end before.
+/// Kills the process a moment after a folder has this many files. `false` if it ended before.
 fn kill_at(child: Child, folder: &Path, files: usize, moment: Duration) -> bool {
     kill_when(child, moment, || files_seen(folder) >= files)
 }
@@ -62,7 +61,7 @@ fn a_killed_backup_is_none_and_the_next_one_is_whole() {
     let mut random = chance(11);
     let mut killed = 0;
     for round in 0..rounds(USUAL) {
-        // All of it is new to the backups: each file is written again under another name.
+        // All of it is new to the backups, because every file is rewritten under another name.
         scene.import(&population.replace(
             r#""resourceType":"#,
             &format!(r#""implicitRules":"urn:round:{round}","resourceType":"#),
@@ -78,14 +77,14 @@ fn a_killed_backup_is_none_and_the_next_one_is_whole() {
         let within = random.random_range(0..60);
         let moment = Duration::from_micros(random.random_range(0..20_000));
         killed += usize::from(kill_at(start(&arguments), &to, files + within, moment));
-        // Whatever is visible is whole.
+        // All visible snapshots are whole.
         let after = scene.snapshots();
         assert!(
             before.iter().all(|id| after.contains(id)) || after.len() >= 2,
             "{before:?} {after:?}"
         );
         succeeds(&scene.verify());
-        // Nobody writes meanwhile, so a new snapshot is of the lake as it is.
+        // Nobody writes meanwhile, so a new snapshot equals the lake.
         if let Some(new) = after.iter().find(|id| !before.contains(id)) {
             let restored = scene.restore(&format!("round{round}"), &["--snapshot", new]);
             assert_eq!(all(&restored), all(&data));
@@ -137,13 +136,13 @@ fn a_killed_restore_is_no_lake_and_the_next_one_is_whole() {
         let moment = Duration::from_micros(random.random_range(0..60_000));
         kill_at(start(&arguments), &to, files, moment);
         if to.join("catalog.sqlite").exists() {
-            // All of it is there, and nobody who was erased.
+            // Everything is restored except erased people.
             let found = all(&to);
             assert!(found == expected, "round {round}: {} resources", found.len());
             succeeds(&super::program(["check", "--data", to.to_str().unwrap()]));
             after += 1;
         } else {
-            // Nobody takes it for a lake, or makes one over it.
+            // No command takes the folder for a lake or creates one over it.
             let info = super::program(["info", "--data", to.to_str().unwrap()]);
             assert_ne!(info.status.code(), Some(0), "{}", said(&info));
             succeeds(&super::program(&arguments));

@@ -1,4 +1,4 @@
-//! `tabularium backup` and `restore`: what comes back is what was there, and who was erased since does not come back.
+//! `tabularium backup` and `restore`: everything is restored except people who were erased since.
 
 mod damaged;
 mod erased;
@@ -21,13 +21,13 @@ pub(crate) fn program<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<It
     Command::new(PROGRAM).args(arguments).output().unwrap()
 }
 
-/// What a command printed, both streams.
+/// What a command printed on both streams.
 pub(crate) fn said(done: &Output) -> String {
     let said = [&done.stdout[..], &done.stderr[..]].concat();
     String::from_utf8(said).unwrap()
 }
 
-/// A data folder, a folder of backups, and room for what is restored.
+/// A data folder, a folder of backups, and a folder for restored lakes.
 pub(crate) struct Scene {
     scratch: tempfile::TempDir,
 }
@@ -87,7 +87,7 @@ impl Scene {
         program(arguments.iter().chain(more))
     }
 
-    /// Makes a backup; gives its id.
+    /// Makes a backup and returns its id.
     pub(crate) fn backup(&self, more: &[&str]) -> String {
         let said = succeeds(&self.run_backup(more));
         let line = said.lines().find_map(|line| line.strip_prefix("snapshot ")).unwrap();
@@ -113,7 +113,7 @@ impl Scene {
         program(arguments.iter().chain(more))
     }
 
-    /// Restores into a new folder, which has to be a good lake.
+    /// Restores into a new folder, which must be a good lake.
     pub(crate) fn restore(&self, name: &str, more: &[&str]) -> PathBuf {
         let to = self.path(name);
         succeeds(&self.run_restore(&to, more));
@@ -143,13 +143,13 @@ pub(crate) fn succeeds(done: &Output) -> String {
     said
 }
 
-/// A folder with a lake that nothing is wrong with, and nothing else than a served folder has.
+/// Checks that a folder has a faultless lake, and no files that a served folder does not have.
 pub(crate) fn is_good(data: &Path) {
     succeeds(&program(["check", "--data", data.to_str().unwrap()]));
     assert!(!data.join("restoring").exists());
 }
 
-/// The same of a lake that needs this key-encryption key, or none.
+/// The same for a lake that needs this key-encryption key, or none.
 pub(crate) fn is_good_with(data: &Path, kek: Option<&str>) {
     let mut check = Command::new(PROGRAM);
     check.args(["check", "--data", data.to_str().unwrap()]);

@@ -1,5 +1,5 @@
-//! A backup that finds no room, or may not write: one clear sentence, the snapshots that are there stay, and nothing
-//! half is taken for one.
+//! Backups without disk space or write permission: they fail with one clear sentence, keep the existing snapshots, and
+//! leave no partial one.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -14,10 +14,10 @@ use super::{PEOPLE, Scene, all, said, succeeds};
 use crate::harness::lake::files_below;
 use crate::harness::process::PROGRAM;
 
-/// Somebody without rights of his own.
+/// An unprivileged user.
 const NOBODY: u32 = 65_534;
 
-/// One sentence, which says what could not be done with what.
+/// Checks for one sentence that names the failed operation and its path.
 fn is_one_sentence(done: &Output, path: &Path) {
     let error = String::from_utf8(done.stderr.clone()).unwrap();
     assert_eq!(done.status.code(), Some(1), "{}", said(done));
@@ -26,13 +26,13 @@ fn is_one_sentence(done: &Output, path: &Path) {
     assert!(error.contains(path.to_str().unwrap()), "{error}");
 }
 
-/// The system refuses to let a file grow, as it does when a disk is full.
+/// The system refuses to let a file grow, as on a full disk.
 #[test]
 fn a_backup_without_room_leaves_the_snapshots_as_they_were() {
     let scene = Scene::with(PEOPLE);
     let first = scene.backup(&["--copy"]);
     let stored = scene.stored();
-    // Not to be made shorter by compression.
+    // Random data does not compress.
     let mut random = ChaCha8Rng::seed_from_u64(14);
     let noise: String = (0..1 << 20)
         .map(|_| char::from(random.random_range(b'a'..=b'z')))
@@ -47,7 +47,7 @@ fn a_backup_without_room_leaves_the_snapshots_as_they_were() {
         "--to",
         to.to_str().unwrap(),
     ];
-    // From less than a catalog has to less than one of the records.
+    // From a limit below the catalog's size to one below a data file's size.
     for blocks in ["80", "400", "1200"] {
         let limited = "trap '' XFSZ; ulimit -f $0; exec \"$@\"";
         let mut command = Command::new("/bin/sh");
@@ -65,14 +65,14 @@ fn a_backup_without_room_leaves_the_snapshots_as_they_were() {
     );
 }
 
-/// A folder that may be read and not written.
+/// A folder that can be read but not written.
 #[test]
 fn a_backup_into_a_folder_that_may_not_be_written_says_so() {
     let scene = Scene::with(PEOPLE);
     let to = scene.backups();
     std::fs::create_dir(&to).unwrap();
     let is_root = chown(&to, Some(NOBODY), Some(NOBODY)).is_ok();
-    // The superuser writes everywhere, so the program runs as somebody else.
+    // Root may write everywhere, so the program runs as another user.
     let copy = scene.path("tabularium");
     if is_root {
         std::fs::copy(PROGRAM, &copy).unwrap();

@@ -1,4 +1,4 @@
-//! Backups of sealed lakes: what comes back is what was there, as far as keys are left.
+//! Backups of sealed lakes: everything is restored whose keys still exist.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -17,7 +17,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// A sealed lake of two files for each table: an erasure from one of them leaves the other's key.
+    /// A sealed lake with two files per table. An erasure from one leaves the other's key.
     fn new() -> Scene {
         let scratch = tempfile::tempdir().unwrap();
         let scene = Scene { scratch };
@@ -79,7 +79,7 @@ impl Scene {
         self.run(&[&restore[..], more].concat())
     }
 
-    /// Restores with the keys of the lake as they are today.
+    /// Restores with the lake's current keys.
     fn restored(&self, to: &str, more: &[&str]) -> String {
         let keys = self.text("lake/keys.sqlite");
         let said = succeeds(&self.restore(to, &[&["--keys", &keys][..], more].concat()));
@@ -122,7 +122,7 @@ fn a_restored_lake_is_the_sealed_one_with_keys_of_its_own() {
     for path in files_below(&scene.path("backups")) {
         assert!(!path.to_string_lossy().contains("keys"), "{}", path.display());
     }
-    // It is written, backed up and erased from like the first one, whose keys stay.
+    // It can be written, backed up and erased from like the first lake, whose keys do not change.
     let restored = scene.text("restored");
     scene.done(&["erase", "--yes", "--data", &restored, "--patient", "ann-of-athlone"]);
     scene.done(&["compact", "--data", &restored]);
@@ -192,8 +192,8 @@ fn without_its_keys_nothing_is_restored() {
     scene.restored("restored", &[]);
 }
 
-/// An erasure destroys the keys of the files that it replaces. A backup from before has these files, and with them the
-/// rows of others: restored, they were gone without a word.
+/// An erasure destroys the keys of the files that it replaces. An older backup has these files, and with them other
+/// people's rows. A restore lost them silently.
 #[test]
 fn a_snapshot_from_before_an_erasure_is_restored_without_what_cannot_be_read_only_if_that_is_accepted() {
     let scene = Scene::new();
@@ -232,14 +232,14 @@ fn a_snapshot_from_before_an_erasure_is_restored_without_what_cannot_be_read_onl
     assert_eq!(scene.all("restored"), rest);
     scene.done(&["check", "--rows", "--data", &scene.text("restored")]);
 
-    // The next backup into the same folder brings it up to date: the newest snapshot is whole.
+    // The next backup into the same folder is current: the newest snapshot is whole.
     let after = scene.backup();
     scene.restored("after", &[]);
     assert_eq!(scene.all("after"), scene.all("lake"));
     assert_eq!(scene.all("after").len(), rest.len() + 2);
     scene.restored("named", &["--snapshot", &after]);
     succeeds(&scene.run(&["backup", "--verify", "--to", &scene.text("backups")]));
-    // The earlier one stays as it was.
+    // The earlier snapshot is unchanged.
     let older = scene.restore("older", &["--keys", &keys, "--snapshot", &before]);
     assert_eq!(older.status.code(), Some(2), "{}", said(&older));
 }
@@ -265,7 +265,7 @@ fn a_copy_of_the_keys_from_before_an_erasure_brings_nobody_back() {
     assert!(!is_in(&scene.path("restored")));
 }
 
-/// A snapshot of the open lake is restored as an open one; one from after sealing needs the keys.
+/// A snapshot of the open lake is restored as an open lake. One from after sealing needs the keys.
 #[test]
 fn snapshots_of_both_kinds_lie_in_one_folder() {
     let scratch = tempfile::tempdir().unwrap();
@@ -281,15 +281,15 @@ fn snapshots_of_both_kinds_lie_in_one_folder() {
     is_good_with(&scene.path("open"), None);
     assert_eq!(scene.all("open"), scene.all("sealed"));
     assert!(!scene.path("open/keys.sqlite").exists() && scene.path("sealed/keys.sqlite").exists());
-    // What was erased since leaves the snapshots of both kinds.
+    // Erased rows leave the snapshots of both kinds.
     scene.erase("ann-of-athlone");
     scene.backup();
     succeeds(&scene.restore("later", &["--snapshot", &open]));
     assert!(scene.all("later").iter().all(|id| !id.contains("ann")));
 }
 
-/// A row of `Binary` says that there is a document. Where the document's key was destroyed and the row's was not, a
-/// restored lake without it would answer with a row that leads nowhere.
+/// A row of `Binary` says that there is a document. If the document's key was destroyed but not the row's, a restored
+/// lake had a row without a document.
 #[test]
 fn a_row_whose_attachment_no_key_opens_is_left_out_with_it() {
     let scratch = tempfile::tempdir().unwrap();
@@ -305,7 +305,7 @@ fn a_row_whose_attachment_no_key_opens_is_left_out_with_it() {
     bring(&lake, 2, b"of the second");
     drop(lake);
     let snapshot = scene.backup();
-    // The keys of today are those of then, but for the first document's.
+    // The current keys are the old ones except the first document's.
     let keys = scene.text("today/keys.sqlite");
     std::fs::create_dir(scene.path("today")).unwrap();
     std::fs::copy(scene.path("lake/keys.sqlite"), &keys).unwrap();
@@ -326,7 +326,7 @@ fn a_row_whose_attachment_no_key_opens_is_left_out_with_it() {
 
     let accepted = succeeds(&scene.restore("restored", &["--keys", &keys, "--accept-loss"]));
     assert!(accepted.contains("1 attachments"), "{accepted}");
-    // Every row that is there has its document, and every document its row.
+    // Each row has its document, and each document its row.
     is_good_with(&scene.path("restored"), Some(KEK.1));
     scene.done(&["check", "--rows", "--data", &scene.text("restored")]);
     assert_eq!(attached(&scene.path("restored")).len(), 1);

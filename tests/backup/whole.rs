@@ -1,4 +1,4 @@
-//! A restored lake equals the snapshot, and a further snapshot costs what has changed.
+//! A restored lake equals the snapshot, and a further snapshot costs only the changes.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -23,7 +23,7 @@ fn a_restored_lake_is_as_each_snapshot_was() {
         let restored = scene.restore(&format!("restored-{id}"), &["--snapshot", id]);
         assert_eq!(&all(&restored), resources);
     }
-    // Earlier versions are there as well.
+    // Earlier versions are restored too.
     let newest = Lake::open(scene.restore("newest", &[])).unwrap();
     let live = Lake::open(scene.data()).unwrap();
     assert_eq!(newest.snapshot().id, live.snapshot().id);
@@ -60,7 +60,7 @@ fn a_restored_lake_is_written_and_backed_up_like_any_other() {
         succeeds(&done);
     }
     is_good(&restored);
-    // Files that both have under two names are untouched.
+    // Files that are hard links in both folders are unchanged.
     assert_eq!(all(&scene.data()), before);
     succeeds(&scene.verify());
     let to = scene.path("other-backups");
@@ -74,8 +74,8 @@ fn a_restored_lake_is_written_and_backed_up_like_any_other() {
     succeeds(&program(backup));
 }
 
-/// What an earlier snapshot has is neither read nor copied: a stored file that was altered is not noticed by the next
-/// backup, but by `--verify`.
+/// Files of an earlier snapshot are neither read nor copied. So the next backup does not notice a changed stored file,
+/// but `--verify` does.
 #[test]
 fn a_further_snapshot_takes_what_is_new_and_reads_nothing_else() {
     let scene = Scene::with(PEOPLE);
@@ -115,7 +115,7 @@ fn files_are_linked_on_one_file_system_and_copied_where_that_is_asked() {
             .chain(&[scene.data().to_str().unwrap()]),
     ));
     assert!(inodes(files_below(&copies)).is_disjoint(&data));
-    // Neither the catalog nor the store of the service is ever shared.
+    // The catalog and the service's store are never hard links.
     let restored = scene.restore("restored", &[]);
     let all = inodes(scene.stored());
     for name in ["catalog.sqlite", "catalog.mark"] {
@@ -203,7 +203,7 @@ fn the_services_store_and_its_key_come_along() {
     );
 }
 
-/// Several processes import, merge and erase while backups are made. Each snapshot is one moment of the lake.
+/// Several processes import, merge and erase during backups. Each snapshot is one consistent state of the lake.
 #[test]
 fn a_backup_of_a_busy_lake_is_of_one_moment() {
     let scene = Scene::new();
@@ -247,7 +247,7 @@ fn a_backup_of_a_busy_lake_is_of_one_moment() {
     assert!(kept.len() == 6 && kept.contains(ids.last().unwrap()));
     let mut snapshots = BTreeSet::new();
     for id in &kept {
-        // Without the ledger the snapshot is seen as it was last left.
+        // Without the ledger the snapshot is restored in its last cleaned state.
         let none = scene.path("none");
         let more = [
             "--snapshot",

@@ -1,4 +1,4 @@
-//! `tabularium bench`: what it finds of a small generated lake, and what it refuses.
+//! `tabularium bench`: what it measures in a small generated lake, and what it refuses.
 
 mod servers;
 mod soak;
@@ -15,7 +15,7 @@ use tabularium::sandbox::{Population, write_ndjson};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tabularium");
 
-/// A lake of four people that tests only read.
+/// A lake of four people. Tests only read it.
 static LAKE: LazyLock<tempfile::TempDir> = LazyLock::new(|| lake_of(4));
 
 fn lake_of(people: u64) -> tempfile::TempDir {
@@ -36,7 +36,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Runs `bench` over a lake with these arguments and nothing from the environment.
+/// Runs `bench` over a lake with these arguments and an empty environment.
 fn bench(lake: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(PROGRAM);
     command
@@ -49,8 +49,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A lake's whole bench, once for all tests that look at it: folder with `report.json` and `report.html`, and the
-/// table.
+/// One full bench for all tests that read its results: the folder with `report.json` and `report.html`, and the table.
 static BENCH: LazyLock<(tempfile::TempDir, String)> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     let (out, html) = (folder.path().join("report.json"), folder.path().join("report.html"));
@@ -159,7 +158,7 @@ fn a_report_is_compared_with_another() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("before.json");
     let mut before = report();
-    // Nothing is a million times as fast.
+    // Makes the old results so slow that every new one is faster.
     for outcome in before["results"].as_array_mut().unwrap() {
         outcome["per_second"] = json!(1e-6);
     }
@@ -283,7 +282,7 @@ fn bad_input_is_one_sentence_and_exit_code_2() {
     }
 }
 
-/// FHIR routes take application tokens of live mode only: over test records every such request was a 403.
+/// FHIR routes accept application tokens only in live mode. Over test records each such request was a 403.
 #[test]
 fn test_records_are_asked_for_with_tokens_of_people_only() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What `tabularium bench` makes of servers that fail or go away, and of the one that it starts itself.
+//! How `tabularium bench` handles servers that fail or disappear, and the server that it starts itself.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use super::{LAKE, PROGRAM, bench, lake_of, said, text};
 
-/// A server that answers every request with this status and text and notes what it was asked, until the process ends.
+/// A server that answers all requests with this status and text, and records the requests. It runs until the process
+/// ends.
 fn failing(status: &'static str, body: String) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/base", listener.local_addr().unwrap());
@@ -149,13 +150,13 @@ fn the_server_of_a_bench_ends_when_its_input_ends() {
     assert_eq!(server.wait().unwrap().code(), Some(0));
 }
 
-/// The processes that a process has started.
+/// The child processes of a process.
 #[cfg(target_os = "linux")]
 fn children(parent: u32) -> Vec<u32> {
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
         let id: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-        // The parent's id is the second field behind the name, which stands in parentheses.
+        // The parent's id is the second field after the name in parentheses.
         let of: u32 = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
         (of == parent).then_some(id)
     });
@@ -197,7 +198,7 @@ fn an_interrupted_bench_leaves_no_server_and_the_store_as_it_was() {
         (bench.wait().unwrap().code(), said.as_str()),
         (Some(1), "tabularium: interrupted; the report has what was measured\n")
     );
-    // What was measured is kept; what was not is named.
+    // The report keeps the results and names the failures.
     let report: Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
     assert_eq!(
         (&report["interrupted"], &report["results"][0]["family"]),
@@ -216,7 +217,7 @@ fn an_interrupted_bench_leaves_no_server_and_the_store_as_it_was() {
     );
 }
 
-/// A server that answers so many requests, reads of any type well, and then closes every connection.
+/// A server that answers reads of any type, and closes each connection after this many requests.
 fn gone_after(answers: usize) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/fhir", listener.local_addr().unwrap());
@@ -241,10 +242,10 @@ fn gone_after(answers: usize) -> String {
     url
 }
 
-/// Of a server that had crashed every family was asked to its end, for minutes.
+/// After a server had crashed, every family ran to its end, which took minutes.
 #[test]
 fn a_server_that_is_gone_is_not_asked_on() {
-    // Its statement, and a read.
+    // It answers the statement and one read.
     let url = gone_after(2);
     let arguments = [
         "--url",

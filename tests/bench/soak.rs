@@ -1,4 +1,4 @@
-//! A soak: a copy of the lake is asked, imported into and erased from; the lake itself stays as it is.
+//! A soak runs searches, imports and erasures on a copy of the lake. The lake itself does not change.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use tabularium::lake::Lake;
 
 use super::{LAKE, PROGRAM, bench, lake_of, said, text};
 
-/// Every file of a folder, by its path, with what it holds; not SQLite's own of those who only read.
+/// All files of a folder, by path, with their contents. SQLite's files of readers are left out.
 fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -26,7 +26,7 @@ fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn a_soak_imports_erases_and_tells_memory_over_time_and_leaves_the_lake_alone() {
     let lake = lake_of(2);
-    // A writer leaves its lock file behind, empty.
+    // A writer leaves an empty lock file.
     drop(Lake::open(lake.path()).unwrap().writer().unwrap());
     let before = contents(lake.path());
     let folder = tempfile::tempdir().unwrap();
@@ -42,7 +42,7 @@ fn a_soak_imports_erases_and_tells_memory_over_time_and_leaves_the_lake_alone() 
         .args(["--out", text(&out), "--html", text(&html)])
         .output()
         .unwrap();
-    // An answer that is under way while its rows are erased ends early, and the report counts it.
+    // An answer whose rows are erased while it is sent ends early. The report counts it.
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}", said(&output));
     let report: Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
     let result = &report["results"][0];
@@ -78,7 +78,7 @@ fn a_soak_imports_erases_and_tells_memory_over_time_and_leaves_the_lake_alone() 
     );
     let page = std::fs::read_to_string(&html).unwrap();
     assert!(page.contains("<polyline") && page.contains("memory over time"));
-    // The copy is gone, and the lake is as it was, byte for byte.
+    // The copy is gone, and the lake is unchanged, byte for byte.
     assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
     assert!(contents(lake.path()) == before, "the lake was changed");
 }

@@ -1,6 +1,6 @@
 // What a hostile site can do to a patient in a real browser: node attack.mjs PROGRAM
 //
-// The site is of another host than the service, so that the browser holds the two apart as it would on the web.
+// The site has another host than the service, so the browser separates them as on the web.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { chromium } from 'playwright-core';
@@ -18,7 +18,7 @@ const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
   args: ['--no-sandbox', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync',
     '--host-resolver-rules=MAP evil.example 127.0.0.1',
-    // What is on this machine is asked by pages of the web in tests only.
+    // Only in tests do pages of the web send requests to this machine.
     '--disable-features=LocalNetworkAccessChecks,PrivateNetworkAccessRespectPreflightResults,BlockInsecurePrivateNetworkRequests'],
 });
 
@@ -67,7 +67,7 @@ const tests = {
     await trap.goto(laid('/frames', frames), { waitUntil: 'load' });
     const shown = trap.frames().slice(1).map((frame) => frame.url());
     assert.equal(shown.length, framed.length);
-    // Where a page is refused, the browser shows a page of its own, or nothing.
+    // If a page is refused, the browser shows its own error page or nothing.
     for (const url of shown) assert.ok(!url.startsWith(demo.base), url);
     await page.reload();
     await heading(page, 'Share your records from Lakeshore Health Plan?');
@@ -77,7 +77,7 @@ const tests = {
     const { page } = await aboutToAgree(context);
     const token = await page.locator('input[name=csrf]').first().inputValue();
     for (const action of ['share', 'cancel', 'finish', 'choose', 'add', 'drop', 'window']) {
-      // Even with a token of the session, which the site has seen somehow.
+      // The site has somehow seen a token of the session. It does not help.
       const trap = await context.newPage();
       await trap.goto(laid(`/form-${action}`, `<form method="post" action="${demo.base}/connect/${action}">
         <input name="csrf" value="${token}"><input name="endpoint" value="cedarway"></form>`));
@@ -100,7 +100,7 @@ const tests = {
     const trap = await context.newPage();
     await trap.goto(laid('/begin', ''));
     await Promise.all([trap.waitForURL((url) => url.href.startsWith(`${demo.base}/connect`)), trap.evaluate((url) => { location = url; }, forged.href)]);
-    // The form that the patient has in front of them belongs to their own flow, and is refused in the other one.
+    // The patient's form belongs to their own flow. The other flow refuses it.
     const [answer] = await Promise.all([
       page.waitForResponse((response) => response.url() === `${demo.base}/connect/share`),
       page.getByRole('button', { name: /^Agree and continue/ }).click(),
@@ -115,7 +115,7 @@ const tests = {
       context.waitForEvent('page'),
       trap.evaluate((url) => { window.app = window.open(url); }, `${demo.sandbox}/app/link`),
     ]);
-    // The button is there before the script that answers to it.
+    // The button appears before its script runs.
     await app.waitForLoadState('load');
     const [popup] = await Promise.all([context.waitForEvent('page'), app.getByRole('button', { name: /^Connect$/ }).click()]);
     await heading(popup, 'Where are your records?');
@@ -142,7 +142,7 @@ const tests = {
       trap.evaluate((url) => { window.popup = window.open(url); }, popped.href),
     ]);
     await heading(popup, 'Where are your records?');
-    // The window closes itself once it has told whom it was to tell, which may be before the click is known to be over.
+    // The window closes itself after its message, possibly before the click has returned.
     await Promise.all([popup.waitForEvent('close'), popup.getByRole('button', { name: /^Cancel/ }).click()]);
     assert.deepEqual(await trap.evaluate(() => window.heard), []);
   },

@@ -1,4 +1,4 @@
-// What an application sees that was made from claims: node claims.mjs PROGRAM [FOLDER FOR SCREENSHOTS]
+// Resources made from claims, in an application: node claims.mjs PROGRAM [FOLDER FOR SCREENSHOTS]
 //
 // A payer and a provider are connected in one session. The sample application then shows a prescription, a visit with its diagnosis and
 // procedure, and a plan, each marked as made by the service; a changed claim changes them, and revoking leaves nothing.
@@ -26,7 +26,7 @@ const concept = (system, code, text) => ({ coding: [{ system, code, display: tex
 const person = await demo.person(NUMBER);
 const patient = { reference: `Patient/${person.patient}` };
 
-// A claim that Lakeshore has of the person.
+// A claim of the person at Lakeshore.
 function claim(id, type, day, more) {
   return {
     resourceType: 'ExplanationOfBenefit', id, status: 'active', use: 'claim', outcome: 'complete', patient, created: day,
@@ -111,7 +111,7 @@ try {
   await page.goto(`${demo.sandbox}/app/developer`);
   const tokens = JSON.parse(await page.textContent('#tokens'));
 
-  // In the application.
+  // The application shows them.
   await page.getByRole('link', { name: 'Your records in short' }).click();
   const entry = (section, name) => page.locator(`#${section} li[data-made]`).filter({ hasText: name });
   for (size of Object.keys(SIZES)) {
@@ -130,12 +130,12 @@ try {
     await look(page, 'claim');
   }
 
-  // By the API.
+  // The API returns them.
   let token = tokens.access_token;
   for (const type of MADE) assert.ok((await made(token, type)).length > 0, `no ${type} was made from claims`);
   assert.ok((await made(token, 'Condition')).some((one) => text(one.code) === 'Asthma'));
 
-  // A changed claim changes what was made of it.
+  // A changed claim changes the resources made from it.
   await put(visit('J20.9', 'Bronchitis'));
   await put({ ...fill, status: 'cancelled' });
   const { client_id } = JSON.parse(Buffer.from(token.split('.')[1], 'base64url'));
@@ -151,7 +151,7 @@ try {
   const orders = await made(token, 'MedicationRequest');
   assert.ok(!orders.some((one) => text(one.medicationCodeableConcept).includes('Atorvastatin')), 'the cancelled fill is still prescribed');
 
-  // The end of the consent.
+  // The patient ends the consent.
   await page.goto(`${demo.sandbox}/app/developer`);
   await press(page, 'Revoke');
   await page.locator('[data-stage=ended]').waitFor();
@@ -159,7 +159,7 @@ try {
   await page.getByRole('heading', { level: 1, name: 'The connection has ended' }).waitFor();
   await look(page, 'ended');
   assert.equal((await search(token, 'MedicationRequest')).status, 401);
-  // Whoever is asked, nothing of the consent is left.
+  // Neither application nor API has anything of the consent.
   await until('the erasure', async () => Object.keys(await demo.rows()).length === 0);
   console.log('ok      what was made from claims is seen, changed and gone');
 } catch (error) {

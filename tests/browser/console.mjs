@@ -42,7 +42,7 @@ async function visit(size, options) {
   const page = await context.newPage();
   const asked = [];
   page.on('request', (request) => asked.push(new URL(request.url()).origin));
-  // What the browser says of a page, but that a refused search is a 400.
+  // The browser's messages about a page, without those about the 400 of a refused search.
   const said = [];
   page.on('console', (message) => {
     if (message.type() === 'error' && !message.text().includes('status of 400')) said.push(message.text());
@@ -57,7 +57,7 @@ async function visit(size, options) {
   await see('sign-in');
   const token = await demo.consoleToken();
   await page.getByLabel('Token').fill(token);
-  // By keyboard alone.
+  // The keyboard alone is enough.
   await page.getByLabel('Token').press('Enter');
   await page.getByRole('heading', { name: 'What is stored' }).waitFor();
   await see('stored');

@@ -46,7 +46,7 @@ export async function startDemo(program, more = []) {
       if (!found) throw new Error(`nobody of number ${number}: ${page}`);
       return found[1];
     },
-    // What lets an operator into the console, once.
+    // The token for one sign-in to the console.
     async consoleToken() {
       const { stdout } = await promisify(execFile)(program, ['console', 'token', '--data', join(folder, 'lake')]);
       return stdout.trim();
@@ -57,7 +57,7 @@ export async function startDemo(program, more = []) {
       const tables = JSON.parse(stdout).tables.filter((table) => table.mode === 'test' && table.rows > 0);
       return Object.fromEntries(tables.map((table) => [table.table, table.rows]));
     },
-    // What the source knows a person by, by the person's number from 1 on.
+    // The source's id of a person, by the person's number from 1 on.
     async person(number) {
       const answer = await fetch(`${sandbox}/admin/logins?from=${number - 1}&count=1`);
       return (await answer.json()).logins[0];

@@ -1,7 +1,7 @@
 // The consent flow in a real browser: node flow.mjs PROGRAM [FOLDER FOR SCREENSHOTS]
 //
-// Everything is done once at the size of a phone and once at that of a desktop. Each page of the service that is come by is
-// looked through by axe-core, for what keeps people who cannot see, or use no mouse, from using it.
+// Each flow runs once at the size of a phone and once at that of a desktop. axe-core checks each page on the way for
+// obstacles for people who cannot see or use no mouse.
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const [program, shots] = process.argv.slice(2);
 const PATIENCE = 20_000;
 
 const demo = await startDemo(program);
-// Another one, whose lake holds test records of nobody but whom the running test connects.
+// Another demo. Its lake has test records only of the person that the running test connects.
 const alone = await startDemo(program);
 const browser = await chromium.launch(CHROMIUM);
 
@@ -55,7 +55,7 @@ async function signIn(page, user, decision = 'Share') {
   await press(page, new RegExp(`^${decision}$`));
 }
 
-// Presses an organization, which is a button, and an option while its name is typed.
+// Presses an organization. It is a button, or an option while somebody types its name.
 async function pick(page, name) {
   await page.locator('button.organization').filter({ hasText: name }).click();
 }
@@ -66,7 +66,7 @@ async function choose(page, name) {
   await heading(page, `Share your records from ${name}?`);
 }
 
-// Shows who somebody is.
+// Verifies a person's identity.
 async function verify(page, user) {
   await press(page, 'Verify with Truename Identity');
   await page.fill('#user', user);
@@ -176,7 +176,7 @@ async function search(page, query) {
   return [await page.textContent('#status'), JSON.parse(await page.textContent('#answer'))];
 }
 
-// Presses one of the sample application's buttons; gives the answer to what it did.
+// Presses a button of the sample application. Returns the answer.
 async function ask(page, button, heading) {
   await press(page, button);
   await page.getByRole('heading', { level: 2, name: heading }).waitFor();
@@ -184,7 +184,7 @@ async function ask(page, button, heading) {
   return JSON.parse(await page.textContent('#last-answer'));
 }
 
-// From the tokens of the person of a number on to the end of the consent: the records come, are that person's, and go.
+// Checks a person's flow from the tokens to the end of the consent: their records appear and go.
 async function liveOut(page, number, renews) {
   // The page looks again by itself until the records are there.
   await page.locator('[data-stage=there]').waitFor({ timeout: 3 * PATIENCE });
@@ -236,7 +236,7 @@ const tests = {
     const button = await page.getByRole('button', { name: /^Agree and continue/ }).boundingBox();
     assert.ok(button.y + button.height <= page.viewportSize().height, `the button ends at ${button.y + button.height}`);
     await press(page, /^Agree and continue/);
-    // A wrong login is the source's to say.
+    // The source reports a wrong login.
     await page.fill('#user', 'nobody1');
     await page.fill('#password', 'wrong');
     await press(page, 'Sign in');
@@ -313,7 +313,7 @@ const tests = {
     assert.notEqual(outlined, 'none');
     await page.keyboard.type('hilltop');
     await page.getByText('1 place', { exact: true }).waitFor();
-    // Past the button and the link to what to do where it is not in the list.
+    // The focus passes the button and the help link for missing organizations.
     for (const next of ['Search', 'Can’t find yours?', 'Hilltop Cooperative']) {
       await page.keyboard.press('Tab');
       const focused = await page.evaluate(() => document.activeElement.textContent);
@@ -348,7 +348,7 @@ const tests = {
     await press(page, /^Cancel/);
     await ends(page, '/app/callback');
     await page.getByText('User cancelled the consent flow').waitFor();
-    // Who goes back there finds the way to the application.
+    // A patient who goes back finds the way to the application.
     await page.goto(`${demo.base}/connect`);
     await heading(page, 'This page isn’t open any more');
     await look(page, 'cancelled-over');
@@ -367,7 +367,7 @@ const tests = {
     await press(page, 'Choose another place');
     await choose(page, 'Riverbend Medical Center');
     await press(page, /^Agree and continue/);
-    // A box that is left out is a scope that is not granted.
+    // The source does not grant the scope of an unchecked box.
     await page.fill('#user', await demo.login(3));
     await page.fill('#password', 'sandbox');
     await press(page, 'Sign in');
@@ -378,7 +378,7 @@ const tests = {
 
   async 'no records'() {
     const page = await begin(await context(), 'ial2');
-    // The tenth person was seen nowhere.
+    // No place has records of the tenth person.
     await verify(page, await demo.login(10));
     await heading(page, 'We found no records for you');
     await look(page, 'no-records');
@@ -524,7 +524,7 @@ const tests = {
     const page = await begin(await context(), 'ial2');
     await heading(page, 'First, show that it’s you');
     await look(page, 'identity');
-    // The third person was seen at three places.
+    // Three places have records of the third person.
     await verify(page, await demo.login(3));
     await heading(page, 'These places have records of yours');
     assert.equal(await page.getByRole('checkbox').count(), 3);
@@ -585,7 +585,7 @@ const tests = {
     assert.equal(await dialog.isVisible(), false);
     await page.clock.fastForward('01:00');
     await dialog.waitFor();
-    // Nobody stays: what is shown goes.
+    // Nobody answers, so the page disappears.
     const reloaded = page.waitForEvent('load');
     await page.clock.fastForward('02:00');
     await reloaded;
@@ -683,7 +683,7 @@ const tests = {
     const opened = page.context().waitForEvent('page');
     await frame.getByRole('button', { name: /^Open Lakeshore/ }).click();
     const beside = await opened;
-    // The window closes itself, and nobody has to.
+    // The window closes itself.
     const closed = beside.waitForEvent('close');
     await signIn(beside, await demo.login(8));
     await closed;
@@ -713,7 +713,7 @@ const tests = {
       const ends = { onSuccess: (token) => resolve({ token }), onExit: (error) => resolve({ error }) };
       TabulariumLink.create({ publishableKey: document.getElementById('connect').dataset.key, ...options, ...ends }).open();
     }), options);
-    // What the request says is told to the page by the window, which closes.
+    // The window tells the page the fault of the request, and closes.
     for (const [options, about] of [
       [{ endpointId: 'nowhere' }, 'svc_endpoint_id'],
       [{ usage: 'FOREVER' }, 'usage'],
@@ -724,7 +724,7 @@ const tests = {
       assert.equal(error.error, 'invalid_request');
       assert.ok(error.error_description.startsWith(about), error.error_description);
     }
-    // Who names no application, or is not of its pages, is told that, in a window and in a frame.
+    // A page without an application, or with another origin, learns that in a window and in a frame.
     for (const display of ['popup', 'iframe']) {
       const { error } = await ended({ publishableKey: 'pk_test_nobodys', display });
       assert.deepEqual(error, { error: 'invalid_key', error_description: 'publishable_key is missing, repeated or unknown' });
@@ -757,7 +757,7 @@ const tests = {
       await page.waitForFunction((count) => window.ends.length >= count, count);
       return page.evaluate(() => window.ends.splice(0));
     };
-    // Each is told of its own window only.
+    // Each link gets the messages of its own window only.
     await press(await open('two'), /^Cancel/);
     assert.deepEqual(await ends(1), [['two', 'access_denied']]);
     const [one, two] = [await open('one'), await open('two')];
@@ -767,10 +767,10 @@ const tests = {
     const [[name, token]] = await ends(1);
     assert.equal(name, 'two');
     assert.match(token, /^public_/);
-    // In one browser one flow is under way: the window that was left behind says so.
+    // A browser has one flow at a time. The older window says so.
     await press(one, /^Lakeshore Health Plan/);
     await heading(one, 'You’re done here');
-    // What the page closes itself is no news to it.
+    // The page gets no callback for a window that it closes itself.
     const closed = one.waitForEvent('close');
     await page.evaluate(() => window.one.close());
     await closed;
@@ -783,7 +783,7 @@ const tests = {
     const page = await (await context()).newPage();
     await page.goto(`${demo.sandbox}/app/link`);
     const key = await page.locator('#connect').getAttribute('data-key');
-    // The same machine by another name: an origin that nobody has registered.
+    // Another name of the same machine is an unregistered origin.
     await page.goto(`${demo.sandbox.replace('127.0.0.1', 'localhost')}/app/link`);
     for (const display of ['popup', 'iframe']) {
       const error = await page.evaluate(([publishableKey, display]) => new Promise((onExit) => {

@@ -1,7 +1,7 @@
 // Health links in a browser: node health_link.mjs PROGRAM [FOLDER FOR SCREENSHOTS]
 //
-// A server over two people's records. The page opens links with and without a passcode, at the sizes of a phone and a desktop, tells in plain
-// words what went wrong, and runs nothing of what stands in a narrative.
+// A server has two people's records. The page opens links with and without a passcode, at the sizes of a phone and a
+// desktop. It explains faults in plain words, and runs no scripts of narratives.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -123,7 +123,7 @@ async function direct() {
   await close();
 }
 
-// A card says what it was signed with, and runs nothing of what it says.
+// The page shows a card's signature and runs no script in its content.
 async function card() {
   for (const flag of ['', 'U']) {
     const link = await made({ content: 'health-card', label: 'For the school', flag });
@@ -139,7 +139,7 @@ async function card() {
     assert.equal(download.suggestedFilename(), 'health-card.smart-health-card');
     const file = JSON.parse(await readFile(await download.path(), 'utf8'));
     assert.equal(file.verifiableCredential.length, 1);
-    // One letter more or less, and the signature is of another card.
+    // With one letter more or less, the signature no longer matches.
     const changed = await page.evaluate(async (jws) => {
       const { cardOf } = await import('./health-link/card.js');
       const [head, body, signature] = jws.split('.');
@@ -184,7 +184,7 @@ async function guessed() {
   await close();
 }
 
-// What is wrong with the link itself.
+// Faults of the link itself.
 async function faulty() {
   const link = await made({});
   const payload = (change) => {
@@ -217,7 +217,7 @@ async function withoutScripts() {
   assert.equal((await listed(link.id)).uses, 0);
 }
 
-// Narratives of others: what is no text of a record is not shown and does not run. The parser reports what the page's policy would refuse.
+// Narratives of others: the page shows only their text, and runs nothing. The parser reports violations of the policy.
 async function narratives() {
   const { page } = await opened(`${base}/health-link`);
   await heading(page, 'This link is damaged');

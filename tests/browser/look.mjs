@@ -1,5 +1,4 @@
-// How pages are looked at: at the sizes of a phone and a desktop, with axe-core for what keeps people who cannot see, or use no mouse,
-// from using them.
+// Checks pages at the sizes of a phone and a desktop. axe-core finds obstacles for people who cannot see or use no mouse.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -29,10 +28,10 @@ export function looker(shots, sizeOf) {
     await page.waitForLoadState();
     const wide = await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
     assert.equal(wide, false, `${name} (${size}) scrolls sideways`);
-    // Nothing is cut off or squeezed within the page either.
+    // No element is cut off or squeezed within the page.
     const hidden = await page.evaluate(() => [...document.querySelectorAll('main *:not(pre):not(input)')]
       .filter((one) => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== 'inline' && !one.closest('.unseen')
-        // What scrolls by itself and is reached by keyboard cuts nothing off, and neither does a drawing.
+        // Elements that scroll and can be reached by keyboard are allowed, and so are drawings.
         && !one.closest('[role=region][tabindex="0"], svg'))
       .map((one) => one.outerHTML.slice(0, 80)));
     assert.deepEqual(hidden, [], `${name} (${size}) cuts off`);

@@ -12,7 +12,7 @@ import { connectSource, press, recordsCome } from './sample.mjs';
 const [program, shots] = process.argv.slice(2);
 const PATIENCE = 60_000;
 const NUMBER = 2;
-// Longer than this at any size, and nobody reads it: in screens of 1,000 pixels. A recipient of a link sees a whole record.
+// The maximum lengths of pages, in screens of 1,000 pixels. A recipient of a link sees a whole record.
 const MAX_SCREENS = { phone: 6, desktop: 5 };
 const WHOLE = { phone: 240, desktop: 100 };
 const WAYS = ['record/summary', 'record/pdf', 'record/everything', 'share'];
@@ -30,7 +30,7 @@ async function connect(page) {
   await recordsCome(page);
 }
 
-// What a link or a button gives to keep: its name and bytes.
+// The file that a link or a button downloads: its name and bytes.
 async function kept(page, name, role = 'link') {
   const coming = page.waitForEvent('download');
   await page.getByRole(role, { name }).click();
@@ -38,7 +38,7 @@ async function kept(page, name, role = 'link') {
   return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) };
 }
 
-// Makes the window as large as a device's, and waits until the page knows.
+// Gives the window the size of a device, and waits until the page has noticed.
 async function resize(page) {
   await page.setViewportSize(SIZES[size].viewport);
   await page.waitForFunction((width) => window.innerWidth === width, SIZES[size].viewport.width);
@@ -48,7 +48,7 @@ async function eachSize(page, name, limits = MAX_SCREENS) {
   for (size of Object.keys(SIZES)) {
     await resize(page);
     await look(page, name);
-    // All that is said under one heading stands in one column.
+    // All text under one heading is in one column.
     const crooked = await page.evaluate(() => [...document.querySelectorAll('dl')]
       .map((list) => new Set([...list.querySelectorAll('dd')].map((one) => one.getBoundingClientRect().left)))
       .filter((lefts) => lefts.size > 1).length);
@@ -58,7 +58,7 @@ async function eachSize(page, name, limits = MAX_SCREENS) {
   }
 }
 
-// Makes a link, has somebody else open it, and ends it.
+// Makes a link, opens it as another person, and ends it.
 async function share(page, { label, choice, passcode, shown }) {
   await page.goto(`${demo.sandbox}/app/share`);
   await page.getByLabel(choice).check();
@@ -96,7 +96,7 @@ try {
   context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
   await connect(page);
-  // What people see first: their records as they read them, in light and dark.
+  // The first page shows records for people to read, in light and dark.
   const places = [['Timeline', 'Your records are here'], ['Medicines', 'Your medicines'], ['Visits', 'Your visits'], ['Results', 'Your lab values']];
   for (const [link, heading] of places) {
     await page.getByRole('navigation').getByRole('link', { name: link }).click();
@@ -127,7 +127,7 @@ try {
   await page.getByRole('heading', { name: 'Your whole record' }).waitFor();
   await eachSize(page, 'overview');
 
-  // All resources, each once, as the service counts them.
+  // The file has each resource once, as many as the service counts.
   const { name, bytes } = await kept(page, 'Everything (JSON)');
   assert.equal(name, 'record.json');
   const bundle = JSON.parse(bytes);
@@ -141,7 +141,7 @@ try {
   assert.equal(bundle.entry.filter((entry) => entry.search?.mode !== 'include').length, total);
   assert.equal(ids.filter((id) => id.startsWith('Patient/')).length, 1);
 
-  // The same on paper.
+  // The print layout shows the same.
   const paper = await kept(page, 'PDF');
   assert.match(paper.name, /\.pdf$/);
   assert.equal(paper.bytes.subarray(0, 5).toString('latin1'), '%PDF-');
@@ -170,7 +170,7 @@ try {
   });
   await page.goto(`${demo.sandbox}/app/overview`);
 
-  // And the summary, which is read on the spot.
+  // The summary opens in the page.
   await page.getByRole('link', { name: 'Summary', exact: true }).click();
   await page.getByRole('heading', { level: 1, name: 'Your summary' }).waitFor();
   await page.getByRole('heading', { level: 2, name: /^Immunizations/ }).waitFor();
@@ -192,7 +192,7 @@ try {
   }
   await stranger.close();
 
-  // Nor is there after the end of the consent.
+  // After the end of the consent there is nothing to read either.
   await page.goto(`${demo.sandbox}/app/developer`);
   await press(page, 'Revoke');
   await page.locator('[data-stage=ended]').waitFor();

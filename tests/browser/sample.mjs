@@ -1,10 +1,10 @@
-// What people do in the sample application and on the service's pages, by the names that they see there.
+// Steps of people in the sample application and on the service's pages, by the names that they see.
 
 export async function press(page, name) {
   await page.getByRole('button', { name }).click();
 }
 
-// From the list of organizations to the source's own word that the records are shared.
+// Goes from the list of organizations to the source's page that confirms the sharing.
 export async function connectSource(page, name, user) {
   await press(page, new RegExp(`^${name}`));
   await press(page, /^Agree and continue/);

@@ -1,7 +1,7 @@
 // Reads, searches, pages and follows references with npm fhir-kit-client and npm fhirclient, as their documentation shows it.
 //
-// fhir_clients.py runs a copy of this beside the packages, and says on standard input where the server is, whose tokens there
-// are and what is to be found.
+// fhir_clients.py runs a copy of this beside the packages. Standard input has the address of the server, the tokens and
+// the expected results.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -69,7 +69,7 @@ async function fhirKitClient() {
 }
 
 async function fhirclient() {
-  // The library keeps what it knows of a session where a web server would.
+  // The library stores its session as it would in a web server.
   const session = new Map();
   const storage = {
     get: async (key) => session.get(key),

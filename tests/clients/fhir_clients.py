@@ -60,14 +60,14 @@ def talk(program, lake, base, expected, packages):
     if packages:
         told = dict(vars(expected), base=base, application=application, person=person)
         script = pathlib.Path(__file__).with_suffix(".mjs")
-        # Where a script lies decides which packages it finds.
+        # Node finds the packages beside a script.
         script = shutil.copy(script, packages[0])
         done = subprocess.run(["node", script], input=json.dumps(told), text=True)
         expect(done.returncode == 0, "the npm clients find everything")
 
 
 class Expected:
-    """Somebody, and what there is of them in the generated files."""
+    """A person, and their resources in the generated files."""
 
     def __init__(self, records):
         def lines(name):
@@ -124,7 +124,7 @@ async def with_async_fhirpy(base, token, expected):
 def with_fhirclient(base, token, expected):
     smart = fhirclient.client.FHIRClient(settings={"app_id": "tests", "api_base": base})
     smart.prepare()
-    # The library does not take a token that it has not fetched itself.
+    # The library accepts only tokens that it has fetched itself.
     smart.server.session.headers["Authorization"] = f"Bearer {token}"
     patient = Patient.read(expected.patient, smart.server)
     expect(patient.id == expected.patient, "a read")

@@ -58,7 +58,7 @@ def use(base, npm, known):
     with urllib.request.urlopen(f"{base}/openapi.json", timeout=30) as answer:
         (folder / "openapi.json").write_bytes(answer.read())
     bin = (npm / "node_modules" / ".bin").resolve()
-    # Without --default-non-nullable=false a request's member with a default could not be left out.
+    # Without --default-non-nullable=false, members of requests with a default would be required.
     made = [bin / "openapi-typescript", "openapi.json", "--output", "openapi.ts", "--default-non-nullable=false"]
     subprocess.run([str(part) for part in made], check=True, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     subprocess.run([str(bin / "tsc"), *COMPILE, script.name], check=True, cwd=folder)

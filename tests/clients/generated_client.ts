@@ -1,6 +1,6 @@
-// A use of each route by a client that openapi-typescript generated from /openapi.json, as TypeScript checks it: a route without a use,
-// or an answer whose members the document does not tell, does not compile. Run by generated_client.py, which generates the client beside
-// this, compiles both and runs it against the server that the document came from.
+// Uses each route with a client that openapi-typescript generated from /openapi.json. A route without a use does not
+// compile, nor does an answer without documented members. generated_client.py generates the client beside this,
+// compiles both, and runs this against the server with the document.
 
 import createClient from "openapi-fetch";
 import type { components, paths } from "./openapi.js";
@@ -68,7 +68,7 @@ function consent(answer: { data?: Schemas["Consent"]; error?: Schemas["Message"]
   expect(authorizations.length === 0, "imported records have no source");
 }
 
-// Which is refused, in the words of the route.
+// Expects that a request is refused, in the words of the route.
 async function refused<Why>(asked: Promise<{ error?: Why }>, words: (why: Why) => string) {
   const { error } = await asked;
   expect(error !== undefined && words(error) !== "", "it says why not");

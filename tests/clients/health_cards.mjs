@@ -1,7 +1,7 @@
 // Asks for a health card, or verifies one with npm kill-the-clipboard and by the checks of health-cards-dev-tools 1.3.0.
 //
-// health_cards.py runs a copy of this beside the packages. What to do stands on standard input; what came of it goes to
-// standard output, as JSON.
+// health_cards.py runs a copy of this beside the packages. Standard input has the task, standard output the result,
+// both as JSON.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -53,7 +53,7 @@ const steps = {
     return { link: (await answer.json()).link };
   },
 
-  // What a recipient's program makes of it.
+  // Opens it with a recipient's program.
   async resolve() {
     const viewer = new SHLViewer({ shlinkURI: told.link });
     const { smartHealthCards, fhirResources } = await viewer.resolveSHL({ recipient: "Dr. Client", passcode: "2468", shcReaderConfig: { issuerDirectory: await Directory.fromURLs([issuer]) } })
@@ -107,7 +107,7 @@ async function checked(card) {
 
 // jws-payload.
 function payload({ iss, nbf, vc }) {
-  // Loopback has no certificates; `https` is what a real address begins with.
+  // Loopback has no certificates. A real address begins with `https`.
   assert.equal(iss, issuer);
   assert.ok(!iss.endsWith("/"));
   assert.ok(Number.isInteger(nbf) && nbf <= Date.now() / 1000 + 1, "it is valid now, in seconds");
@@ -118,7 +118,7 @@ function payload({ iss, nbf, vc }) {
   bundle(vc.credentialSubject.fhirBundle);
 }
 
-// fhirBundle: short addresses, references that lead to them, and nothing that cards leave out.
+// fhirBundle: short addresses, references to them, and none of the elements that cards leave out.
 function bundle({ resourceType, type, entry }) {
   assert.deepEqual([resourceType, type], ["Bundle", "collection"]);
   assert.ok(entry.length > 0);

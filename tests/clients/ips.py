@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds documents against the International Patient Summary with validators of others.
+"""Checks documents by the International Patient Summary with validators of others.
 
     python tests/clients/ips.py VALIDATOR NPM_FOLDER [FILE...]
 
@@ -37,7 +37,7 @@ UNRESOLVED = {
     for name in ("individual-genderIdentity", "individual-pronouns")
 }
 
-# What is done to the guide's smallest example, and where that is found.
+# Damages to the guide's smallest example, and the places where validators report them.
 DAMAGE = [
     (lambda bundle: bundle.pop("identifier"), "Bundle.identifier"),
     (lambda bundle: bundle.pop("timestamp"), "Bundle.timestamp"),
@@ -79,13 +79,13 @@ def find_damage(guide, validator):
 
 
 def errors(document, guide, validator):
-    """What is wrong with a document: texts of path and message."""
+    """The errors of a document: texts of path and message."""
     (found,) = findings([document], guide, validator)
     return [f"{one.path}: {one.message}" for one in found if one.severity == "error"]
 
 
 def findings(documents, guide, validator):
-    """What is to be said of each document. All of them are one input of the validator."""
+    """The findings of each document. All documents are one input of the validator."""
     rows, places, found = [], [], []
     for document in documents:
         wrong, wanted = guide.wanted(document)
@@ -94,7 +94,7 @@ def findings(documents, guide, validator):
         places.append([range(len(rows), len(rows) + 1)])
         rows.append((document, [f"{IPS}/Bundle-uv-ips"]))
         for resource, profiles in wanted:
-            # Medplum reads the type of what is referred to off relative references only.
+            # Medplum knows the type of a target only from relative references.
             resource = relative(resource, names)
             alternatives = [(resource, [one]) for one in profiles] or [(resource, [])]
             places[-1].append(range(len(rows), len(rows) + len(alternatives)))
@@ -104,7 +104,7 @@ def findings(documents, guide, validator):
         if one.message not in UNRESOLVED:
             by_row[one.at].append(one)
     for of_document, ((at,), *entries) in zip(found, places):
-        # The entries are held against their definitions each by itself.
+        # Each entry is checked separately by its definitions.
         of_document += [one for one in by_row[at] if not one.path.startswith("Bundle.entry.resource.")]
         for alternatives in entries:
             of_document += min((by_row[at] for at in alternatives), key=badness)
@@ -132,7 +132,7 @@ def badness(found):
 
 
 class Guide:
-    """The guide's profiles, and what they want of a document's entries."""
+    """The guide's profiles, and their requirements on a document's entries."""
 
     def __init__(self, scratch):
         scratch = pathlib.Path(scratch)
@@ -151,12 +151,12 @@ class Guide:
 
     @functools.cache
     def type_of(self, profile):
-        """The type that a profile is of."""
+        """The type of a profile's resources."""
         name = profile.split("/")[-1]
         return self.definition(name)["type"] if profile.startswith(f"{IPS}/") else name
 
     def wanted(self, document):
-        """Resources with the profiles that each may have, and what the document itself wants."""
+        """Resources with the profiles that each may have, and the faults of the document itself."""
         wrong, wanted = [], {}
         by_url = {entry.get("fullUrl"): entry["resource"] for entry in document["entry"]}
         composition = document["entry"][0]["resource"]
@@ -174,20 +174,20 @@ class Guide:
             wanted.setdefault(id(resource), (resource, self.meant(own(profiles), resource)))
         for entry in document["entry"]:
             resource = entry["resource"]
-            # Which of the Bundle's profiles an Observation is for its place in a section tells, or what it claims.
+            # The place of an Observation in a section, or its own claim, decides its profile.
             profiles = [] if resource["resourceType"] == "Observation" else self.of_bundle(resource["resourceType"])
             wanted.setdefault(id(resource), (resource, profiles))
         claims = [(entry["resource"], [claim]) for entry in document["entry"] for claim in claimed(entry["resource"])]
         return wrong, [*wanted.values(), *claims]
 
     def meant(self, profiles, resource):
-        """Without those that are for one code alone, which the resource does not have."""
+        """The profiles without those for codes that the resource does not have."""
         codes = {(coding.get("system"), coding.get("code")) for coding in resource.get("code", {}).get("coding", [])}
         return [profile for profile in profiles if self.codes(profile) <= codes]
 
     @functools.cache
     def codes(self, profile):
-        """What a profile fixes as the code."""
+        """The codes that a profile fixes."""
         name = profile.split("/")[-1]
         at = f"{self.type_of(profile)}.code"
         fixed = [element.get("patternCodeableConcept", {}) for element in self.elements(name) if element["path"] == at]
@@ -239,8 +239,8 @@ def claimed(resource):
 
 
 def own(profiles):
-    """The guide's. It admits R4's resources without a profile of it, too; here they must have one. R4's of vital signs is left
-    out: no validator finds the slice of its category."""
+    """The guide's profiles. The guide also allows resources without one; here they must have one. R4's profile of vital
+    signs is left out, since no validator finds the slice of its category."""
     return list(dict.fromkeys(profile for profile in profiles if profile.startswith(f"{IPS}/")))
 
 

@@ -1,10 +1,10 @@
-// What the npm package of the link component does where there is no browser, as on a server that renders pages. Run by link_package.py.
+// The npm package of the link component on a server that renders pages, without a browser. Run by link_package.py.
 import assert from 'node:assert/strict';
 import { create, open } from 'tabularium-link';
 
 assert.throws(open, { message: 'open() must follow create()' });
 assert.throws(() => create(), { name: 'TypeError', message: 'create() needs a publishableKey' });
-// A bundled script comes from the application, which says where the service is.
+// A bundled script comes from the application, so the application must name the service.
 assert.throws(() => create({ publishableKey: 'k' }), { name: 'TypeError', message: /needs a service/ });
 for (const service of ['records.example', 'javascript:alert(1)', '//x']) {
   assert.throws(() => create({ publishableKey: 'k', service }), { name: 'TypeError', message: /needs the address of the service/ });

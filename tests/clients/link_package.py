@@ -38,7 +38,7 @@ def main():
 
 
 def install(scratch):
-    """Packs and installs the package; gives where it is then."""
+    """Packs and installs the package. Returns its folder."""
     made = json.loads(run("npm", "pack", "--json", "--pack-destination", scratch, cwd=PACKAGE))
     user = scratch / "user"
     user.mkdir()

@@ -1,5 +1,5 @@
-// A use of each option, callback, event and error of the npm package of the link component, as TypeScript checks it. What is marked is a
-// mistake, and does not compile without the mark. Run by link_package.py.
+// Uses each option, callback, event and error of the npm package of the link component. Marked lines are mistakes, and
+// do not compile without the mark. link_package.py runs this.
 
 import { create, open, type ErrorCode, type Link, type LinkError, type LinkOptions, type View } from "tabularium-link";
 
@@ -26,7 +26,7 @@ const options: LinkOptions = {
   onExit: (error) => void told.push(error === null ? "closed" : explained(error)),
   onLoad: () => void told.push("load"),
   onEvent: (name, details) => {
-    // The name says what the details are.
+    // The name decides the type of the details.
     if (name === "view") views.push(details.view as View);
     if (name === "exit" && details.error !== null) told.push(explained(details.error));
     // @ts-expect-error: a token is for onSuccess only
@@ -39,7 +39,7 @@ export function connect(container: HTMLElement): Link {
   link.open();
   link.close();
   open();
-  // What the script leaves in a page is the same.
+  // The script puts the same object into a page.
   return globalThis.TabulariumLink.create(options);
 }
 

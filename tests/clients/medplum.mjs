@@ -1,9 +1,9 @@
-// Holds resources against R4 and profiles with npm @medplum/core: elements, cardinalities, types, forms of primitives,
-// slices and invariants; references to other types than are admitted are warnings. It looks at no value sets.
+// Checks resources by R4 and profiles with npm @medplum/core: elements, cardinalities, types, forms of primitives,
+// slices and invariants. References to types that are not allowed are warnings. It does not check value sets.
 //
 //     node medplum.mjs [--package FOLDER]... < lines
 //
-// What goes in and comes out is as with the program in `validator/`.
+// Input and output are those of the program in `validator/`.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -46,7 +46,7 @@ for await (const line of createInterface({ input: process.stdin, crlfDelay: Infi
         message: issue.details?.text ?? issue.diagnostics ?? "",
       };
       const text = JSON.stringify(finding);
-      // A profile repeats what R4 says.
+      // A profile repeats R4's rules.
       if (seen.has(text)) continue;
       seen.add(text);
       failed ||= finding.severity === "error";
@@ -66,8 +66,8 @@ function issues(resource, profile) {
   }
 }
 
-// The validator cannot tell slices apart by the profiles that they meet, and gives up. What the rest of the definition says of
-// the element itself still holds.
+// The validator cannot distinguish slices by their profiles, and gives up. The rest of the definition of the element
+// still applies.
 function withoutSlicesByProfile(definition) {
   const elements = definition.snapshot?.element ?? [];
   const byProfile = elements.filter((element) => element.slicing?.discriminator?.some(({ type }) => type === "profile"));
@@ -77,7 +77,7 @@ function withoutSlicesByProfile(definition) {
   return definition;
 }
 
-// The validator does not know a type by a canonical that names a version.
+// The validator does not find a type by a canonical with a version.
 function withoutVersions(definition) {
   for (const { type = [] } of definition.snapshot?.element ?? []) {
     for (const one of type) one.targetProfile &&= one.targetProfile.map((url) => url.split("|")[0]);

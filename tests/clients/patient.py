@@ -16,7 +16,7 @@ class Patient:
         self.organization, self.user, self.password = organization, user, password
 
     def authorize(self, url, redirect_uri):
-        """From the authorization URL to the redirect URI: the address that the application is called back at."""
+        """Goes from the authorization URL to the redirect URI. Returns the address of the redirect."""
         # Browsers send secure cookies to this machine over plain HTTP, too.
         policy = http.cookiejar.DefaultCookiePolicy(secure_protocols=("https", "http"))
         self.cookies = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar(policy))
@@ -48,7 +48,7 @@ class Patient:
             return error.code, error.headers.get("Location"), error.read().decode()
 
     def decide(self, url, page):
-        """Which form of the page is sent, and with what."""
+        """Chooses the form of the page to send, and its values."""
         forms = Forms.of(page)
         for wanted in (re.escape(self.organization), "Agree", "Sign in", "Share", "Finish"):
             for form in forms:
@@ -69,14 +69,14 @@ class Patient:
 
 
 class Stay(urllib.request.HTTPRedirectHandler):
-    """Leaves redirects to the patient, who looks where they lead."""
+    """Does not follow redirects. The patient checks their targets first."""
 
     def redirect_request(self, *_):
         return None
 
 
 class Forms(html.parser.HTMLParser):
-    """The forms of a page: where they are sent, what stands in them, which buttons send them."""
+    """The forms of a page: their addresses, values and buttons."""
 
     @classmethod
     def of(cls, page):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the documents of `tabularium pdf` against programs that read PDF: qpdf, and poppler's pdfinfo and pdftotext.
+"""Checks the documents of `tabularium pdf` with programs that read PDF: qpdf, and poppler's pdfinfo and pdftotext.
 
     python tests/clients/pdf_files.py target/debug/tabularium
 
@@ -40,7 +40,7 @@ def names(resource):
             coding = (concept.get("coding") or [{}])[0]
             text = concept.get("text") or coding.get("display")
             if text and text.isascii():
-                # A cell's further lines stand between those of other cells, so its first word is looked for.
+                # Lines of other cells lie between the lines of a cell, so only its first word is searched.
                 yield text.split()[0][:8]
 
 
@@ -63,7 +63,7 @@ def main(program):
         scratch = pathlib.Path(scratch)
         for name in SETS:
             lake = scratch / name
-            # What is no resource in a set is refused by name, with exit code 2.
+            # Files of a set that are no resources are refused by name, with exit code 2.
             run(program, "import", "--data", lake, data / name)
             people = json.loads(output(program, "search", "--data", lake, "Patient?_count=20&_sort=_id"))
             for person in people.get("entry", []):

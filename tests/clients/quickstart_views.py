@@ -91,7 +91,7 @@ VIEWS = {
 
 
 def made():
-    """Records with everything that the views ask for, and beside it what they must not take."""
+    """Records with all that the views select, and with similar values that they must not select."""
     coded = lambda *codes: {"coding": [{"system": "urn:codes", "code": code} for code in codes]}
     yield {
         "resourceType": "Patient",
@@ -175,7 +175,7 @@ def main():
 
 
 def check(base, token, name, definition, resources):
-    # The engine of others gives decimals as its language has them.
+    # The other engine returns decimals in the form of its language.
     text = lambda row: json.dumps(row, sort_keys=True, default=float)
     found = sorted(map(text, run(base, token, definition)))
     expected = sorted(map(text, rows(definition, resources)))
@@ -191,7 +191,7 @@ def check(base, token, name, definition, resources):
 
 
 def run(base, token, definition):
-    """The rows of a view, which is sent as it is; without the columns that are null."""
+    """Sends a view unchanged. Returns its rows without null columns."""
     request = urllib.request.Request(
         f"{base}/ViewDefinition/$run?_format=ndjson",
         data=json.dumps(definition).encode(),

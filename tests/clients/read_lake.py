@@ -183,7 +183,7 @@ def ask_duckdb(lake, step, fits=lambda rows: True):
         told = connection.execute(f'SELECT count(*) FROM lake.live."{table}"').fetchone()[0]
         expect(told == count, f"{table}: DuckDB counts {told} rows in the lake and {count} in its files")
         for column in columns:
-            # One question at a time: that is what is answered from the catalog.
+            # Only a question on its own is answered from the catalog.
             for question in (f'count("{column}")', f'min("{column}")::VARCHAR', f'max("{column}")::VARCHAR'):
                 told = connection.execute(f'SELECT {question} FROM lake.live."{table}"').fetchone()[0]
                 there = (0 if question.startswith("count") else None)
@@ -198,7 +198,7 @@ def ask_duckdb(lake, step, fits=lambda rows: True):
 
 
 def compare(columns, element, path):
-    """A struct's columns against a JSON object."""
+    """Compares a struct's columns with a JSON object."""
     for name, value in columns.items():
         if "__" in name:
             if name.endswith("__element"):
@@ -251,7 +251,7 @@ def companion(columns, name, value, path):
 
 
 def empty(value):
-    """Absent, or with nothing in it that would make a column."""
+    """Whether a value is absent or would make no column."""
     if value is None:
         return True
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What the scripts beside this share: starting a server, and waiting for what comes about."""
+"""Helpers of the scripts beside this: start a server, and wait for results."""
 
 import socket
 import subprocess
@@ -21,7 +21,7 @@ def answers(url):
 
 
 def until(done, seconds):
-    """What `done` gives once it gives something."""
+    """The first result of `done` that is not empty."""
     end = time.monotonic() + seconds
     while True:
         got = done()

@@ -1,8 +1,8 @@
-// Connects records with npm openid-client, oauth4webapi and fhirclient, and opens health links with kill-the-clipboard, as their documentation
-// shows it.
+// Connects records with npm openid-client, oauth4webapi and fhirclient, and opens health links with kill-the-clipboard,
+// as their documentation shows it.
 //
-// smart_clients.py runs a copy of this beside the packages, and says on standard input where the service is, which keys the
-// application has, and where to post an authorization URL for a patient to go through with it.
+// smart_clients.py runs a copy of this beside the packages. Standard input has the address of the service, the keys of
+// the application, and the address that sends a patient through an authorization URL.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -15,7 +15,7 @@ import smart from "fhirclient";
 const { base, redirect, walk, publishableKey, secretKey } = JSON.parse(readFileSync(0, "utf8"));
 const SCOPE = "launch/patient offline_access";
 
-// Lets the patient go through the flow; gives the address that the application is called back at.
+// Lets the patient go through the flow. Returns the address of the redirect.
 async function authorized(url) {
   const answer = await fetch(walk, { method: "POST", body: String(url) });
   const text = await answer.text();
@@ -23,7 +23,7 @@ async function authorized(url) {
   return new URL(text);
 }
 
-// The first sync takes a moment, during which the service asks for patience.
+// The service answers 429 during the first sync.
 async function records(token, path) {
   for (;;) {
     const answer = await fetch(`${base}/fhir/${path}`, { headers: { authorization: `Bearer ${token}` } });
@@ -95,7 +95,7 @@ async function registered() {
   await connects(config);
 }
 
-// By its default it sends the key pair in the body, whether it asked for that or left it open.
+// By default the library sends the key pair in the body, whether or not the registration asked for that.
 async function registeredWithSecret(asked) {
   const options = { execute: [client.allowInsecureRequests] };
   const metadata = { client_name: "Registered", redirect_uris: [redirect], ...asked };
@@ -148,7 +148,7 @@ async function oauth4webapi() {
   await assert.rejects(oauth.processRefreshTokenResponse(server, application, again), { error: "invalid_grant" });
 }
 
-// A standalone launch through a backend of one's own: /launch sends the browser off, the redirect URI gets it back.
+// A standalone launch through the application's own server. /launch redirects the browser, which returns afterwards.
 async function fhirclient(extra) {
   const session = {};
   let connected;
@@ -183,7 +183,7 @@ async function fhirclient(extra) {
   }
 }
 
-// Makes health links of each kind with the patient's token; another's viewer opens them as far as it may.
+// Makes health links of each kind with the patient's token. Another project's viewer opens them.
 async function healthLinks(token) {
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const made = async (body) => {

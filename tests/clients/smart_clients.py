@@ -113,7 +113,7 @@ def with_fhirclient(base, redirect, keys, user):
 
 
 class Walks:
-    """Patients for clients in other languages: an authorization URL is posted, the address called back at is answered."""
+    """Patients for clients in other languages. They post an authorization URL and get the address of the redirect."""
 
     def __init__(self, redirect, user):
         patient = Patient(ORGANIZATION, user)

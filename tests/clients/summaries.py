@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds patient summaries against the International Patient Summary with validators of others, and reads their narratives.
+"""Checks patient summaries by the International Patient Summary with validators of others, and reads their narratives.
 
     python tests/clients/summaries.py PROGRAM VALIDATOR NPM_FOLDER
 
@@ -36,9 +36,9 @@ PEOPLE = 100 if ALL else 10
 
 # Warnings of any resource.
 EXPLAINED = {
-    # Best practice; a source's records mostly come without. The document is read by its sections' narratives.
+    # A narrative is best practice, but most records have none. Readers of the document use its sections' narratives.
     "FHIRPath constraint dom-6 error: A resource should have narrative for robust management",
-    # They are looked at here.
+    # This script checks narratives itself.
     *(
         f"FHIRPath constraint {rule} could not be evaluated: evaluation error: Unsupported Function: Function 'htmlChecks' is not"
         " implemented"
@@ -46,16 +46,16 @@ EXPLAINED = {
     ),
 }
 
-# What is found and stays: document, path, message.
+# Known findings: document, path, message.
 KNOWN = {
     "helios": {
-        # The source's own, as below.
+        # The source's own fault, as below.
         ("uscore/inferno 355", "Observation.effectivePeriod.stop", "stop is unknown"),
     },
     "medplum": {
         # R4 admits white space between groups of four characters.
         ("uscore/inferno 355", "Device.udiCarrier.carrierAIDC", "Invalid base64Binary format"),
-        # The source's own: an element that R4 does not have. Records stand in a summary as the source wrote them.
+        # The source's own fault: an element that R4 does not have. A summary has records as the source wrote them.
         ("uscore/inferno 355", "Observation.effective[x].stop", 'Invalid additional property "stop"'),
     },
 }
@@ -88,7 +88,7 @@ def main():
 
 
 def asked_of(validator, documents):
-    """helios takes seconds for a document, so without ALL_SUMMARIES it is asked of one person of each set."""
+    """The documents to check. helios is slow, so without ALL_SUMMARIES it checks one person of each set."""
     if validator.name != "helios" or ALL:
         return documents
     return {name: document for name, document in documents.items() if name.endswith(" over HTTP")}
@@ -154,7 +154,7 @@ def over_http(program, lake, patient):
 
 
 def hold(validator, documents, guide):
-    """What is found must be what is known."""
+    """Checks that the findings are exactly the known ones."""
     told = set()
     for name, found in zip(documents, findings(documents.values(), guide, validator)):
         told |= {(name.removesuffix(" over HTTP"), *one[1:]) for one in found if one.message not in EXPLAINED}
@@ -169,7 +169,7 @@ def hold(validator, documents, guide):
 
 
 def faults(document):
-    """What viewers of summaries stumble over."""
+    """Faults that viewers of summaries cannot handle."""
     entries = document["entry"]
     addresses = {entry.get("fullUrl") for entry in entries}
     if None in addresses or len(addresses) != len(entries):
@@ -200,7 +200,7 @@ def references(value):
 
 
 def narrative_faults(element):
-    """What R4 does not admit in the narrative of a resource or a section."""
+    """Content of a resource's or section's narrative that R4 does not allow."""
     div = element.get("text", {}).get("div") if isinstance(element.get("text"), dict) else None
     if div is None:
         return
@@ -229,7 +229,7 @@ def narrative_faults(element):
 
 
 def find_faults(document):
-    """That the faults are found in a document which has them."""
+    """Checks that faults are found in a document that has them."""
     composition = document["entry"][0]["resource"]
     section = lambda it: it["entry"][0]["resource"]["section"][0]
     damages = {

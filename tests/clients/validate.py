@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds what normalization stores against validators of others: crate helios-fhir-validator, npm @medplum/core.
+"""Checks the resources that normalization stores, with helios-fhir-validator (a crate) and @medplum/core (npm).
 
     cargo build --manifest-path tests/clients/validator/Cargo.toml
     mkdir -p target/clients/npm && cp tests/clients/package.json target/clients/npm
@@ -29,8 +29,8 @@ from validators import HERE, US_CORE, unpack, validators
 
 SHARED = pathlib.Path(os.environ.get("TABULARIUM_SHARED") or HERE.parents[2] / "shared").resolve()
 
-# What each type that is made claims to be. Of an InsurancePlan it is R4 alone: US Core has no profile, and Plan-Net's asks
-# for a plan's networks, which no Coverage tells.
+# The profiles of generated resources. An InsurancePlan has only R4's: US Core has no profile, and Plan-Net's requires
+# the networks of a plan, which no Coverage has.
 PROFILES = {
     "MedicationRequest": f"{US_CORE}/us-core-medicationrequest",
     "Encounter": f"{US_CORE}/us-core-encounter",
@@ -43,13 +43,13 @@ PROFILES = {
 PER_1 = "FHIRPath constraint per-1 error: If present, start SHALL have a lower value than end"
 REF_1 = "FHIRPath constraint ref-1 error: SHALL have a contained resource if a local reference is provided"
 
-# Errors that are found and stay: set, type, path behind the type, message, how often, by validator.
+# Known errors: set, type, path behind the type, message, how often, by validator.
 KNOWN = {
     "helios": [
-        # The source's own: elements that R4 does not have. The rules leave such records as they came.
+        # The source's own fault: elements that R4 does not have. The rules do not change such records.
         ("uscore/inferno", "Media", "content.link", "link is unknown", 1),
         ("uscore/inferno", "Observation", "effectivePeriod.stop", "stop is unknown", 1),
-        # The source's own: periods that end before they start.
+        # The source's own fault: periods that end before they start.
         ("claims", "ExplanationOfBenefit", "billablePeriod", PER_1, 1),
         ("claims", "ExplanationOfBenefit", "item.servicedPeriod", PER_1, 1),
         # No errors: a resource within Parameters has contained resources of its own. The validator looks for them in
@@ -65,7 +65,7 @@ KNOWN = {
     ],
 }
 
-# What is done to a resource that was made, where that is found, and by whom.
+# Damages to a generated resource, the places where they are found, and the validators that find them.
 DAMAGE = [
     ("Condition", lambda it: it.pop("subject"), "Condition.subject", "helios medplum"),
     ("Condition", lambda it: it.update(color="red"), "Condition.color", "helios medplum"),
@@ -93,7 +93,7 @@ def main():
 
 
 def read_sets(program, scratch):
-    """All that is stored, as (set, resource)."""
+    """All stored resources, as (set, resource)."""
     sets = sorted({file.parent for file in (SHARED / "data").rglob("*.json")})
     expect(len(sets) >= 9, f"the sets of records are below {SHARED}/data")
     sets = {str(path.relative_to(SHARED / "data")): path for path in sets}
@@ -144,7 +144,7 @@ def without_one(claim):
         items = value if isinstance(value, list) else []
         for part in sorted({part for item in items for part in item}):
             fewer = [{key: kept for key, kept in item.items() if key != part} for item in items]
-            # An item without anything is no element at all.
+            # An empty item is not an element.
             yield claim | {name: [item for item in fewer if item] or value}
 
 
@@ -179,7 +179,7 @@ def is_made(resource):
 
 
 def hold(validator, stored, us_core):
-    """The errors must be those that are known; those of the damaged must be found."""
+    """Checks that the errors are exactly the known ones, and that those of damaged resources are found."""
     made = [one for one in stored if is_made(one[1])]
     others = [one for one in stored if not is_made(one[1])]
     found = collections.Counter()
@@ -206,7 +206,7 @@ def hold(validator, stored, us_core):
 
 
 def profiles(resource, package):
-    """Those of the package that the resource has to meet."""
+    """The profiles of the package that the resource must meet."""
     profile = PROFILES[resource["resourceType"]] if package else None
     return [profile] if profile else []
 

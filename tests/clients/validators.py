@@ -1,4 +1,4 @@
-"""The validators of others that scripts beside this hold resources against, and the guides that they read.
+"""The validators of others that the scripts beside this use, and the guides that they read.
 
 `helios` is the crate helios-fhir-validator, in the program below `validator/`: elements, cardinalities, types, slices,
 invariants, and required bindings to R4's value sets. `medplum` is npm @medplum/core, in `medplum.mjs`: the same by other
@@ -26,18 +26,18 @@ Finding = collections.namedtuple("Finding", "at path message severity")
 
 
 class Validator:
-    """A program that reads resources, one in a line, and prints what is wrong with them."""
+    """A program that reads resources, one per line, and prints their errors."""
 
     def __init__(self, name, command, unreadable=()):
         # The profiles that it cannot read.
         self.name, self.command, self.unreadable = name, command, unreadable
 
     def errors(self, rows, package=None):
-        """What is wrong with each (resource, profiles), by R4 and the profiles."""
+        """The errors of each (resource, profiles), by R4 and the profiles."""
         return [found for found in self.findings(rows, package) if found.severity == "error"]
 
     def findings(self, rows, package=None):
-        """The same with warnings. Every core has a part of the rows."""
+        """The errors and warnings. Every core checks a part of the rows."""
         size = max(len(rows) // (os.cpu_count() or 1), 100)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             starts = range(0, len(rows), size)
@@ -63,13 +63,13 @@ def without_indices(path):
 
 
 def validators(program, packages=None):
-    """Those at hand: the built program, and, where there is a folder that npm installed into, Medplum's."""
+    """The available validators: the built program and, if npm has installed it into a folder, Medplum's."""
     yield Validator("helios", [program])
     if packages:
-        # Where a script lies decides which packages it finds.
+        # Node finds the packages beside a script.
         script = shutil.copy(HERE / "medplum.mjs", packages)
         unreadable = {
-            # `entity.agent` is defined as `agent` is; the slices of `agent` are looked for there, too.
+            # `entity.agent` has the definition of `agent`, so the validator also searches the slices of `agent` there.
             f"{US_CORE}/us-core-provenance",
             # It finds no slice by the pattern of a child, here of `section.code`.
             f"{IPS}/Composition-uv-ips",

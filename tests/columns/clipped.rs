@@ -1,4 +1,4 @@
-//! What is read of a text for some leaves alone equals what the whole text gives for them.
+//! Reading a text for some leaves gives the same values as reading the whole text.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Fields};
@@ -11,7 +11,7 @@ use tabularium::fhir::{TypeId, facts};
 
 use super::{generate, json_files, push, resources};
 
-/// The item type of a list, any other type itself.
+/// The item type of a list; any other type unchanged.
 fn item(ty: &DataType) -> &DataType {
     match ty {
         DataType::List(item) => item.data_type(),
@@ -19,8 +19,8 @@ fn item(ty: &DataType) -> &DataType {
     }
 }
 
-/// The paths of all columns, structs as well as leaves. Lists of a primitive and of what it has beside its value go
-/// together. What lies below one of them goes `with` the other: it decides how long the lists are.
+/// The paths of all columns, structs as well as leaves. The list of a primitive and the list of its extensions go
+/// together: what is below one of them goes `with` the other, which determines the lengths.
 fn paths(prefix: &str, fields: &Fields, with: &[String], found: &mut Vec<Vec<String>>) {
     for field in fields {
         let path = format!("{prefix}{}", field.name());
@@ -52,7 +52,7 @@ fn has(fields: &Fields, path: &str) -> bool {
     }
 }
 
-/// Every column of `clipped` is in `whole`, with the same values.
+/// Checks that each column of `clipped` is in `whole` with the same values.
 fn agrees(at: &str, whole: &dyn Array, clipped: &dyn Array) {
     assert_eq!(whole.len(), clipped.len(), "{at}");
     assert!(
@@ -88,7 +88,7 @@ fn clipped(clip: &Clip, texts: &[String]) -> RecordBatch {
     shredder.finish().unwrap()
 }
 
-/// Checks some of the columns that the texts have.
+/// Checks a selection of the texts' columns.
 fn check(ty: TypeId, texts: &[String], mut pick: impl FnMut() -> bool) {
     let (mut shredder, mut tape) = (Shredder::new(ty), Tape::new());
     for text in texts {
@@ -116,7 +116,7 @@ fn check(ty: TypeId, texts: &[String], mut pick: impl FnMut() -> bool) {
     for leaf in &leaves {
         assert!(has(batch.schema().fields(), leaf), "{leaf} is missing");
     }
-    // The same columns of texts that were read whole.
+    // The same columns, from texts that were read only for them.
     let (mut shredder, mut tape) = (Shredder::clipped(&Clip::new(ty, &leaves)), Tape::new());
     for text in texts {
         let root = tape.parse(text.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! What the columns of a row say, as plain JSON (see `from_text`).
+//! The contents of a row's columns as plain JSON (see `from_text`).
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Decimal128Type, FieldRef, Int32Type, TimestampMicrosecondType};
@@ -63,7 +63,7 @@ fn value(array: &ArrayRef, row: usize, decimal: bool) -> Value {
     }
 }
 
-/// Holds the companions of texts, wherever they are, against the texts.
+/// Compares the companions of all texts with the texts.
 pub(crate) fn check_companions(batch: &RecordBatch) {
     check_fields(batch.schema().fields(), batch.columns());
 }
@@ -155,7 +155,7 @@ fn check_bounds(text: &StringArray, start: &ArrayRef, end: &ArrayRef) {
         if let Ok(instant) = chrono::DateTime::parse_from_rfc3339(text) {
             let (start, end) = (start.unwrap_or_default(), end.unwrap_or_default());
             let micros = instant.timestamp_micros();
-            // A second of 60 has no place in the calendar that both agree on.
+            // The two libraries disagree on a second of 60.
             assert!(
                 text.contains(":60") || (start <= micros && micros < end && end - start <= 1_000_000),
                 "{text}: {start} {end}"

@@ -1,5 +1,5 @@
-//! What R4 defines of a resource's JSON text, as plain JSON: decimals as `#` and their digits, resources inside
-//! resources as their text.
+//! The contents of a resource's JSON text as plain JSON, by R4's rules. Decimals become `#` and their digits, and
+//! resources inside resources become their text.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -71,7 +71,7 @@ fn object(ty: TypeId, properties: &BTreeMap<String, &RawValue>) -> Option<Value>
     (!object.is_empty()).then_some(Value::Object(object))
 }
 
-/// The lists `x` and `_x` are equally long where both are.
+/// Makes the lists `x` and `_x` equally long if both exist.
 fn level(object: &mut Map<String, Value>) {
     let names: Vec<String> = object.keys().filter(|name| name.starts_with('_')).cloned().collect();
     for name in names {

@@ -1,5 +1,5 @@
-//! Resources of any type made at random from R4's facts: mostly right, with wrong kinds, unknown properties, nulls and
-//! empty things strewn in.
+//! Random resources of any type, generated from R4's facts. They are mostly valid, with some wrong kinds, unknown
+//! properties, nulls and empty values.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

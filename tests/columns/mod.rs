@@ -1,7 +1,7 @@
-//! Invariant 3: a row's columns and its resource text say the same.
+//! Invariant 3: a row's columns and its resource text have the same content.
 //!
-//! What the columns say is read by `from_columns`, which knows Arrow and nothing of the shredder; what the text says is
-//! read by `from_text`, which knows R4's facts and another JSON parser. Both give plain JSON, which must be equal.
+//! `from_columns` reads the columns; it knows Arrow and not the shredder. `from_text` reads the text; it knows R4's
+//! facts and another JSON parser. Both give plain JSON, which must be equal.
 
 mod clipped;
 mod from_columns;
@@ -25,7 +25,7 @@ use tabularium::lake::file::{adapt, write_file};
 
 fn push(shredder: &mut Shredder, tape: &mut Tape, text: &str) -> Result<(), ShredError> {
     let root = tape.parse(text.as_bytes()).unwrap();
-    // No row of a lake is without an id; import gives one to what has none.
+    // All rows of a lake have an id; import adds missing ones.
     let id = root.get_str("id").unwrap_or_else(|| "given".into()).into_owned();
     let system = SystemValues {
         owner: 0,
@@ -43,7 +43,7 @@ fn push(shredder: &mut Shredder, tape: &mut Tape, text: &str) -> Result<(), Shre
     shredder.push(&system, root)
 }
 
-/// Holds every row of a batch against its text.
+/// Compares all rows of a batch with their texts.
 fn check(ty: TypeId, batch: &RecordBatch, texts: &[impl AsRef<str>]) {
     assert_eq!(batch.num_rows(), texts.len());
     for (row, text) in texts.iter().enumerate() {
@@ -53,7 +53,7 @@ fn check(ty: TypeId, batch: &RecordBatch, texts: &[impl AsRef<str>]) {
     from_columns::check_companions(batch);
 }
 
-/// Writes batches as one file, reads it, and compares.
+/// Writes batches as one file, reads it back, and compares.
 fn through_parquet(ty: TypeId, layout: &mut Layout, batches: &[RecordBatch], dir: &Path) -> RecordBatch {
     let union = union_schema(ty, batches.iter().map(|batch| batch.schema_ref().as_ref())).unwrap();
     let schema = layout.adopt(&union).unwrap().schema;
@@ -93,7 +93,7 @@ fn json_files(dir: &Path, files: &mut Vec<PathBuf>) {
     files.sort();
 }
 
-/// A resource and, of a Bundle, those in its entries.
+/// A resource and, for a Bundle, the resources in its entries.
 fn resources(text: &str, out: &mut BTreeMap<String, Vec<String>>) {
     let Ok(object) = serde_json::from_str::<BTreeMap<String, &RawValue>>(text) else {
         return;

@@ -1,4 +1,4 @@
-//! The worked example of `LAYOUT.md` is what the program does.
+//! The worked example of `LAYOUT.md` matches the program.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Field};
@@ -35,7 +35,7 @@ fn the_worked_example_is_true() {
     }
 }
 
-/// A line for each element column, parents in front of their children; values where a column has no children.
+/// A line for each element column, parents before children. Columns without children have values.
 fn show(batch: &RecordBatch, rows: &[ColumnRow]) -> String {
     let schema = batch.schema();
     let mut out = String::new();

@@ -20,7 +20,7 @@ fn the_option_goes_before_the_environment_and_that_before_the_file() {
     std::fs::create_dir_all(&inner).unwrap();
     done(path, &["import", "--data", "other", "people.ndjson", "--mode", "test"]);
     write(path, "data = \"lake\"\n");
-    // The file is found from below, and its paths are meant from where it lies.
+    // A subfolder finds the file, and the file's paths are relative to its own folder.
     assert!(done(&inner, &["info"]).contains("live.Patient"));
     let with = |arguments: &[&str]| {
         let output = command(path, arguments)
@@ -30,7 +30,7 @@ fn the_option_goes_before_the_environment_and_that_before_the_file() {
     };
     assert!(with(&["info"]).contains("test.Patient"));
     assert!(with(&["info", "--data", "lake"]).contains("live.Patient"));
-    // What stands in the folder's place goes before it, too.
+    // An argument that replaces the folder has priority too.
     let rows = with(&["run", "view.json", "--input", "people.ndjson"]);
     assert_eq!(rows.lines().count(), 4, "{rows}");
     assert_eq!(
@@ -81,7 +81,7 @@ fn what_is_set_is_shown_with_its_source() {
     );
     let shown = done(path, &["config", "check"]);
     let shown = shown.replace(path.canonicalize().unwrap().to_str().unwrap(), "DIR");
-    // How wide the column of values is depends on the folder's name.
+    // The width of the value column depends on the folder's name.
     let cells = |line: &str| {
         let cells = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
         cells.collect::<Vec<_>>().join("  ")
@@ -133,7 +133,7 @@ fn what_is_wrong_in_the_file_is_named_with_key_and_line() {
         tabularium: DIR/tabularium.toml:11: serve.data stands above [serve], because all commands take it
         tabularium: DIR/tabularium.toml:12: serve.until-stdin-ends is no option of serve"#]]
     .assert_eq(&lines.join("\n"));
-    // Every command that would go by it says the same, and others do not look.
+    // All commands that would use the setting report the same error. Others do not read it.
     assert_eq!(failed(path, &["info"]).0, Some(2));
     assert!(run(path, &["info", "--data", "lake"]).status.success());
     assert!(run(path, &["info", "--help"]).status.success());

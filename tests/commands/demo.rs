@@ -1,4 +1,4 @@
-//! The commands a newcomer begins with, as processes: `demo`, `serve` and `token`, what they print and how they end.
+//! The first commands of a new user, as processes: `demo`, `serve` and `token`, their output and their ends.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -13,7 +13,7 @@ fn run(arguments: &[&str]) -> Output {
     Command::new(PROGRAM).args(arguments).output().unwrap()
 }
 
-/// Runs a printed line in a shell, as somebody would who pastes it.
+/// Runs a printed line in a shell, as a user would paste it.
 fn pasted(token: &str, line: &str) -> String {
     let script = format!("{token}\n{line}");
     let output = Command::new("sh").args(["-ec", &script]).output().unwrap();
@@ -25,7 +25,7 @@ fn pasted(token: &str, line: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The line that makes a token, those that ask, and the view.
+/// The printed lines: the one that makes a token, the requests, and the view.
 fn lines_to_paste(demo: &Process) -> (String, Vec<String>, String) {
     let printed = || demo.printed.iter().map(|line| line.trim().to_owned());
     let token = printed().find(|line| line.starts_with("export TOKEN=$(")).unwrap();
@@ -38,7 +38,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A demo of so many people, on ports of its own.
+/// A demo with this many people, on free ports.
 fn demo_of(data: &Path, patients: &str) -> Process {
     let free = "127.0.0.1:0";
     Process::start(&[
@@ -239,7 +239,7 @@ fn the_demo_lists_the_sandboxs_organizations_and_offers_the_sample_application()
         let mut answer = agent.get(url).call().unwrap();
         (answer.status().as_u16(), answer.body_mut().read_to_string().unwrap())
     };
-    // A second run lists them once, at their new addresses.
+    // A second run lists the endpoints once, with their new addresses.
     for _ in 0..2 {
         let demo = demo_of(&data, "3");
         let (status, endpoints) = get(&format!("{}/endpoints", demo.base_url()));
@@ -280,7 +280,7 @@ fn at_the_application(demo: &Process) -> Surfer {
     Surfer::open(application(demo))
 }
 
-/// How many the search on the page found.
+/// The number of matches on the page.
 fn matches(surfer: &Surfer) -> u64 {
     let said = surfer.element("stage");
     let number = said.trim_end_matches('.').rsplit(' ').next().unwrap();
@@ -295,7 +295,7 @@ fn login(demo: &Process, number: u64) -> String {
     logins["logins"][0]["user"].as_str().unwrap().to_owned()
 }
 
-/// Waits for the records of the connection.
+/// Waits until the records of the connection are there.
 fn fetched(surfer: &mut Surfer) {
     let deadline = Instant::now() + Duration::from_secs(120);
     while surfer.attribute("data-stage") == "fetching" {
@@ -361,7 +361,7 @@ fn in_the_demo_a_person_connects_records_and_the_application_reads_renews_and_en
         ("there".into(), "200".into())
     );
 
-    // What was made from claims is shown as such, and what the source gave is not.
+    // Generated resources are marked, and those of the source are not.
     surfer.go("/app/overview");
     assert_eq!(surfer.attribute("data-stage"), "there", "{}", surfer.text);
     for section in [
@@ -381,7 +381,7 @@ fn in_the_demo_a_person_connects_records_and_the_application_reads_renews_and_en
     );
     assert!(surfer.text.contains(r#"<li data-name="Coverage/"#), "{}", surfer.text);
 
-    // The whole record: all resources as one Bundle with the digits of the source, and the summary.
+    // The whole record: all resources as one Bundle with the source's digits, and the summary.
     surfer.go("/app/record/everything");
     let record: Value = serde_json::from_str(&surfer.text).unwrap();
     let entries = record["entry"].as_array().unwrap();
@@ -475,7 +475,7 @@ fn in_the_demo_a_verified_person_reads_what_facilities_hold() {
     assert_eq!(demo.terminate(), Some(0));
 }
 
-/// Adds a record of somebody to those of Riverbend.
+/// Adds a record of a person at Riverbend.
 fn put(demo: &Process, user: &str, resource: &Value) {
     let surfer = at_the_application(demo);
     let body = serde_json::json!({"user": user, "resource": resource}).to_string();
@@ -535,7 +535,7 @@ fn the_sample_application_shows_records_as_people_read_them() {
     surfer.press("/riverbend/consent", "Share", &[]);
     fetched(&mut surfer);
 
-    // The timeline: the newest first, page by page, none of them without an end.
+    // The timeline: newest first, page by page, with an end.
     assert!(
         surfer.text.contains("November 2026") && surfer.text.contains("2 November 2026"),
         "{}",
@@ -586,7 +586,7 @@ fn the_sample_application_shows_records_as_people_read_them() {
     );
     assert!(surfer.text.matches("<li data-name=\"Encounter/").count() <= 10);
 
-    // A value with its unit, whether it is usual, and a chart of numbers only.
+    // A value with its unit, its flag, and a chart of numbers only.
     surfer.go("/app/results");
     let card = surfer
         .text
@@ -614,7 +614,7 @@ fn the_sample_application_shows_records_as_people_read_them() {
     surfer.go("/app/results?of=vitals&page=999");
     assert_eq!(surfer.attribute("data-stage"), "there");
 
-    // JSON is a click away, and behind a disclosure.
+    // The JSON is one click away, inside a disclosure.
     surfer.go("/app/developer?query=MedicationRequest?authoredon=2026-11-02");
     assert!(
         surfer.text.contains("<details id=\"json\"><summary>"),

@@ -52,7 +52,7 @@ fn a_table_is_shown_without_a_view() {
     assert_eq!(ids, ["ann", "bob", "cid"]);
 }
 
-/// `show` is one more way to rows, and has to keep to whose they are.
+/// `show` reads rows too, so it must obey a patient's scope.
 #[test]
 fn only_the_patients_own_rows_are_shown() {
     let folder = folder();
@@ -166,7 +166,7 @@ fn a_view_can_be_typed() {
         done(path, &over_files),
         "name_given\n\"[\"\"Ann\"\",\"\"B.\"\"]\"\n[]\n[]\n"
     );
-    // JSON's names are taken, and FHIRPath's is said.
+    // The command accepts JSON's names and mentions FHIRPath's.
     let json_name = run(
         path,
         &["run", "Condition", "--data", "lake", "--column", "onset=onsetDateTime"],

@@ -1,4 +1,4 @@
-//! The command line as people meet it: settings, help, previews, what is written, and what is said of mistakes.
+//! The command line as its users see it: settings, help, previews, written files, and messages about mistakes.
 
 mod configuration;
 mod demo;
@@ -16,7 +16,7 @@ use std::process::{Command, Output, Stdio};
 
 use crate::harness::command::PROGRAM;
 
-/// People and what was observed of them.
+/// Patients and their Observations.
 const PEOPLE: &str = r#"{"resourceType":"Patient","id":"ann","gender":"female","birthDate":"1980-02-03","name":[{"family":"Smith","given":["Ann","B."]}]}
 {"resourceType":"Patient","id":"bob","gender":"male","birthDate":"1975","name":[{"text":"Bob"}]}
 {"resourceType":"Patient","id":"cid"}
@@ -27,7 +27,7 @@ const PEOPLE: &str = r#"{"resourceType":"Patient","id":"ann","gender":"female","
 const VIEW: &str = r#"{"resourceType":"ViewDefinition","status":"active","resource":"Patient","name":"people","select":[{"column":[
     {"name":"id","path":"id","type":"id"},{"name":"born","path":"birthDate","type":"date"}]}]}"#;
 
-/// A folder in which commands run: people.ndjson, view.json, and the same people in `lake`.
+/// A folder to run commands in: people.ndjson, view.json, and the same people in `lake`.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("people.ndjson"), PEOPLE).unwrap();
@@ -37,7 +37,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// A command that nothing but its line tells anything.
+/// A command without settings from the environment.
 fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
     command.current_dir(folder).args(arguments);
@@ -58,20 +58,20 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     command(folder, arguments).output().unwrap()
 }
 
-/// What a command prints that ends well.
+/// The output of a command that succeeds.
 fn done(folder: &Path, arguments: &[&str]) -> String {
     let output = run(folder, arguments);
     assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
     text(&output.stdout)
 }
 
-/// The exit code, and what was said on standard error.
+/// The exit code of a command that fails, and its standard error.
 fn failed(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let output = run(folder, arguments);
     (output.status.code(), text(&output.stderr))
 }
 
-/// A command that is given this on standard input.
+/// Runs a command with this standard input.
 fn fed(folder: &Path, arguments: &[&str], input: &str) -> Output {
     let mut command = command(folder, arguments);
     let mut child = command
@@ -88,7 +88,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// The lines of a text in the order of the alphabet: in which order people lie differs from lake to lake.
+/// The lines of a text, sorted, because the order of people differs between lakes.
 fn sorted(text: &str) -> Vec<&str> {
     let mut lines: Vec<&str> = text.lines().collect();
     lines.sort_unstable();

@@ -1,4 +1,4 @@
-//! What commands do not do by mistake: lakes where none is wanted, erasures, files in the place of folders.
+//! Mistakes that commands prevent: lakes in unwanted places, erasures, and files in the place of folders.
 
 use super::{done, failed, folder, run, text};
 
@@ -15,7 +15,7 @@ fn an_import_of_nothing_leaves_no_lake() {
         assert!(said.contains("nothing was stored"), "{input}: {said}");
         assert!(!path.join("new/lake").exists(), "{input}");
     }
-    // A folder that was there is as it was, with what is loaded beside a lake.
+    // An existing folder with loaded tables is unchanged.
     std::fs::create_dir_all(path.join("loaded/terminology")).unwrap();
     assert_eq!(
         failed(path, &["import", "--data", "loaded", "refused.ndjson"]).0,
@@ -26,7 +26,7 @@ fn an_import_of_nothing_leaves_no_lake() {
         .map(|entry| entry.unwrap().file_name())
         .collect();
     assert_eq!(left, ["terminology"]);
-    // A lake that is there stays, whatever comes.
+    // An existing lake stays.
     assert_eq!(failed(path, &["import", "--data", "lake", "refused.ndjson"]).0, Some(3));
     assert!(done(path, &["info", "--data", "lake"]).contains("live.Patient"));
 }
@@ -128,7 +128,7 @@ fn who_is_nobody_is_warned_of() {
 fn the_operator_revokes_a_consent() {
     let folder = folder();
     let path = folder.path();
-    // A token for somebody's imported records stands for a consent of the operator's.
+    // A token for a person's imported records belongs to a consent that the operator gave.
     done(path, &["token", "--data", "lake", "--patient", "ann"]);
     let list = || -> serde_json::Value {
         serde_json::from_str(&done(path, &["consents", "--data", "lake", "--json"])).unwrap()
@@ -145,7 +145,7 @@ fn the_operator_revokes_a_consent() {
     assert_eq!(list()[0]["state"], "REVOKED");
     let log = done(path, &["audit", "--data", "lake", "--consent", &id, "--json"]);
     assert!(log.contains("operator"), "{log}");
-    // Again it changes nothing.
+    // Repeating it changes nothing.
     let again = done(path, &["consents", "revoke", &id, "--data", "lake", "--yes", "--json"]);
     assert_eq!(
         serde_json::from_str::<serde_json::Value>(&again).unwrap()["authorizations"],

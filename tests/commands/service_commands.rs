@@ -1,5 +1,5 @@
-//! The commands about applications, keys, consents and the audit log, as processes: what they print, how they end, and
-//! that a running server takes up what they change.
+//! The commands about applications, keys, consents and the audit log, as processes: their output, their exit codes, and
+//! their effect on a running server.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -19,7 +19,7 @@ pub(crate) fn run(data: &Path, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What a command that succeeds prints.
+/// The output of a command that succeeds.
 pub(crate) fn done(data: &Path, arguments: &[&str]) -> String {
     let output = run(data, arguments);
     assert!(
@@ -35,7 +35,7 @@ pub(crate) fn json(data: &Path, arguments: &[&str]) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// The exit code and what was said on standard error, which is one sentence.
+/// The exit code of a command that fails, and its standard error, which must be one sentence.
 pub(crate) fn refused(data: &Path, arguments: &[&str]) -> (i32, String) {
     let output = run(data, arguments);
     let said = String::from_utf8(output.stderr).unwrap();
@@ -301,7 +301,7 @@ fn signing_keys_are_rotated_under_a_running_server() {
     let rotated = json(server.folder(), &["keys", "rotate"]);
     let kid = rotated["kid"].as_str().unwrap().to_owned();
     assert_eq!(rotated["verifying"].as_array().unwrap().len(), 1);
-    // The server looks every second.
+    // The server checks every second.
     while server.send("GET", "/.well-known/jwks.json", &[], "").json()["keys"][0]["kid"] != *kid {
         std::thread::yield_now();
     }
@@ -444,7 +444,7 @@ fn who_applied_for_access_is_listed_with_nothing_that_a_terminal_would_obey() {
     );
 }
 
-/// A folder that may be read by everybody and written by nobody but root, and a command as somebody who is not root.
+/// Makes a folder that only root can write, and a command that runs as another user.
 #[cfg(unix)]
 fn read_only(data: &Path, arguments: &[&str]) -> Command {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -468,7 +468,7 @@ fn read_only(data: &Path, arguments: &[&str]) -> Command {
 #[cfg(unix)]
 #[test]
 fn a_store_that_cannot_be_written_is_named() {
-    // "the service store failed: attempt to write a readonly database" did not say which file, nor whose fault it was.
+    // "the service store failed: attempt to write a readonly database" named neither the file nor the cause.
     use std::os::unix::fs::PermissionsExt;
 
     let folder = folder();
@@ -514,7 +514,7 @@ fn signing_keys_whose_sealing_key_is_lost_are_given_up_on_request_only() {
             "{said}"
         );
     }
-    // It said that it replaced a key that it had made itself a moment before, and not which ones were lost.
+    // The command reported the key that it had just made as replaced, and did not name the discarded ones.
     let told = json(data, &["keys", "rotate", "--discard"]);
     assert_eq!(told["discarded"], serde_json::json!([kid]));
     assert_eq!(told["verifying"], serde_json::json!([]));
@@ -528,7 +528,7 @@ fn signing_keys_whose_sealing_key_is_lost_are_given_up_on_request_only() {
         kids[0].as_str().unwrap()
     );
     assert!(said.ends_with(&discarded), "{said}");
-    // With nothing to discard it rotates as ever, and says so.
+    // With nothing to discard it rotates as usual, and says so.
     let said = done(data, &["keys", "rotate", "--discard"]);
     assert!(
         said.contains("No key was discarded") && said.contains("Keys that verify"),
@@ -544,7 +544,7 @@ fn the_audit_log_shows_archived_lines_among_the_others() {
         data,
         &["app", "create", "X", "--redirect-uri", "https://app.example/cb"],
     );
-    // What a server archived: a line that is older than all others of the store.
+    // An archived audit line of a server, older than all lines in the store.
     let line = r#"{"id":0,"at":1768435200,"actor":"patient","action":"consent.abandoned","application":"x","consent":"c1","authorization":null,"detail":"left"}"#;
     std::fs::create_dir(data.join("audit")).unwrap();
     std::fs::write(data.join("audit/2026-01.ndjson"), format!("{line}\n")).unwrap();
@@ -568,7 +568,7 @@ fn keys_of_health_cards_are_rotated_apart() {
     let first = published("/health-cards/.well-known/jwks.json")[0]["kid"].clone();
     let rotated = json(server.folder(), &["keys", "rotate", "--of", "health-card"]);
     assert_eq!(rotated["verifying"], json!([first]));
-    // The server reads keys of cards anew each time.
+    // The server reads the keys of cards again each time.
     let keys = published("/health-cards/.well-known/jwks.json");
     assert_eq!((&keys[0]["kid"], &keys[1]["kid"]), (&rotated["kid"], &first));
     let list = done(server.folder(), &["keys", "list", "--of", "health-card"]);

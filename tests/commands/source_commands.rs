@@ -1,5 +1,5 @@
-//! The commands about sources, identity providers and record locators, as processes: what they ask, what they keep, and
-//! what they refuse.
+//! The commands about sources, identity providers and record locators, as processes: their requests, their stored
+//! results, and their refusals.
 
 use serde_json::{Value, json};
 use tabularium::consent::{Clock, Store};
@@ -8,7 +8,7 @@ use tabularium::lake::{Lake, Mode};
 use crate::commands::service_commands::{done, folder, json, refused, run};
 use crate::harness::payer::Payer;
 
-/// `endpoint add` for a source on this machine.
+/// The arguments of `endpoint add` for a source on this machine.
 fn add<'a>(base: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let plain = ["endpoint", "add", base, "--client-id", "c", "--allow-private-sources"];
     [&plain[..], more].concat()
@@ -86,7 +86,7 @@ fn an_endpoint_is_added_from_its_smart_configuration_and_checked() {
     );
     assert!(done(data, &["endpoint", "list"]).contains("renamed"));
     let checked = done(data, &["endpoint", "check", "--allow-private-sources"]);
-    // What was found out follows.
+    // The findings follow.
     assert!(
         checked.starts_with("renamed: ok\n") && checked.contains("FHIR 4.0.1: 13 resource types can be searched"),
         "{checked}"
@@ -193,7 +193,7 @@ fn a_located_place_can_be_asked_again_without_a_refresh_token() {
 
 #[test]
 fn of_a_source_that_is_refused_nothing_is_left() {
-    // Its organization stayed in the directory.
+    // Its organization used to stay in the directory.
     let payer = Payer::start(1);
     let folder = folder();
     let data = folder.path();
@@ -229,7 +229,7 @@ fn of_a_source_that_is_refused_nothing_is_left() {
         .map(|one| one.name)
         .collect();
     assert_eq!(organizations, ["One"]);
-    // The same of who verifies identities; and an error shows what was typed without what a terminal would obey.
+    // The same for identity providers. An error shows the typed text without control characters.
     let provider = ["endpoint", "identity-provider", "p", "--name", "n"];
     for (issuer, client) in [
         ("https://i.example", escape),
@@ -290,7 +290,7 @@ fn a_patient_portal_is_added_without_lasting_access() {
     let payer = Payer::start(1);
     let folder = folder();
     let data = &folder.path().join("new");
-    // Its configuration speaks of refresh tokens, which patients of a portal do not give.
+    // Its configuration offers refresh tokens, but a portal's patients do not grant them.
     let base = format!("{}/riverbend/fhir", payer.base);
     let made = json(data, &add(&base, &["--type", "credentials"]));
     assert_eq!(made["refreshable"], false);
@@ -378,7 +378,7 @@ fn what_is_only_read_is_among_the_resources_of_an_endpoint() {
     );
 }
 
-/// A source with a secret, and a folder to add it to.
+/// A source that requires a secret, and a folder for its endpoint.
 struct Confidential {
     payer: Payer,
     folder: tempfile::TempDir,
@@ -407,7 +407,7 @@ impl Confidential {
         [&plain[..], &secret[..], more].concat()
     }
 
-    /// What adding it and then checking it says, line by line.
+    /// The output of adding it and of checking it, in one line each.
     fn found(&self) -> [String; 2] {
         let data = self.folder.path().join("lake");
         let added = done(&data, &self.arguments(&[]));
@@ -417,8 +417,7 @@ impl Confidential {
 
 #[test]
 fn a_secret_that_cannot_be_tried_keeps_no_source_from_being_added() {
-    // A token endpoint that was out of order failed the command, and a gateway's page counted as if the secret was
-    // taken.
+    // A token endpoint that was out of order failed the command, and a gateway's page counted as an accepted secret.
     for (knobs, words) in [
         (json!({"fail_token": true}), "answered with status 500"),
         (json!({"token_page": 403}), "answered with status 403"),
@@ -443,7 +442,7 @@ fn a_secret_that_cannot_be_tried_keeps_no_source_from_being_added() {
 
 #[test]
 fn a_secret_goes_to_another_origin_only_where_the_operator_says_so() {
-    // Whatever the SMART configuration named was sent the secret.
+    // The secret was sent to any address in the SMART configuration.
     let source = Confidential::new(&json!({"token_elsewhere": true}));
     let asked = || source.payer.requests("cedarway")["token"].as_u64().unwrap();
     let data = &source.folder.path().join("lake");
@@ -456,7 +455,7 @@ fn a_secret_goes_to_another_origin_only_where_the_operator_says_so() {
     let added = done(data, &source.arguments(&["--token-endpoint", &agreed]));
     assert!(added.contains("the client secret goes in the header"), "{added}");
     assert!(asked() > 0);
-    // The agreement stays when the source is changed.
+    // The operator's confirmation stays when the source is changed.
     let checked = done(data, &["endpoint", "check", "--allow-private-sources"]);
     assert!(checked.contains("the client secret goes in the header"), "{checked}");
     let again = done(data, &source.arguments(&["--name", "renamed"]));

@@ -34,7 +34,7 @@ fn the_version_is_the_packages() {
         .strip_prefix(concat!("tabularium ", env!("CARGO_PKG_VERSION")))
         .unwrap()
         .trim_end();
-    // Where it was built from git, the commit stands behind it.
+    // In a build from git, the commit follows.
     let commit = rest.strip_prefix(" (").and_then(|rest| rest.strip_suffix(')'));
     assert!(
         rest.is_empty() || commit.is_some_and(|commit| commit.len() >= 7),

@@ -1,4 +1,4 @@
-//! What commands say they wrote, results for programs, and standard input.
+//! Commands' reports on what they wrote, results for programs, and standard input.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ fn what_was_written_is_said_in_a_line() {
     let size = |name: &str| std::fs::metadata(path.join(name)).unwrap().len();
     let record = told(&["everything", "--patient", "ann", "--out", "ann.json"]);
     assert!(record.ends_with(" to ann.json\n") && size("ann.json") > 0, "{record}");
-    // What goes to standard output is not spoken into.
+    // No message is mixed into results on standard output.
     let rows = told(&["run", "view.json", "--out", "/dev/stdout"]);
     assert!(rows.starts_with("id,born\n") && rows.lines().count() == 4, "{rows}");
 }
@@ -60,7 +60,7 @@ fn standard_input_is_taken_where_files_are() {
         PEOPLE.lines().next().unwrap(),
     );
     assert_eq!(text(&one.stdout), "[{\"type\": \"string\", \"value\": \"Smith\"}]\n");
-    // What is read twice is read whole both times.
+    // Input that is read twice is complete both times.
     let imported = fed(path, &["import", "--data", "new", "--rewrite-ids", "-"], PEOPLE);
     assert!(imported.status.success(), "{}", text(&imported.stderr));
     assert!(

@@ -1,11 +1,11 @@
-//! What the program answers where it is used wrongly, as a file of its own: `UPDATE_EXPECT=1` writes it anew.
+//! The program's answers to wrong uses, compared with a file. `UPDATE_EXPECT=1` rewrites the file.
 
 use std::fmt::Write;
 use std::net::TcpListener;
 
 use super::{folder, run, text};
 
-/// Lines that are wrong, each a use that somebody may try. Words in single quotes are one argument.
+/// Wrong command lines that a user may try. Words in single quotes are one argument.
 const LINES: &str = r#"
 improt people.ndjson
 inof --data lake
@@ -103,7 +103,7 @@ fn wrong_uses_are_answered_as_they_were() {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let output = run(path, &words);
         let said = (text(&output.stdout) + &text(&output.stderr)).replace(&taken, "TAKEN");
-        // What was found where is not the point here, and differs from run to run.
+        // Paths differ from run to run and do not matter here.
         let said = said.replace(path.to_str().unwrap(), "DIR");
         assert!(!said.contains("panicked"), "{line}: {said}");
         writeln!(

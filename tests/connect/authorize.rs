@@ -1,4 +1,4 @@
-//! `/oauth/authorize` and `/link/auth`: which requests begin a flow, and how the others are refused.
+//! `/oauth/authorize` and `/link/auth`: which requests begin a flow, and how others are refused.
 
 use tabularium::consent::{Actor, ConsentState, EndpointStatus};
 use tabularium::lake::Mode;
@@ -78,7 +78,7 @@ fn other_errors_go_to_the_redirect_uri_with_the_state() {
         assert_eq!(page.answer("error").as_deref(), Some(error), "{name}={value}");
         assert_eq!(page.answer("state").as_deref(), Some("the state"));
         assert!(page.answer("error_description").is_some());
-        // That page is for flows which the service ends.
+        // That page is only for flows that the service ends.
         assert_eq!(page.answer("error_uri"), None);
     }
 }
@@ -146,7 +146,7 @@ fn svc_endpoint_id_names_an_endpoint_of_the_keys_mode_that_is_not_unavailable() 
     };
     let live = [("svc_endpoint_id", "lakeshore"), ("client_id", world.live.as_str())];
     assert_eq!(error(&live).as_deref(), Some("invalid_request"));
-    // A place is reached by a record locator only.
+    // Such a place can only be found by a record locator.
     assert_eq!(
         error(&[("svc_endpoint_id", "northfield")]).as_deref(),
         Some("invalid_request")
@@ -177,7 +177,7 @@ fn loopback_and_custom_schemes_are_redirect_uris() {
     let world = World::new();
     for uri in ["http://127.0.0.1:51004/cb", "com.example.app:/cb"] {
         let mut browser = world.enter(&[("redirect_uri", uri)]);
-        // Browsers hold the redirects behind a form to its page's policy.
+        // Browsers apply a page's form policy to the redirects after the form.
         let policy = browser.page.header("content-security-policy").to_owned();
         let source = if uri.starts_with("http:") {
             "http://127.0.0.1:51004"
@@ -204,7 +204,7 @@ fn a_flow_begins_with_a_consent_and_a_cookie() {
     for part in ["svc_session=", "Path=/", "HttpOnly", "SameSite=Lax"] {
         assert!(cookie.contains(part), "{cookie}");
     }
-    // At a plain loopback address Safari and scripts would drop a secure one.
+    // At a plain loopback address Safari and scripts would drop a `Secure` cookie.
     assert!(!cookie.contains("Secure"), "{cookie}");
     assert_eq!(browser.follow().status, 200);
     let consent = world.consent();
@@ -260,7 +260,7 @@ fn the_state_comes_back_whatever_it_is() {
         let mut browser = world.enter(&[("state", state)]);
         assert_eq!(browser.press("cancel", &[]).answer("state").as_deref(), Some(state));
     }
-    // One that is too long to keep is echoed with the refusal, too.
+    // A `state` that is too long to store is still echoed with the refusal.
     let longer = "s".repeat(4_097);
     let refused = world
         .browser()
@@ -296,7 +296,7 @@ fn svc_resume_with_other_parameters_or_without_the_cookie_begins_anew_silently()
     assert_eq!(browser.page.status, 200);
     let third = world.consent().id;
     assert_ne!(third, second);
-    // Without the parameter nothing is resumed either.
+    // Without the parameter nothing is resumed.
     browser.go(&world.authorize(&[("svc_external_id", "user-2")]));
     assert_ne!(world.consent().id, third);
 }
@@ -319,7 +319,7 @@ fn what_applications_and_patients_write_is_shown_as_text() {
     let world = World::new();
     let odd = r#""><script>alert(1)</script>'; DROP TABLE consent; --"#;
     let mut browser = world.enter(&[("svc_external_id", odd), ("state", odd)]);
-    // The application's own name has a tag in it.
+    // The application's name contains a tag.
     assert!(
         browser.page.text.contains("Well &#38; &#60;b&#62;Good"),
         "{}",

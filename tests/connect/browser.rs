@@ -1,5 +1,5 @@
-//! A browser without scripts: it keeps cookies, sends the forms of pages, and leaves redirects out of the service
-//! alone.
+//! A browser without scripts. It keeps cookies, sends the forms of pages, and does not follow redirects out of the
+//! service.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 use ureq::http::HeaderMap;
 use url::Url;
 
-/// One browser, with cookies of its own.
+/// A browser with its own cookies.
 pub(crate) struct Browser {
     base: String,
-    /// What it says of the page that a form is sent from.
+    /// The `Origin` that it sends with forms.
     pub(crate) origin: Option<String>,
     pub(crate) cookies: BTreeMap<String, String>,
-    /// The page that is shown.
+    /// The current page.
     pub(crate) page: Page,
 }
 
-/// What came back last.
+/// The last response.
 #[derive(Clone, Default)]
 pub(crate) struct Page {
     pub(crate) status: u16,
@@ -30,20 +30,20 @@ impl Page {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// Where a redirect leads.
+    /// The target of a redirect.
     pub(crate) fn location(&self) -> Url {
         let location = self.header("location");
         Url::parse(location).unwrap_or_else(|error| panic!("{error}: {} {location:?} {}", self.status, self.text))
     }
 
-    /// A parameter of the address that a redirect leads to.
+    /// A parameter in the target of a redirect.
     pub(crate) fn answer(&self, name: &str) -> Option<String> {
         let location = self.location();
         let mut pairs = location.query_pairs();
         pairs.find(|(one, _)| one == name).map(|(_, value)| value.into_owned())
     }
 
-    /// The heading.
+    /// The heading of the page.
     pub(crate) fn heading(&self) -> String {
         let text = self
             .text
@@ -53,19 +53,19 @@ impl Page {
         decoded(text.unwrap_or_else(|| panic!("no heading: {} {:?} {}", self.status, self.headers, self.text)))
     }
 
-    /// Whether the page goes on by itself, without scripts too.
+    /// Whether the page reloads by itself without scripts.
     pub(crate) fn is_waiting(&self) -> bool {
         self.text
             .contains(r#"<noscript><meta http-equiv="refresh" content="2"></noscript>"#)
     }
 
-    /// What stands between a mark and the next quotation mark.
+    /// The text between a mark and the next quotation mark.
     pub(crate) fn behind(&self, mark: &str) -> String {
         let rest = self.text.split(mark).nth(1).and_then(|rest| rest.split('"').next());
         decoded(rest.unwrap_or_else(|| panic!("no {mark}: {}", self.text)))
     }
 
-    /// The values of all fields of a name.
+    /// The values of all fields with a name.
     pub(crate) fn values(&self, name: &str) -> Vec<String> {
         let mark = format!(r#"name="{name}" value=""#);
         let rest = self.text.split(&mark).skip(1);
@@ -97,13 +97,13 @@ impl Browser {
         }
     }
 
-    /// Goes to an address, and from there where redirects within the service lead.
+    /// Opens an address and follows redirects within the service.
     pub(crate) fn go(&mut self, address: &str) -> &Page {
         self.ask("GET", address, None);
         self.follow()
     }
 
-    /// Asks for an address and stays there.
+    /// Requests an address without following redirects.
     pub(crate) fn ask(&mut self, method: &str, address: &str, form: Option<&[(&str, &str)]>) -> &Page {
         let url = match address.starts_with('/') {
             true => format!("{}{address}", self.base),
@@ -165,7 +165,7 @@ impl Browser {
         &self.page
     }
 
-    /// Looks again as long as the page says that it waits.
+    /// Reloads as long as the page waits.
     pub(crate) fn wait(&mut self) -> &Page {
         let deadline = Instant::now() + Duration::from_secs(60);
         while self.page.is_waiting() {
@@ -175,13 +175,13 @@ impl Browser {
         &self.page
     }
 
-    /// Sends a form of the page that is shown, with its token, and follows.
+    /// Sends a form of the current page with its token, and follows redirects.
     pub(crate) fn send(&mut self, action: &str, fields: &[(&str, &str)]) -> &Page {
         self.press(action, fields);
         self.follow()
     }
 
-    /// Sends a form of the page that is shown, with its token, and stays at the answer.
+    /// Sends a form of the current page with its token, without following redirects.
     pub(crate) fn press(&mut self, action: &str, fields: &[(&str, &str)]) -> &Page {
         let mark = format!(r#"action="/connect/{action}""#);
         assert!(

@@ -1,4 +1,4 @@
-//! How flows end without a code, and what the application is told.
+//! Flows that end without a code, and what the application is told.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -66,7 +66,7 @@ fn who_cancels_is_access_denied_in_the_words_of_the_document() {
     }
 }
 
-/// A source that grants access without saying to whose records, for it has none.
+/// A source that grants access without naming a Patient, because it has none.
 fn patientless() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
@@ -143,7 +143,7 @@ fn who_has_no_records_is_access_denied_in_the_words_of_the_document() {
     assert_eq!(world.consent().state, ConsentState::Abandoned);
 }
 
-/// Makes the store fail where something is done to a table.
+/// Makes a kind of access to a table fail in the store.
 fn break_down(world: &World, what: &str) {
     let store = rusqlite::Connection::open(world.server.folder().join("service.sqlite")).unwrap();
     let name = format!("broken_{}", what.replace(' ', "_"));
@@ -187,7 +187,7 @@ fn a_code_that_cannot_be_made_is_a_server_error() {
     break_down(&world, "INSERT ON authorization_code");
     let page = world.connect(&mut browser).clone();
     is_server_error(&world, &page, "The authorization code could not be created");
-    // What the source granted is given back.
+    // The service revoked the source's grant.
     assert_eq!(world.states(), ["lakeshore OAUTH REVOKED"]);
     assert_eq!(world.consent().state, ConsentState::Abandoned);
     assert!(
@@ -223,7 +223,7 @@ fn a_session_ends_after_thirty_idle_minutes_and_says_where_to_read_why() {
     let world = World::new();
     let mut browser = world.enter(&[]);
     browser.send("choose", &[("endpoint", "lakeshore")]);
-    // Every page begins the half hour anew.
+    // Each page restarts the half hour.
     for _ in 0..3 {
         world.store().clock().advance(IDLE_SECONDS - 1);
         assert_eq!(browser.go("/connect").status, 200);
@@ -242,7 +242,7 @@ fn a_session_ends_after_thirty_idle_minutes_and_says_where_to_read_why() {
         (reference.status, reference.heading().as_str()),
         (200, "The session timed out")
     );
-    // The application is told once.
+    // The application is told only once.
     browser.cookies = cookies;
     assert_eq!(browser.go("/connect").status, 410);
 }

@@ -1,4 +1,4 @@
-//! The link component: a popup or a frame that ends with a public token for the page which holds it, and for no other.
+//! The link component: a popup or a frame that ends with a public token. Only the page that holds it gets the token.
 
 use serde_json::json;
 use tabularium::consent::ConsentState;
@@ -73,7 +73,7 @@ fn who_cancels_is_told_to_the_page_that_holds_the_component() {
 
 #[test]
 fn only_registered_origins_may_hold_the_component_and_others_are_told_why() {
-    // The page that holds the component heard nothing, and was called with null once somebody had closed the window.
+    // The page with the component was not told. It was called with null once the window was closed.
     let world = World::new();
     for (name, value, error, to) in [
         (
@@ -116,7 +116,7 @@ fn only_registered_origins_may_hold_the_component_and_others_are_told_why() {
 
 #[test]
 fn a_frame_that_may_not_be_held_shows_nothing_and_tells_its_page_why() {
-    // The browser showed a broken frame, since no page may frame that notice.
+    // The browser showed a broken frame, because no page may frame that notice.
     let world = World::new();
     let wrong = [
         ("origin", "https://evil.example"),
@@ -194,7 +194,7 @@ fn the_page_that_holds_the_component_is_told_which_page_is_shown_and_nothing_of_
         .next()
         .unwrap();
     assert!(!tag.contains("lakeshore") && !tag.contains("user-1"), "{tag}");
-    // Who comes by a redirect is held by no page.
+    // A flow by redirect has no page that holds it.
     assert!(!world.enter(&[]).page.text.contains("data-view"));
 }
 
@@ -230,12 +230,12 @@ fn a_frame_is_held_by_registered_origins_and_has_cookies_of_its_own() {
     assert_eq!(page.header("x-frame-options"), "");
 }
 
-/// In a frame, agreed to share from a source: the frame, and the ticket for the window beside it.
+/// A frame in which the patient agreed to share from a source, and the ticket for the window beside it.
 fn framed(world: &World) -> (Browser, String) {
     let mut frame = opened(world, &[("display", "iframe"), ("svc_endpoint_id", "lakeshore")]);
     frame.send("share", &[]);
     assert_eq!(frame.page.heading(), "Sign in at Lakeshore Health Plan");
-    // A browser holds the redirect to the source to the policy of the page whose form leads there.
+    // Browsers apply a page's form policy to the redirect to the source.
     assert!(frame.page.header("content-security-policy").contains(&world.payer.base));
     let ticket = frame.page.values("ticket")[0].clone();
     (frame, ticket)
@@ -248,7 +248,7 @@ fn a_frame_opens_the_source_in_a_window_and_goes_on_when_that_is_done() {
     let mark = frame.page.behind("data-mark=\"");
     assert_eq!(frame.page.behind("data-view=\""), "sign_in");
     assert_eq!(frame.go("/connect/progress").text, mark);
-    // The window has none of the frame's cookies.
+    // The window does not have the frame's cookies.
     let mut window = world.browser();
     let there = window
         .ask("POST", "/connect/window", Some(&[("ticket", &ticket)]))
@@ -256,12 +256,12 @@ fn a_frame_opens_the_source_in_a_window_and_goes_on_when_that_is_done() {
     assert_eq!(world.states(), ["lakeshore OAUTH AUTHORIZING"]);
     let back = world.payer.log_in(there.as_str(), &world.payer.person(0).user);
     assert_eq!(window.go(back.as_str()).heading(), "You can close this window");
-    // A window that a script has opened closes itself.
+    // A window that was opened by a script closes itself.
     assert!(window.page.text.contains("data-closes"), "{}", window.page.text);
     assert_eq!(world.states(), ["lakeshore OAUTH AUTHORIZED"]);
     assert_ne!(frame.go("/connect/progress").text, mark);
     assert_eq!(frame.go("/connect").heading(), "You’re connected");
-    // One source was asked for, and no page speaks of more.
+    // The application named one source, so no page mentions others.
     for more in [
         "Connect as many",
         "Add another",
@@ -278,8 +278,8 @@ fn a_frame_opens_the_source_in_a_window_and_goes_on_when_that_is_done() {
 
 #[test]
 fn a_window_that_shares_the_frames_cookies_leaves_the_end_to_the_frame() {
-    // Where the page that holds the frame was of the service's own site, the window ended the flow, and the page never
-    // heard of it: the return was told from a frame's by the cookie alone.
+    // If the page that held the frame was of the service's own site, the window ended the flow, and the page never
+    // knew. The window was recognized by the cookie alone.
     let world = World::new();
     let (mut frame, ticket) = framed(&world);
     let there = frame
@@ -303,7 +303,8 @@ fn a_window_opens_with_the_ticket_of_its_frame_only() {
         assert_eq!(page.status, 403, "{wrong}");
         assert!(window.cookies.is_empty());
     }
-    // Nor does it from another site, whose visitors would come back into the frame of whoever has the ticket.
+    // A ticket from another site is refused. Otherwise that site's visitors would return into the frame of the ticket's
+    // owner.
     for origin in [Some("https://evil.example".to_owned()), Some("null".to_owned()), None] {
         let mut window = world.browser();
         window.origin = origin;
@@ -311,7 +312,7 @@ fn a_window_opens_with_the_ticket_of_its_frame_only() {
         assert_eq!(page.status, 403);
         assert!(window.cookies.is_empty());
     }
-    // Once the frame has gone on, its ticket opens nothing.
+    // Once the frame moves on, its ticket is invalid.
     frame.press("cancel", &[]);
     let mut window = world.browser();
     let page = window.ask("POST", "/connect/window", Some(&[("ticket", &ticket)]));
@@ -333,14 +334,14 @@ fn an_answer_in_a_window_counts_in_the_window_that_was_sent() {
     assert_eq!(stranger.go(back.as_str()).status, 400);
     stranger.cookies.insert("svc_window".to_owned(), ticket.clone());
     assert_eq!(stranger.go(back.as_str()).status, 400);
-    // The window's cookie opens none of the frame's pages.
+    // The window's cookie does not open the frame's pages.
     assert_eq!(window.go("/connect").status, 410);
     assert_eq!(window.go(back.as_str()).status, 200);
 }
 
 #[test]
 fn a_ticket_opens_one_window() {
-    // Whoever got hold of a ticket could send somebody else to the source while the patient was on the way there.
+    // The owner of a stolen ticket could send another person to the source while the patient was on the way there.
     let world = World::new();
     let (mut frame, ticket) = framed(&world);
     let base = world.base();
@@ -357,7 +358,7 @@ fn a_ticket_opens_one_window() {
     assert_eq!(opened.iter().filter(|status| **status == 303).count(), 1, "{opened:?}");
     assert_eq!(opened.iter().filter(|status| **status == 403).count(), 3, "{opened:?}");
     assert_eq!(world.states(), ["lakeshore OAUTH AUTHORIZING"]);
-    // Who has closed the window opens another from the frame's page, which has gone on by itself. The first one is
+    // A patient who closed the window opens another from the frame's page, which has moved on. The first window is
     // forgotten.
     frame.go("/connect");
     assert_eq!(frame.page.heading(), "Sign in at Lakeshore Health Plan");

@@ -1,4 +1,4 @@
-//! The consent flow at its doors and pages, over HTTP, with the sandbox's organizations on the other side.
+//! The consent flow's entry points and pages, over HTTP, with the sandbox's organizations as sources.
 
 mod abuse;
 mod authorize;

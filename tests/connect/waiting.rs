@@ -1,4 +1,4 @@
-//! Others who take their time: what a patient is shown meanwhile, and what becomes of them.
+//! Slow sources: what a patient sees meanwhile, and how the flow continues.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use tabularium::lake::Mode;
 use super::browser::Browser;
 use super::world::World;
 
-/// A source whose tokens come when the test says so.
+/// A source whose token response waits for the test.
 struct Slow {
     base: String,
     go: Sender<()>,
@@ -32,7 +32,7 @@ impl Slow {
         Slow { base, go }
     }
 
-    /// Lists it beside the others.
+    /// Lists the source in addition to the others.
     fn list(&self, world: &World) {
         let organization = world
             .store()
@@ -69,7 +69,7 @@ impl Slow {
 fn answer(stream: &mut TcpStream, base: &str, may_go: &Mutex<Receiver<()>>) {
     let body = match request(stream).starts_with("POST /token") {
         true => {
-            // A test that is over waits for nothing.
+            // If the test has ended, nothing waits.
             if may_go.lock().unwrap().recv().is_err() {
                 return;
             }
@@ -81,7 +81,7 @@ fn answer(stream: &mut TcpStream, base: &str, may_go: &Mutex<Receiver<()>>) {
     let _ = write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
 }
 
-/// A request with its body, as far as its length says.
+/// A request with its body, up to its `Content-Length`.
 fn request(stream: &mut TcpStream) -> String {
     let (mut text, mut piece) = (String::new(), [0u8; 8_192]);
     loop {
@@ -104,7 +104,7 @@ fn request(stream: &mut TcpStream) -> String {
     }
 }
 
-/// Back from a source that takes its time: the browser, and the address it came back at.
+/// A browser that is back from a slow source, and its callback address.
 fn back(world: &World, slow: &Slow) -> (Browser, String) {
     slow.list(world);
     let mut browser = world.enter(&[("svc_endpoint_id", "slow")]);
@@ -127,7 +127,7 @@ fn a_source_that_takes_its_time_is_waited_for_on_a_page_that_goes_on_by_itself()
     assert_eq!(browser.page.heading(), "Connecting to Slow Plan");
     assert!(browser.page.is_waiting(), "{}", browser.page.text);
     assert_eq!(world.states(), ["slow OAUTH AUTHORIZING"]);
-    // With scripts the page asks whether the session has gone on.
+    // The page's script asks whether the session has moved on.
     let mark = browser.page.behind("data-mark=\"");
     assert_eq!(browser.go("/connect/progress").text, mark);
     assert_eq!(browser.go("/connect").heading(), "Connecting to Slow Plan");
@@ -141,14 +141,13 @@ fn a_source_that_takes_its_time_is_waited_for_on_a_page_that_goes_on_by_itself()
 
 #[test]
 fn loading_the_page_again_loses_nothing() {
-    // Who reloaded while the code was exchanged was told that nobody knew where they came from, and the exchange was
-    // broken off.
+    // A patient who reloaded during the exchange of the code got an error, and the exchange was aborted.
     let (world, slow) = (World::hasty(), Slow::start());
     let (mut browser, address) = back(&world, &slow);
     for _ in 0..2 {
         assert_eq!(browser.go(&address).heading(), "Connecting to Slow Plan");
     }
-    // Somebody else's browser learns nothing by it.
+    // Another browser learns nothing from it.
     assert_eq!(world.browser().go(&address).status, 400);
     let mixed = address.replace("/callback/slow", "/callback/lakeshore");
     assert_eq!(browser.go(&mixed).status, 400);
@@ -198,7 +197,7 @@ fn who_waits_may_choose_another_organization() {
 
 #[test]
 fn nobody_waits_for_ever() {
-    // A server that is stopped while it asks leaves the session waiting.
+    // If a server stops during the exchange, the session stays waiting.
     let (world, slow) = (World::hasty(), Slow::start());
     let (mut browser, _) = back(&world, &slow);
     let mark = browser.page.behind("data-mark=\"");
@@ -279,7 +278,7 @@ fn an_identity_that_is_being_verified_is_waited_for() {
     let back = world.payer.log_in(there.as_str(), &world.payer.person(0).user);
     browser.go(back.as_str());
     assert_eq!(browser.wait().heading(), "These places have records of yours");
-    // The answer of the provider counts once.
+    // The provider's answer counts once.
     assert_eq!(
         browser.go(back.as_str()).heading(),
         "These places have records of yours"

@@ -1,4 +1,4 @@
-//! A service, the sandbox's organizations in its directory, and an application that sends patients into the flow.
+//! A service, the sandbox's organizations in its directory, and an application that starts flows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,17 +35,17 @@ impl World {
         World::of(Payer::start(12))
     }
 
-    /// One that waits for whoever is asked, however long it takes.
+    /// A world whose pages wait for sources for an hour.
     pub(crate) fn of(payer: Payer) -> World {
         World::with(payer, Duration::from_secs(3_600))
     }
 
-    /// One that waits for nobody before it shows a page.
+    /// A world whose pages never wait for sources.
     pub(crate) fn hasty() -> World {
         World::with(Payer::start(12), Duration::ZERO)
     }
 
-    /// A service whose clock stands at the machine's time, since the sandbox goes by that.
+    /// A service with the machine's current time, because the sandbox uses that.
     fn with(payer: Payer, interim: Duration) -> World {
         World::on(
             payer,
@@ -53,7 +53,7 @@ impl World {
         )
     }
 
-    /// One whose pages look and speak like this.
+    /// A world with these pages.
     pub(crate) fn showing(pages: Pages) -> World {
         let clock = Clock::at(chrono::Utc::now().timestamp());
         World::on(
@@ -98,7 +98,7 @@ impl World {
         Browser::new(&self.base())
     }
 
-    /// An authorization request that is fine, with some parameters set anew; an empty value takes one out.
+    /// A valid authorization request with some parameters changed; an empty value removes one.
     pub(crate) fn authorize(&self, changes: &[(&str, &str)]) -> String {
         format!("/oauth/authorize?{}", self.query(changes))
     }
@@ -162,7 +162,7 @@ impl World {
             .collect()
     }
 
-    /// Agrees on the page that is shown, logs in at the source as the first person, and comes back.
+    /// Agrees on the current page, logs in at the source as the first person, and comes back.
     pub(crate) fn connect<'b>(&self, browser: &'b mut Browser) -> &'b Page {
         let person = self.payer.person(0);
         self.connect_as(browser, &Visit::of(&person.user))
@@ -173,13 +173,13 @@ impl World {
         browser.go(&back)
     }
 
-    /// The address at which a source sends the patient back.
+    /// The callback address that a source redirects to.
     pub(crate) fn away(&self, browser: &mut Browser, visit: &Visit) -> String {
         let there = browser.press("share", &[]).location();
         self.payer.visit(there.as_str(), visit).into()
     }
 
-    /// Exchanges a code as the application does.
+    /// Exchanges a code, as the application does.
     pub(crate) fn exchange(&self, code: &str) -> serde_json::Value {
         let body = serde_json::json!({"grant_type": "authorization_code", "code": code, "redirect_uri": REDIRECT,
             "code_verifier": VERIFIER, "client_id": self.client});

@@ -1,5 +1,5 @@
-//! No page without an operator's session; no token of an application or a patient opens one; a session opens nothing
-//! else.
+//! All pages need an operator's session. Tokens of applications and patients do not open one, and a session opens
+//! nothing else.
 
 use crate::harness::command;
 use crate::harness::process::Process;
@@ -39,7 +39,7 @@ fn no_page_is_shown_without_a_session() {
             assert!(!answer.text.contains("Hill"));
         }
     }
-    // None of this used the token up.
+    // None of this has used the token up.
     assert_eq!(sign_in(&server, &made).status, 303);
 }
 
@@ -82,7 +82,7 @@ fn a_token_signs_in_once_and_in_time() {
     let clock = Clock::at(START);
     let server = Server::imported_at(&records(), clock.clone());
     let token = server.store.console_sessions().make_token("ada").unwrap();
-    // Whoever only looks at the address does not use the token up.
+    // Opening the address does not use the token up.
     let shown = ask(&server, "GET", &format!("/console/sign-in?token={token}"), &[], "");
     assert!(shown.status == 200 && shown.text.contains(&token));
     assert_eq!(shown.header("referrer-policy"), "no-referrer");

@@ -1,4 +1,4 @@
-//! What the service keeps, and what the audit log has of the console.
+//! The console's lists of the service's data, and its entries in the audit log.
 
 use crate::harness::server::Server;
 

@@ -1,4 +1,4 @@
-//! The console: who is let in, what each page shows, and what the audit log has of it.
+//! The console: access, the contents of each page, and the entries in the audit log.
 
 mod doors;
 mod kept;

@@ -1,4 +1,4 @@
-//! What the pages about records show.
+//! The pages about records.
 
 use serde_json::json;
 use tabularium::ingest::{self, Session};

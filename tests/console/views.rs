@@ -9,7 +9,7 @@ const VIEW: &str = r#"{"resourceType": "ViewDefinition", "name": "pressure", "st
     {"name": "text", "path": "code.text"}, {"name": "value", "path": "value.ofType(Quantity).value"}]}]}"#;
 const EDITOR: &str = "/console/views/live/local";
 
-/// Cells of the first rows.
+/// The cells of the first rows.
 fn rows(page: &str) -> Vec<Vec<String>> {
     let table = between(page, "aria-labelledby=\"result\"", "</table>");
     let body = between(table, "<tbody>", "</tbody>");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::harness::server::{Answer, Server};
 
-/// Two people with a few records each; one has a name that would be markup.
+/// Two people with a few records each. One name looks like markup.
 pub(super) fn records() -> Vec<Value> {
     let mut all = vec![
         json!({"resourceType": "Patient", "id": "ann", "gender": "female", "birthDate": "1970-02-03",
@@ -46,13 +46,13 @@ pub(super) const PAGES: [&str; 17] = [
     "/console/kept/slow",
 ];
 
-/// A browser that is signed in, or was.
+/// A browser that has signed in.
 pub(super) struct Visitor<'s> {
     server: &'s Server,
     pub(super) cookie: String,
 }
 
-/// What a browser asks, without going where a redirect leads.
+/// Sends a request without following redirects.
 pub(super) fn ask(server: &Server, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
     let config = ureq::Agent::config_builder()
         .http_status_as_error(false)
@@ -77,7 +77,7 @@ pub(super) fn ask(server: &Server, method: &str, path: &str, headers: &[(&str, &
     }
 }
 
-/// The fields of a form as it is sent.
+/// Encodes the fields of a form.
 pub(super) fn form(fields: &[(&str, &str)]) -> String {
     form_urlencoded::Serializer::new(String::new())
         .extend_pairs(fields)
@@ -86,7 +86,7 @@ pub(super) fn form(fields: &[(&str, &str)]) -> String {
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 
-/// Sends the form of the first page.
+/// Sends the sign-in form.
 pub(super) fn sign_in(server: &Server, token: &str) -> Answer {
     ask(server, "POST", "/console/sign-in", &[FORM], &form(&[("token", token)]))
 }
@@ -111,7 +111,7 @@ impl Visitor<'_> {
         ask(self.server, "GET", path, &[("cookie", &self.cookie)], "")
     }
 
-    /// Opens a page that must be there.
+    /// Opens a page that must exist.
     pub(super) fn page(&self, path: &str) -> String {
         let answer = self.get(path);
         assert_eq!(answer.status, 200, "{path}: {}", answer.text);
@@ -124,13 +124,13 @@ impl Visitor<'_> {
         ask(self.server, "POST", path, &headers, &form(fields))
     }
 
-    /// What forms of this session carry.
+    /// The CSRF token of this session.
     pub(super) fn csrf(&self) -> String {
         let page = self.page("/console");
         between(&page, r#"name="csrf" value=""#, "\"").to_owned()
     }
 
-    /// Sends a form of a page of the session.
+    /// Sends a form of the session with its CSRF token.
     pub(super) fn send(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         let csrf = self.csrf();
         let all: Vec<(&str, &str)> = [("csrf", csrf.as_str())]
@@ -141,7 +141,7 @@ impl Visitor<'_> {
     }
 }
 
-/// What stands between two marks.
+/// The text between two marks.
 pub(super) fn between<'t>(text: &'t str, before: &str, after: &str) -> &'t str {
     let rest = text
         .split(before)
@@ -150,7 +150,7 @@ pub(super) fn between<'t>(text: &'t str, before: &str, after: &str) -> &'t str {
     rest.split(after).next().unwrap()
 }
 
-/// The links of a page that begin so, as a browser follows them.
+/// The links of a page with this beginning, decoded.
 pub(super) fn links(page: &str, beginning: &str) -> Vec<String> {
     let all = page
         .split("href=\"")

@@ -1,4 +1,4 @@
-//! A new catalog from the files: what was there is there again, and what was erased is not.
+//! A new catalog from the data files: all rows are back, except erased ones.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -15,7 +15,7 @@ fn succeeds(done: &Output) -> String {
     String::from_utf8(done.stdout.clone()).unwrap()
 }
 
-/// What a search finds, without what belongs to the answer itself.
+/// The matches of a search, without parts that belong to the answer itself.
 fn found(lake: &Path, arguments: &[&str]) -> Vec<serde_json::Value> {
     let text = succeeds(&tabularium(lake, &[&["search"], arguments].concat()));
     let bundle: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -25,7 +25,7 @@ fn found(lake: &Path, arguments: &[&str]) -> Vec<serde_json::Value> {
     found
 }
 
-/// Everything that there is, by every door that goes by owners.
+/// All records, by all searches that depend on owners.
 fn all(lake: &Path) -> Vec<Vec<serde_json::Value>> {
     vec![
         found(lake, &["Patient"]),
@@ -41,13 +41,13 @@ fn adopt(lake: &Copy<'_>) -> String {
     succeeds(&tabularium(lake.path(), &["check", "--adopt"]))
 }
 
-/// As good as before, and good to go on with.
+/// Checks that the lake has the same records as before and can be written.
 fn is_as(lake: &Copy<'_>, expected: &[Vec<serde_json::Value>]) {
     assert_eq!(all(lake.path()), expected);
     let (code, said) = lake.check();
     assert_eq!(code, Some(0), "{said}");
     for name in ["first", "second"] {
-        // Content that is there already comes to nothing, or is the next version of it.
+        // Content that exists already is ignored or becomes the next version.
         lake.made.import(lake.path(), name);
     }
     lake.made.import(lake.path(), "third");
@@ -84,7 +84,7 @@ fn a_lake_without_a_good_catalog_comes_back_whole() {
     std::fs::remove_file(lake.catalog()).unwrap();
     adopt(&lake);
     is_as(&lake, &expected);
-    // A good lake is left alone.
+    // A good lake is not changed.
     let lake = made.copy();
     let before = std::fs::read(lake.catalog()).unwrap();
     adopt(&lake);
@@ -136,8 +136,7 @@ fn who_was_erased_does_not_come_back() {
     let expected = all(lake.path());
     assert_eq!(expected.iter().map(Vec::len).collect::<Vec<_>>(), [1, 2, 1, 0, 2, 0]);
     std::fs::remove_file(lake.catalog()).unwrap();
-    // An erasure that was killed before it removed the old files: one that was written anew has the same rows but for
-    // hers.
+    // The erasure was killed before it removed the old files. A rewritten file has the same rows except hers.
     let path = lake.path().join("data/live/Patient").join(name);
     assert!(!path.exists());
     std::fs::write(&path, &before[&path]).unwrap();
@@ -154,9 +153,8 @@ fn who_was_erased_does_not_come_back() {
     assert_eq!(lake.check().0, Some(0));
 }
 
-/// A file that an erasure gave up as a whole leaves nothing behind by which it could be known. It came back with a new
-/// catalog if the process was killed before the file was removed, and so did the rows of an erasure that was only
-/// recorded.
+/// An erasure that removes a whole file leaves no new file. If it was killed before the file was removed, the file came
+/// back with a new catalog. So did the rows of an erasure that was only recorded.
 #[test]
 fn an_erasure_under_way_is_carried_out_with_a_new_catalog() {
     let made = Made::new();
@@ -188,7 +186,7 @@ fn an_erasure_under_way_is_carried_out_with_a_new_catalog() {
         "nothing names her when it is over"
     );
 
-    // As a kill leaves it before the old files are removed.
+    // A kill before the old files are removed leaves this state.
     drop(opened);
     for (path, bytes) in &before {
         std::fs::write(path, bytes).unwrap();
@@ -206,7 +204,7 @@ fn an_erasure_under_way_is_carried_out_with_a_new_catalog() {
     assert!(!std::fs::read(&mark).unwrap().windows(3).any(|text| text == b"ann"));
 }
 
-/// Whether a text stands in a column of texts of a data file.
+/// Whether a text column of a data file contains a text.
 fn holds(path: &Path, text: &str) -> bool {
     let file = std::fs::File::open(path).unwrap();
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
@@ -220,8 +218,7 @@ fn holds(path: &Path, text: &str) -> bool {
     })
 }
 
-/// Rows that were never committed became a part of the lake, because a healthy catalog was replaced for the sake of
-/// their files.
+/// Uncommitted rows became part of the lake, because a healthy catalog was replaced for the sake of their files.
 #[test]
 fn what_an_interrupted_writer_left_is_not_adopted() {
     let made = Made::new();
@@ -247,7 +244,7 @@ fn what_an_interrupted_writer_left_is_not_adopted() {
     assert_eq!((all(lake.path()), lake.check().0), (expected, Some(0)));
 }
 
-/// The numbers went on from nothing, so that a link into an old snapshot came to mean another one.
+/// The numbers started again from zero, so a link into an old snapshot pointed to another one.
 #[test]
 fn a_new_catalog_counts_on() {
     let made = Made::new();
@@ -266,7 +263,7 @@ fn a_new_catalog_counts_on() {
     let opened = Lake::open(lake.path()).unwrap();
     assert!((0..=snapshot).all(|gone| opened.snapshot_at(gone).is_err()));
     drop(opened);
-    // A copy of the catalog before is an older one to it.
+    // The new catalog sees a copy of the previous one as older.
     let new = std::fs::read(lake.catalog()).unwrap();
     std::fs::write(lake.catalog(), older).unwrap();
     lake.is_refused("the catalog before");
@@ -292,7 +289,7 @@ fn what_cannot_be_read_is_kept() {
     assert_eq!(lake.check().0, Some(0));
     let after = all(lake.path());
     assert_eq!(after.iter().map(Vec::len).collect::<Vec<_>>(), [2, 3, 0, 1, 2, 1]);
-    // It may hold something of hers as well, which an erasure says.
+    // The kept file may contain her rows too, and the erasure says so.
     let erase = || tabularium(lake.path(), &["erase", "--yes", "--patient", "ann"]);
     let done = erase();
     let said = String::from_utf8(done.stderr).unwrap();
@@ -302,12 +299,12 @@ fn what_cannot_be_read_is_kept() {
     let done = erase();
     let said = String::from_utf8(done.stdout).unwrap();
     assert_eq!(done.status.code(), Some(0), "{said}");
-    // The receipt: what the first one erased.
+    // The last line is the receipt of the first erasure.
     assert_eq!(said.lines().last().unwrap().split('.').count(), 3, "{said}");
     assert_eq!(erase().status.code(), Some(2), "there is nothing left");
 }
 
-/// A changed byte may well be decoded. The file was taken, and what it says of a row decided about other files' rows.
+/// A file with a changed byte may still decode. It was accepted, and its wrong row decided about rows of other files.
 #[test]
 fn what_differs_from_its_checksum_is_kept() {
     let made = Made::new();
@@ -332,7 +329,7 @@ fn what_differs_from_its_checksum_is_kept() {
     assert!(std::fs::read(kept.first().unwrap()).unwrap() == content);
 }
 
-/// Without the key nobody's rows could be found again, so nothing is made.
+/// Without the key nobody's rows could be found again, so no catalog is created.
 #[test]
 fn without_its_owner_key_a_lake_is_not_adopted() {
     let made = Made::new();

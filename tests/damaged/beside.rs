@@ -1,4 +1,4 @@
-//! A process that goes on while others are at the lake: it notices what they have done.
+//! A long-running process notices what other processes did to the lake.
 
 use tabularium::lake::{Lake, LakeError, Mode};
 
@@ -12,8 +12,8 @@ fn patients(lake: &Lake) -> u64 {
     table.rows
 }
 
-/// A server went on with the catalog that it had open. Its next commit could land in the new one, with numbers of the
-/// old.
+/// A server continued with its open catalog. Its next commit could go into the new catalog, with numbers of the old
+/// one.
 #[test]
 fn a_process_is_told_that_the_catalog_was_replaced() {
     let made = Made::new();
@@ -31,7 +31,7 @@ fn a_process_is_told_that_the_catalog_was_replaced() {
     drop(again.writer().unwrap());
 }
 
-/// Whoever opens the lake to write again looks at everything anew, unless nobody has been there since.
+/// A process that opens the lake to write again checks it, unless no other process has written since.
 #[test]
 fn a_process_that_writes_again_notices_what_was_done_between() {
     let made = Made::new();
@@ -43,7 +43,7 @@ fn a_process_that_writes_again_notices_what_was_done_between() {
     rewrite();
     assert_eq!(patients(&opened), 3);
     rewrite();
-    // A writer that is killed leaves its number in the lock's file.
+    // A killed writer leaves its number in the lock file.
     let orphan = lake.path().join("data/live/Patient/0.parquet");
     std::fs::write(&orphan, "half a file").unwrap();
     std::fs::write(lake.path().join("lock"), "12345\n").unwrap();
@@ -68,7 +68,7 @@ fn a_process_that_writes_again_notices_what_was_done_between() {
     }
 }
 
-/// The digest was taken of all rows when the writer ended, whoever had written them.
+/// The digest was computed over all rows when the writer ended, including rows that another process had changed.
 #[test]
 fn a_row_that_is_changed_while_somebody_writes_is_refused_afterwards() {
     let made = Made::new();

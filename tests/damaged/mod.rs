@@ -1,5 +1,5 @@
-//! A catalog that is not the one of the files: no command that writes takes it, and no file goes. `tabularium check`
-//! says what is wrong.
+//! A catalog that does not match the files: all writing commands refuse it, and no file is removed. `tabularium check`
+//! reports the fault.
 
 mod adopt;
 mod beside;
@@ -28,7 +28,7 @@ fn tabularium(lake: &Path, arguments: &[&str]) -> Output {
     command.args(arguments).arg("--data").arg(lake).output().unwrap()
 }
 
-/// A lake of two imports, in which a row has a newer version.
+/// A lake of two imports, the second with a newer version of a row.
 struct Made {
     scratch: tempfile::TempDir,
     /// The catalog after the first import.
@@ -64,7 +64,7 @@ impl Made {
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     }
 
-    /// A copy that may be damaged.
+    /// A copy of the lake to damage.
     fn copy(&self) -> Copy<'_> {
         let lake = tempfile::tempdir().unwrap();
         for from in files_below(&self.lake()) {
@@ -100,7 +100,7 @@ impl Copy<'_> {
         catalog.execute_batch(sql).unwrap();
     }
 
-    /// Every command that writes is refused, and each file stays where it is.
+    /// Checks that all writing commands are refused, and that all files stay.
     fn is_refused(&self, what: &str) {
         let before = self.data();
         let third = self.made.input("third");
@@ -136,7 +136,7 @@ impl Copy<'_> {
     }
 }
 
-/// An import into a lake whose catalog had been removed ended with exit code 0, and every earlier file was gone.
+/// After the catalog was removed, an import ended with exit code 0, and all earlier files were gone.
 #[test]
 fn without_its_catalog_a_filled_lake_is_refused() {
     let made = Made::new();
@@ -186,7 +186,7 @@ fn an_older_copy_of_the_catalog_is_refused() {
     made.import(lake.path(), "third");
 }
 
-/// One wrong letter in a path took a file with all its rows.
+/// One wrong letter in a path caused the removal of a file with all its rows.
 #[test]
 fn a_wrong_row_is_refused() {
     let made = Made::new();
@@ -229,7 +229,7 @@ fn a_wrong_row_is_refused() {
     }
 }
 
-/// A lake from before there were marks has nothing but its rows to go by.
+/// A lake from before marks existed has only its rows for the check.
 #[test]
 fn without_a_mark_what_does_not_fit_is_refused_too() {
     let made = Made::new();
@@ -250,7 +250,7 @@ fn without_a_mark_what_does_not_fit_is_refused_too() {
     assert!(lake.path().join("catalog.mark").exists());
 }
 
-/// Whoever is killed between the commit and the mark leaves a good lake, and so does one whose mark says nothing.
+/// A process killed between the commit and the mark leaves a good lake. So does one with an empty mark.
 #[test]
 fn an_older_mark_refuses_nothing() {
     let made = Made::new();
@@ -323,7 +323,7 @@ fn a_check_names_what_is_wrong_and_changes_nothing() {
     assert_eq!(tabularium(nothing.path(), &["check"]).status.code(), Some(2));
 }
 
-/// What the catalog says of values and of tables decides what readers skip and what DuckDB answers from it alone.
+/// Readers skip data by the catalog's statistics, and DuckDB answers some queries from them alone.
 #[test]
 fn a_check_holds_statistics_against_the_files() {
     let made = Made::new();

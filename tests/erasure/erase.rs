@@ -1,5 +1,6 @@
-//! Erasing a person: nothing of theirs is shown from the moment it is recorded, by no door and in no snapshot, others'
-//! rows and page links go on, and at the end no byte is left in the folder. Interrupted, the next writer finishes it.
+//! Erasing a person: once it is recorded, no request and no snapshot shows their rows. Other people's rows and page
+//! links continue to work. At the end no byte is left in the folder. If the process is interrupted, the next writer
+//! finishes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,8 +18,7 @@ use crate::harness::lake::{Fixture, Row, add, files_below, fixture, patient, row
 use crate::harness::records::{self, Record};
 use crate::harness::server::{Answer, Server};
 
-/// What stands for a person's secrets. Long enough not to come about by chance, and in places where it is stored as it
-/// is.
+/// A person's secret. It is long enough not to occur by chance, and in elements that are stored unchanged.
 const MARKER: &str = "Xq7-secret-of-Ann-Wz9";
 
 fn whose(owner: i64) -> PatientScope {
@@ -42,7 +42,7 @@ fn erase(lake: &Lake, owner: i64) -> tabularium::lake::Erased {
     writer.erase(Mode::Live, "local", &whose(owner)).unwrap()
 }
 
-/// Files of the folder in which these bytes stand.
+/// The files of the folder that contain these bytes.
 fn files_with(folder: &Path, bytes: &str) -> Vec<String> {
     let found = files_below(folder).into_iter().filter(|path| {
         let content = std::fs::read(path).unwrap();
@@ -51,14 +51,14 @@ fn files_with(folder: &Path, bytes: &str) -> Vec<String> {
     found.map(|path| path.display().to_string()).collect()
 }
 
-/// All live rows, as a reader that knows nothing of the scan finds them.
+/// All live rows, found by a reader that is independent of the scan.
 fn all(snapshot: &Snapshot) -> Vec<Row> {
     let mut all: Vec<Row> = rows(table(snapshot)).concat();
     all.sort();
     all
 }
 
-/// What the door shows of some people.
+/// The rows of some people that a scoped read shows.
 fn shown(lake: &Lake, snapshot: &Arc<Snapshot>, owners: impl IntoIterator<Item = i64>) -> BTreeMap<i64, String> {
     let table = lake.table(snapshot, patient(), &records::application("local"));
     let read = |owner: i64| {
@@ -73,7 +73,7 @@ fn others_rows_keep_their_places_in_every_snapshot() {
     let it = fixture();
     let marked = |owner| with(owner, &format!(r#""name":[{{"family":"{MARKER}"}}]"#));
     let old = it.commit(&[row(3), marked(5), row(7), marked(8), row(9)]);
-    // The next version of 5 and 7 in another file, the old ones deleted.
+    // The next versions of 5 and 7 go into another file, and the old ones are deleted.
     let mut writer = it.lake.writer().unwrap();
     let mut transaction = writer.begin();
     let again = |owner: i64| Row {
@@ -110,7 +110,7 @@ fn others_rows_keep_their_places_in_every_snapshot() {
     assert_eq!(files_with(it.dir.path(), MARKER), [""; 0]);
     assert_eq!(files_with(it.dir.path(), "p000005"), [""; 0]);
     assert_eq!(all(&it.lake.snapshot()), [row(3), row(6), row(9)].to_vec());
-    // What is opened anew, and what is merged, is the same.
+    // After reopening and merging, the rows are the same.
     let again = Lake::open(it.dir.path()).unwrap();
     assert_eq!(all(&again.snapshot()), all(&it.lake.snapshot()));
     let mut writer = it.lake.writer().unwrap();
@@ -120,7 +120,7 @@ fn others_rows_keep_their_places_in_every_snapshot() {
     assert_eq!(table(&merged).files[0].rows, 3, "blank rows are merged away");
 }
 
-/// A person's rows fill several batches of a file's beginning, and of its middle.
+/// A person's rows fill several batches, at the start and in the middle of a file.
 #[test]
 fn earlier_versions_go_and_the_newest_stay() {
     let it = fixture();
@@ -140,7 +140,7 @@ fn earlier_versions_go_and_the_newest_stay() {
     // No erasure was ever recorded in this lake.
     let left = writer.erase_superseded(&[intent(5)], &[intent(5)]).unwrap();
     assert_eq!(left, [Vec::<String>::new()]);
-    // A receipt counts the file, which it did not.
+    // The receipt counts the file; it used not to.
     let evidence = writer.evidence(&[(intent(5), Vec::new())]).unwrap();
     let told = evidence[0]
         .files
@@ -158,7 +158,7 @@ fn earlier_versions_go_and_the_newest_stay() {
     );
     let table = it.lake.table(&old_now, patient(), &records::application("local"));
     assert_eq!(table.locate("p000007").unwrap().map(|place| place.row), Some(2));
-    // There is nothing left to do.
+    // There is nothing left to erase.
     let changes = it.lake.snapshot().erasures();
     assert_eq!(
         writer
@@ -218,7 +218,7 @@ fn many_rows_in_a_row_are_erased() {
     assert_eq!(files_with(it.dir.path(), "p000009-"), [""; 0]);
 }
 
-/// Of one owner's rows only those of an authorization go.
+/// Erases the rows of one authorization and keeps the owner's others.
 #[test]
 fn an_authorization_is_erased_without_the_others() {
     let (dir, lake) = records::lake();
@@ -286,7 +286,7 @@ fn an_erasure_hides_from_the_moment_it_is_recorded_and_the_next_writer_finishes_
             "files with what is being erased are not merged: {nothing:?}"
         );
     }
-    // Nothing is rewritten yet: this is what a killed writer leaves.
+    // No file is rewritten yet: a killed writer leaves this state.
     assert_eq!(files_with(it.dir.path(), MARKER).is_empty(), kind::is_sealed());
     let late = Lake::open(it.dir.path()).unwrap();
     other.refresh().unwrap();
@@ -299,7 +299,7 @@ fn an_erasure_hides_from_the_moment_it_is_recorded_and_the_next_writer_finishes_
             );
         }
     }
-    // Whoever holds a snapshot from before is shown no more either.
+    // A reader with an earlier snapshot does not see the rows either.
     assert_eq!(shown(&other, &held, [5]).len(), 0);
     assert_eq!(other.table(&held, patient(), &own).read("p000005").unwrap(), None);
 
@@ -312,14 +312,14 @@ fn an_erasure_hides_from_the_moment_it_is_recorded_and_the_next_writer_finishes_
             .collect::<Vec<_>>(),
         [3, 7, 11]
     );
-    // The same person again is another matter.
+    // A person who is imported again is not erased.
     it.lake.refresh().unwrap();
     it.commit(&[marked]);
     other.refresh().unwrap();
     assert_eq!(shown(&other, &other.snapshot(), [5]).len(), 1);
 }
 
-/// Files that an interrupted import has left are in no snapshot, and hold records all the same.
+/// Files of an interrupted import are in no snapshot, but they contain records too.
 #[test]
 fn what_was_moved_aside_is_erased_too() {
     let it = fixture();
@@ -343,8 +343,8 @@ fn what_was_moved_aside_is_erased_too() {
     let done = erase(&it.lake, 5);
     assert_eq!((done.rows, done.left.len()), (1, 0));
     assert_eq!(files_with(it.dir.path(), &format!("{MARKER}-5-")), [""; 0]);
-    // The half file may have been anybody's; the one of somebody else stays for its day. In a sealed lake no key is
-    // kept of a file that was never committed, so each may have been anybody's.
+    // The cut-off file may contain anybody's rows; the other person's file stays for its day. In a sealed lake an
+    // uncommitted file's key is not kept, so each such file may contain anybody's rows.
     let left: Vec<_> = files_below(&aside).into_iter().collect();
     if kind::is_sealed() {
         assert!(left.is_empty(), "{left:?}");
@@ -354,13 +354,13 @@ fn what_was_moved_aside_is_erased_too() {
             "{left:?}"
         );
     }
-    // So does a person go who is in no snapshot.
+    // The same works for a person who is in no snapshot.
     let done = erase(&it.lake, 8);
     assert_eq!((done.rows, done.left.len()), (0, 0));
     assert_eq!(files_below(&aside).len(), 0);
 }
 
-/// A server used to answer 500 until it noticed that another process had replaced files it had not opened yet.
+/// A server used to answer 500 until it noticed that another process had replaced files that it had not opened yet.
 #[test]
 fn a_server_answers_though_it_has_not_noticed_an_erasure_yet() {
     for path in [
@@ -403,7 +403,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..14)
 }
 
-/// A lake and what its snapshots should hold.
+/// A lake and the expected contents of its snapshots.
 struct Model {
     it: Fixture,
     snapshots: BTreeMap<u64, BTreeMap<i64, String>>,
@@ -453,7 +453,7 @@ impl Model {
         }
     }
 
-    /// The files of each snapshot in the table's order.
+    /// The files of each snapshot, in the table's order.
     fn orders(&self) -> BTreeMap<u64, Vec<u64>> {
         let order = |id: &u64| {
             let snapshot = self.it.lake.snapshot_at(*id).ok()?;
@@ -606,7 +606,7 @@ fn nothing_is_shown_by_any_door_and_links_go_on() {
         "/fhir/Patient/ann/Observation",
         "/fhir/?_type=Patient,Observation&_id=ann,ann-2",
     ];
-    // Each leads to Ann at first, and into the caches.
+    // At first all requests return Ann, and fill the caches.
     for path in doors.iter().filter(|path| !path.contains("_text")) {
         assert!(!ids(&server.get(path, &application)).is_empty(), "{path}");
     }
@@ -655,7 +655,7 @@ fn nothing_is_shown_by_any_door_and_links_go_on() {
         while let Some(path) = link {
             let page = server.get(&path, token);
             if page.status == 410 {
-                // The link went by a row that was erased.
+                // The link's position was a row that is erased now.
                 expired = true;
                 break;
             }

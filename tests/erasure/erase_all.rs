@@ -1,5 +1,5 @@
-//! Erasing several people at once, and what happens where an erasure cannot come to its end: it stays hidden, says
-//! where its bytes are, and is in nobody's way.
+//! Erasing several people together, and erasures that cannot finish: their rows stay hidden, the message names the
+//! files, and others can still write.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ fn intent(owner: i64) -> Intent {
     }
 }
 
-/// A row in whose text a mark of its owner's stands as it is.
+/// A row whose text contains its owner's mark unchanged.
 fn marked(owner: i64) -> Row {
     with(owner, &format!(r#""name":[{{"family":"Xq7-{owner}-Wz9"}}]"#))
 }
@@ -38,7 +38,7 @@ fn holds_mark(folder: &Path, owner: i64) -> bool {
     holds(folder, &format!("Xq7-{owner}-Wz9"))
 }
 
-/// Owners of the rows that a reader of the whole application is shown.
+/// The owners of the rows that a reader of the whole application sees.
 fn shown(lake: &Lake, owners: impl IntoIterator<Item = i64>) -> Vec<i64> {
     let table = lake.table(&lake.snapshot(), patient(), &records::application("local"));
     let mut owners: Vec<i64> = owners.into_iter().collect();
@@ -62,7 +62,7 @@ fn many_people_cost_one_rewriting_of_each_file() {
     let before = it.lake.snapshot();
     let gone: Vec<i64> = (2..60).filter(|owner| owner % 3 == 0).collect();
     let mut asked: Vec<Intent> = gone.iter().copied().map(intent).collect();
-    // Somebody whom nobody knows, and somebody twice.
+    // An unknown person, and one person twice.
     asked.push(intent(77));
     asked.push(intent(3));
     let done = it.lake.writer().unwrap().erase_all(&asked).unwrap();
@@ -75,7 +75,7 @@ fn many_people_cost_one_rewriting_of_each_file() {
         assert!(done.left.is_empty());
     }
     let now = it.lake.snapshot();
-    // Recorded as one change, and exchanged as another.
+    // The erasures are recorded as one change, and each exchange of files is another.
     assert_eq!(now.erasures() - before.erasures(), gone.len() as u64 + 1);
     assert!(gone.iter().all(|owner| !holds_mark(it.dir.path(), *owner)));
     let stay: Vec<i64> = (2..60).filter(|owner| owner % 3 != 0).collect();
@@ -87,7 +87,7 @@ fn many_people_cost_one_rewriting_of_each_file() {
     );
 }
 
-/// An erasure of nobody used to make page links of the whole lake expire.
+/// An erasure without rows used to make page links of the whole lake expire.
 #[test]
 fn nothing_is_recorded_where_there_is_nothing_to_erase() {
     let it = fixture();
@@ -107,7 +107,7 @@ fn nothing_is_recorded_where_there_is_nothing_to_erase() {
     assert_eq!(it.lake.snapshot().erasures(), before);
 }
 
-/// The rows that erasures left blank used to be counted as the next neighbour's.
+/// The blank rows of earlier erasures used to count for the next neighbour.
 #[test]
 fn what_earlier_erasures_left_is_not_counted_again() {
     let it = fixture();
@@ -121,7 +121,7 @@ fn what_earlier_erasures_left_is_not_counted_again() {
     assert_eq!(shown(&it.lake, 2..30), (10..28).collect::<Vec<_>>());
 }
 
-/// A damaged file used to keep everybody from writing: no import, no compaction, no erasure of anybody else.
+/// A damaged file used to block all writers: imports, compactions, and erasures of others.
 #[test]
 fn a_damaged_file_keeps_only_its_own_erasures_from_ending() {
     let it = fixture();
@@ -153,7 +153,7 @@ fn a_damaged_file_keeps_only_its_own_erasures_from_ending() {
     assert_eq!(writer.resumed()[0].1.left.len(), 1);
     drop(writer);
 
-    // Others go on.
+    // Other people's commits work.
     it.lake.refresh().unwrap();
     it.commit(&[marked(12), marked(5)]);
     let done = it.lake.writer().unwrap().erase_all(&[intent(20)]).unwrap();
@@ -163,7 +163,7 @@ fn a_damaged_file_keeps_only_its_own_erasures_from_ending() {
     assert!(merged.files_before >= 2, "{merged:?}");
     drop(writer);
 
-    // Once it is back, the next writer finishes; who came later stays.
+    // Once the file is back, the next writer finishes. Rows that came later stay.
     std::fs::write(&files[0], &whole).unwrap();
     let writer = it.lake.writer().unwrap();
     assert_eq!(writer.resumed()[0].1.rows, 1);
@@ -172,7 +172,7 @@ fn a_damaged_file_keeps_only_its_own_erasures_from_ending() {
     assert_eq!(it.lake.writer().unwrap().resumed().len(), 0);
 }
 
-/// What is not there holds nothing of anybody.
+/// A missing file cannot contain anybody's rows.
 #[test]
 fn a_missing_file_is_nothing_to_wait_for() {
     let it = fixture();
@@ -193,14 +193,13 @@ fn a_missing_file_is_nothing_to_wait_for() {
     it.commit(&[marked(12)]);
 }
 
-/// An old file that could not be removed was told to whoever erased and to nobody else: the next pass took the erasure
-/// for done.
+/// If an old file could not be removed, only the first pass reported it. The next pass counted the erasure as done.
 #[test]
 fn an_erasure_is_not_over_while_an_old_file_is_there() {
     let it = fixture();
     it.commit(&[marked(2)]);
     it.commit(&[marked(3)]);
-    // Something that is to be removed and cannot be.
+    // A path that must be removed but cannot be.
     let stuck = table(&it.lake.snapshot()).files[0].path.with_file_name("stuck");
     std::fs::create_dir(&stuck).unwrap();
     let catalog = rusqlite::Connection::open(it.dir.path().join("catalog.sqlite")).unwrap();

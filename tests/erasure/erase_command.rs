@@ -1,4 +1,4 @@
-//! `tabularium erase` as its user sees it: what it says, how it ends, and how much memory it takes.
+//! `tabularium erase` as its user sees it: its messages, its exit codes, and its memory use.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -117,7 +117,7 @@ fn the_receipt_says_what_was_erased_and_is_checked_by_the_folder() {
     };
     let done = verify("ann");
     let (out, _) = said(&done);
-    // The Task and the Group that name the person are in other files, and stay.
+    // The Task and the Group that name the person are in other files and stay.
     assert_eq!(done.status.code(), Some(0), "{out} {error}");
     assert!(
         out.contains("\n2 rows went, from 2 files: 1 rewritten, 1 removed; and 0 attachments.\n"),
@@ -136,7 +136,7 @@ fn the_receipt_says_what_was_erased_and_is_checked_by_the_folder() {
     assert!(audit.contains("erasure.receipt"), "{audit}");
 }
 
-/// A process that was killed between the exchange of the files and the receipt leaves what it has done in the catalog.
+/// A process killed between the exchange of the files and the receipt leaves the facts in the catalog.
 #[test]
 fn a_receipt_of_an_interrupted_erasure_misses_nothing() {
     let scratch = tempfile::tempdir().unwrap();
@@ -160,7 +160,7 @@ fn a_receipt_of_an_interrupted_erasure_misses_nothing() {
     assert_eq!(again.status.code(), Some(2));
 }
 
-/// The same command after one that was killed used to say that there was nothing, having just finished it.
+/// After a killed run, the same command finished the erasure, but used to say that there was nothing to erase.
 #[test]
 fn an_interrupted_erasure_is_finished_and_told() {
     let scratch = tempfile::tempdir().unwrap();
@@ -214,14 +214,14 @@ fn a_file_that_cannot_be_read_is_named_with_a_code_of_its_own() {
         error.lines().last().unwrap().contains(&*file.to_string_lossy()),
         "{error}"
     );
-    // Nobody else is kept from writing.
+    // Other writers are not blocked.
     import(&folder, r#"{"resourceType":"Patient","id":"cid"}"#);
     std::fs::write(&file, whole).unwrap();
     let done = command(&folder, &["erase", "--yes", "--patient", "ann"]);
     assert!(done.status.success(), "{}", said(&done).1);
 }
 
-/// Runs the command and gives the most memory that it held, in bytes.
+/// Runs the command and returns its peak memory in bytes.
 fn peak(folder: &Path, arguments: &[&str]) -> u64 {
     let mut command = Command::new(PROGRAM);
     let command = command.args(arguments).arg("--data").arg(folder);
@@ -239,7 +239,7 @@ fn peak(folder: &Path, arguments: &[&str]) -> u64 {
     most
 }
 
-/// Large documents were held a thousand at a time, whatever they weighed, until the process was killed for it.
+/// Large documents were read a thousand at a time, whatever their size, until the process ran out of memory.
 #[test]
 #[cfg(target_os = "linux")]
 fn large_documents_take_little_memory() {
@@ -264,7 +264,7 @@ fn large_documents_take_little_memory() {
     assert!(merged < most && erased < most, "compaction {merged}, erasure {erased}");
 }
 
-/// The tokens of an erased person went on being good, and the id stood in `service.sqlite`.
+/// An erased person's tokens stayed valid, and `service.sqlite` still contained the id.
 #[test]
 fn the_persons_tokens_end_and_nothing_names_them() {
     let resources: Vec<serde_json::Value> = PEOPLE
@@ -299,7 +299,7 @@ fn the_persons_tokens_end_and_nothing_names_them() {
     assert_eq!(again.status.code(), Some(2));
 }
 
-/// On a disk that was nearly full it said `disk is full` with exit code 1, while the records were hidden already.
+/// On a nearly full disk the command said `disk is full` with exit code 1, although the records were already hidden.
 #[test]
 #[cfg(target_os = "linux")]
 fn the_exit_code_is_right_however_little_room_there_is() {
@@ -307,7 +307,7 @@ fn the_exit_code_is_right_however_little_room_there_is() {
     let made = scratch.path().join("lake");
     import(&made, PEOPLE);
     let mut codes = std::collections::BTreeMap::new();
-    // Beside the lake stands the store with the key that signs, which takes more than the lake.
+    // The store with the signing key needs more space than the lake.
     for kilobytes in (8..=160).step_by(8).chain([4_096]) {
         let folder = scratch.path().join(format!("lake{kilobytes}"));
         for from in crate::harness::lake::files_below(&made) {
@@ -315,7 +315,7 @@ fn the_exit_code_is_right_however_little_room_there_is() {
             std::fs::create_dir_all(to.parent().unwrap()).unwrap();
             std::fs::copy(from, to).unwrap();
         }
-        // No file can grow beyond that, as on a disk with so much left.
+        // No file can grow beyond the limit, as on a nearly full disk.
         let script = format!("trap '' XFSZ; ulimit -f {kilobytes}; exec \"$0\" \"$@\"");
         let mut limited = Command::new("bash");
         limited.args(["-c", &script, PROGRAM, "erase", "--yes", "--patient", "ann", "--data"]);
@@ -331,7 +331,7 @@ fn the_exit_code_is_right_however_little_room_there_is() {
         }
         assert!(code != 3 || error.contains("hidden from all readers"), "{error}");
         codes.entry(code).or_insert(Vec::new()).push(kilobytes);
-        // The next writer finishes what was begun.
+        // The next writer finishes the erasure.
         import(&folder, r#"{"resourceType":"Patient","id":"cid"}"#);
         let writer = Lake::open(&folder).unwrap().writer().unwrap();
         assert_eq!(writer.unfinished().len(), 0, "{kilobytes}");

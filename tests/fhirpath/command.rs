@@ -1,4 +1,4 @@
-//! `tabularium fhirpath`: over a resource, over files and over a lake; what it explains and how it fails.
+//! `tabularium fhirpath` over a resource, over files and over a lake: its results, its explanations and its errors.
 
 use std::process::{Command, Output};
 
@@ -115,7 +115,7 @@ fn many_resources_give_a_line_each() {
         ["Observation/o"]
     );
     assert_eq!(place.lines(&["id", "--input", &many, "--limit", "2"]).len(), 2);
-    // A Bundle alone is a resource, unless what is in it is asked for.
+    // A single Bundle counts as a resource, unless a type of its entries is requested.
     let inside = place.lines(&["name.given", "--input", &place.path("many/2.json"), "--type", "Patient"]);
     assert_eq!(names(&inside), ["Patient/c"]);
     let whole = fhirpath(&["value", "--input", &many, "--type", "Observation"]);
@@ -143,7 +143,7 @@ fn a_table_of_a_lake_gives_the_same_lines() {
         assert!(!of_lake.is_empty());
         assert_eq!(of_lake, of_files);
     }
-    // The scope decides what is seen.
+    // The scope limits the rows.
     let of_patient = place.lines(&["id", "--data", &lake, "--type", "Patient", "--patient", "a"]);
     assert_eq!(names(&of_patient), ["Patient/a"]);
     assert!(
@@ -164,7 +164,7 @@ fn a_table_of_a_lake_gives_the_same_lines() {
     assert!(place.lines(&["id", "--data", &lake, "--type", "Encounter"]).is_empty());
 }
 
-/// The text of a resource was not read where there were many, and `{"value": }` came out.
+/// With several resources their texts were not read, and the output was `{"value": }`.
 #[test]
 fn whole_resources_are_printed_as_they_are_written() {
     let place = Workspace::new();
@@ -190,7 +190,7 @@ fn whole_resources_are_printed_as_they_are_written() {
     );
 }
 
-/// An id that is not there was an empty text.
+/// A missing id was an empty text.
 #[test]
 fn a_resource_without_id_has_none() {
     let place = Workspace::new();
@@ -206,7 +206,7 @@ fn a_resource_without_id_has_none() {
     }
 }
 
-/// What a record holds is not for messages, and a pattern may be a record's.
+/// Messages must not contain a record's contents, and a pattern may come from a record.
 #[test]
 fn a_pattern_that_is_none_is_not_repeated() {
     let place = Workspace::new();
@@ -219,8 +219,7 @@ fn a_pattern_that_is_none_is_not_repeated() {
     );
 }
 
-/// Each round goes through what was found before: without a bound of its own such a repetition took minutes to be
-/// refused.
+/// Each round traverses all earlier results. Without its own limit such a repetition took minutes until it was refused.
 #[test]
 fn a_repetition_without_end_is_refused_soon() {
     let place = Workspace::new();
@@ -253,7 +252,7 @@ fn what_costs_too_much_is_exit_code_3() {
     }
 }
 
-/// `1 + 1` was refused for want of a file.
+/// `1 + 1` was refused because there was no file.
 #[test]
 fn without_input_an_expression_is_evaluated_over_nothing() {
     for (expression, expected) in [

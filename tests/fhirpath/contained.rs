@@ -1,4 +1,4 @@
-//! Steps into resources that lie in columns as JSON text: `contained`, entries of Bundles, Parameters.
+//! Steps into resources that columns store as JSON text: `contained`, entries of Bundles, Parameters.
 
 use proptest::prelude::*;
 use tabularium::fhir::facts;
@@ -51,7 +51,7 @@ fn shown(collection: &Collection, row: usize) -> String {
     out
 }
 
-/// What an expression yields of one resource, or its error.
+/// The result of an expression for one resource, or its error.
 fn of(resource: &str, expression: &str) -> String {
     let program = match program(expression, resource) {
         Ok(program) => program,
@@ -281,7 +281,7 @@ fn entries_of_bundles() {
     );
 }
 
-/// Evaluates `inner` on each item that `outer` yields.
+/// Evaluates `inner` on each result of `outer`.
 fn on_items(resource: &str, outer: &str, inner: &str) -> String {
     let outer = program(outer, resource).unwrap();
     let options = CompileOptions {
@@ -443,7 +443,7 @@ fn columns_of_foreign_text_hold_nothing() {
     }
 }
 
-/// Resources that contain others, of several types and in several orders.
+/// Resources of several types that contain others in several orders.
 fn arbitrary() -> impl Strategy<Value = String> {
     let inner = prop_oneof![
         (0..3u8, "[a-c]{0,3}").prop_map(|(id, text)| format!(r#"{{"resourceType":"Medication","id":"{id}","code":{{"text":"{text}"}}}}"#)),

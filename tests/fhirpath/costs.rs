@@ -1,11 +1,11 @@
-//! What an evaluation may cost: expressions that multiply their items end in an error, and what is honest does not meet
-//! it.
+//! Cost limits of an evaluation: expressions that multiply their items end in an error, and ordinary ones are not
+//! affected.
 
 use serde_json::{Value, json};
 use tabularium::fhir::{TypeId, facts};
 use tabularium::fhirpath::{CompileOptions, FhirPathError, compile};
 
-/// Somebody of whom much is said.
+/// A Patient with many values.
 fn wide() -> Value {
     let name = |at: usize| {
         json!({"family": format!("family {at}"), "given": [format!("given {at}"), "again"],
@@ -26,7 +26,7 @@ fn evaluate(expression: &str, resources: &[Value]) -> Result<usize, FhirPathErro
     evaluation.strict().map(|collection| collection.len())
 }
 
-/// Each of these ran for seconds to minutes.
+/// Each of these ran for seconds or minutes.
 #[test]
 fn what_multiplies_ends() {
     let texts =
@@ -54,7 +54,7 @@ fn what_multiplies_ends() {
     }
 }
 
-/// Each pattern was compiled for nothing, which took a minute for so many.
+/// Each pattern was compiled again, which took a minute for this many.
 #[test]
 fn patterns_of_the_data_are_counted() {
     let given: Vec<String> = (0..2_000).map(|at| format!("\\w{{9}}[a-z]{at:05}")).collect();
@@ -86,7 +86,7 @@ fn long_patterns_are_refused_before_they_are_read() {
     assert_eq!(evaluate("'x'.matches(name.family)", &[pattern(2)]), Ok(1));
 }
 
-/// The same work over the same data, whatever else the machine does.
+/// The limit depends on the work and the data, not on the machine's load.
 #[test]
 fn what_is_spent_does_not_depend_on_time() {
     let turns = |expression: &str| (0..3).map(|_| evaluate(expression, &[wide()])).collect::<Vec<_>>();

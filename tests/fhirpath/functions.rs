@@ -19,7 +19,7 @@ const PATIENT: &str = r#"{
     "generalPractitioner": [{"reference": "Practitioner/d1"}, {"reference": "http://x/fhir/Organization/o2"}]
 }"#;
 
-/// What an expression yields for the patient, as JSON values separated by spaces; its error begins with `!`.
+/// The results of an expression for the patient, as JSON values separated by spaces. An error begins with `!`.
 pub(super) fn yields(expression: &str) -> String {
     yields_of(PATIENT, expression)
 }
@@ -286,7 +286,7 @@ fn references() {
     ]);
 }
 
-/// An absolute reference gave its bare id as a key, which joined another server's patient with the one of that id here.
+/// The key of an absolute reference was its bare id. So another server's patient was joined with ours of the same id.
 #[test]
 fn references_to_other_servers_give_no_key() {
     check(&[
@@ -296,8 +296,8 @@ fn references_to_other_servers_give_no_key() {
     ]);
 }
 
-/// A stored decimal too great or too small to compute with was taken for a complex item, so that operators on it were
-/// errors.
+/// A stored decimal that is too large or too small for arithmetic was taken for a complex item, so operators on it
+/// failed.
 #[test]
 fn decimals_beyond_computing_are_no_errors() {
     let patient = r#"{"resourceType": "Patient", "id": "p", "extension": [
@@ -376,7 +376,7 @@ fn constants() {
     assert_eq!(yields("%use"), "!%use is not defined (line 1, column 1)");
 }
 
-/// Each of these once asked for time or memory without bound.
+/// Each of these used unlimited time or memory.
 #[test]
 fn greedy_expressions_are_refused() {
     let nested = |open: &str, core: &str, close: &str, depth: usize| {
@@ -414,7 +414,7 @@ fn texts_of_json_are_escaped_whole() {
     ]);
 }
 
-/// Two calls read the clock twice, so that `now() = now()` was false now and then.
+/// Two calls read the clock twice, so `now() = now()` was sometimes false.
 #[test]
 fn the_present_is_one_moment_for_a_whole_evaluation() {
     let ty = facts().lookup("Patient").unwrap();

@@ -1,4 +1,4 @@
-//! JSON's names where FHIRPath has others: what they mean, what is said of them, and where they stay errors.
+//! JSON's names for elements with other FHIRPath names: their meaning, their warnings, and the cases that stay errors.
 
 use serde_json::{Value, json};
 use tabularium::fhir::facts;
@@ -115,7 +115,7 @@ fn the_resource_type_is_the_name_of_the_type() {
     let narrowed = program("contained.where(resourceType = 'Organization').name", "Observation").unwrap();
     let names: Vec<&str> = narrowed.output_types().iter().map(|ty| ty.name()).collect();
     assert_eq!(names, ["string"]);
-    // R4 has an element of this name, which is itself.
+    // R4 has an element with this name, and the name means that element.
     let scenario = json!({"resourceType": "ExampleScenario", "status": "draft",
         "instance": [{"resourceId": "a", "resourceType": "Patient", "name": "n"}]});
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Which columns a program says it reads: those it needs and no others.
+//! The columns that a program reads: exactly those it needs.
 
 use tabularium::fhir::{TypeId, facts};
 use tabularium::fhirpath::{CompileOptions, compile};

@@ -1,4 +1,4 @@
-//! Value sets and code systems given as files: which codes are members, what subsumes what, what is left open.
+//! Value sets and code systems from files: membership of codes, subsumption, and unknown results.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn terminology(sets: &[String]) -> Terminology {
     Terminology::parse(&bundle).unwrap()
 }
 
-/// What a value set with this content says of codes of the animals: `+` in it, `-` not, `?` not known.
+/// Checks a value set with this content against codes of animals: `+` is a member, `-` is not, `?` is unknown.
 #[track_caller]
 fn check(body: &str, codes: &[&str], expected: &str) {
     let terminology = terminology(&[value_set("x", body)]);
@@ -329,7 +329,7 @@ fn files() {
     ));
 }
 
-/// What the program prints for these arguments, and how it ends.
+/// The program's output for these arguments, and its exit code.
 fn program(arguments: &[&str], folder: &std::path::Path) -> (String, Option<i32>) {
     let found = std::process::Command::new(env!("CARGO_BIN_EXE_tabularium"))
         .args(arguments)

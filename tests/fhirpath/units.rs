@@ -1,4 +1,4 @@
-//! Quantities with units: UCUM's, the calendar's, and those of records.
+//! Quantities with units: UCUM's, calendar units, and those of records.
 
 use super::functions::check;
 

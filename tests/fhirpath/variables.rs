@@ -1,4 +1,4 @@
-//! Names that an expression gives itself: where they are seen and what they may not be.
+//! Variables that an expression defines: their scope and the forbidden names.
 
 use super::functions::check;
 

@@ -1,23 +1,23 @@
-//! What may happen to a flow, drawn at random.
+//! Random events of a flow.
 
 use proptest::prelude::*;
 use tabularium::consent::{Door, REFRESH_SECONDS, Resync, Trouble};
 
 use super::{DAY, IDLE};
 
-/// What may happen.
+/// An event.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
-    /// What comes next where nothing goes wrong; with an endpoint to choose.
+    /// The next step of a successful flow, with an endpoint to choose.
     Onward(usize),
     Choose(usize),
     /// The patient agrees and is sent to the endpoint of the page.
     Depart,
-    /// A form of an older page sends them to this one.
+    /// The patient sends a form of an older page with this endpoint.
     DepartTo(usize),
-    /// The endpoint of the page cannot be reached.
+    /// The endpoint of the page is unreachable.
     DepartFailed,
-    /// They come back from so many redirects ago.
+    /// The patient comes back from one of the last redirects.
     Return(usize, Answer),
     GoElsewhere,
     Visit,
@@ -31,23 +31,23 @@ pub(super) enum Event {
     Sweep,
 }
 
-/// What a source answers.
+/// A source's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// With a refresh token or without.
+    /// A grant with or without a refresh token.
     Grants {
         lasting: bool,
     },
     Fails(Trouble),
 }
 
-/// What becomes of sync jobs.
+/// The result of sync jobs.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outcome {
     Completed,
     Failed,
     PutOff,
-    /// The service is killed and takes them up again.
+    /// The service is killed and resumes the jobs.
     Killed,
 }
 
@@ -87,7 +87,7 @@ pub(super) fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// How a flow was entered, and what was asked for.
+/// The entry point of a flow, and its request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) door: Door,

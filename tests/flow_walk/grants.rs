@@ -1,4 +1,4 @@
-//! What follows on a finished flow: its exchange, refreshes, syncs, and what time brings about.
+//! The time after a finished flow: its exchange, refreshes, syncs, and timeouts.
 
 use tabularium::consent::{Door, GrantError, Granted, REFRESH_SECONDS, Resync};
 
@@ -76,7 +76,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The jobs of this walk whose turn it is.
+    /// Runs the due jobs of this walk.
     pub(super) fn sync(&mut self, outcome: Outcome) {
         let store = &self.room.store;
         let authorizations = store.authorizations().of_consent(&self.id).unwrap();
@@ -119,12 +119,12 @@ impl Walk<'_> {
         }
     }
 
-    /// What time alone brings about.
+    /// Applies the timeouts.
     pub(super) fn swept(&mut self) {
         let now = self.now();
         if self.consent == "CREATED" && self.touched + IDLE <= now {
             self.move_sources(Trigger::Left, None);
-            // Nobody will fetch a code for what was granted.
+            // The code has expired, so the grants are unused.
             self.move_sources(Trigger::Unused, None);
             self.move_consent(Trigger::Left);
         }
@@ -148,7 +148,7 @@ impl Walk<'_> {
     }
 }
 
-/// What was granted; a refusal is one for a reason, not a failure of the store.
+/// The granted tokens. A refusal must have a reason and must not be a failure of the store.
 fn given(outcome: Result<Granted, GrantError>) -> Option<Granted> {
     match outcome {
         Ok(granted) => Some(granted),

@@ -1,5 +1,5 @@
-//! Flows walked at random through the store's own operations, with the clock in hand. After every event each consent
-//! and each patient authorization stands where the tables of moves, kept here as data, say; what is refused has changed
+//! Random flows through the store's own operations, with a controlled clock. After each event, all consents and patient
+//! authorizations must have the states of the transition tables, which are data here. A refused step must change
 //! nothing.
 
 mod events;
@@ -24,23 +24,23 @@ const VERIFIER: &str = "the-verifier-of-an-application-that-is-long-enough";
 const IDLE: i64 = 1_800;
 const DAY: i64 = 86_400;
 
-/// A patient authorization as it must be.
+/// The expected state of a patient authorization.
 #[derive(Clone, Debug)]
 struct Source {
     endpoint: usize,
     state: &'static str,
-    /// All states so far.
+    /// All its states so far.
     been: Vec<&'static str>,
     lasting: bool,
     synced: bool,
-    /// How many jobs it had, and whether the last one is still to be done.
+    /// The number of its jobs, and whether the last one is unfinished.
     jobs: usize,
     open: bool,
-    /// When one-time data goes, until it has.
+    /// When one-time data is erased; `None` after that.
     data_until: Option<i64>,
 }
 
-/// A flow, and what must have become of it.
+/// A flow with its expected state.
 struct Walk<'r> {
     room: &'r Room,
     entry: Entry,
@@ -49,10 +49,10 @@ struct Walk<'r> {
     consent: &'static str,
     sources: Vec<Source>,
     touched: i64,
-    /// The endpoint of the page, where the patient may be sent.
+    /// The endpoint of the current page, if the patient can be sent there.
     page: Option<usize>,
     at_hub: bool,
-    /// Redirects: state, endpoint, authorization, whether somebody came back.
+    /// Redirects: state, endpoint, authorization, and whether the patient came back.
     attempts: Vec<(String, usize, usize, bool)>,
     code: Option<(String, i64)>,
     code_used: Option<i64>,
@@ -85,7 +85,7 @@ impl<'r> Walk<'r> {
             .flows()
             .begin(&room.caller.client, &request, owner_of)
             .unwrap();
-        // The browser goes on to the first page at once.
+        // The browser opens the first page at once.
         room.store.flows().visit(begun.flow.key).unwrap();
         Walk {
             room,
@@ -110,7 +110,7 @@ impl<'r> Walk<'r> {
         self.room.store.clock().now()
     }
 
-    /// Whether the patient may take steps.
+    /// Whether the session is open.
     fn is_open(&self) -> bool {
         self.consent == "CREATED" && self.now() < self.touched + IDLE
     }
@@ -123,7 +123,7 @@ impl<'r> Walk<'r> {
         );
     }
 
-    /// Moves an authorization if the table has a row for it.
+    /// Moves an authorization if the table has a row for the trigger.
     fn move_source(&mut self, at: usize, trigger: Trigger) -> bool {
         let source = &mut self.sources[at];
         let moved = self
@@ -135,7 +135,7 @@ impl<'r> Walk<'r> {
         moved
     }
 
-    /// Moves all authorizations that the table has a row for, but one; says how many.
+    /// Moves all authorizations except one, if the table has a row for the trigger. Returns the number moved.
     fn move_sources(&mut self, trigger: Trigger, but: Option<usize>) -> u64 {
         let all = 0..self.sources.len();
         all.filter(|at| Some(*at) != but && self.move_source(*at, trigger))
@@ -156,7 +156,7 @@ impl<'r> Walk<'r> {
         self.sources.len() - 1
     }
 
-    /// The patient is sent to an endpoint: what was chosen otherwise is left.
+    /// Sends the patient to an endpoint and leaves what they chose otherwise.
     fn send(&mut self, endpoint: usize) -> usize {
         let waiting = |source: &Source| source.endpoint == endpoint && source.state == "CREATED";
         let chosen = self.sources.iter().position(waiting);
@@ -170,7 +170,7 @@ impl<'r> Walk<'r> {
         self.sources.iter().any(|source| source.state == state)
     }
 
-    /// Holds the outcome of a step against whether it may be taken; a step that is taken is a sign of life.
+    /// Compares the result of a step with whether it is allowed. A successful step extends the session.
     fn stepped<T>(&mut self, outcome: Result<T, FlowError>, admitted: bool) -> Option<T> {
         match outcome {
             Ok(done) => {
@@ -198,7 +198,7 @@ impl<'r> Walk<'r> {
         )
     }
 
-    /// Everything stands where it must.
+    /// Compares the store with the expected state.
     fn check(&self) {
         let (consent, authorizations) = self.stored();
         assert_eq!(consent.state.name(), self.consent);
@@ -219,7 +219,7 @@ impl<'r> Walk<'r> {
             }
             let over = one.data_erased_at.is_some() || source.data_until.is_some_and(|until| until <= self.now());
             assert_eq!(one.is_active(self.now()), source.state == "EXCHANGED" && !over);
-            // What the source grants decides, once it has.
+            // The source's grant decides the usage.
             let lasting = one.usage == tabularium::consent::Usage::Multiple;
             assert_eq!(lasting, source.lasting, "{one:?}");
             let jobs = self.room.store.jobs().of_authorization(&one.id).unwrap();
@@ -230,7 +230,7 @@ impl<'r> Walk<'r> {
             );
             let open = jobs.iter().any(|job| job.state.is_open());
             assert_eq!(open, source.open && source.state == "EXCHANGED", "{source:?}");
-            // What ended after an exchange takes its records along; what failed has none.
+            // If an authorization ended after an exchange, its records are erased. A failed one has no records.
             let ended = matches!(source.state, "REVOKED" | "EXPIRED") && one.exchanged_at.is_some();
             assert!(!ended || one.data_erased_at.is_some());
         }
@@ -248,7 +248,7 @@ fn walk(room: &Room, entry: Entry, events: &[Event]) {
         walk.check();
         let same = model == (walk.consent, walk.sources.len())
             && states.iter().eq(walk.sources.iter().map(|source| &source.state));
-        // Refreshes and erasures note a time; everything else that moves nothing changes nothing.
+        // Refreshes and erasures store a time. All other events without a transition change nothing.
         if same && !matches!(event, Event::Refresh(_) | Event::Sweep | Event::Visit) {
             assert_eq!(walk.stored(), before, "{event:?}");
         }
@@ -273,7 +273,7 @@ fn whatever_happens_in_a_flow_its_states_move_by_the_table() {
     outcome.unwrap();
 }
 
-/// The same walks each time, so that what they meet does not hang on chance.
+/// The walks are always the same, so that the coverage does not depend on chance.
 #[test]
 fn walks_meet_every_move_of_the_table() {
     let room = Room::new();

@@ -1,4 +1,4 @@
-//! What walks share: a store with its clock, an application and endpoints; and which rows of the tables they met.
+//! The parts that walks share: a store with its clock, an application, endpoints, and the covered rows of the tables.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use crate::harness::consented::{App, PAYER, TestEndpoint};
 use crate::harness::records;
 use crate::harness::server::START;
 
-/// The endpoints, of which the second cannot be refreshed.
+/// The endpoints. The second one is not refreshable.
 pub(super) const PLACES: [TestEndpoint; 3] = [
     PAYER,
     TestEndpoint {
@@ -26,14 +26,14 @@ pub(super) const PLACES: [TestEndpoint; 3] = [
     },
 ];
 
-/// What walks share.
+/// The parts that walks share.
 pub(super) struct Room {
     pub(super) store: Arc<Store>,
     pub(super) tokens: Tokens,
     pub(super) lake: Lake,
     pub(super) caller: Caller,
     pub(super) endpoints: Vec<String>,
-    /// Rows of the tables that were met, by what they are of.
+    /// The covered rows of each table.
     pub(super) met: RefCell<BTreeSet<(&'static str, usize)>>,
     _folder: tempfile::TempDir,
 }
@@ -65,7 +65,7 @@ impl Room {
         }
     }
 
-    /// Moves a state if the table has a row for it.
+    /// Moves a state if the table has a row for the trigger.
     pub(super) fn fire(&self, what: &'static str, table: Moves, state: &mut &'static str, trigger: Trigger) -> bool {
         let row = table.iter().position(|row| (row.0, row.1) == (*state, trigger));
         if let Some(row) = row {

@@ -7,7 +7,7 @@ use super::table::{CONSENT, Trigger};
 use super::{IDLE, Source, Walk};
 
 impl Walk<'_> {
-    /// What an event means where the walk stands.
+    /// The concrete event for the walk's current page.
     pub(super) fn resolved(&self, event: Event) -> Event {
         let Event::Onward(endpoint) = event else { return event };
         let last = self.attempts.last();
@@ -36,7 +36,7 @@ impl Walk<'_> {
                 store.flows().visit(self.key).unwrap();
                 match self.is_open() {
                     true => self.touched = now,
-                    // Who comes too late finds the flow ended, and with it whatever else is overdue.
+                    // After the timeout a step finds the flow ended, and applies all other overdue timeouts.
                     false if self.consent == "CREATED" => self.swept(),
                     false => {}
                 }
@@ -54,7 +54,7 @@ impl Walk<'_> {
             Event::Depart => self.depart(self.page.unwrap_or(0)),
             Event::DepartTo(endpoint) => self.depart(endpoint),
             Event::DepartFailed => {
-                // Only the endpoint of the page is ever asked.
+                // Only the endpoint of the page can fail.
                 let Some(endpoint) = self.page else { return };
                 let outcome = store.flows().depart_failed(self.key, &self.room.departure(endpoint));
                 if self.stepped(outcome, true).is_some() {
@@ -89,7 +89,7 @@ impl Walk<'_> {
                 let outcome = store.flows().cancel(self.key);
                 if self.stepped(outcome, true).is_some() {
                     self.move_sources(Trigger::Left, None);
-                    // What sources granted is given back, and then nothing is authorized.
+                    // The sources' grants are revoked, so nothing stays authorized.
                     for at in 0..self.sources.len() {
                         if self.sources[at].state == "AUTHORIZED" {
                             self.move_source(at, Trigger::Revoked);
@@ -169,7 +169,7 @@ impl Walk<'_> {
     }
 }
 
-/// What a source grants.
+/// A source's grant.
 fn granted(id: &str, lasting: bool) -> SourceGrant<'_> {
     static CREDENTIAL: std::sync::LazyLock<Credential> = std::sync::LazyLock::new(|| Credential {
         access_token: "access".to_owned(),

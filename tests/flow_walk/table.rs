@@ -1,12 +1,12 @@
-//! The tables of moves, as data.
+//! The transition tables as data.
 
-/// What moves a consent or a patient authorization.
+/// A trigger of transitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trigger {
     Redirected,
     Granted,
     Refused,
-    /// Cancelled, closed, left for something else, or 30 minutes idle.
+    /// The patient cancelled, closed the window, chose something else, or was idle for 30 minutes.
     Left,
     Finished,
     Exchanged,
@@ -14,13 +14,13 @@ pub(super) enum Trigger {
     Unused,
     /// A technical failure at the source, or a first sync that stored nothing.
     Failed,
-    /// The application asks once more for first records that did not come.
+    /// The application requests first records again that did not arrive.
     Retried,
     WindowElapsed,
     Revoked,
 }
 
-/// From, trigger, to. What is not listed does not happen.
+/// Rows of state, trigger, new state. Transitions without a row are illegal.
 pub(super) type Moves = &'static [(&'static str, Trigger, &'static str)];
 
 pub(super) const AUTHORIZATION: Moves = &[

@@ -4,11 +4,11 @@ use super::{files, read};
 
 const COLUMNS: usize = 120;
 
-/// The lines that hold a comment and nothing else, and are too long, by number.
+/// The numbers of comment lines that are too long. Lines with code do not count.
 fn too_long(text: &str) -> Vec<usize> {
     let is_too_long = |line: &&str| {
         let comment = line.trim_start();
-        // What cannot be broken may stand out.
+        // A line without spaces cannot be broken.
         comment.starts_with("//") && line.chars().count() > COLUMNS && comment.split_whitespace().count() > 2
     };
     let numbered = text.lines().enumerate();

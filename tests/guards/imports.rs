@@ -1,4 +1,4 @@
-//! A room imports only rooms of lower floors. The table of `ARCHITECTURE.md` has the floors, from the ground up.
+//! A room imports only rooms that are above it in the table of `ARCHITECTURE.md`, which lists them from the ground up.
 
 use super::{files, read};
 
@@ -33,7 +33,7 @@ fn room(path: &str) -> &str {
     below.split('/').next().unwrap_or_default().trim_end_matches(".rs")
 }
 
-/// The rooms that a text names as `crate::room`, each with the number of its first line.
+/// The rooms in a text's `crate::room` paths, each with its first line number.
 fn imported(text: &str) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     for (at, line) in text.lines().enumerate() {
@@ -50,7 +50,7 @@ fn imported(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// What of a file's imports leads upwards, to a room of the same floor, or nowhere.
+/// A file's imports of higher or unknown rooms.
 fn upward(rooms: &[Room], path: &str, text: &str) -> Vec<String> {
     let floor = |name: &str| rooms.iter().find(|room| room.0 == name).map(|room| room.1);
     let own = floor(room(path));

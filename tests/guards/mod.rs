@@ -1,6 +1,5 @@
-//! The house itself: comments that fit the page, docs that name what is there, rooms that import downwards only.
-//!
-//! Each guard is a function from texts to faults, so that a planted fault shows that it looks.
+//! Guards of the source tree: comments fit into lines, docs name existing files, and rooms import only downwards. Each
+//! guard is a function from texts to faults, and a planted fault shows that it works.
 
 mod comments;
 mod imports;
@@ -8,13 +7,12 @@ mod names;
 
 use std::path::{Path, PathBuf};
 
-/// The checkout.
+/// The root of the checkout.
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The files below a folder of the checkout whose names end so, by their path from the root, in order; nothing that a
-/// build made.
+/// The files below a folder with one of these endings, sorted, by their path from the root. Build results are left out.
 fn files(folder: &str, ends: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];

@@ -1,13 +1,13 @@
-//! Files and modules that docs name are there.
+//! Files and modules named in docs exist.
 
 use std::collections::BTreeSet;
 
 use super::{files, read, root};
 
-/// Ends of names that are files of this project wherever docs name them.
+/// Endings of names that must be files of this project.
 const ENDS: &[&str] = &[".rs", ".py", ".mjs", ".ts", ".pest", ".html"];
 
-/// What stands between backticks in a text, with the number of its line; fenced blocks are left out.
+/// The texts between backticks, with their line numbers. Fenced blocks are left out.
 fn quoted(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let mut is_fenced = false;
@@ -21,7 +21,7 @@ fn quoted(text: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// The names that `a/{b,c}.rs` stands for.
+/// The names that `a/{b,c}.rs` expands to.
 fn alternatives(name: &str) -> Vec<String> {
     let Some((head, (list, tail))) = name
         .split_once('{')
@@ -33,7 +33,7 @@ fn alternatives(name: &str) -> Vec<String> {
     named.flat_map(|name| alternatives(&name)).collect()
 }
 
-/// What the project has.
+/// The files and modules of the project.
 struct House {
     /// Paths from the root.
     files: Vec<String>,
@@ -57,7 +57,7 @@ impl House {
         House { files, modules, rooms }
     }
 
-    /// Whether a file is there whose path ends so, after a slash.
+    /// Whether a file's path ends with this name after a slash.
     fn has_file(&self, name: &str) -> bool {
         self.files.iter().any(|file| {
             let head = file.strip_suffix(name);
@@ -65,20 +65,19 @@ impl House {
         })
     }
 
-    /// Whether a path of a room leads to a module, or to an item of one: names after the first that is no module are
-    /// taken for items.
+    /// Whether a path names a module of a room, or an item of one. Names after the last module count as items.
     fn has_module(&self, path: &str) -> bool {
         let parts: Vec<&str> = path.split("::").collect();
         let is_item = |part: &str| part.chars().any(char::is_uppercase) || part.ends_with("()");
         let modules: Vec<&str> = parts.iter().take_while(|part| !is_item(part)).copied().collect();
-        // The last may be a function or the like.
+        // The last part may be an item.
         (1..=2).any(|left| {
             let named = &modules[..modules.len().saturating_sub(left - 1)];
             named.len() > 1 && self.modules.contains(&named.join("::")) || named.len() == 1
         })
     }
 
-    /// What a text names that is not there.
+    /// The names in a text that do not exist.
     fn missing(&self, text: &str) -> Vec<(usize, String)> {
         let mut missing = Vec::new();
         for (line, name) in quoted(text) {

@@ -1,4 +1,4 @@
-//! What the integration tests share: where the real records are, and a server to talk to.
+//! Code that the integration tests share, such as the folder of real records and test servers.
 
 mod lakes;
 pub(crate) mod mutate;

@@ -1,10 +1,10 @@
-//! Texts changed at random, from a seed: parts left out, doubled, put elsewhere or taken from another text, and odd
-//! letters.
+//! Changes texts at random from a seed: removes, doubles or moves parts, copies parts of other texts, and inserts odd
+//! characters.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// Makes changed texts of known ones.
+/// Generates changed texts from known ones.
 pub(crate) struct Mutator<'a> {
     random: ChaCha8Rng,
     seeds: Vec<&'a str>,
@@ -12,7 +12,7 @@ pub(crate) struct Mutator<'a> {
 }
 
 impl<'a> Mutator<'a> {
-    /// A source of changes of `seeds`, into which also `words` are put.
+    /// Changes `seeds`, and inserts `words`.
     pub(crate) fn new(seed: u64, seeds: Vec<&'a str>, words: &'a [&'a str]) -> Mutator<'a> {
         let random = ChaCha8Rng::seed_from_u64(seed);
         Mutator { random, seeds, words }
@@ -22,7 +22,7 @@ impl<'a> Mutator<'a> {
         self.random.next_u32() as usize % count.max(1)
     }
 
-    /// A place in a text between two letters.
+    /// A random position between two characters.
     fn place(&mut self, text: &str) -> usize {
         let place = self.below(text.len() + 1);
         (0..=place)
@@ -36,7 +36,7 @@ impl<'a> Mutator<'a> {
         one.min(other)..one.max(other)
     }
 
-    /// The next text: one of the known ones, changed at one to four places.
+    /// The next text: a known one, changed at one to four places.
     pub(crate) fn next(&mut self) -> String {
         let pick = self.below(self.seeds.len());
         let mut text = self.seeds[pick].to_string();
@@ -73,7 +73,7 @@ impl<'a> Mutator<'a> {
         text
     }
 
-    /// Arbitrary bytes, as text where they are some.
+    /// Random bytes, decoded as text.
     pub(crate) fn noise(&mut self) -> String {
         let mut bytes = vec![0; self.below(60)];
         self.random.fill_bytes(&mut bytes);
@@ -84,7 +84,7 @@ impl<'a> Mutator<'a> {
     }
 }
 
-/// Runs `exercise` and says on which text it panicked, if it did.
+/// Runs `exercise`. If it panics, the failure names the text.
 pub(crate) fn survives(text: &str, exercise: impl FnOnce(&str)) {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| exercise(text)));
     assert!(outcome.is_ok(), "panicked on {text:?}");

@@ -1,4 +1,4 @@
-//! Plans that are written as bytes, and run by the program in a process of its own.
+//! Writes plans as bytes, and runs them with the program in another process.
 
 use std::path::PathBuf;
 use std::process::Output;
@@ -14,7 +14,7 @@ use tabularium::views::Format;
 
 use super::command;
 
-/// Plans over one lake, each with the rows that it gives in this process.
+/// Plans over one lake, with the rows that each gives in this process.
 pub(crate) struct Traveling {
     pub(crate) codec: PlanCodec,
     data: PathBuf,
@@ -35,7 +35,7 @@ impl Traveling {
         Traveling::by(lake, Engine::new(lake.clone(), SearchParameters::builtin()), &[])
     }
 
-    /// The same by an engine that knows more, of which these options tell the program.
+    /// The same with an engine that knows more. `options` tell the program the same.
     pub(crate) fn by(lake: &Lake, engine: Engine, options: &[&str]) -> Traveling {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build();
         Traveling {
@@ -48,13 +48,13 @@ impl Traveling {
         }
     }
 
-    /// Writes a plan, then runs it here, once: what a sort has learned it does not forget. Its rows; `None` where it
+    /// Writes a plan and runs it here once, because a sort keeps what it has learned. Returns its rows; `None` if it
     /// fails.
     pub(crate) fn add(&mut self, label: &str, plan: &Arc<dyn ExecutionPlan>) -> Option<Vec<String>> {
         let written = self.codec.encode(plan);
         let written = written.unwrap_or_else(|error| panic!("{label}: {error}\n{}", shown(plan)));
         let rows = self.rows(plan)?;
-        // A plan that has run is no other plan.
+        // Running a plan does not change its bytes.
         let read = |bytes: &[u8]| shown(&self.codec.decode(bytes).unwrap());
         assert_eq!(read(&self.codec.encode(plan).unwrap()), read(&written), "{label}");
         let file = self.file(&format!("{}.plan", self.known.len()), &written);
@@ -78,14 +78,14 @@ impl Traveling {
         Some(String::from_utf8(text).unwrap().lines().map(str::to_owned).collect())
     }
 
-    /// A file of these bytes.
+    /// Writes these bytes to a file.
     pub(crate) fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let file = self.folder.path().join(name);
         std::fs::write(&file, bytes).unwrap();
         file
     }
 
-    /// What the program says to files of plans.
+    /// Runs the program with files of plans.
     pub(crate) fn run(&self, files: &[PathBuf]) -> Output {
         let mut arguments = vec!["run-plan", "--data", self.data.to_str().unwrap()];
         arguments.extend(self.options.iter().map(String::as_str));
@@ -93,13 +93,13 @@ impl Traveling {
         command::run(&arguments)
     }
 
-    /// Runs all plans in a fresh process, where each must give the same rows. How many gave rows.
+    /// Runs all plans in a new process, where each must give the same rows. Returns how many gave rows.
     pub(crate) fn arrive(&self) -> usize {
         if self.known.is_empty() {
             return 0;
         }
         let mut files: Vec<PathBuf> = self.known.iter().map(|known| known.file.clone()).collect();
-        // An empty line follows each plan only where there are several.
+        // The program writes an empty line after each plan only if there are several.
         files.extend(files.last().cloned());
         let ran = self.run(&files);
         let error = String::from_utf8_lossy(&ran.stderr);
@@ -113,7 +113,7 @@ impl Traveling {
         self.known.iter().filter(|known| !known.rows.is_empty()).count()
     }
 
-    /// The plan that an error speaks of.
+    /// The plan that an error names.
     fn named(&self, error: &str) -> String {
         let known = self
             .known

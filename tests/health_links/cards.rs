@@ -1,4 +1,4 @@
-//! Links to a health card: what recipients get is a card that verifies, and that is revoked with its records.
+//! Links to a health card: recipients get a card that verifies and is revoked with its records.
 
 use serde_json::{Value, json};
 use tabularium::lake::Mode;
@@ -9,7 +9,7 @@ use crate::patient::cards::{names, read, revoked};
 
 const MEDIA: &str = "application/smart-health-card";
 
-/// The card behind a link.
+/// The card of a link.
 fn card(server: &Server, link: &Link) -> String {
     let manifest = link.manifest(server, &json!({})).json();
     let [file] = manifest["files"].as_array().unwrap().as_slice() else {
@@ -59,7 +59,7 @@ fn flags_go_with_cards_as_with_summaries() {
     assert_eq!(link.manifest(&server, &json!({"passcode": "2468"})).status, 200);
 }
 
-/// The link is over with the records, and so is the card that somebody has kept.
+/// The link ends with the records, and so does a card that somebody has saved.
 #[test]
 fn the_card_of_a_link_is_revoked_with_its_records() {
     let server = server();

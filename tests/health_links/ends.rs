@@ -1,5 +1,5 @@
-//! The end of links: a link is over with its time, its consent and its records, and the bytes of its file are gone
-//! from the disk.
+//! The end of links: a link ends with its time, its consent or its records. Then the bytes of its file are gone from
+//! the disk.
 
 use serde_json::{Value, json};
 use tabularium::consent::{Actor, LOCAL_APPLICATION};
@@ -17,7 +17,7 @@ fn file(server: &Server, link: &Link) -> String {
     jwe.split('.').nth(3).unwrap().to_owned()
 }
 
-/// Whether any file beside the lake has the middle of this text.
+/// Whether any file outside of the lake contains the middle of this text.
 fn is_on_disk(server: &Server, text: &str) -> bool {
     let part = &text.as_bytes()[text.len() / 2..text.len() / 2 + 40];
     let mut names = ["service.sqlite", "service.sqlite-wal"].into_iter();
@@ -27,7 +27,7 @@ fn is_on_disk(server: &Server, text: &str) -> bool {
     })
 }
 
-/// A link, the end of it by `end`, and nothing left.
+/// Creates a link, ends it by `end`, and checks that nothing remains.
 fn ends(server: &Server, made: &Value, end: impl FnOnce()) {
     let link = Link::of(server, made);
     let file = file(server, &link);
@@ -39,7 +39,7 @@ fn ends(server: &Server, made: &Value, end: impl FnOnce()) {
     assert_eq!(over(&link.manifest(server, &json!({}))), never(server));
 }
 
-/// A consent of a flow whose records are there, with its token.
+/// Finishes a flow whose records are fetched. Returns its token too.
 fn connected(server: &Server, app: &App, flow: Flow<'_>) -> (Finished, String) {
     let finished = flow.finish(server);
     let tokens = finished.tokens(server);
@@ -56,7 +56,7 @@ fn connected(server: &Server, app: &App, flow: Flow<'_>) -> (Finished, String) {
             ..Record::new(json!({"resourceType": "Patient", "id": patient, "name": [{"text": "Connected"}]}))
         });
     records::commit(&server.lake, &rows.collect::<Vec<_>>());
-    // As a worker would.
+    // Changes the store as a worker would.
     let store = rusqlite::Connection::open(server.folder().join("service.sqlite")).unwrap();
     store.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
     store
@@ -184,7 +184,7 @@ fn whoever_erases_a_consents_records_ends_its_links() {
     );
 }
 
-/// Records that are revoked while a file is made of them would otherwise live on in the link.
+/// If records are revoked while a file of them is created, they must not live on in the link.
 #[test]
 fn a_link_of_records_that_ended_meanwhile_is_not_made() {
     use tabularium::consent::{LinkContent, LinkRefusal, NewHealthLink};

@@ -1,4 +1,4 @@
-//! A patient's links: made, listed and revoked by the patient's own token, and by nobody else's.
+//! A patient's links: only the patient's own token can create, list and revoke them.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! SMART Health Links over HTTP: made by patients, opened by recipients as the specification has it, and over with
-//! the records.
+//! SMART Health Links over HTTP: patients create them, recipients open them as specified, and they end with the
+//! records.
 
 mod cards;
 mod ends;
@@ -43,12 +43,12 @@ fn bearer(token: &str) -> String {
     format!("Bearer {token}")
 }
 
-/// Asks for a link.
+/// Requests a link.
 fn ask(server: &Server, token: &str, body: &Value) -> Answer {
     server.post("/rest/health-links", &[("authorization", &bearer(token))], body)
 }
 
-/// A link of Anna's, as its answer shows it.
+/// A link of Anna's, as in the response to its creation.
 fn made(server: &Server, body: &Value) -> Value {
     let answer = ask(server, &server.patient_token("anna"), body);
     assert_eq!(answer.status, 201, "{}", answer.text);
@@ -56,7 +56,7 @@ fn made(server: &Server, body: &Value) -> Value {
     answer.json()
 }
 
-/// What stands in a link.
+/// The contents of a link.
 struct Link {
     payload: Value,
     /// The path of its address.
@@ -72,7 +72,7 @@ impl Link {
         Link { payload, path }
     }
 
-    /// Asks for the manifest.
+    /// Requests the manifest.
     fn manifest(&self, server: &Server, more: &Value) -> Answer {
         let mut body = json!({"recipient": "Dr. Test"});
         for (name, value) in more.as_object().unwrap() {
@@ -81,12 +81,12 @@ impl Link {
         server.post(&self.path, &[], &body)
     }
 
-    /// The document in a file.
+    /// The decrypted document in a file.
     fn document(&self, jwe: &str) -> Value {
         self.file(jwe, "application/fhir+json")
     }
 
-    /// A file of a media type.
+    /// A decrypted file of a media type.
     fn file(&self, jwe: &str, media: &str) -> Value {
         let (header, file) = decrypted(self.payload["key"].as_str().unwrap(), jwe);
         assert_eq!(
@@ -97,7 +97,7 @@ impl Link {
     }
 }
 
-/// A file as a recipient decrypts it.
+/// Decrypts a file as a recipient does.
 fn decrypted(key: &str, jwe: &str) -> (Value, Value) {
     let bytes = |part: &str| URL_SAFE_NO_PAD.decode(part).unwrap();
     let [header, empty, nonce, text, tag] = jwe.split('.').collect::<Vec<_>>().try_into().unwrap();
@@ -114,12 +114,12 @@ fn decrypted(key: &str, jwe: &str) -> (Value, Value) {
     (parsed(&bytes(header)), parsed(&file))
 }
 
-/// What every link says that is not there, or not any more.
+/// The answer of a link that does not exist or has ended.
 fn over(answer: &Answer) -> (u16, String) {
     (answer.status, answer.text.clone())
 }
 
-/// The same of an address that never was.
+/// The answer of an address that never existed.
 fn never(server: &Server) -> (u16, String) {
     let path = format!("/health-links/{}", "A".repeat(43));
     let answer = server.post(&path, &[], &json!({"recipient": "Dr. Test"}));

@@ -1,4 +1,4 @@
-//! What recipients get: manifests, files inside and beside them, and files without one.
+//! The recipients' side: manifests, files inside manifests and at their own addresses, and direct files.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tabularium::http::{Limits, Rate, Rates};
 use super::{Link, audit, made, never, over, records, server};
 use crate::harness::server::{START, Server};
 
-/// The texts of a document.
+/// Which of the expected texts a document contains.
 fn shows(document: &Value) -> [bool; 3] {
     assert_eq!(
         (&document["resourceType"], &document["type"]),
@@ -112,7 +112,7 @@ fn a_file_that_is_longer_than_the_client_takes_has_a_location_for_an_hour() {
     assert_eq!(answer.text, embedded);
     assert_eq!(shows(&link.document(&answer.text)), [true, true, false]);
 
-    // A ticket is good for its link only, and as it was given.
+    // A ticket is valid only for its link, and only unchanged.
     let other = Link::of(&server, &made(&server, &json!({})));
     let ticket = location.rsplit('/').next().unwrap();
     for path in [
@@ -154,7 +154,7 @@ fn a_direct_link_is_the_file_itself() {
             "{query}"
         );
     }
-    // Only such a link.
+    // Only such a link can be opened directly.
     for body in [json!({}), json!({"passcode": "2468"})] {
         let link = Link::of(&server, &made(&server, &body));
         let answer = server.send("GET", &format!("{}?recipient=St.%20Mary", link.path), &[], "");

@@ -1,4 +1,4 @@
-//! Passcodes: who knows it has the file, and whoever guesses has ten tries in the link's life.
+//! Passcodes: the right one opens the file, and a link allows only ten wrong ones in its life.
 
 use serde_json::json;
 
@@ -29,7 +29,7 @@ fn a_passcode_opens_and_a_missing_one_is_no_try() {
     let right = link.manifest(&server, &json!({"passcode": "2468"}));
     assert_eq!(right.status, 200, "{}", right.text);
     link.document(right.json()["files"][0]["embedded"].as_str().unwrap());
-    // A right one gives none back.
+    // A right passcode does not restore attempts.
     let wrong = link.manifest(&server, &json!({"passcode": ""}));
     assert_eq!(wrong.json(), json!({"remainingAttempts": 8}));
     assert_eq!(audit(&server, "health-link.used").len(), 1);
@@ -42,7 +42,7 @@ fn ten_wrong_passcodes_end_the_link_however_many_come_at_once() {
     let made = made(&server, &json!({"passcode": "2468"}));
     let link = Link::of(&server, &made);
     let guess = |at: usize| {
-        // Of those that come together some are told to come again.
+        // Of concurrent attempts, some are told to try again.
         loop {
             let answer = link.manifest(&server, &json!({"passcode": format!("guess {at}")}));
             if answer.status != 429 {

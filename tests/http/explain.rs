@@ -1,4 +1,4 @@
-//! How an answer came about, told to those who may ask: over HTTP by `X-Explain`, on the command line by `explain`.
+//! How a search was executed, for authorized callers: over HTTP by `X-Explain`, on the command line by `explain`.
 
 use std::process::Command;
 
@@ -13,7 +13,7 @@ fn observation(id: &str, patient: &str, code: &str, year: &str) -> Value {
         "subject": {"reference": format!("Patient/{patient}")}})
 }
 
-/// Two files of Observations, of which one has the code `8867-4` and is of 2020.
+/// Two files of Observations. One row has the code `8867-4` and a date in 2020.
 fn server() -> Server {
     let (folder, lake) = records::lake();
     let of = |patient: &str, json| Record::new(json).of(&lake, patient);
@@ -36,7 +36,7 @@ fn explained(server: &Server, token: &str, path: &str, form: &str) -> Answer {
     server.send("GET", path, &[("authorization", &bearer), ("x-explain", form)], "")
 }
 
-/// Takes what is said out of a Bundle: its last entry.
+/// Removes the explanation from a Bundle: its last entry.
 fn plan(bundle: &mut Value) -> String {
     let last = bundle["entry"].as_array_mut().unwrap().pop().unwrap();
     assert_eq!(last["search"]["mode"], "outcome");
@@ -133,7 +133,7 @@ fn programs_read_the_same_as_json() {
     let one = told("/fhir/Observation?code=8867-4&_count=1");
     assert_eq!(step(&one, "fetch")["fetched"][0]["found"], 1);
 
-    // A person's columns are read once.
+    // A person's columns are read only once.
     let path = "/fhir/Observation?subject=Patient/ben&code=1234-5";
     let columns = |plan: &Value| {
         let person = step(plan, "match")["people"][0].clone();
@@ -264,7 +264,7 @@ fn the_command_takes_what_the_server_takes() {
         let (code, _, error) = run("search", wrong);
         assert_eq!(code, Some(2), "{wrong}: {error}");
     }
-    // Links lead to where the folder was last served.
+    // Links point to the address at which the folder was last served.
     server.store.settings().set_base_url("http://127.0.0.1:18082").unwrap();
     let (_, page, _) = run("search", "Observation?_count=1");
     let page: Value = serde_json::from_str(&page).unwrap();
@@ -272,8 +272,8 @@ fn the_command_takes_what_the_server_takes() {
     assert!(url.starts_with("http://127.0.0.1:18082/fhir/Observation?"), "{url}");
 }
 
-/// Files that were not opened were counted as not read and no word said why, rows behind a limit were not told of at
-/// all, and of conditions that are alternatives only the first was named.
+/// Unopened files counted as not read, without a reason. Rows behind a limit were not reported. Of alternative
+/// conditions only the first was named.
 #[test]
 fn whatever_is_not_read_is_accounted_for() {
     let (folder, lake) = records::lake();
@@ -286,7 +286,7 @@ fn whatever_is_not_read_is_accounted_for() {
     first.extend([of("anna", "a1"), of("carl", "c1")]);
     records::commit(&lake, &first);
     let mut second = practitioners("b");
-    // Of a table of few rows nobody would be looked up.
+    // In a small table no patient would be looked up.
     second.extend((0..600).map(|at| of("ben", &format!("b{at}"))));
     records::commit(&lake, &second);
     let server = Server::explaining(folder, lake);
@@ -308,7 +308,7 @@ fn whatever_is_not_read_is_accounted_for() {
         }
     };
 
-    // A page of one looks for two, to know whether there is another.
+    // A page of one row reads two, to know whether there is a next page.
     let (text, scans) = told("/fhir/Practitioner?_count=1");
     all(
         &text,
@@ -344,7 +344,7 @@ fn whatever_is_not_read_is_accounted_for() {
         ],
     );
 
-    // Every row group that was met was read, or something refuted it.
+    // Each row group was read, or a condition ruled it out.
     for path in [
         "/fhir/Observation?date=ge2023",
         "/fhir/Observation?code=8867-4&_sort=-date&_count=1",
@@ -376,8 +376,7 @@ fn whatever_is_not_read_is_accounted_for() {
     }
 }
 
-/// A compartment was looked for in every row group of the lake, so that what it costs grew with everybody else's
-/// records.
+/// A compartment search used to visit all row groups of the lake, so its cost grew with other people's records.
 #[test]
 fn a_compartment_is_looked_for_where_the_patients_own_rows_lie() {
     let seen = |patient: &str, performer: &str| {
@@ -385,7 +384,7 @@ fn a_compartment_is_looked_for_where_the_patients_own_rows_lie() {
         json["performer"] = json!([{"reference": performer}, {"reference": "Organization/clinic"}]);
         json
     };
-    // Each person's records are a file.
+    // Each person's records are a file of their own.
     let others = ["ben", "cid", "dora", "eve", "finn", "gus"];
     let server = |others: &[&str], performer: &str| {
         let (folder, lake) = records::lake();
@@ -423,10 +422,10 @@ fn a_compartment_is_looked_for_where_the_patients_own_rows_lie() {
     let (ids, among) = told(&server(&others, "Practitioner/doc"), "");
     assert_eq!(ids, ["seen-anna"]);
     assert_eq!(among["subject.reference__id"], alone["subject.reference__id"]);
-    // That no Patient performs anything is said by the dictionaries of types.
+    // The dictionaries of reference types show that no Patient performs anything.
     assert!(among["performer.reference__type"].as_u64().unwrap() > 0);
     assert!(among["performer.reference__id"].is_null(), "{among}");
-    // What she observed of another is hers, too.
+    // Her observations of another person are in her compartment too.
     let by_anna = server(&others, "Patient/anna");
     assert_eq!(told(&by_anna, "").0, ["seen-anna", "seen-ben"]);
     assert_eq!(told(&by_anna, "?subject=Patient/ben,Patient/cid").0, ["seen-ben"]);

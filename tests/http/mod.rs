@@ -1,5 +1,4 @@
-//! The service over real HTTP: routes and bounds, versions that a client holds, codings, what the server says of
-//! itself.
+//! The service over real HTTP: routes and limits, conditional requests, content codings, and its metadata.
 
 mod declared;
 mod explain;

@@ -1,4 +1,4 @@
-//! The FHIR routes over real HTTP: headers, errors, bounds and the end of a server.
+//! The FHIR routes over real HTTP: headers, errors, limits and the server's shutdown.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -233,7 +233,7 @@ fn every_route_of_the_openapi_document_is_answered() {
                 path if path.contains('$') => ("application/fhir+json", run.to_string()),
                 _ => ("application/json", String::new()),
             };
-            // Cards are for patients.
+            // Health cards need a patient token.
             let bearer = if path.ends_with("$health-cards-issue") {
                 &patient
             } else {
@@ -241,14 +241,14 @@ fn every_route_of_the_openapi_document_is_answered() {
             };
             let headers = [("authorization", bearer.as_str()), ("content-type", ty)];
             if path.ends_with("$pdf") {
-                // No text that could be looked at.
+                // The response is not text.
                 let answer = server.status_and_type(&method.to_uppercase(), &address, &headers, "");
                 assert_eq!(answer, (200, "application/pdf".to_owned()), "{method} {path}");
                 continue;
             }
             let answer = server.send(&method.to_uppercase(), &address, &headers, &body);
             if path.starts_with("/fhir") {
-                // To erase is for patients, and there is no such erasure.
+                // Erasing needs a patient token, and this erasure does not exist.
                 let expected = match path.as_str() {
                     path if path.ends_with("$expunge") => 422,
                     path if path.contains("$expunge-status") => 404,
@@ -256,7 +256,7 @@ fn every_route_of_the_openapi_document_is_answered() {
                 };
                 assert_eq!(answer.status, expected, "{method} {path}: {}", answer.text);
             }
-            // Elsewhere a request may want more than the document shows; then it is refused in words of its own.
+            // Other routes may need more than the document's example. Then the refusal is their own.
             assert_ne!(answer.status, 405, "{method} {path}");
             assert!(answer.status < 500, "{method} {path}: {}", answer.text);
             assert!(!answer.text.contains("there is nothing here"), "{method} {path}");
@@ -332,7 +332,7 @@ fn long_urls_are_refused_with_an_outcome() {
     assert!(uuid::Uuid::parse_str(answer.header("x-request-id")).is_ok());
 }
 
-/// What is so long that it is not even read to its end came back without a body.
+/// An overlong URL is not read to its end. Its refusal had no body.
 #[test]
 fn urls_that_are_not_read_are_refused_with_an_outcome() {
     let server = Server::start(&records());
@@ -363,7 +363,7 @@ fn urls_that_are_not_read_are_refused_with_an_outcome() {
     assert!(uuid::Uuid::parse_str(header("x-request-id")).is_ok());
 }
 
-/// A cohort's search is posted, and its pages are walked by links that repeat the cohort.
+/// A search for a cohort is posted. The links of its pages repeat the cohort.
 #[test]
 fn pages_of_a_thousand_patients_are_walked_by_their_links() {
     let id = |at: usize| format!("{at:08x}-0000-4000-8000-000000000000");
@@ -445,7 +445,7 @@ fn a_request_in_flight_is_finished_when_the_server_stops() {
     let bearer = format!("Bearer {}", server.application_token());
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
-    // A server that asks for the body has taken the request up, and cannot finish before the body has come.
+    // The server asks for the body, so the request has begun and cannot finish before the body arrives.
     let head = format!(
         "POST /fhir/Patient/_search HTTP/1.1\r\nhost: x\r\nauthorization: {bearer}\r\nexpect: 100-continue\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 14\r\n\r\n"
     );
@@ -466,7 +466,7 @@ fn a_request_in_flight_is_finished_when_the_server_stops() {
     server.outcome().unwrap();
 }
 
-/// What a Bundle holds, as `Type/id`.
+/// The entries of a Bundle, as `Type/id`.
 fn held(bundle: &serde_json::Value) -> Vec<String> {
     let entries = bundle["entry"].as_array().map(Vec::as_slice).unwrap_or_default();
     let name = |entry: &serde_json::Value| {
@@ -624,7 +624,7 @@ fn long_bodies_are_refused_before_they_are_read() {
     let answer = server.send("POST", "/fhir/Patient/_search", &headers, &"x".repeat(2_000));
     assert_eq!((answer.status, answer.issue().as_str()), (413, "too-long"));
 
-    // The same without saying how long it will be.
+    // The same without a stated length.
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
     let head = format!(
@@ -667,7 +667,7 @@ fn a_client_that_does_not_read_its_answers_is_cut_off() {
     let server = Server::limited(&records(), limits);
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_write_timeout(Some(Duration::from_secs(120))).unwrap();
-    // Asks on and on without reading: both directions fill up, and the end is the server's.
+    // Sends requests without reading the responses. Both directions fill up, and the server closes the connection.
     let refused = loop {
         if let Err(error) = stream.write_all(b"GET /fhir/metadata HTTP/1.1\r\nhost: x\r\n\r\n") {
             break error.kind();

@@ -1,4 +1,4 @@
-//! The command: its table, its exit codes.
+//! The import command: its table and its exit codes.
 
 use std::io::Write;
 use std::path::Path;
@@ -61,7 +61,7 @@ fn the_exit_code_says_how_it_went() {
     assert_eq!(tabularium(&data, &[good]).status.code(), Some(0));
 }
 
-/// `tabularium import ... | head` used to end in a panic once nobody read its table any more.
+/// `tabularium import ... | head` panicked when the reader of its table ended.
 #[test]
 fn a_reader_that_goes_away_is_no_panic() {
     let fixture = Fixture::new();
@@ -81,8 +81,8 @@ fn a_reader_that_goes_away_is_no_panic() {
     assert_eq!(output.status.code(), Some(0));
 }
 
-/// A truncated gzip once ended with exit code 3 and "the rest is stored", though whole lines before the cut were lost;
-/// and "the rest is stored" was said even when there was no rest.
+/// A truncated gzip ended with exit code 3 and "the rest is stored", although whole lines before the cut were lost. The
+/// message also appeared if there was no rest.
 #[test]
 fn the_message_does_not_promise_what_was_not_stored() {
     let fixture = Fixture::new();

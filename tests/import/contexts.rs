@@ -1,4 +1,4 @@
-//! Binaries that stand for another resource are filed as that one is, wherever it stands.
+//! A Binary with a security context is filed like the resource that it names, wherever that is.
 
 use tabularium::ingest::Options;
 
@@ -9,7 +9,7 @@ const ANN: &str = r#"{"resourceType":"Patient","id":"ann"}"#;
 const BEN: &str = r#"{"resourceType":"Patient","id":"ben"}"#;
 const REPORT: &str = r#"{"resourceType":"DiagnosticReport","id":"r","status":"final","code":{"text":"x"},"subject":{"reference":"Patient/ann"}}"#;
 
-/// A Binary that stands for something.
+/// A Binary with a security context.
 fn binary(id: &str, context: &str) -> String {
     format!(
         r#"{{"resourceType":"Binary","id":"{id}","contentType":"text/plain","securityContext":{{"reference":"{context}"}}}}"#
@@ -21,7 +21,7 @@ fn owner(fixture: &Fixture, ty: &str, id: &str) -> (i64, Option<String>) {
     (row.owner, row.patient)
 }
 
-/// With rules and without them.
+/// With and without rules.
 fn options() -> [Options; 2] {
     let with_rules = Options {
         normalize: Some(rules()),
@@ -105,7 +105,7 @@ fn with_new_ids_a_binary_stays_with_what_it_stands_for() {
     assert!(filed.iter().all(|one| *one == filed[0] && one.1.is_some()), "{filed:?}");
 }
 
-/// What nobody knows may be anybody's: no patient sees it.
+/// An unknown context may belong to anybody, so no patient sees the Binary.
 #[test]
 fn a_binary_that_stands_for_nothing_known_is_the_applications_alone() {
     let fixture = Fixture::new();

@@ -1,4 +1,4 @@
-//! Which inputs are taken, and what is refused of them.
+//! Accepted and refused inputs of an import.
 
 use std::io::Write;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn ids(fixture: &Fixture) -> Vec<String> {
         .collect()
 }
 
-/// The form of a file shows in its content; names only help where content does not tell.
+/// The content of a file shows its format. The name matters only if the content is not clear.
 #[test]
 fn forms_are_told_by_content() {
     let fixture = Fixture::new();
@@ -56,8 +56,7 @@ fn forms_are_told_by_content() {
     assert_eq!(stored, expected);
 }
 
-/// A Bundle stands for its entries, whatever its type; a Bundle in an entry is a resource, and so is each line of
-/// NDJSON.
+/// A Bundle of any type is imported as its entries. A Bundle in an entry is a resource, and so is each line of NDJSON.
 #[test]
 fn bundles_stand_for_their_entries() {
     let fixture = Fixture::new();
@@ -121,7 +120,7 @@ fn entries_with_nothing_to_store_are_counted() {
     );
 }
 
-/// What has neither id nor address is known by its content: the same again is the same resource.
+/// A resource with neither id nor address is identified by its content. The same content again is the same resource.
 #[test]
 fn content_stands_in_for_an_id() {
     let fixture = Fixture::new();
@@ -191,7 +190,7 @@ fn what_is_no_resource_is_refused_by_place_and_the_rest_goes_on() {
     assert_eq!(ids(&fixture), ["Patient/good1", "Patient/good2"]);
 }
 
-/// When the last version of a resource fits into no table, an earlier one of the same input that does is stored.
+/// If the last version of a resource fits into no table, the latest fitting version of the same input is stored.
 #[test]
 fn a_refused_version_does_not_hide_an_earlier_one() {
     let fixture = Fixture::new();
@@ -251,8 +250,9 @@ fn refusals_in_a_bundle_name_line_and_entry() {
     assert_eq!(broken.refusals[0].line, 2);
 }
 
-/// Truncated or damaged gzip once lost up to 1 MiB of whole lines before the damage and counted as one refused
-/// resource, because what was read and not yet handed out went with the file: nobody could tell how much was missing.
+/// Truncated or damaged gzip used to lose up to 1 MiB of whole lines before the damage. They counted as one refused
+/// resource, because lines that were read but not handed out were lost with the file. Nobody could tell how much was
+/// missing.
 #[test]
 fn a_file_that_cannot_be_read_to_its_end_ends_the_import() {
     let lines: String = (0..5000).map(|number| patient(&format!("p{number}")) + "\n").collect();
@@ -287,7 +287,7 @@ fn a_file_that_cannot_be_read_to_its_end_ends_the_import() {
     }
 }
 
-/// Only the first of several gzip members would be read by a decoder of single members, and the others go unnoticed.
+/// A decoder of single gzip members would read only the first of several, and miss the others silently.
 #[test]
 fn gzip_members_behind_each_other_are_one_file() {
     let fixture = Fixture::new();
@@ -299,8 +299,8 @@ fn gzip_members_behind_each_other_are_one_file() {
     assert_eq!(ids(&fixture), ["Patient/a", "Patient/b", "Patient/c"]);
 }
 
-/// Lines in a file named `.json` were once refused whole when the first was damaged, because the first line alone
-/// decided that they were one document; named `.ndjson`, the others were stored.
+/// If the first line in a `.json` file was damaged, all lines used to be refused, because the first line alone decided
+/// that the file was one document. In a `.ndjson` file the others were stored.
 #[test]
 fn a_damaged_first_line_does_not_make_lines_a_document() {
     for first in [
@@ -319,7 +319,7 @@ fn a_damaged_first_line_does_not_make_lines_a_document() {
             assert_eq!(ids(&fixture), ["Patient/a", "Patient/b", "Patient/c"]);
         }
     }
-    // The line after the damaged one may be the last, and the damaged one longer than a piece.
+    // The line after the damaged one may be the last, and the damaged one may be longer than a piece.
     let fixture = Fixture::new();
     let long = format!(
         "{{\"resourceType\":\"Basic\",\"x\":\"{}\n{}",
@@ -329,7 +329,7 @@ fn a_damaged_first_line_does_not_make_lines_a_document() {
     assert_eq!(totals(&fixture.import_text("long.json", &long)), [2, 1, 0, 0, 1]);
 }
 
-/// A damaged document is one refusal, whatever its lines look like: its parts were never resources.
+/// A damaged document counts as one refusal, however its lines look, because its parts were never resources.
 #[test]
 fn a_damaged_document_is_not_taken_for_lines() {
     let fixture = Fixture::new();
@@ -352,8 +352,7 @@ fn a_damaged_document_is_not_taken_for_lines() {
     }
 }
 
-/// What an editor or a version control keeps beside the data was once imported with it, because only contents were
-/// looked at.
+/// Files of editors and version control used to be imported too, because only the content decided.
 #[test]
 fn hidden_files_of_a_folder_are_left_alone() {
     let fixture = Fixture::new();

@@ -1,4 +1,4 @@
-//! What is imported is what the lake holds: all of it, once, filed under the right person, in its latest version.
+//! After an import the lake holds all resources once, filed under the right person, in their latest version.
 
 mod command;
 mod contexts;
@@ -54,7 +54,7 @@ impl Fixture {
         self.import(&[&path])
     }
 
-    /// The live row of the built-in application.
+    /// The live row of a resource of the built-in application.
     fn row(&self, ty: &str, id: &str) -> crate::harness::stored::Stored {
         let rows = crate::harness::stored::stored(&self.lake);
         let found = rows.into_iter().find(|((_, _, name, row), _)| *name == ty && row == id);
@@ -62,7 +62,7 @@ impl Fixture {
     }
 }
 
-/// read, stored, unchanged, replaced, refused
+/// The counts: read, stored, unchanged, replaced, refused.
 fn totals(summary: &Summary) -> [u64; 5] {
     let total = summary.total();
     [total.read, total.stored, total.unchanged, total.replaced, total.refused]

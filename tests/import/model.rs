@@ -1,4 +1,4 @@
-//! Any sequence of imports leaves what a simple model says, however little fits into memory.
+//! Any sequence of imports has the result of a simple model, with any memory limit.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use tabularium::ingest::{Limits, Options};
 use super::Fixture;
 use crate::harness::stored::stored;
 
-/// Type, id, content, person. Few of each, so that they meet.
+/// Type, id, content, person. There are few of each, so that they collide.
 type Content = (u8, u8, u8, u8);
 
 fn resource((ty, id, content, person): Content) -> String {
     let ty = ["Observation", "Condition", "Device"][usize::from(ty)];
     let about = if ty == "Device" { "patient" } else { "subject" };
-    // Long enough that a buffer of some kilobytes overflows now and then.
+    // Long enough to overflow a buffer of some kilobytes sometimes.
     let text = "x".repeat(200 + usize::from(content));
     format!(
         r#"{{"resourceType":"{ty}","id":"r{id}","{about}":{{"reference":"Patient/p{person}"}},"note":[{{"text":"{text}"}}]}}"#
@@ -37,7 +37,7 @@ impl Model {
             }
         }
         for (identity, row) in now {
-            // Content that is in the end what it was keeps its version.
+            // If the final content equals the earlier one, the version stays.
             let before = self.rows.entry(identity).or_insert(row);
             if before.0 != row.0 {
                 *before = row;
@@ -57,7 +57,7 @@ proptest! {
         let fixture = Fixture::new();
         let mut model = Model::default();
         for (number, lines) in imports.iter().enumerate() {
-            // A file for every few lines: files are what the buffer is filled with.
+            // One file for every few lines, because the buffer is filled by files.
             let folder = format!("{number:02}");
             for (part, lines) in lines.chunks(7).enumerate() {
                 let text: Vec<String> = lines.iter().map(|line| resource(*line)).collect();
@@ -85,7 +85,7 @@ proptest! {
                 if buffer > 1 << 20 {
                     prop_assert_eq!(row.version, version);
                 } else if let Some((earlier, before)) = earlier.get(&(ty, id[1..].parse().unwrap())) {
-                    // How many of the changes inside one input count depends on what was written between them.
+                    // The number of counted changes within one input depends on when rows were written.
                     let changed = *earlier != content;
                     prop_assert_eq!(row.version > *before, changed);
                     prop_assert!(row.version >= *before);

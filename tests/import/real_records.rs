@@ -1,4 +1,4 @@
-//! Real records, counted and compared by other means than the program's own.
+//! Real records, counted and compared independently of the program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::harness::stored::stored;
 
 const FOLDERS: [&str; 4] = ["synthea", "synthea-2021", "uscore", "carin/ig-2.0.0"];
 
-/// The resources of a folder in the order of the input, as they should be stored: references resolved, `meta` aside.
+/// The expected resources of a folder in the order of the input, with resolved references and without `meta`.
 #[derive(Default)]
 struct Expected {
     resources: Vec<(String, String, Json)>,

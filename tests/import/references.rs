@@ -1,4 +1,4 @@
-//! References: what they are resolved to, whose the rows are then, and what they refer to.
+//! References: their resolution, the owners that follow from them, and the referenced rows.
 
 use tabularium::ingest::{Limits, Options, Reason};
 
@@ -68,7 +68,7 @@ fn addresses_in_a_bundle_become_types_and_ids() {
     assert_eq!(row.shared_refs, ["Observation/o", "Practitioner/d"]);
 }
 
-/// Whoever comes first: in the lake, before, in the same piece, or at the end of the input.
+/// The target may be in the lake, earlier in the input, in the same piece, or at the end.
 #[test]
 fn conditional_references_are_resolved_wherever_their_target_is() {
     let fixture = Fixture::new();
@@ -124,8 +124,7 @@ fn conditional_references_are_resolved_wherever_their_target_is() {
     assert_eq!(totals(&again), [10, 0, 10, 0, 0]);
 }
 
-/// The same when no identifiers fit into memory: then the files are read for them, and every resource is written at
-/// once.
+/// The same if no identifiers fit into memory: then the files are read for them, and each resource is written at once.
 #[test]
 fn conditional_references_are_resolved_by_reading_files_too() {
     let fixture = Fixture::new();
@@ -192,7 +191,7 @@ fn conditional_references_are_resolved_by_reading_files_too() {
     );
 }
 
-/// A conditional subject decides whose the row is, also when it is resolved last.
+/// A conditional subject decides the owner of a row, even if it is resolved last.
 #[test]
 fn a_resource_that_waited_is_filed_like_any_other() {
     let fixture = Fixture::new();
@@ -284,7 +283,7 @@ fn conditional_creates_and_updates_meet_what_is_there() {
     assert_eq!(ids, ["all", "known", "new", "x", "y"]);
 }
 
-/// Rewritten ids say whose a row is, do not change from one import to the next, and references follow them.
+/// Rewritten ids determine the owner, are the same in all imports, and references use them.
 #[test]
 fn ids_are_rewritten_together_with_what_refers_to_them() {
     let fixture = Fixture::new();
@@ -344,7 +343,8 @@ fn ids_are_rewritten_together_with_what_refers_to_them() {
     assert!(performers[1].text("reference").unwrap().starts_with("Organization/"));
 }
 
-/// Rows refer to what may be shared; Patients and what always has a person of its own are left out.
+/// Rows keep references to resources that may be shared. References to Patients and to types with an owner are left
+/// out.
 #[test]
 fn references_to_what_may_be_shared_are_kept() {
     let fixture = Fixture::new();

@@ -1,4 +1,4 @@
-//! What the rules of normalization go by in an import, and how they write.
+//! The inputs of normalization rules in an import, and how the results are written.
 
 use std::collections::BTreeMap;
 
@@ -30,11 +30,11 @@ fn procedure_of(patient: &str, id: &str, more: &str) -> String {
     )
 }
 
-/// Fits into no table.
+/// A duplicate property, which fits into no table.
 const TWICE: &str = r#","display":"Stride","display":"Stride""#;
 
-/// The first reading showed the rules a record that the second one refused: another gained its display, and lost it
-/// again when it was normalized without that input.
+/// The first pass showed the rules a record that the second pass refused. Another record got its display, and lost it
+/// when it was normalized without that input.
 #[test]
 fn a_resource_that_is_refused_contributes_nothing() {
     let fixture = Fixture::new();
@@ -43,7 +43,7 @@ fn a_resource_that_is_refused_contributes_nothing() {
     let summary = fixture.import_with(with_rules(), &[&path]);
     assert_eq!(totals(&summary), [2, 1, 0, 0, 1]);
     assert!(!fixture.row("Procedure", "x").resource.contains("Stride"));
-    // Both readings go by what was there before, which stays.
+    // Both passes see the row stored before, which stays.
     let named = fixture.write("named.ndjson", procedure("y", r#","display":"Walk""#));
     assert_eq!(totals(&fixture.import_with(with_rules(), &[&named])), [2, 2, 0, 0, 0]);
     let x = fixture.row("Procedure", "x");
@@ -53,7 +53,7 @@ fn a_resource_that_is_refused_contributes_nothing() {
     assert_eq!(fixture.row("Procedure", "x"), x);
 }
 
-/// Extensions in records of nobody had a URL without an address.
+/// Extensions in records without a person had a URL without the service's address.
 #[test]
 fn records_of_nobody_are_written_as_others_are() {
     let fixture = Fixture::new();
@@ -67,8 +67,7 @@ fn records_of_nobody_are_written_as_others_are() {
     }
 }
 
-/// The refused record was taken for an earlier version of the row that was written anew, and nobody heard of the
-/// refusal.
+/// The refused record was taken for an earlier version of the rewritten row, and the refusal was not reported.
 #[test]
 fn a_resource_is_refused_though_the_row_of_its_id_changes() {
     let fixture = Fixture::new();
@@ -76,14 +75,14 @@ fn a_resource_is_refused_though_the_row_of_its_id_changes() {
     assert_eq!(totals(&fixture.import_with(with_rules(), &[&before])), [1, 1, 0, 0, 0]);
     let named = procedure("z", r#","display":"Walk""#);
     let path = fixture.write("both.ndjson", format!("{named}\n{}\n", procedure("y", TWICE)));
-    // The row of the lake is read, too.
+    // The lake's row is read too.
     let summary = fixture.import_with(with_rules(), &[&path]);
     assert_eq!(totals(&summary), [3, 2, 0, 0, 1]);
     let y = fixture.row("Procedure", "y");
     assert!(y.resource.contains(r#""display":"Walk""#), "{}", y.resource);
 }
 
-/// An id that comes under several people is the last one's. One that was refused took it from the others.
+/// If an id occurs under several people, the last one gets it. A refused record used to take it from the others.
 #[test]
 fn a_resource_that_is_refused_takes_no_id_from_another_person() {
     let fixture = Fixture::new();

@@ -1,4 +1,4 @@
-//! The same type and id is one resource; its versions count changes of content.
+//! A type and id identify one resource. Its version increases with each change of content.
 
 use tabularium::ingest::{Options, Session};
 use tabularium::lake::Mode;
@@ -36,7 +36,7 @@ fn changed_content_is_the_next_version() {
     assert_eq!(stored(&fixture.lake).len(), 1);
 }
 
-/// What the lake itself gave out comes back unchanged: version and date in `meta` are no content.
+/// A resource that the lake sent out comes back unchanged: the version and the date in `meta` do not count as content.
 #[test]
 fn commit_meta_is_no_content() {
     let fixture = Fixture::new();
@@ -73,7 +73,7 @@ fn commit_meta_is_no_content() {
     );
 }
 
-/// Within one input each change counts; the last content is stored, and an input that comes again writes nothing.
+/// Each change within one input counts. The last content is stored, and a repeated input writes nothing.
 #[test]
 fn an_input_may_hold_several_versions() {
     let fixture = Fixture::new();
@@ -91,7 +91,7 @@ fn an_input_may_hold_several_versions() {
     assert_eq!(fixture.row("Patient", "p").version, 4);
 }
 
-/// A history lists the newest first.
+/// A history lists the newest version first.
 #[test]
 fn a_history_is_taken_from_its_end() {
     let fixture = Fixture::new();
@@ -141,7 +141,7 @@ fn applications_and_modes_do_not_share_resources() {
     assert_eq!(owners.len(), 2, "owners differ between applications");
 }
 
-/// A resource whose person changes moves to the other person's rows.
+/// If a resource's person changes, its row moves to the other person.
 #[test]
 fn a_resource_may_change_its_person() {
     let fixture = Fixture::new();
@@ -160,7 +160,7 @@ fn a_resource_may_change_its_person() {
     assert_eq!(before.owner, fixture.lake.owner_of("local", "a"));
 }
 
-/// A session that is dropped leaves nothing, and its files go.
+/// A dropped session stores nothing, and its files are removed.
 #[test]
 fn an_import_that_does_not_finish_leaves_no_trace() {
     let fixture = Fixture::new();

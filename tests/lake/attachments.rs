@@ -1,5 +1,5 @@
-//! Attachments in the lake: a file beside each row, which begins and ends with snapshots, is read by who sees the row,
-//! and is nobody's orphan.
+//! Attachments in the lake: each row has a file that begins and ends with its snapshots. Whoever sees the row can read
+//! the file, and no file is an orphan.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tabularium::lake::{
 
 use crate::harness::lake::{Fixture, files_below, fixture};
 
-/// A consent, by its number: its owner, its authorization and its source's Patient.
+/// What identifies a consent by its number: its owner, its authorization and its source's Patient.
 fn synced(lake: &Lake, consent: u32) -> Synced {
     Synced {
         owner: lake.owner_of_consent(&format!("c{consent}")),
@@ -53,12 +53,12 @@ fn of_application(application: &str) -> Arc<Scope> {
     })
 }
 
-/// A sync of a consent with one document.
+/// Syncs a consent with one document.
 pub(crate) fn bring(lake: &Lake, consent: u32, bytes: &[u8]) {
     bring_after(lake, consent, bytes, |_| {});
 }
 
-/// The same, with something between the fetching and the commit; it is shown the file that was fetched.
+/// The same, with a step between the fetch and the commit. The step gets the path of the fetched file.
 pub(crate) fn bring_after(lake: &Lake, consent: u32, bytes: &[u8], between: impl FnOnce(&Path)) {
     let dir = tempfile::tempdir().unwrap();
     let (file, records) = (dir.path().join("document"), dir.path().join("x.ndjson"));
@@ -94,7 +94,7 @@ fn id(lake: &Lake, consent: u32) -> String {
     lake.synced_id(synced(lake, consent).owner, "e", "Binary", "b")
 }
 
-/// The bytes of a consent's document as a scope reads them.
+/// The bytes of a consent's document as seen by a scope.
 fn read(lake: &Lake, snapshot: &Arc<Snapshot>, scope: &Arc<Scope>, consent: u32) -> Option<Vec<u8>> {
     let found = lake.attachment(snapshot, scope, &id(lake, consent)).unwrap()?;
     Some(bytes(&found))
@@ -155,7 +155,7 @@ fn an_attachment_is_read_by_who_sees_its_row() {
         ..Scope::clone(&scope(&it.lake, 1))
     });
     assert!(read(&it.lake, &snapshot, &test, 1).is_none());
-    // Files are their owner's alone, and nothing in their names is anybody's.
+    // Each file belongs to one owner, and its name reveals nothing about them.
     let files = files(it.dir.path());
     assert_eq!(files.len(), 2);
     for file in &files {
@@ -202,7 +202,7 @@ fn an_erasure_takes_the_files_of_all_snapshots() {
     bring(&it.lake, 1, b"another of the first");
     let aside = it.dir.path().join("data/.orphans/20231114T000000Z/live/Binary");
     std::fs::create_dir_all(&aside).unwrap();
-    // As writers leave them who were killed: whole, and in the middle.
+    // A killed writer leaves files whole or cut off.
     let whole = std::fs::read(&files(it.dir.path())[0]).unwrap();
     for file in files(it.dir.path()) {
         std::fs::copy(&file, aside.join(file.file_name().unwrap())).unwrap();
@@ -231,7 +231,7 @@ fn an_erasure_takes_the_files_of_all_snapshots() {
         "the other's, and what was set aside of it"
     );
     assert!(check(it.dir.path()).unwrap().is_good());
-    // The same again is another one.
+    // The same bytes again make a new attachment.
     bring(&it.lake, 1, b"of the first");
     assert_eq!(own(&it.lake, 1).unwrap(), b"of the first");
 }
@@ -243,7 +243,7 @@ fn a_file_that_no_snapshot_has_is_moved_aside() {
     let left = files_before[0].with_file_name("0123.attachment");
     std::fs::copy(&files_before[0], &left).unwrap();
     assert_eq!(check(it.dir.path()).unwrap().findings.len(), 1);
-    // By a process that has not been at it before.
+    // The process has not opened the lake before.
     drop(Lake::open(it.dir.path()).unwrap().writer().unwrap());
     assert!(!left.exists());
     let report = check(it.dir.path()).unwrap();
@@ -307,7 +307,7 @@ fn a_new_catalog_takes_attachments_and_a_copy_has_them() {
     assert_eq!(own(&lake, 1).unwrap(), b"another");
     assert_eq!(own(&lake, 2).unwrap(), b"of the second");
     assert!(check(copy.path()).unwrap().is_good());
-    // The older one is needed by no snapshot of the new catalog.
+    // No snapshot of the new catalog needs the older one.
     let in_place = files(copy.path())
         .into_iter()
         .filter(|path| !path.to_string_lossy().contains(".orphans"));
@@ -345,7 +345,7 @@ fn a_lake_of_the_first_layout_opens_and_takes_attachments() {
     assert_eq!(own(&again, 1).unwrap(), b"the first ever");
 }
 
-/// Rows and files were each held against the catalog, and not against each other.
+/// A check also compares rows and files with each other.
 #[test]
 fn a_check_finds_rows_without_files_and_files_without_rows() {
     let it = with_two();
@@ -354,7 +354,7 @@ fn a_check_finds_rows_without_files_and_files_without_rows() {
         let connection = rusqlite::Connection::open(&catalog).unwrap();
         connection.execute_batch(sql).unwrap();
         drop(connection);
-        // A catalog that was changed by hand is another one than its mark says, which would be all that is found.
+        // A changed catalog does not match its mark, and that would be the only finding. So the mark is removed.
         let _ = std::fs::remove_file(it.dir.path().join("catalog.mark"));
         let findings = check(it.dir.path()).unwrap().findings.into_iter();
         findings.map(|finding| finding.problem.to_string()).collect()
@@ -369,7 +369,7 @@ fn a_check_finds_rows_without_files_and_files_without_rows() {
     assert!(lost.iter().any(|problem| problem == expected), "{lost:?}");
 }
 
-/// A receipt is signed after the rows are gone. With a new catalog it told of nothing that was done.
+/// A receipt is signed after the rows are gone. After a new catalog it did not mention what was done.
 #[test]
 fn a_new_catalog_keeps_what_erasures_have_done() {
     let it = with_two();
@@ -429,7 +429,7 @@ fn a_sealed_lake_has_its_attachments_sealed() {
             .any(|part| part == b"of the fir" || part == b"of the sec");
         assert!(!is_clear, "{}", path.display());
     }
-    // A copy of the folder, key and all, from before the erasure.
+    // A copy of the folder from before the erasure, with its keys.
     let copies: Vec<(PathBuf, Vec<u8>)> = stored
         .iter()
         .map(|path| (path.clone(), std::fs::read(path).unwrap()))
@@ -440,7 +440,7 @@ fn a_sealed_lake_has_its_attachments_sealed() {
     let left = files(&folder);
     assert_eq!(left.len(), 1);
     assert!(check().is_good(), "{:?}", check());
-    // The file that was copied before names a key that nobody has any more.
+    // The file that was copied before needs a key that was destroyed.
     let (gone, _) = copies.iter().find(|(path, _)| !left.contains(path)).unwrap();
     let name = gone.file_stem().unwrap().to_string_lossy().into_owned();
     let id: KeyId = name.rsplit('-').next().unwrap().parse().unwrap();

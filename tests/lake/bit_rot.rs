@@ -1,4 +1,4 @@
-//! Bits that flip on the disk: an answer is the one of before, or an error that names the file.
+//! Flipped bits on the disk: an answer is correct, or an error names the file.
 
 use std::error::Error;
 use std::ops::Range;
@@ -39,7 +39,7 @@ fn observation(at: usize, changed: bool) -> Value {
     })
 }
 
-/// Two files of Observations and one of Patients; of the older Observations some are deleted.
+/// Two files of Observations, with some deleted in the older one, and one file of Patients.
 fn lake(folder: &Path) {
     let people =
         (0..3).map(|at| json!({"resourceType": "Patient", "id": format!("p{at}"), "name": [{"family": "Rot"}]}));
@@ -66,7 +66,7 @@ const SEARCHES: [&str; 8] = [
     "Observation?_lastUpdated=gt2020&_elements=code",
 ];
 
-/// What each question is answered, with everything freshly opened.
+/// The answers to all questions, with the lake opened anew.
 fn answers(folder: &Path) -> Vec<Result<String, String>> {
     let lake = Lake::open(folder).unwrap();
     let scope = application("local");
@@ -84,7 +84,7 @@ fn answers(folder: &Path) -> Vec<Result<String, String>> {
             base: "http://records.example/fhir/",
         };
         let found = RUNTIME.with(|runtime| runtime.block_on(engine.search(&request)));
-        // An answer's own id and time differ from one to the next.
+        // An answer has an id and a time of its own.
         answers.push(found.map_err(|error| chain(&error)).map(|found| {
             let mut bundle: Value = serde_json::from_slice(&found).unwrap();
             let bundle = bundle.as_object_mut().unwrap();
@@ -129,14 +129,15 @@ fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// Where the file's pages end, and its length.
+/// The end of the file's pages, and its length.
 fn parts(bytes: &[u8]) -> (usize, usize) {
     let key = memchr::memmem::rfind(bytes, CHECKSUMS_KEY.as_bytes()).expect("the file has checksums");
     let place = std::str::from_utf8(&bytes[key + CHECKSUMS_KEY.len() + 2..][..16]).unwrap();
     (usize::from_str_radix(place, 16).unwrap(), bytes.len())
 }
 
-/// Flips bits of a file one at a time, `flips` in each part of it, and hands each on; then the file is as it was.
+/// Flips bits of a file one at a time, `flips` in each part, and calls `check` after each. At the end the file is
+/// unchanged.
 fn flip(path: &Path, parts: &[Range<usize>], flips: usize, mut check: impl FnMut(usize, u8)) {
     let whole = std::fs::read(path).unwrap();
     let mut random = ChaCha8Rng::seed_from_u64(17);
@@ -152,7 +153,7 @@ fn flip(path: &Path, parts: &[Range<usize>], flips: usize, mut check: impl FnMut
     std::fs::write(path, &whole).unwrap();
 }
 
-/// Of 42 bits that were flipped two changed a search's answer and three a view's, without an error.
+/// Of 42 flipped bits two changed a search's answer and three a view's, without an error.
 #[test]
 fn a_flipped_bit_changes_no_answer() {
     let folder = tempfile::tempdir().unwrap();
@@ -176,7 +177,7 @@ fn a_flipped_bit_changes_no_answer() {
     );
     for path in files {
         let (pages, length) = parts(&std::fs::read(&path).unwrap());
-        // The first four bytes say no more than that it is Parquet. A delete file is checked as a whole.
+        // The first four bytes only mark the file as Parquet. A delete file is checked as a whole.
         let parts = match pages {
             0 => std::iter::once(4..length).collect(),
             pages => vec![4..pages, pages..length, length - 400..length],
@@ -206,8 +207,8 @@ fn a_flipped_bit_changes_no_answer() {
     assert_eq!(answers(&root), before);
 }
 
-/// That a flipped bit was found. In the key of the checksums it hides these, and changes nothing else; among their
-/// digits it may only make a letter upper case.
+/// Checks that a flipped bit was found. A flip in the key of the checksums hides them, but changes nothing else. A flip
+/// among their digits may only change the case of a letter.
 fn check_found(found: Result<Verified, LakeError>, path: &Path, bytes: &[u8], (at, bit): (usize, u8)) {
     let key = memchr::memmem::rfind(bytes, CHECKSUMS_KEY.as_bytes()).unwrap();
     if !(key..key + CHECKSUMS_KEY.len() + 2 + 24).contains(&at) {
@@ -216,7 +217,7 @@ fn check_found(found: Result<Verified, LakeError>, path: &Path, bytes: &[u8], (a
     }
 }
 
-/// Checking a file finds each bit, also those that no question reads; so does merging.
+/// Checking or merging a file finds all flipped bits, including those that no question reads.
 #[test]
 fn a_flipped_bit_is_found_by_checking_the_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -257,7 +258,7 @@ fn a_flipped_bit_is_found_by_checking_the_file() {
     assert_eq!(unreadable[0].path, file.path);
 }
 
-/// Files of earlier programs have no checksums of pages; what they have are the digests of the resources.
+/// Files of earlier programs have no page checksums, but they have digests of the resources.
 #[test]
 fn a_resource_of_a_file_without_checksums_is_compared_with_its_digest() {
     let folder = tempfile::tempdir().unwrap();
@@ -272,7 +273,7 @@ fn a_resource_of_a_file_without_checksums_is_compared_with_its_digest() {
         let table = lake.table(&lake.snapshot(), ty("Observation"), &scope);
         ["obs-1", "obs-2"].map(|id| {
             let read = table.read(id).map_err(|error| chain(&error))?;
-            // The digest is of the content: the version and the date in `meta` do not count.
+            // The digest covers the content without the version and the date in `meta`.
             Ok::<_, String>(read.map(|row| {
                 let mut resource: Value = serde_json::from_slice(&row.resource).unwrap();
                 resource.as_object_mut().unwrap().remove("meta");

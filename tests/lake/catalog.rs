@@ -1,5 +1,5 @@
-//! The catalog's promises: a commit shows whole or not at all, older snapshots stay readable for their hour, one writer
-//! at a time, and a crashed writer's files are moved aside.
+//! The catalog's guarantees: a commit is visible completely or not at all; older snapshots stay readable for an hour;
+//! there is one writer at a time; a crashed writer's files are moved aside.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -142,8 +142,8 @@ fn files_of_an_interrupted_writer_are_moved_aside_by_the_next_and_removed_after_
     assert_eq!((aside().len(), it.files_on_disk()), (0, kept));
 }
 
-/// `snapshot_time` went on where the clock had gone back, and `last_updated` did not: who asked for what is newer
-/// missed it.
+/// After the clock went back, `snapshot_time` still increased, but `last_updated` did not. Clients that asked for newer
+/// records missed some.
 #[test]
 fn times_rise_though_the_clock_stands_or_goes_back() {
     let it = fixture();
@@ -204,7 +204,7 @@ fn deletions_add_up_and_a_file_without_rows_ends() {
     let none = delete(&[1]);
     assert!(table(&none).files.is_empty());
     assert_eq!((table(&none).rows, table(&none).bytes), (0, 0));
-    // The snapshot from before still reads its own.
+    // The earlier snapshot still reads its own delete file.
     assert_eq!(kind::deleted(&table(&one).files[0].deletes.as_ref().unwrap().path), [2]);
 }
 
@@ -245,7 +245,7 @@ fn an_older_snapshot_is_readable_for_its_hour_and_its_files_go_afterwards() {
             .unwrap();
         transaction.commit("test", "").unwrap();
     }
-    // It was the newest until now, so a page link may have been given out on it just before.
+    // It was the newest snapshot until now, so a page link to it may be new.
     it.clock.advance(HOUR);
     assert_eq!(it.lake.writer().unwrap().expire().unwrap().files, 0);
     let fresh = Lake::open(it.dir.path()).unwrap();

@@ -1,5 +1,5 @@
-//! Compaction's promises: the same rows in fewer files with disjoint owners, across columns that came later, with
-//! deleted rows gone, and without disturbing whoever reads.
+//! Compaction's guarantees: it keeps all rows, in fewer files with disjoint owners. It handles columns added later,
+//! removes deleted rows, and does not disturb readers.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -116,7 +116,7 @@ fn a_table_whose_rows_are_all_deleted_loses_its_files() {
     assert!(table(&it.lake.snapshot()).files.is_empty());
 }
 
-/// What may become of a file.
+/// A file damaged in one of several ways.
 fn damaged(whole: &[u8], how: &str) -> Option<Vec<u8>> {
     let mut bytes = whole.to_vec();
     match how {
@@ -128,7 +128,7 @@ fn damaged(whole: &[u8], how: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A damaged file used to keep all others from being merged, and nobody was told which one it is.
+/// A damaged file used to block all merges, and no message named it.
 #[test]
 fn a_file_that_cannot_be_read_is_named_and_the_others_are_merged() {
     for how in [
@@ -177,7 +177,7 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_merged() {
         assert_eq!(table(&after).files.len(), 2, "{how}");
         assert!(table(&after).file(file.id).is_some(), "{how}: it stays");
 
-        // The command says so, too, and does the rest.
+        // The command names it too, and merges the rest.
         it.commit(&[row(60)]);
         let program = std::process::Command::new(env!("CARGO_BIN_EXE_tabularium"))
             .args(["compact", "--data"])
@@ -192,7 +192,7 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_merged() {
         assert!(out.starts_with("2 files of "), "{how}: {out}");
         assert!(err.contains(file.path.to_str().unwrap()), "{how}: {err}");
 
-        // Once it is as it was, it is merged as any other, and nothing is lost.
+        // Once the file is repaired, it is merged like any other, and nothing is lost.
         std::fs::write(path, &whole).unwrap();
         it.lake.refresh().unwrap();
         compact(&it, &options);
@@ -204,7 +204,7 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_merged() {
     }
 }
 
-/// An element of 2,000 characters that do not compress to less than half.
+/// An element of 2,000 characters that compress to no less than half.
 fn noise(seed: i64) -> String {
     let mut state = seed as u64 + 1;
     let mut text = String::new();
@@ -266,7 +266,7 @@ fn a_busy_persons_files_stay_few() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
-    /// Whatever is committed, deleted and compacted, and how often: the rows are the model's, sorted in each file.
+    /// After any sequence of commits, deletions and compactions, the rows equal the model's, sorted in each file.
     #[test]
     fn rows_survive_any_order_of_commits_deletions_and_compactions(
         steps in prop::collection::vec((0u8..4, prop::collection::btree_set((0i64..30, 0u8..3), 1..12), any::<u64>()), 1..9),

@@ -1,7 +1,6 @@
-//! An import killed at any point leaves the lake as it was before or as it should be afterwards, never in between; a
-//! killed compaction loses nothing; and the next writer moves aside what the killed one left behind.
-//!
-//! The processes are real and so is the kill (`harness::kills`).
+//! Kills processes at random points. A killed import leaves the lake as before or as after, never in between. A killed
+//! compaction loses nothing. The next writer moves aside the files of a killed one. The processes and the kills are
+//! real (`harness::kills`).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -52,7 +51,7 @@ fn population(scratch: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The population with the number of a round in every resource.
+/// Writes the population with a round's number in all resources.
 fn write_round(path: &Path, population: &[String], round: usize) {
     let marked = population
         .iter()
@@ -60,7 +59,7 @@ fn write_round(path: &Path, population: &[String], round: usize) {
     std::fs::write(path, marked.collect::<Vec<_>>().join("\n")).unwrap();
 }
 
-/// The round that all rows of the snapshot are of; two would be half a commit.
+/// The round of all rows in the snapshot. Two rounds would be half a commit.
 fn round_of(snapshot: &Snapshot, rows: usize) -> usize {
     let rounds: Vec<usize> = resources(snapshot)
         .iter()
@@ -90,7 +89,7 @@ fn referenced(snapshot: &Snapshot) -> BTreeSet<PathBuf> {
         .collect()
 }
 
-/// A lake of a small population that is imported and killed over and over.
+/// A lake of a small population that is imported and killed repeatedly.
 struct Victim {
     scratch: tempfile::TempDir,
     population: Vec<String>,
@@ -144,15 +143,15 @@ impl Victim {
         round_of(&self.lake().snapshot(), self.population.len())
     }
 
-    /// Runs the command and kills it at a point in the work rather than in time: when it has written so many of the
-    /// files it may write, and a moment later. A number it never reaches lets it come to its end.
+    /// Runs the command and kills it a moment after it has written a random number of files. If it writes fewer, it
+    /// runs to its end.
     fn kill(&mut self, command: Command, most_files: usize) {
         let files = self.files().len() + self.random.random_range(0..most_files + 6);
         let moment = Duration::from_micros(self.random.random_range(0..12_000));
         self.kill_at(command, |now| now < files, moment)
     }
 
-    /// Runs the command and kills it a moment after old files have begun to go.
+    /// Runs the command and kills it a moment after it began to remove old files.
     fn kill_while_removing(&mut self, command: Command) {
         let moment = Duration::from_micros(self.random.random_range(0..3_000));
         let mut most = 0;
@@ -168,7 +167,7 @@ impl Victim {
         kill_when(child, moment, || !goes_on(self.files().len()));
     }
 
-    /// Lets the next writer clean up; every file that a snapshot has must stay, and no other.
+    /// Lets the next writer clean up. All files of snapshots must remain, and no others.
     fn check_files(&self) {
         let lake = self.lake();
         let known = known_files(&lake);
@@ -190,7 +189,7 @@ fn a_killed_import_leaves_the_lake_before_or_after_it() {
     let (mut before, mut after) = (0, 0);
     let mut last = 0;
     for round in 1..=kills() {
-        // An import writes up to two files a table.
+        // An import writes up to two files per table.
         let import = victim.import(round);
         victim.kill(import, 2 * tables);
         let found = victim.round();
@@ -210,8 +209,8 @@ fn a_killed_import_leaves_the_lake_before_or_after_it() {
     victim.import_whole(kills() + 1);
 }
 
-/// A catalog used to be made in place: a first import that was killed while it made its tables left a file without
-/// them, and nothing could open the folder any more, not even the next import.
+/// A catalog used to be created in place. A first import that was killed while it created the tables left a file
+/// without them. Then nothing could open the folder, not even the next import.
 #[test]
 fn a_killed_first_import_leaves_a_folder_that_the_next_one_takes() {
     let scratch = tempfile::tempdir().unwrap();
@@ -267,7 +266,7 @@ fn a_killed_compaction_loses_nothing() {
     assert!(snapshot.tables.values().all(|table| table.files.len() == 1));
 }
 
-/// Reads a resource as an application's token would.
+/// Reads a resource with an application's scope.
 fn is_shown(lake: &Lake, text: &str) -> bool {
     let json: serde_json::Value = serde_json::from_str(text).unwrap();
     let ty = records::ty(json["resourceType"].as_str().unwrap());
@@ -275,7 +274,7 @@ fn is_shown(lake: &Lake, text: &str) -> bool {
     table.read(json["id"].as_str().unwrap()).unwrap().is_some()
 }
 
-/// An erasure killed at any point has not begun, or hides everything at once; the next writer brings it to its end.
+/// An erasure killed at any point has not begun, or it hides all rows at once. The next writer finishes it.
 #[test]
 fn a_killed_erasure_is_not_begun_or_finished_by_the_next_writer() {
     let mut victim = Victim::new();
@@ -304,14 +303,14 @@ fn a_killed_erasure_is_not_begun_or_finished_by_the_next_writer() {
             patient.as_ref(),
         ])
     };
-    // What is left by an erasure that nobody kills.
+    // The expected rest, from an erasure that is not killed.
     assert!(erase(&victim).status().unwrap().success());
     let rest = resources(&victim.lake().snapshot()).len();
     assert!(rest < victim.population.len() - own.len());
     let (mut before, mut after) = (0, 0);
     for round in 1..=kills() {
         victim.import_whole(round);
-        // A rewritten file and its delete file for each of a table's files.
+        // For each file of a table, a rewritten file and its delete file.
         let erase = erase(&victim);
         match round % 3 {
             0 => victim.kill_while_removing(erase),
@@ -333,7 +332,7 @@ fn a_killed_erasure_is_not_begun_or_finished_by_the_next_writer() {
         }
         after += 1;
         let lake = victim.lake();
-        // What was moved aside holds nothing of the person either.
+        // The files that were moved aside contain nothing of the person either.
         for orphan in files_below(&victim.data().join("data/.orphans")) {
             let rows = texts_of(&orphan).unwrap_or_else(|| panic!("{} cannot be read", orphan.display()));
             assert!(rows.iter().all(|text| !text.contains(&subject)), "round {round}");
@@ -353,8 +352,8 @@ fn a_killed_erasure_is_not_begun_or_finished_by_the_next_writer() {
     assert!(kills() < 16 || after > 0, "the kills hit erasures that had begun");
 }
 
-/// A lake whose catalog is lost after a kill: rows of an erasure that was recorded do not come back with a new catalog,
-/// and a new catalog that is killed in the making is made by the next call.
+/// A lake whose catalog is lost after a kill. A new catalog does not bring back rows of a recorded erasure. If its
+/// creation is killed, the next call creates it.
 #[test]
 fn neither_a_killed_erasure_nor_a_killed_adoption_brings_rows_back() {
     let mut victim = Victim::new();
@@ -398,7 +397,7 @@ fn neither_a_killed_erasure_nor_a_killed_adoption_brings_rows_back() {
         for name in ["catalog.sqlite", "catalog.sqlite-wal", "catalog.sqlite-shm"] {
             let _ = std::fs::remove_file(victim.data().join(name));
         }
-        // A file that cannot be read is kept, wherever it is killed.
+        // An unreadable file is kept, wherever the process is killed.
         let unfit = victim.data().join("data/live/Patient/unfit.parquet");
         std::fs::write(&unfit, "half a file").unwrap();
         let mut adopt = call(&victim, &["check", "--adopt"]).spawn().unwrap();
@@ -415,8 +414,7 @@ fn neither_a_killed_erasure_nor_a_killed_adoption_brings_rows_back() {
         adopt.wait().unwrap();
         let _ = call(&victim, &["check", "--adopt"]).status().unwrap();
         let lake = victim.lake();
-        // One that was asked for and killed before it was recorded may be carried out now. One that was recorded has to
-        // be.
+        // An erasure that was killed before it was recorded may be carried out now. A recorded one must be.
         let now = shown(&lake);
         assert!(now == 0 || now == found, "round {round}: {found} were shown, {now} are");
         drop(lake.writer().unwrap());
@@ -436,7 +434,7 @@ fn neither_a_killed_erasure_nor_a_killed_adoption_brings_rows_back() {
     assert!(kills() < 16 || after > 0, "the kills hit erasures that had begun");
 }
 
-/// The resources of a data file, none of a delete file; `None` where it is neither.
+/// The resources of a data file; empty for a delete file; `None` for neither.
 fn texts_of(path: &Path) -> Option<Vec<String>> {
     let reader = kind::try_parquet(path).ok()?.build().ok()?;
     let mut texts = Vec::new();
@@ -448,7 +446,7 @@ fn texts_of(path: &Path) -> Option<Vec<String>> {
     Some(texts)
 }
 
-/// Files of all snapshots that can still be read.
+/// The files of all readable snapshots.
 fn known_files(lake: &Lake) -> BTreeSet<PathBuf> {
     let newest = lake.snapshot().id;
     (0..=newest)

@@ -1,7 +1,5 @@
-//! The key of a sealed lake on the command line: what is said where it is missing or wrong, and its rotation, killed
-//! at any point.
-//!
-//! The processes are real and so is the kill (`harness::kills`).
+//! The key of a sealed lake on the command line: messages about a missing or wrong key, and a rotation killed at random
+//! points. The processes and the kills are real (`harness::kills`).
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -25,7 +23,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// A sealed lake, and files of two keys, the lake's and another one.
+    /// A sealed lake, a file with its key, and a file with another key.
     fn new() -> Scene {
         let scene = Scene {
             scratch: tempfile::tempdir().unwrap(),
@@ -68,14 +66,14 @@ impl Scene {
         self.command(arguments, key).output().unwrap()
     }
 
-    /// Rotates from the old key to the new one.
+    /// The command that rotates from the old key to the new one.
     fn rotation(&self, more: &[&str]) -> Command {
         let new = self.key(NEW);
         let arguments = ["keys", "rotate", "--lake", "--new-key-file", new.to_str().unwrap()];
         self.command(&[&arguments, more].concat(), Some(OLD))
     }
 
-    /// Whether a key opens the lake and all that is in it.
+    /// Whether a key opens the lake and all its files.
     fn opens(&self, digits: &str) -> bool {
         let checked = self.run(&["check", "--rows"], Some(digits));
         checked.status.success()
@@ -90,7 +88,7 @@ fn kek(digits: &str) -> Kek {
     Kek::parse(&digits.repeat(32)).unwrap()
 }
 
-/// How many keys there are, each of which opens.
+/// The number of keys. Each must open.
 fn kept(folder: &Path, digits: &str) -> usize {
     let store = KeyStore::open(folder, kek(digits)).unwrap();
     let ids = store.ids().unwrap();
@@ -135,7 +133,7 @@ fn the_key_comes_from_a_file_the_environment_or_a_command() {
     assert!(variable.unwrap().status.success());
     let print = format!("cat '{}'", scene.key(OLD).display());
     let mut command = scene.command(&["info", "--key-command", &print], None);
-    // An option goes before the environment.
+    // An option has priority over the environment.
     let command = command.env("TABULARIUM_LAKE_KEY", NEW.repeat(32)).output().unwrap();
     assert!(command.status.success(), "{}", said(&command));
     let both = scene.run(&["info", "--key-command", &print], Some(OLD));
@@ -153,7 +151,7 @@ fn a_rotation_takes_the_new_key_and_then_gives_the_old_one_up() {
     let told: serde_json::Value = serde_json::from_slice(&whole.stdout).unwrap();
     assert_eq!(told, serde_json::json!({"keys": 2, "acceptsEarlier": false}));
     assert!(scene.opens(NEW) && !scene.opens(OLD));
-    // New records are sealed under the new key as well.
+    // New records are sealed with the new key too.
     let input = scene.path("records.ndjson");
     std::fs::write(&input, RECORDS.replace("1970", "1971")).unwrap();
     let again = scene.run(&["import", input.to_str().unwrap()], Some(NEW));
@@ -161,14 +159,13 @@ fn a_rotation_takes_the_new_key_and_then_gives_the_old_one_up() {
     assert!(scene.opens(NEW));
 }
 
-/// A rotation that is killed anywhere leaves a lake that one of the two keys opens, and goes on when it is asked for
-/// again.
+/// A rotation killed at any point leaves a lake that one of the two keys opens. Repeating the command completes it.
 #[test]
 fn a_killed_rotation_goes_on() {
     let scene = Scene::new();
     let lake = scene.path("lake");
     let store = KeyStore::open(&lake, kek(OLD)).unwrap();
-    // More than are wrapped in one transaction, so that kills hit between two.
+    // More than are rewrapped in one transaction, so that some kills hit between two.
     let made: Vec<_> = (0..4_000).map(|_| store.make().unwrap()).collect();
     store.keep(&made).unwrap();
     drop(store);
@@ -207,8 +204,8 @@ fn a_killed_rotation_goes_on() {
     assert!(scene.opens(NEW));
 }
 
-/// No room for the keys wrapped anew: one sentence, the lake opens with the old key, and the same command does it
-/// later.
+/// Without space for the rewrapped keys, the command fails with one sentence. The lake still opens with the old key,
+/// and the command succeeds later.
 #[test]
 fn a_rotation_on_a_full_disk_loses_nothing() {
     let scene = Scene::new();
@@ -220,9 +217,9 @@ fn a_rotation_on_a_full_disk_loses_nothing() {
     let keys = kept(&lake, OLD);
     let rotation = scene.rotation(&[]);
     let length = std::fs::metadata(scene.keys()).unwrap().len();
-    // Nothing can be written at all, a journal cannot, the database cannot grow.
+    // In turn, nothing can be written, no journal can, and the database cannot grow.
     for blocks in [0, 16, length / 512 + 8] {
-        // As on a full disk, no file grows beyond so many blocks of 512 bytes.
+        // No file can grow beyond a number of blocks of 512 bytes, as on a full disk.
         let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", &limited, PROGRAM]).args(rotation.get_args());

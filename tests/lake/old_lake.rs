@@ -1,8 +1,8 @@
-//! A lake written by the first version of the format opens, answers, is written to and compacted.
+//! A lake written by the first version of the format can be opened, searched, written and compacted.
 //!
-//! `fixtures/lake-v1` was made by importing its `first.ndjson` and then its `second.ndjson` into an empty folder, and
-//! is never made anew: a change that cannot read it is a change of the format, which has to raise `LAYOUT_VERSION` and
-//! keep reading it.
+//! `fixtures/lake-v1` was created by importing its `first.ndjson` and then its `second.ndjson` into an empty folder. It
+//! is never regenerated. A change that cannot read it changes the format, so it must raise `LAYOUT_VERSION` and still
+//! read it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +15,7 @@ use crate::harness::lake::{files_below, patient, resources};
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/lake-v1");
 
-/// A copy that may be written to. The fixture's paths are relative, so it can lie anywhere.
+/// A copy that may be written. The fixture's paths are relative, so it can be anywhere.
 fn copy() -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     for from in files_below(Path::new(FIXTURE)) {
@@ -39,7 +39,7 @@ fn run(arguments: &[&str], lake: &Path, last: &str) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// Ids that a search finds, sorted.
+/// The ids found by a search, sorted.
 fn search(lake: &Path, query: &str) -> Vec<String> {
     let bundle: serde_json::Value = serde_json::from_str(&run(&["search"], lake, query)).unwrap();
     let entries = bundle["entry"].as_array().cloned().unwrap_or_default();
@@ -51,7 +51,8 @@ fn search(lake: &Path, query: &str) -> Vec<String> {
     ids
 }
 
-/// Answers that need each kind of column: text, lists of structs, numbers, periods, references, extensions' neighbours.
+/// Checks answers that need each kind of column: text, lists of structs, numbers, periods, references, and columns
+/// beside extensions.
 fn check_answers(lake: &Path) {
     assert_eq!(search(lake, "Patient?given=mae&family=quill&birthdate=1970"), ["pat-1"]);
     assert_eq!(search(lake, "Patient?organization=Organization/org-1"), ["pat-1"]);
@@ -89,7 +90,7 @@ fn the_first_formats_lake_reads_writes_and_compacts() {
     let meta = &stored[stored.find("\"meta\":").unwrap()..stored.find("\"name\":").unwrap()];
     assert_eq!(stored.replace(meta, ""), source, "byte for byte but for `meta`");
 
-    // The same again changes nothing: the digests of then are those of now.
+    // A repeated import changes nothing, because the digests are still computed the same way.
     run(&["import"], lake.path(), &format!("{FIXTURE}/second.ndjson"));
     let again = Lake::open(lake.path()).unwrap().snapshot();
     assert_eq!(again.id, 2);
@@ -107,8 +108,7 @@ fn the_first_formats_lake_reads_writes_and_compacts() {
     let compacted = Lake::open(lake.path()).unwrap().snapshot();
     assert!(compacted.tables.values().all(|table| table.files.len() == 1));
     check_answers(lake.path());
-    // Files that had nobody to be merged with were written anew as well: from now on each page is compared, and no text
-    // has to be.
+    // Files without a merge partner were rewritten too. So each page now has a checksum, and texts need no comparison.
     for file in compacted.tables.values().flat_map(|table| &table.files) {
         assert!(
             verify(&file.path, &tabularium::lake::Keys::none()).unwrap().pages > 0,

@@ -1,5 +1,4 @@
-//! What the catalog tells other readers of a table as a whole: DuckDB answers `min` and `max` from it where it takes it
-//! for exact.
+//! The catalog's statistics of whole tables. DuckDB answers `min` and `max` from them if it takes them for exact.
 
 use std::path::Path;
 
@@ -33,8 +32,8 @@ fn statistics(folder: &Path) -> Statistics {
     (count, [bounds("owner"), bounds("version")])
 }
 
-/// As DuckDB's writer has it, the rows of all live files are counted, deleted ones too. Where that is the number of
-/// rows that are left, the bounds are those of the rows.
+/// Like DuckDB's writer, the catalog counts the rows of all live files, including deleted ones. If there are no deleted
+/// rows, the bounds must be exact.
 fn check(it: &Fixture, step: &str) {
     let snapshot = it.lake.snapshot();
     let (table, (count, bounds)) = (table(&snapshot), statistics(it.dir.path()));
@@ -64,7 +63,7 @@ fn replace(it: &Fixture, file: usize, positions: &[u64], new: &[Row]) {
     transaction.commit("test", "").unwrap();
 }
 
-/// Three Patients were imported, then again changed: DuckDB said that the least version is 1, though every row was
+/// Three Patients were imported and then changed. DuckDB returned 1 as the lowest version, although all rows had
 /// version 2.
 #[test]
 fn bounds_are_those_of_the_rows_where_all_rows_count() {
@@ -75,7 +74,7 @@ fn bounds_are_those_of_the_rows_where_all_rows_count() {
     check(&it, "a changed import");
     assert_eq!(statistics(it.dir.path()), (3, [Some((2, 4)), Some((2, 2))]));
 
-    // One of three is left in the first file, and the bounds are no longer exact.
+    // One of three rows is left in the first file, so the bounds are not exact any more.
     replace(&it, 0, &[0, 2], &[changed(2, 3), changed(4, 3), changed(9, 7)]);
     check(&it, "another");
     assert_eq!(statistics(it.dir.path()).0, 6);

@@ -1,4 +1,4 @@
-//! Commands that write wait for each other, say for whom, and end alike when they have waited long enough.
+//! Writing commands wait for each other, name the other writer, and end in the same way after a timeout.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -12,7 +12,7 @@ fn command(lake: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// 12 of 433 imports beside a server that merged files ended at once, each command with a code of its own.
+/// Beside a server that merged files, 12 of 433 imports failed at once, with exit codes that differed between commands.
 #[test]
 fn a_command_waits_for_another_writer_as_long_as_it_is_told() {
     let scratch = tempfile::tempdir().unwrap();

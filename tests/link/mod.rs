@@ -1,4 +1,4 @@
-//! The link API from the exchange of a public token on, over HTTP.
+//! The link API over HTTP, from the exchange of a public token.
 
 mod exchange;
 mod introspect;

@@ -20,7 +20,7 @@ fn refresh(server: &Server, app: &App, token: &Value) -> Answer {
     server.post("/link/token", &[("authorization", &app.test.basic())], &body)
 }
 
-/// Ends the jobs that are open, as a worker would.
+/// Completes the open jobs, as a worker would.
 fn complete_jobs(server: &Server) {
     let store = rusqlite::Connection::open(server.folder().join("service.sqlite")).unwrap();
     store.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
@@ -170,7 +170,8 @@ fn invalid_grant_for_an_invalid_or_expired_refresh_token() {
 
 #[test]
 fn refresh_expires_in_is_no_longer_than_the_source_lets_access_be_refreshed() {
-    // It was ninety days whatever the endpoint's refreshValidFor, so an application learned of the end by failed syncs.
+    // It was ninety days whatever the endpoint's refreshValidFor, so an application learned of the expiry only from
+    // failed syncs.
     let server = Server::start(&[]);
     let app = App::register(&server.store, "app");
     let bounded = [TestEndpoint {
@@ -202,8 +203,7 @@ fn refresh_expires_in_is_no_longer_than_the_source_lets_access_be_refreshed() {
     assert_eq!(authorization.state, AuthorizationState::Expired);
     assert!(authorization.data_erased_at.is_some());
 
-    // Of several sources the one that lasts longest counts; zero is without end, and what is for one time is never
-    // refreshed there.
+    // Of several sources the longest period counts. Zero means unlimited. A one-time source is never refreshed.
     let endless = TestEndpoint {
         name: "endless",
         refresh_valid_for: Some(0),
@@ -287,7 +287,7 @@ fn a_code_is_exchanged_and_refreshed_here_too_as_smart_discovery_says() {
     assert_eq!(tokens["patient"], *finished.patients[0], "the bare id");
     assert_eq!(tokens["scope"], "launch/patient offline_access");
     assert_eq!(tokens.as_object().unwrap().len(), 7);
-    // A public client has no key pair to show.
+    // A public client has no key pair.
     let fields =
         json!({"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"], "client_id": finished.client});
     let answer = server.post_form("/link/token", &[], &fields);

@@ -1,4 +1,4 @@
-//! `import --normalize` and `tabularium normalize`, as programs.
+//! `import --normalize` and `tabularium normalize` as processes.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,5 +1,5 @@
-//! What one source of a consent contributes to another's records: marked, made anew in each run, and gone with its
-//! source.
+//! Contributions of one source of a consent to another's records: they are marked, made again in each run, and removed
+//! with their source.
 
 use serde_json::{Value, json};
 use tabularium::normalize::NoCodes;
@@ -13,7 +13,7 @@ fn extension(name: &str) -> String {
     format!("{BASE}/StructureDefinition/{name}")
 }
 
-/// What stands beside a contributed primitive.
+/// The extensions beside a contributed primitive.
 fn beside(rule: &str, from: Value) -> Value {
     json!({"extension": [{"url": extension("normalized"), "valueCode": rule},
         {"url": extension("known-from"), "valueReference": from}]})
@@ -28,8 +28,8 @@ fn observation(performer: Value) -> Value {
     json!({"resourceType": "Observation", "id": "x", "status": "final", "code": {"text": "height"}, "performer": [performer]})
 }
 
-/// The first source's record with the other's there, and again when that has gone. The first one is the same as if
-/// nothing had ever been contributed.
+/// The first source's record with the other's record present, and again after that is gone. The final record must equal
+/// one without any contribution.
 fn with_and_without(own: &Value, other: Value) -> (Value, Value) {
     let consent = Consent::new(2).with(0, own.clone());
     let (both, _) = consent.clone().with(1, other).normalize(&NoCodes);
@@ -148,7 +148,7 @@ fn a_reference_to_another_sources_practitioner_goes_with_it() {
 
 #[test]
 fn a_name_of_another_sources_record_goes_with_it() {
-    // Two authorizations of one endpoint share ids: a source's own reference leads to the other's record.
+    // Two authorizations of one endpoint share ids, so a source's own reference leads to the other's record.
     let own = observation(json!({"reference": "Practitioner/b"}));
     let (with, without) = with_and_without(&own, practitioner("b"));
     assert_eq!(
@@ -158,7 +158,7 @@ fn a_name_of_another_sources_record_goes_with_it() {
     );
     assert_eq!(without, own);
 
-    // The resource is the source's own, and what it is called is said by the other.
+    // The resource is the source's own, and the other source gives its display.
     let coding = json!({"system": CODES, "code": "1"});
     let device = json!({"resourceType": "Device", "id": "d", "type": {"coding": [coding]}});
     let mut own = observation(json!({"display": "somebody"}));
@@ -187,8 +187,8 @@ fn what_a_reference_says_beside_its_text_is_kept() {
     assert_eq!((&with, &without), (&own, &own));
 }
 
-/// Whatever looked like a mark was taken out, on any host: a record that another Tabularium had normalized lost what it
-/// said.
+/// Everything that looked like a mark was removed, whatever its host. So a record normalized by another Tabularium lost
+/// information.
 #[test]
 fn another_services_marks_are_its_records_own() {
     let upstream = |name: &str| format!("https://upstream.example/tags/StructureDefinition/{name}");
@@ -201,7 +201,7 @@ fn another_services_marks_are_its_records_own() {
         {"system": "https://codes.example", "code": "1", "display": "x", "_display": {"extension": mark}}], "text": "x"}}]);
     let (after, _) = Consent::new(2).with(0, own.clone()).normalize(&NoCodes);
     assert_eq!(after.get("a"), own);
-    // Beside them ours are told apart.
+    // Our marks are distinguished from theirs.
     let mut other = practitioner("b");
     other["telecom"] = json!([{"system": "fax", "value": "555-0101"}]);
     let (both, _) = Consent::new(2).with(0, own.clone()).with(1, other).normalize(&NoCodes);
@@ -209,7 +209,7 @@ fn another_services_marks_are_its_records_own() {
     let mut alone = both;
     alone.records.truncate(1);
     assert_eq!(alone.normalize(&NoCodes).0.get("a"), own);
-    // What it says of a reference that led nowhere there stays, too, where one leads somewhere here.
+    // The other service's mark on a dangling reference stays, even if the reference leads somewhere here.
     let absent = json!([{"url": "http://hl7.org/fhir/StructureDefinition/data-absent-reason", "valueCode": "unknown"},
         {"url": upstream("dangling"), "valueBoolean": true}]);
     let own = observation(json!({"reference": "Practitioner/a", "display": "Dr. Stone", "extension": absent}));
@@ -220,7 +220,7 @@ fn another_services_marks_are_its_records_own() {
     assert_eq!(after.get("x"), own);
 }
 
-/// A source that writes our marks itself gets no text of its choice into a reference by that.
+/// A source that forges our marks cannot put a text of its choice into a reference.
 #[test]
 fn a_mark_that_a_source_has_forged_gives_no_reference() {
     let mut forged = beside("References", json!({"reference": "Practitioner/b"}));
@@ -254,7 +254,7 @@ fn marks_are_known_again_after_the_services_address_has_changed() {
     for source in &mut both.sources {
         source.tag_system_base = "https://moved.example/tags".to_owned();
     }
-    // Nothing is marked twice, and nothing gets a new version for it.
+    // No mark is doubled, and no record gets a new version because of marks.
     assert_eq!(both.normalize(&NoCodes).0.records, both.records);
     both.records.truncate(2);
     let (alone, _) = both.normalize(&NoCodes);
@@ -268,7 +268,7 @@ fn references_are_counted_on_in_syncs_of_their_own_source_only() {
         .with(1, json!({"resourceType": "Basic", "id": "y", "code": {"text": "z"}, "author": {"reference": "Practitioner/lost"}}));
     let mut histories = [std::collections::BTreeMap::new(), std::collections::BTreeMap::new()];
     let says = |consent: &Consent, id: &str| consent.get(id).to_string().contains("data-absent-reason");
-    // Syncs of both sources in turn: each has its third.
+    // Syncs of both sources alternate, three each.
     for sync in 1..=6 {
         let source = (sync + 1) % 2;
         consent.synced = tabularium::normalize::SourceId(source as u32);

@@ -1,4 +1,4 @@
-//! What holds for any records of a consent.
+//! Properties of normalization that hold for any records of a consent.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -128,7 +128,7 @@ proptest! {
         let (once, _) = consent.normalize(&Few);
         let (twice, _) = once.normalize(&Few);
         prop_assert_eq!(&twice.records, &once.records);
-        // The third sync says that references dangle, a fourth nothing new.
+        // The third sync marks dangling references; a fourth adds nothing.
         let (third, _) = twice.normalize(&Few);
         let (fourth, _) = third.normalize(&Few);
         prop_assert_eq!(fourth.records, third.records);
@@ -155,7 +155,7 @@ proptest! {
             prop_assert_eq!(check(tape.parse(after.as_bytes()).unwrap()), []);
             let after = leaves(after);
             for (leaf, count) in leaves(before) {
-                // An address of the source itself is the relative reference; a condition is an identifier.
+                // An address of the source itself becomes a relative reference; a condition becomes an identifier.
                 let is_written_anew = leaf.contains("/fhir/Practitioner/p") || leaf.starts_with("Practitioner?");
                 prop_assert!(is_written_anew || after.get(&leaf).copied().unwrap_or_default() >= count, "{}", leaf);
             }

@@ -1,4 +1,4 @@
-//! A consent's records, normalized as a user of the room does it: a survey of all, a plan, the edits of each.
+//! Normalizes a consent's records as the room's callers do: a survey of all, a plan, and the edits of each.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use tabularium::columns::json::{Edits, Tape};
 use tabularium::fhir::facts;
 use tabularium::normalize::{Codes, Concept, Day, NoPlans, Plan, Record, Report, Settings, Source, SourceId, Survey};
 
-/// What the systems of the tests' tags begin with.
+/// The start of the tests' tag systems.
 pub(crate) const BASE: &str = "https://tabularium.example";
 
 /// The records of one consent.
@@ -16,13 +16,13 @@ pub(crate) const BASE: &str = "https://tabularium.example";
 pub(crate) struct Consent {
     pub(crate) sources: Vec<Source>,
     pub(crate) records: Vec<(SourceId, String)>,
-    /// The source that is synced, and what its sync before said.
+    /// The synced source, and the dangling references from its earlier syncs.
     pub(crate) synced: SourceId,
     pub(crate) dangling: BTreeMap<u64, u32>,
 }
 
 impl Consent {
-    /// A consent of some sources.
+    /// A consent with this many sources.
     pub(crate) fn new(sources: usize) -> Consent {
         let source = |at: usize| Source {
             authorization: format!("authorization-{at}"),
@@ -39,13 +39,13 @@ impl Consent {
         }
     }
 
-    /// With a record of a source.
+    /// Adds a record of a source.
     pub(crate) fn with(mut self, source: u32, record: Value) -> Consent {
         self.records.push((SourceId(source), record.to_string()));
         self
     }
 
-    /// The records as they are stored.
+    /// The records as they would be stored.
     pub(crate) fn normalize(&self, codes: &dyn Codes) -> (Consent, Report) {
         let (mut after, mut report) = (self.clone(), Report::default());
         let plan = self.plan(codes);
@@ -63,7 +63,7 @@ impl Consent {
         (after, report)
     }
 
-    /// What a survey of the records comes to.
+    /// The plan from a survey of the records.
     pub(crate) fn plan(&self, codes: &dyn Codes) -> Plan {
         let settings = Settings {
             sources: &self.sources,
@@ -82,7 +82,7 @@ impl Consent {
         survey.decide(&settings)
     }
 
-    /// The record of an id.
+    /// The record with an id.
     pub(crate) fn get(&self, id: &str) -> Value {
         let all = self
             .records
@@ -126,7 +126,7 @@ impl Codes for Few {
     fn rxnorm(&self, ndc: &str) -> Option<Concept<'_>> {
         let (code, display) = match ndc {
             "00002821501" => ("311036", "insulin human"),
-            // Known by its mapping only.
+            // It is known only by its mapping.
             "55555444422" => ("313782", "acetaminophen"),
             _ => return None,
         };
@@ -145,8 +145,8 @@ impl Codes for Few {
     }
 }
 
-/// Every resource of a JSON file: those of a Bundle, its entries' `urn:uuid:` references resolved as an import does, or
-/// the file's own.
+/// All resources of a JSON file: the entries of a Bundle, with `urn:uuid:` references resolved as an import does, or
+/// the file's own resource.
 pub(crate) fn resources(file: &std::path::Path) -> Vec<Value> {
     let mut json: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
     if json["resourceType"] != "Bundle" || !json["entry"].is_array() {
@@ -188,7 +188,7 @@ fn resolve(value: &mut Value, by_url: &BTreeMap<String, String>) {
     }
 }
 
-/// All JSON files below a folder, in order.
+/// All JSON files below a folder, sorted.
 pub(crate) fn json_files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];

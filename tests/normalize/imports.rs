@@ -1,5 +1,4 @@
-//! `import` with rules: what becomes of records does not depend on how much fits into memory, nor on who else comes
-//! with them.
+//! `import` with rules: the results depend neither on the memory limit nor on other people in the input.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +11,8 @@ use tabularium::sandbox::{Population, Records};
 
 use crate::harness::stored::{Identity, Stored, stored};
 
-/// Bytes that wait to be written: everything fits, or records are read one by one and written in small portions.
+/// The bytes that may wait to be written. Either everything fits, or records are read one by one and written in small
+/// portions.
 const BUFFERS: [usize; 2] = [96 << 20, 256 << 10];
 
 fn options(buffer: usize) -> Options {
@@ -46,7 +46,7 @@ fn lines(records: &Records) -> Vec<String> {
     records.iter().map(|record| record.json.to_owned()).collect()
 }
 
-/// Rows, without what differs from one import to the next.
+/// The rows, without parts that differ between imports.
 fn rows(lake: &Lake) -> BTreeMap<Identity, Stored> {
     let mut rows = stored(lake);
     for row in rows.values_mut() {
@@ -57,7 +57,7 @@ fn rows(lake: &Lake) -> BTreeMap<Identity, Stored> {
     rows.into_iter().collect()
 }
 
-/// Empty lakes that give the same ids.
+/// Empty lakes that generate the same ids.
 fn lakes(folder: &Path) -> [Lake; 2] {
     let (one, other) = (folder.join("one"), folder.join("other"));
     drop(Lake::open_or_create(&one).unwrap());
@@ -92,7 +92,7 @@ fn an_import_in_small_ranges_is_one_in_large() {
     let backward = write(folder.path(), "backward.ndjson", all.into_iter().rev());
     let [one, other] = lakes(folder.path());
     let large = import_with(&one, options(BUFFERS[0]), &forward);
-    // In small ranges, and in another order.
+    // With a small buffer, and in another order.
     let small = import_with(&other, options(BUFFERS[1]), &backward);
     assert_eq!(small.rules, large.rules);
     assert_eq!(small.types, large.types);
@@ -103,7 +103,7 @@ fn an_import_in_small_ranges_is_one_in_large() {
     for (identity, row) in &expected {
         assert_eq!(&found[identity], row, "{identity:?}");
     }
-    // What comes again changes nothing.
+    // A repeated import changes nothing.
     for (lake, buffer) in [(&one, BUFFERS[1]), (&other, BUFFERS[0])] {
         let again = import_with(lake, options(buffer), &forward);
         assert_eq!(again.total().stored, 0, "{:?}", again.types);
@@ -112,8 +112,8 @@ fn an_import_in_small_ranges_is_one_in_large() {
     assert_eq!(rows(&other), expected);
 }
 
-/// The rules saw the practitioners and organizations of the same input only. A later import of one person alone took
-/// names and numbers from what was made, and changed versions to and fro.
+/// The rules saw only practitioners and organizations of the same input. A later import of one person alone used names
+/// and numbers of generated resources, and versions changed back and forth.
 #[test]
 fn a_later_import_of_one_person_alone_changes_no_version() {
     let folder = tempfile::tempdir().unwrap();
@@ -145,7 +145,7 @@ fn a_later_import_of_one_person_alone_changes_no_version() {
     }
 }
 
-/// People are worked on one after the other. Who has a record in the end is decided by the last line of it.
+/// People are processed one after the other. The last line of a record decides its person.
 #[test]
 fn a_record_that_passes_to_another_person_is_the_last_ones() {
     let record = |person: &str, value: &str| {

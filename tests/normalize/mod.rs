@@ -1,4 +1,4 @@
-//! Normalization over the room's own door: a golden test for each rule over the real files, worked out by hand, and
+//! Normalization through the room's own API: a golden test of each rule over the real files, worked out by hand, and
 //! properties that hold for any records.
 
 mod claims;

@@ -1,4 +1,5 @@
-//! What holds for every set of records: order does not matter, twice is once, and nothing is made without a claim.
+//! Properties for any set of records: the order does not matter, a second run changes nothing, and without a claim
+//! nothing is generated.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use super::claims::encounters::{bill, service};
 use super::world::{World, files};
 use crate::harness::shared;
 
-/// Everything that comes of a world, to compare.
+/// All results for a world, for comparison.
 fn result(world: &World<'_>) -> (Vec<String>, BTreeMap<String, Vec<String>>) {
     let made = world.run();
     let generated = made
@@ -43,8 +44,8 @@ fn the_order_of_real_records_does_not_matter() {
     assert_eq!(result(&world), forwards);
 }
 
-/// Seeds once held the place of a source in the list. A second source that came before it would have given every
-/// resource another id.
+/// Seeds used to contain the position of a source in the list. A second source before it would have changed the ids of
+/// all generated resources.
 #[test]
 fn the_place_of_a_source_in_the_list_changes_no_id() {
     let records = [
@@ -105,7 +106,7 @@ fn every_generated_resource_has_what_r4_requires() {
     assert!(seen > 40, "{seen}");
 }
 
-/// A claim of a few kinds, days and places.
+/// A claim with one of a few kinds, days and places.
 fn claim() -> impl Strategy<Value = Value> {
     let bills = prop_oneof![
         Just("0111"),

@@ -11,7 +11,7 @@ use tabularium::normalize::{NoCodes, Report, Rule};
 use super::harness::{Consent, Few, json_files, resources};
 use crate::harness;
 
-/// Every file is a consent of one source.
+/// Each file is a consent with one source.
 fn consents(test: &str) -> Option<Vec<(String, Consent)>> {
     let shared = harness::shared(test)?;
     let mut consents = Vec::new();
@@ -47,7 +47,7 @@ fn every_record_is_valid_or_counted() {
         }
     }
     broken.sort();
-    // Two records have an element that R4 does not know, which their own description says. They stay as they came.
+    // Two records have an element unknown to R4, as their own description says. They stay as they came.
     assert_eq!(
         broken,
         [
@@ -110,8 +110,8 @@ fn twice_is_once_and_order_does_not_matter() {
     }
 }
 
-/// A code that was written anew stood there twice, so that each Provenance got another id whenever a record was read
-/// from the lake instead of its source.
+/// A rewritten code was listed twice. So each Provenance got another id if a record was read from the lake and not from
+/// its source.
 #[test]
 fn the_same_is_made_of_records_before_and_after_they_are_normalized() {
     let Some(consents) = consents("the_same_is_made_of_records_before_and_after_they_are_normalized") else {
@@ -140,7 +140,7 @@ fn nothing_of_a_source_is_lost() {
         for ((_, before), (_, after)) in consent.records.iter().zip(&after.records) {
             let (before, after) = (leaves(before), leaves(after));
             for (leaf, count) in before {
-                // A conditional reference that leads to a resource is an identifier now.
+                // A conditional reference to a resource becomes an identifier.
                 let is_conditional = leaf.contains('?') && leaf.contains('|');
                 let stands = after.get(&leaf).copied().unwrap_or_default() >= count;
                 assert!(stands || is_conditional, "{file}: {leaf}");
@@ -149,7 +149,7 @@ fn nothing_of_a_source_is_lost() {
     }
 }
 
-/// The texts and numbers of a resource, and how often each stands there.
+/// The texts and numbers of a resource with their counts.
 pub(super) fn leaves(text: &str) -> BTreeMap<String, usize> {
     fn collect(value: &Value, leaves: &mut BTreeMap<String, usize>) {
         match value {

@@ -1,4 +1,4 @@
-//! The records of one consent, surveyed as a sync would, and what comes of them.
+//! The records of one consent, surveyed as in a sync, and the generated resources.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,7 +9,7 @@ use tabularium::columns::json::Tape;
 use tabularium::fhir::facts;
 use tabularium::normalize::{Codes, Day, NoCodes, NoPlans, Plan, Plans, Record, Settings, Source, SourceId, Survey};
 
-/// What the tag systems of the tests begin with.
+/// The start of the tests' tag systems.
 pub(crate) const BASE: &str = "https://records.example";
 
 /// The records of one consent.
@@ -41,7 +41,7 @@ impl World<'_> {
         world
     }
 
-    /// A resource, or the entries of a Bundle with `urn:uuid:` references as an import resolves them.
+    /// Adds a resource, or the entries of a Bundle with `urn:uuid:` references resolved as by an import.
     pub(crate) fn file(&mut self, file: &Path) {
         let text = std::fs::read_to_string(file).unwrap();
         let document: Value = serde_json::from_str(&text).unwrap();
@@ -63,14 +63,14 @@ impl World<'_> {
         }
     }
 
-    /// A record of a source.
+    /// Adds a record of a source.
     pub(crate) fn put(&mut self, source: u32, resource: Value) {
         if resource["id"].is_string() {
             self.records.push((source, resource));
         }
     }
 
-    /// The seeds of ids that the rules ask for, behind the authorization and a blank, in order.
+    /// The seeds of the requested ids, sorted, each after its authorization and a space.
     pub(crate) fn seeds(&self) -> Vec<String> {
         let seeds = std::sync::Mutex::new(std::collections::BTreeSet::new());
         self.decide(&|source, _, seed| {
@@ -80,7 +80,7 @@ impl World<'_> {
         seeds.into_inner().unwrap().into_iter().collect()
     }
 
-    /// Surveys the records in their order and decides.
+    /// Surveys the records in order and makes the plan.
     pub(crate) fn run(&self) -> Made {
         Made::new(self.decide(&|source, resource_type, seed| {
             let mut hasher = DefaultHasher::new();
@@ -118,7 +118,7 @@ impl World<'_> {
     }
 }
 
-/// What was made.
+/// The generated resources.
 pub(crate) struct Made {
     pub(crate) plan: Plan,
     resources: Vec<Value>,
@@ -136,14 +136,14 @@ impl Made {
         Made { plan, resources }
     }
 
-    /// The resources of a type as they are.
+    /// The resources of a type, unchanged.
     pub(crate) fn whole(&self, resource_type: &str) -> Vec<Value> {
         let of = |resource: &&Value| resource["resourceType"] == resource_type;
         self.resources.iter().filter(of).cloned().collect()
     }
 
-    /// The resources of a type without id and meta, by name. References to generated resources are by name, too: a
-    /// code, or a day.
+    /// The resources of a type without id and meta. References to generated resources are replaced by names: a code or
+    /// a day.
     pub(crate) fn of(&self, resource_type: &str) -> Vec<Value> {
         let names: BTreeMap<String, String> = self
             .resources
@@ -170,7 +170,7 @@ impl Made {
         found.remove(0)
     }
 
-    /// How many resources of each type there are.
+    /// The number of resources of each type.
     pub(crate) fn counts(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for resource in &self.resources {
@@ -181,7 +181,7 @@ impl Made {
         counts
     }
 
-    /// What a record of a source gains: element and item.
+    /// The additions to a record of a source: element and item.
     pub(crate) fn additions(&self, resource_type: &str, id: &str) -> Vec<(&'static str, Value)> {
         let key = (facts().lookup(resource_type).unwrap(), id.to_owned());
         let additions = self.plan.additions.get(&key).into_iter().flatten();
@@ -209,7 +209,7 @@ pub(crate) fn day(date: &str) -> Day {
     Day(date.to_epoch_days())
 }
 
-/// The files of a folder, in order.
+/// The files of a folder, sorted.
 pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -224,12 +224,12 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A CodeableConcept of one coding with a display, which is also its text.
+/// A CodeableConcept of one coding, whose display is also its text.
 pub(crate) fn concept(system: &str, code: &str, display: &str) -> Value {
     json!({"coding": [{"system": system, "code": code, "display": display}], "text": display})
 }
 
-/// A CodeableConcept of a coding of HL7's terminology with a display.
+/// A CodeableConcept of one coding of HL7's terminology with a display.
 pub(crate) fn hl7(system: &str, code: &str, display: &str) -> Value {
     json!({"coding": [{"system": format!("http://terminology.hl7.org/CodeSystem/{system}"), "code": code, "display": display}]})
 }

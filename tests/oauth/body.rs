@@ -1,4 +1,4 @@
-//! What `/oauth/token` reads.
+//! The accepted request bodies of `/oauth/token`.
 
 use serde_json::json;
 
@@ -91,7 +91,7 @@ fn a_missing_grant_type_is_named_before_the_client() {
     }
     let named = server.post("/oauth/token", &[], &json!({"grant_type": "client_credentials"}));
     assert_eq!(named.oauth_error(), (401, "invalid_client".to_owned()));
-    // A refresh needs no client where the refresh token is a public client's, and none is here.
+    // A refresh token of a public client needs no client id, but the refresh token itself is missing here.
     let refresh = server.post("/oauth/token", &[], &json!({"grant_type": "refresh_token"}));
     assert_eq!(refresh.oauth_error(), (400, "invalid_request".to_owned()));
     assert_eq!(

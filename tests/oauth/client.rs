@@ -1,4 +1,4 @@
-//! Who asks at `/oauth/token`: client identity, and tokens for the client itself.
+//! Client authentication at `/oauth/token`, and tokens for the client itself.
 
 use serde_json::json;
 use tabularium::lake::Mode;
@@ -63,14 +63,14 @@ fn a_wrong_key_pair_is_an_invalid_client() {
     let (server, app) = server();
     let other = App::register(&server.store, "other");
     let pairs = [
-        // A key that nobody has.
+        // An unknown key.
         ("pk_test_unknown", app.test.secret.as_str()),
         (&app.test.publishable, "sk_test_unknown"),
-        // Of different modes, and of different applications.
+        // Keys of different modes, and of different applications.
         (&app.test.publishable, &app.live.secret),
         (&app.live.publishable, &app.test.secret),
         (&app.test.publishable, &other.test.secret),
-        // Swapped, and one half twice.
+        // Swapped keys, and one of them twice.
         (&app.test.secret, &app.test.publishable),
         (&app.test.publishable, &app.test.publishable),
         (&app.test.publishable, "' OR '1'='1"),
@@ -152,7 +152,7 @@ fn a_client_names_itself_in_exactly_one_way() {
     finished.tokens(&server);
 }
 
-/// RFC 6749, section 2.3.1: what many libraries send unless they are told otherwise.
+/// RFC 6749, section 2.3.1: many libraries send this by default.
 #[test]
 fn the_key_pair_may_come_in_the_body() {
     let (server, app) = server();
@@ -179,7 +179,7 @@ fn the_key_pair_may_come_in_the_body() {
             assert_eq!(answer.oauth_error(), (401, "invalid_client".to_owned()), "{client}");
         }
     }
-    // A code is exchanged for the client that shows its secret key, and for no other.
+    // A code is exchanged only for the client with the right secret key.
     let finished = Flow::of(&app).finish(&server);
     let mut body = finished.exchange();
     body["client_secret"] = json!(other.test.secret);

@@ -155,7 +155,7 @@ fn a_code_is_used_once() {
     let finished = Flow::of(&app).finish(&server);
     let tokens = finished.tokens(&server);
     invalid_grant(&server, &finished.exchange());
-    // A client's own retry ends nothing.
+    // A client's own retry does not end the grant.
     assert_eq!(
         server
             .get("/oauth/introspect", tokens["access_token"].as_str().unwrap())
@@ -173,7 +173,7 @@ fn a_code_that_comes_again_later_ends_the_tokens_that_it_gave() {
         json!({"grant_type": "refresh_token", "refresh_token": first["refresh_token"], "client_id": finished.client});
     let second = server.post("/oauth/token", &[], &refresh).json();
     server.store.clock().advance(11);
-    // Neither a stranger nor a wrong verifier ends anything.
+    // Neither another client nor a wrong verifier ends the grant.
     invalid_grant(&server, &with(&finished, "code_verifier", &"x".repeat(43)));
     invalid_grant(&server, &with(&finished, "client_id", &app.live.publishable));
     assert_eq!(
@@ -293,7 +293,7 @@ fn a_replaced_key_exchanges_its_codes_until_its_grace_is_over() {
     server.store.clock().advance(1);
     let answer = server.post("/oauth/token", &[], &late.exchange());
     assert_eq!(answer.oauth_error(), (401, "invalid_client".to_owned()));
-    // A code is for the key that asked for it.
+    // A code is valid only for the key that requested it.
     invalid_grant(&server, &with(&late, "client_id", &fresh.publishable));
 }
 
@@ -351,7 +351,7 @@ fn an_unknown_code_is_refused() {
     ] {
         invalid_grant(&server, &with(&finished, "code", code));
     }
-    // A link's public token is no code, nor the other way around.
+    // A link's public token is not a code, and a code is not a public token.
     let link = Flow::link(&app).finish(&server);
     invalid_grant(&server, &with(&finished, "code", &link.code));
     finished.tokens(&server);

@@ -1,4 +1,4 @@
-//! The OAuth API from the exchange of a code on, over HTTP.
+//! The OAuth API over HTTP, from the exchange of a code.
 
 mod body;
 mod client;
@@ -18,7 +18,7 @@ pub(crate) fn claims(token: &str) -> Value {
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(token.split('.').nth(1).unwrap()).unwrap()).unwrap()
 }
 
-/// `Authorization: Bearer` with the access token of an answer.
+/// `Authorization: Bearer` with the access token of a token response.
 pub(crate) fn bearer(tokens: &Value) -> String {
     format!("Bearer {}", tokens["access_token"].as_str().unwrap())
 }

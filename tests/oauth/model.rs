@@ -1,4 +1,4 @@
-//! Codes, refresh tokens and time in any order, against a model of what RFC 9700 and the documents say of them.
+//! Codes, refresh tokens and time in any order, compared with a model of RFC 9700 and the documents.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -8,16 +8,16 @@ use crate::harness::consented::{App, Finished, Flow, REDIRECT_URI};
 use crate::harness::records;
 use crate::harness::server::START;
 
-/// What may happen.
+/// An event.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// The code comes.
+    /// The code is sent.
     Exchange,
-    /// One of the refresh tokens that were given comes.
+    /// One of the issued refresh tokens is sent.
     Refresh(usize),
-    /// Time goes by.
+    /// Time passes.
     Wait(i64),
-    /// What is overdue is moved.
+    /// Timeouts are applied.
     Sweep,
     /// The patient revokes.
     Revoke,
@@ -37,11 +37,11 @@ fn event() -> impl Strategy<Value = Event> {
 #[derive(Default)]
 struct Model {
     code_used: Option<i64>,
-    /// Refresh tokens as they were given: text, end, use.
+    /// The issued refresh tokens: text, expiry, time of use.
     refresh: Vec<(String, i64, Option<i64>)>,
-    /// Access tokens: text and end.
+    /// The issued access tokens: text and expiry.
     access: Vec<(String, i64)>,
-    /// The family was ended, or the consent revoked.
+    /// Whether the family was ended, or the consent revoked.
     ended: bool,
     revoked: bool,
 }
@@ -63,7 +63,7 @@ struct Room {
 
 fn play(room: &Room, finished: &Finished, events: &[Event]) {
     let Room { store, tokens, caller } = room;
-    // A public client may name itself or not; either way the same tokens are good.
+    // A public client may name itself or not; the same tokens are valid.
     let named = Some(caller).filter(|_| events.len().is_multiple_of(2));
     let mut model = Model::default();
     let issued = store.clock().now();

@@ -85,7 +85,7 @@ fn refresh_tokens_of_one_time_and_multiple_usage_are_taken_alike_within_their_wi
         server.store.sweep().unwrap();
         let answer = refresh(&server, &tokens["refresh_token"], &finished.client);
         assert_eq!(answer.status, 200, "{}", answer.text);
-        // The window rolls on with every refresh.
+        // Each refresh extends the window.
         server.store.clock().advance(7_776_000 - 1);
         server.store.sweep().unwrap();
         assert_eq!(
@@ -129,7 +129,7 @@ fn refresh_reuse_after_a_moment_revokes_the_family() {
         assert!(!is_active(&server, tokens));
     }
     refused(&refresh(&server, &third["refresh_token"], &finished.client));
-    // It is a matter of tokens: the consent stays as it is.
+    // Only the tokens end; the consent stays.
     let authorization = server
         .store
         .authorizations()
@@ -237,7 +237,7 @@ fn an_unknown_refresh_token_is_refused() {
     );
 }
 
-/// npm fhirclient sends no client_id with a refresh unless it is told to.
+/// npm fhirclient sends no client_id with a refresh by default.
 #[test]
 fn a_public_client_refreshes_without_naming_itself() {
     for path in ["/oauth/token", "/link/token"] {
@@ -258,7 +258,7 @@ fn a_public_client_refreshes_without_naming_itself() {
         let fourth = refresh(&server, &third["refresh_token"], &finished.client).json();
         let fifth = unnamed(&fourth["refresh_token"]).json();
         assert!(is_active(&server, &fifth));
-        // What comes again is refused, and ends the family after a moment.
+        // A repeated token is refused, and after a moment it ends the family.
         refused(&unnamed(&first["refresh_token"]));
         refused(&unnamed(&json!("rt_unknown")));
         server.store.clock().advance(11);
@@ -292,10 +292,10 @@ fn whose_tokens_came_by_the_secret_key_names_itself_to_refresh() {
     };
     let by_secret = by_secret.json();
     unnamed_is_refused(&by_secret);
-    // Naming itself is enough, as before, and makes no public client of it.
+    // A client id alone is enough, as before, but does not make the token a public client's.
     let next = refresh(&server, &by_secret["refresh_token"], &finished.client).json();
     unnamed_is_refused(&next);
-    // A public client that has shown a secret key is none any more.
+    // A client that has sent a secret key is not public any more.
     let body = json!({"grant_type": "refresh_token", "refresh_token": public["refresh_token"]});
     let shown = server.post("/oauth/token", &[("authorization", &basic)], &body).json();
     unnamed_is_refused(&shown);
@@ -319,7 +319,7 @@ fn a_public_client_whose_key_was_retired_refreshes_no_more() {
     );
 }
 
-/// A store of before knows nothing of how its refresh tokens came: their clients name themselves, as they did.
+/// An older store does not know how its refresh tokens were issued. Their clients must name themselves, as before.
 #[test]
 fn refresh_tokens_of_an_older_store_are_good_for_clients_that_name_themselves() {
     let (server, _app, finished, tokens) = exchanged(Usage::Multiple);

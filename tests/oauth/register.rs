@@ -47,7 +47,7 @@ fn a_client_is_registered_for_test_mode_with_its_metadata() {
     assert_eq!(server.store.clients().get(id).unwrap().unwrap().mode, Mode::Test);
 }
 
-/// What most libraries do by default after a registration: the keys go into the body.
+/// Most libraries send their keys in the body by default after a registration.
 #[test]
 fn a_client_that_registers_for_client_secret_post_gets_what_it_asked_for() {
     let server = Server::start(&[]);
@@ -96,7 +96,7 @@ fn an_initial_access_token_registers_one_live_client() {
     let token = server.store.registration_tokens().create(Actor::Operator).unwrap();
     let bearer = format!("Bearer {token}");
     let headers = [("authorization", bearer.as_str())];
-    // What is refused does not use it up.
+    // A refused request does not use it up.
     assert_eq!(server.post("/oauth/register", &headers, &json!({})).status, 400);
     let answer = server.post("/oauth/register", &headers, &metadata());
     assert_eq!(answer.status, 201, "{}", answer.text);
@@ -187,7 +187,7 @@ fn a_client_of_client_credentials_needs_no_redirect_uri() {
     refused(&server, &public, "invalid_redirect_uri");
 }
 
-/// What a client is told that it may use it can use, and nothing else (RFC 7591, section 3.2.1).
+/// A client can use exactly the grants in its registration response (RFC 7591, section 3.2.1).
 #[test]
 fn the_grants_that_are_answered_are_those_that_the_token_endpoint_gives() {
     let server = Server::start(&[]);

@@ -97,7 +97,7 @@ fn a_wrong_secret_key_is_401_and_ends_nothing() {
         assert_eq!(answer.status, 401, "{}", answer.text);
         assert_eq!(answer.json().as_object().unwrap().len(), 1);
         assert!(answer.json()["message"].as_str().unwrap().contains("secret_key"));
-        // The token is not at fault.
+        // The token is not the cause of the refusal.
         assert_eq!(answer.header("www-authenticate"), r#"Bearer realm="records""#);
     }
     assert_eq!(
@@ -220,7 +220,7 @@ fn whatever_races_a_revocation_leaves_no_token_alive() {
     };
     for round in 0..6 {
         let finished = Flow::of(&app).finish(&server);
-        // In half of the rounds the exchange itself is under way, in the others a refresh is.
+        // In half of the rounds the exchange itself is running, in the others a refresh is.
         let begun = (round % 2 == 1).then(|| finished.tokens(&server));
         let body = match &begun {
             None => finished.exchange(),

@@ -1,5 +1,5 @@
-//! `$health-cards-issue`: cards verify with the published keys, hold the whole record of their patient and nothing of
-//! anybody else's, and are revoked with what they say.
+//! `$health-cards-issue`: cards verify with the published keys, hold the whole record of their patient and no other
+//! person's, and are revoked with their records.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -40,7 +40,7 @@ fn post(server: &Server, token: &str, path: &str, body: &str) -> Answer {
     server.send("POST", path, &headers, body)
 }
 
-/// The JWS of an answer.
+/// The JWS in an answer.
 fn card(answer: &Answer) -> String {
     assert_eq!(answer.status, 200, "{}", answer.text);
     assert!(answer.header("content-type").starts_with("application/fhir+json"));
@@ -68,7 +68,7 @@ fn public(server: &Server, path: &str) -> Value {
     answer.json()
 }
 
-/// What a card says, once its signature is found good by the published set.
+/// A card's contents, after a check of its signature with the published keys.
 pub(crate) fn read(server: &Server, jws: &str) -> Value {
     let header = jsonwebtoken::decode_header(jws).unwrap();
     assert_eq!(header.alg, Algorithm::ES256);
@@ -104,14 +104,14 @@ fn entries(claims: &Value) -> Vec<Value> {
     bundle["entry"].as_array().unwrap().clone()
 }
 
-/// The name of a card's key, and its own.
+/// The id of a card's key, and the card's own.
 pub(crate) fn names(server: &Server, jws: &str) -> (String, String) {
     let kid = jsonwebtoken::decode_header(jws).unwrap().kid.unwrap();
     let rid = read(server, jws)["vc"]["rid"].as_str().unwrap().to_owned();
     (kid, rid)
 }
 
-/// Version and names of a key's revocation list; the published set has the same version.
+/// The version and the ids of a key's revocation list. The published keys have the same version.
 pub(crate) fn revoked(server: &Server, kid: &str) -> (u64, Vec<Value>) {
     let list = public(server, &format!("/health-cards/.well-known/crl/{kid}.json"));
     assert_eq!((&list["kid"], &list["method"]), (&json!(kid), &json!("rid")));
@@ -126,7 +126,7 @@ pub(crate) fn revoked(server: &Server, kid: &str) -> (u64, Vec<Value>) {
     (list["ctr"].as_u64().unwrap(), list["rids"].as_array().unwrap().clone())
 }
 
-/// Ann with her doctor and a drug that is contained; Ben.
+/// Ann with her doctor and a contained drug; Ben.
 fn records() -> Vec<Value> {
     let ann = json!({"reference": "Patient/ann", "display": "Ann"});
     let code =
@@ -342,7 +342,7 @@ fn an_erased_person_s_cards_are_revoked() {
     }
 }
 
-/// A connected patient with a record of each source.
+/// A connected patient with a record from each source.
 fn connected(flow: &Flow<'_>, server: &Server) -> (Finished, Value) {
     let finished = flow.finish(server);
     let tokens = finished.tokens(server);
@@ -418,7 +418,7 @@ fn cards_are_revoked_when_the_data_of_one_source_is_over() {
     server.store.clock().advance(86_401);
     server.store.sweep().unwrap();
     assert_eq!(revoked(&server, &kid), (2, vec![json!(rid)]));
-    // As long as the rows of the other source may be seen there is no card.
+    // While the rows of the other source are visible, no card can be made.
     assert_eq!(
         server.store.health_cards().begin(&finished.consent).unwrap(),
         Err(NoCard::Leaving)
@@ -429,7 +429,7 @@ fn cards_are_revoked_when_the_data_of_one_source_is_over() {
     assert!(server.store.health_cards().begin(&finished.consent).unwrap().is_ok());
 }
 
-/// Two cards, then one too many: asked for as such, and as the file of a link.
+/// Requests two cards, then one too many: directly, and as the file of a link.
 fn two_cards(rates: Rates) {
     let limits = Limits {
         rates,
@@ -465,7 +465,7 @@ fn cards_share_the_rate_of_whole_records() {
     });
 }
 
-/// Each card leaves a row in the store for good, and a hundred a second were made for whoever asked.
+/// Each card leaves a permanent row in the store. A client could make a hundred a second.
 #[test]
 fn cards_have_a_rate_of_their_own() {
     two_cards(Rates {
@@ -474,7 +474,7 @@ fn cards_have_a_rate_of_their_own() {
     });
 }
 
-/// A record as a card has it, by rules that read JSON alone; `places` says which entry a reference leads to.
+/// A record in a card's form, by rules that only know JSON. `places` finds the entry of a reference.
 fn slim(value: &Value, places: &dyn Fn(&str) -> Option<usize>) -> Value {
     let members = match value {
         Value::Array(items) => return items.iter().map(|item| slim(item, places)).collect(),
@@ -507,7 +507,7 @@ fn slim(value: &Value, places: &dyn Fn(&str) -> Option<usize>) -> Value {
     Value::Object(slimmed)
 }
 
-/// What a card of these resources has as its entries, in their order.
+/// The expected entries of a card of these resources, in order.
 fn expected(resources: &[Value]) -> Vec<Value> {
     let numbers: BTreeMap<String, usize> = resources
         .iter()
@@ -567,7 +567,7 @@ fn cards_of_real_people_hold_what_the_lake_has_of_them() {
         for (number, (entry, expected)) in found.iter().zip(&expected).enumerate() {
             assert_eq!(entry["fullUrl"], format!("resource:{number}"));
             let mut got = entry["resource"].clone();
-            // Labels are looked at elsewhere.
+            // Another test checks the labels.
             got.as_object_mut().unwrap().remove("meta");
             assert_eq!(got, *expected, "{id}: {:?}", all.get(number).map(super::name));
         }

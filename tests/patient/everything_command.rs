@@ -1,4 +1,4 @@
-//! `tabularium everything`: one Bundle, to standard output or a file.
+//! `tabularium everything`: one Bundle on standard output or in a file.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -85,13 +85,13 @@ fn what_is_wrong_is_one_sentence_and_exit_code_2() {
         let named = if options[0] == "--patient" { &out[2..] } else { &out[..] };
         refused("everything", &folder, &[named, &options].concat(), told);
     }
-    // A file that is there stays as it was.
+    // An existing file stays unchanged.
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), "kept");
     let nowhere = everything(&scratch.path().join("none"), &["--patient", "ann"]);
     assert_eq!(nowhere.status.code(), Some(2));
 }
 
-/// The most memory that a command holds, in bytes.
+/// The peak memory of a command in bytes.
 #[cfg(target_os = "linux")]
 fn peak(arguments: &[&str]) -> u64 {
     let mut child = Command::new(PROGRAM)
@@ -112,7 +112,7 @@ fn peak(arguments: &[&str]) -> u64 {
     most
 }
 
-/// Ten thousand resources take 64 MiB beyond what the program takes for one.
+/// Ten thousand resources need at most 64 MiB more than one resource.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_large_record_takes_little_memory() {

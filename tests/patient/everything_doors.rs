@@ -1,4 +1,4 @@
-//! `$everything`: who gets whose records, what is in them, and what is said to a request that cannot be met.
+//! `$everything` by all its APIs: which records each caller gets, their contents, and the refusals.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -16,7 +16,7 @@ use crate::harness::server::{Answer, Server};
 
 const EVERYTHING: &str = "/fhir/Patient/$PATIENT_ID/$everything";
 
-/// Ann with what she refers to, by many ways; Ben, who shares her doctor.
+/// Ann with her references of many kinds; Ben, who has the same doctor.
 fn records() -> Vec<Value> {
     let ann = json!({"reference": "Patient/ann"});
     vec![
@@ -116,7 +116,7 @@ fn a_patient_gets_the_compartment_and_what_it_refers_to() {
             "what is referred to comes last"
         );
         assert!(bundle["id"].is_string() && bundle["total"].is_null());
-        // What is stored is given out as it is.
+        // Stored texts are sent unchanged.
         let visit = bundle["entry"]
             .as_array()
             .unwrap()
@@ -166,7 +166,7 @@ fn nobody_gets_anything_by_an_id_that_is_not_theirs_to_see() {
     let answer = server.get(EVERYTHING, &application);
     assert_eq!((answer.status, answer.issue().as_str()), (422, "processing"));
     assert_eq!(server.send("GET", EVERYTHING, &[], "").status, 401);
-    // Other applications' Patients are nobody here.
+    // Other applications' Patients are unknown here.
     let new = NewApplication {
         name: "other",
         ..NewApplication::default()
@@ -174,7 +174,7 @@ fn nobody_gets_anything_by_an_id_that_is_not_theirs_to_see() {
     let (other, _) = server.store.applications().create(&new, Actor::Operator).unwrap();
     let other = server.tokens.for_application(&other.id, Mode::Live).unwrap().token;
     assert_eq!(server.get("/fhir/Patient/ann/$everything", &other).status, 404);
-    // Nor is the operation one of any other type.
+    // No other type has the operation.
     assert_eq!(
         server.get("/fhir/Organization/clinic/$everything", &application).status,
         404
@@ -218,16 +218,16 @@ fn types_and_dates_narrow_what_is_given_out() {
         assert_eq!(names(&found, "include"), referred, "{query}");
     };
     check("_type=Observation", &MATCHES[4..], &[]);
-    // Types may be repeated, and stand between commas.
+    // `_type` may be repeated, and may list several types.
     check(
         "_type=Observation,Patient&_type=Coverage",
         &[MATCHES[0], MATCHES[1], MATCHES[4], MATCHES[5], MATCHES[6]],
         &[],
     );
-    // What is referred to is what the record refers to, whatever else is shown.
+    // The references come from the whole record, whatever else is shown.
     check("_type=Location,Medication", &[], &REFERRED[..2]);
     check("_type=Organization,Encounter", &["Encounter/visit"], &REFERRED[2..7]);
-    // Types without a clinical date are always in; a resource of the others without its date is at no time.
+    // Types without a clinical date are always included. A resource without its type's date never matches a time.
     check(
         "start=2020-05-01&_type=Patient,Coverage,Encounter,Observation,MedicationRequest",
         &[
@@ -251,7 +251,7 @@ fn types_and_dates_narrow_what_is_given_out() {
         &[],
     );
     check("start=2024&_type=Observation", &[], &[]);
-    // Who performed what did not happen then is not referred to.
+    // Performers of resources outside of the time are not referenced.
     check(
         "start=2024",
         &["Patient/ann", "Coverage/cover"],
@@ -272,7 +272,7 @@ fn since_leaves_out_what_has_not_changed() {
         times.max().unwrap()
     };
     let before = updated(&first);
-    // The lake's clock is the machine's: what is imported now is later than anything that is there.
+    // The lake's clock is the machine's, so an import now is later than all stored dates.
     let changed = [
         json!({"resourceType":"Coverage","id":"cover","status":"cancelled","beneficiary":{"reference":"Patient/ann"},
             "payor":[{"reference":"Organization/payer"}]}),
@@ -286,7 +286,7 @@ fn since_leaves_out_what_has_not_changed() {
         .finish();
     let found = all(&server, &ann, &format!("{EVERYTHING}?{query}"));
     assert_eq!(names(&found, "match"), ["Coverage/cover"]);
-    // What a changed resource refers to comes along though it is old, and so does what changed itself.
+    // References of a changed resource are included even if they are old, and so are changed referenced resources.
     assert_eq!(names(&found, "include"), ["Organization/payer", "Practitioner/doc"]);
     let found = all(
         &server,
@@ -294,7 +294,7 @@ fn since_leaves_out_what_has_not_changed() {
         &format!("{EVERYTHING}?_since=2100-01-01T00:00:00%2B01:00"),
     );
     assert_eq!(found, []);
-    // A plus sign that was not encoded is a blank by the time it comes here.
+    // An unencoded plus sign arrives as a space.
     let found = all(&server, &ann, &format!("{EVERYTHING}?_since=2000-01-01T00:00:00+01:00"));
     assert_eq!(found.len(), MATCHES.len() + REFERRED.len());
 }
@@ -332,7 +332,7 @@ fn parameters_are_taken_from_a_body_as_well() {
     ] {
         let page = ok(&post(&server, &ann, path, ty, &body));
         assert_eq!(entries(&server, &page), entries(&server, &expected), "{path} {body}");
-        // Links are GETs that say all of it.
+        // Links are GET requests with all parameters.
         let next = super::link(&server, &page, "next").unwrap();
         for part in [
             "start=2020-05-02",
@@ -386,7 +386,7 @@ fn what_cannot_be_understood_is_named() {
     }
     let format = server.get(&format!("{EVERYTHING}?_format=xml"), &ann);
     assert_eq!(format.status, 406);
-    // Unknown parameters are left out, or refused where that is asked for.
+    // Unknown parameters are ignored, or refused on request.
     let whole = ok(&server.get(EVERYTHING, &ann));
     for query in [
         "_sort=date",
@@ -463,7 +463,7 @@ fn whole_records_have_a_rate_of_their_own() {
     }
 }
 
-/// A record that nobody reads to its end holds its credential's place no longer than its client.
+/// An unread record holds its credential's place no longer than its client is connected.
 #[test]
 fn reading_ends_when_the_client_leaves() {
     let text = "x".repeat(15_000);
@@ -475,7 +475,7 @@ fn reading_ends_when_the_client_leaves() {
     let folder = tempfile::tempdir().unwrap();
     let lake = Lake::open_or_create(folder.path()).unwrap();
     import(&lake, &records);
-    // One place for each credential.
+    // One place per credential.
     let limits = Limits {
         records: 2,
         patience: Duration::from_secs(20),
@@ -491,7 +491,8 @@ fn reading_ends_when_the_client_leaves() {
         stream.read_exact(&mut beginning).unwrap();
         assert!(beginning.starts_with(b"HTTP/1.1 200"));
     }
-    // Fifteen megabytes do not fit between a server and a client that does not read: the four above were not through.
+    // Fifteen megabytes do not fit into the buffers between a server and a client that does not read. So the four
+    // requests above were not finished.
     let (status, _, bytes) = server.send_bytes("GET", EVERYTHING, &[("authorization", &bearer(&ann))], b"");
     assert_eq!(status, 200);
     let page: Value = serde_json::from_slice(&bytes).unwrap();

@@ -1,4 +1,4 @@
-//! Pages of `$everything`: whatever their size, they are parts of one list, and the walk ends.
+//! Pages of `$everything`: at any size they are parts of one list, and the walk ends.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::harness::server::Server;
 
 const EVERYTHING: &str = "/fhir/Patient/$PATIENT_ID/$everything";
 
-/// A patient with so many Observations, a few others, and doctors in their turn; another one in between.
+/// A patient with this many Observations, a Condition and a Procedure. The performers alternate between three doctors.
 fn records(id: &str, observations: usize) -> Vec<Value> {
     let me = json!({"reference": format!("Patient/{id}")});
     let mut all =
@@ -86,18 +86,18 @@ fn pages_of_any_size_are_parts_of_one_list() {
                 "{path} by {count}: no empty page"
             );
             for page in &pages {
-                // The matches are counted, as in every search.
+                // The matches are counted, as in each search.
                 assert_eq!(page["total"], 12);
                 assert!(link(&server, page, "first").is_some());
             }
-            // And back.
+            // The walk back.
             let last = link(&server, &pages[pages.len() - 1], "self").unwrap();
             let mut back = walk(&server, token, &last, "previous");
             back.reverse();
             let found: Vec<_> = back.iter().flat_map(|page| entries(&server, page)).collect();
             assert_eq!(found, whole, "{path} back by {count}");
         }
-        // By counting, too.
+        // The same by offsets.
         for offset in 0..17 {
             let page = ok(&server.get(&format!("{path}?_count=3&_offset={offset}"), token));
             let until = (offset + 3).min(whole.len());
@@ -110,8 +110,8 @@ fn pages_of_any_size_are_parts_of_one_list() {
     }
 }
 
-/// Others went on without an end at `_count=0`, lost the query on the second page, gave empty pages at their largest
-/// size, and left out what was beyond a bound without a word.
+/// Other servers looped at `_count=0`, lost the query on the second page, returned empty pages at their maximum size,
+/// or silently dropped what exceeded a limit.
 #[test]
 fn the_faults_of_others_are_not_here() {
     let server = server(2_345);
@@ -162,7 +162,7 @@ fn the_faults_of_others_are_not_here() {
     }
 }
 
-/// A page ends where its resources come to 16 MiB, and says where it goes on.
+/// A page ends when its resources reach 16 MiB, and links to the rest.
 #[test]
 fn large_resources_make_shorter_pages() {
     let text = "x".repeat(3 << 20);
@@ -192,7 +192,7 @@ fn large_resources_make_shorter_pages() {
     assert!(sizes.len() == 3 && sizes.iter().all(|size| *size > 0), "{sizes:?}");
 }
 
-/// A tag is good for the request it was made for, and for whoever may follow it.
+/// A tag is valid only for its own request and for callers who may see the records.
 #[test]
 fn a_link_is_good_for_its_own_request() {
     let server = server(9);
@@ -208,13 +208,13 @@ fn a_link_is_good_for_its_own_request() {
         let answer = server.get(&changed, &ann);
         assert_eq!((answer.status, answer.issue().as_str()), (400, "invalid"), "{changed}");
     }
-    // Somebody else has a page of their own records by it, never the other's.
+    // For another patient it leads to a page of their own records, never to these.
     let theirs = entries(&server, &ok(&server.get(&next, &ben)));
     assert!(
         !theirs.is_empty() && theirs.iter().all(|(_, name)| !name.contains("ann")),
         "{theirs:?}"
     );
-    // What is imported meanwhile is in no page of this walk.
+    // Resources imported meanwhile are in no page of this walk.
     let whole = all(&server, &ann, EVERYTHING);
     import(
         &server.lake,
@@ -286,7 +286,7 @@ fn a_record_may_be_that_of_several_patients() {
         "Practitioner/doc1",
         "Practitioner/doc2",
     ];
-    // Rows lie in the order of their owners, which are no order of names.
+    // Rows are ordered by owner, not by name.
     let sorted = |mut names: Vec<String>| {
         names.sort();
         names

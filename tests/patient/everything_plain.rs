@@ -1,4 +1,4 @@
-//! `$everything` against a plain reading of the lake: every patient of the real records, with every parameter.
+//! `$everything` compared with a plain reading of the lake: all patients of the real records, with all parameters.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::harness;
 use crate::harness::server::Server;
 use crate::harness::stored::stored;
 
-/// 2027-01-15T08:00:00Z, when the first half of the records is imported; the second half follows an hour later.
+/// 2027-01-15T08:00:00Z, the time of the first import. The second half follows an hour later.
 const FIRST: i64 = 1_800_000_000_000_000;
 const LATER: i64 = FIRST + 3_600_000_000;
 
-/// Each with the size of its pages: they cut through types, and through what is referred to.
+/// Requests with page sizes. The pages split types and referenced resources.
 const ASKED: [(Asked, usize); 10] = [
     (asked(None, None, &[], None), 1_000),
     (asked(Some("2015"), None, &[], None), 97),
@@ -104,7 +104,7 @@ fn every_patient_of_the_real_records_gets_what_a_plain_reading_finds() {
     assert!(members > 4_000 && brought > 100 && narrowed > 4_000 && new > 1_000);
 }
 
-/// The real records in a lake, half of the sets later than the other half, and what a plain reading of it finds.
+/// The real records in a lake, half of them imported later, and a plain reading of it.
 fn world(data: &std::path::Path) -> (Plain, Server) {
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(ManualClock::at(FIRST));
@@ -135,8 +135,8 @@ fn world(data: &std::path::Path) -> (Plain, Server) {
     (plain, Server::over(folder, lake, Limits::default()))
 }
 
-/// What a request gives is what was expected: each once, in the order that there is, on pages of the size asked for,
-/// counted.
+/// Checks a request against the expectation: each resource once, in the fixed order, on pages of the requested size,
+/// with the right total.
 fn check(
     server: &Server,
     token: &str,
@@ -180,7 +180,7 @@ fn check(
     );
 }
 
-/// A patient's token has the same, but for others' records that speak of the patient.
+/// A patient token gets the same, except other people's records that refer to the patient.
 fn check_own(plain: &Plain, server: &Server, patient: &str) {
     let token = server.patient_token(patient);
     let (matches, includes) = plain.everything(patient, &ASKED[0].0);

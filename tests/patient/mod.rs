@@ -1,4 +1,4 @@
-//! Operations on all of a patient's records, by every door.
+//! Operations on all of a patient's records, by all their APIs.
 
 pub(crate) mod cards;
 mod everything_command;
@@ -21,7 +21,7 @@ fn name(resource: &Value) -> String {
     format!("{}/{}", part("resourceType"), part("id"))
 }
 
-/// The entries of a page, in their order, each with the address of its resource.
+/// The entries of a page, in order. Checks the address of each resource.
 fn entries(server: &Server, bundle: &Value) -> Vec<Entry> {
     let base = format!("http://{}/fhir/", server.address);
     let entries = bundle["entry"].as_array().cloned().unwrap_or_default();
@@ -52,7 +52,7 @@ fn link(server: &Server, bundle: &Value, relation: &str) -> Option<String> {
     Some(link["url"].as_str().unwrap().strip_prefix(&base).unwrap().to_owned())
 }
 
-/// The pages of a walk along these links.
+/// The pages reached by following these links.
 fn walk(server: &Server, token: &str, path: &str, relation: &str) -> Vec<Value> {
     let mut pages = Vec::new();
     let mut next = Some(path.to_owned());

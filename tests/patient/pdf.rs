@@ -1,5 +1,5 @@
-//! `$pdf` and `tabularium pdf`: every record stands in the pages, attached documents are in them, and nobody else's
-//! are.
+//! `$pdf` and `tabularium pdf`: the pages show every record and the attached documents of the patient, and no other
+//! person's.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -19,7 +19,7 @@ use crate::pdf::reading::{assert_in_order, pages, squeezed, text};
 
 const PDF: &str = "/fhir/Patient/$PATIENT_ID/$pdf";
 
-/// One resource of many sections of Ann, documents of hers, and Ben.
+/// One resource of Ann for each of many sections, her documents, and Ben.
 fn records() -> Vec<Value> {
     let ann = json!({"reference": "Patient/ann", "display": "Ann"});
     let html = STANDARD.encode("<h1>Letter</h1><p>Dear Ann</p>");
@@ -102,8 +102,7 @@ fn every_record_stands_in_its_section() {
     }
 }
 
-/// A Binary's `securityContext` was looked at by nobody, so no patient had the Binaries of an import, and their bytes
-/// stood in no pages.
+/// A Binary's `securityContext` was ignored. So patients could not see imported Binaries, and the pages lacked them.
 #[test]
 fn an_imported_binary_is_its_patients_and_nobody_elses() {
     let server = Server::imported(&records());
@@ -123,7 +122,7 @@ fn an_imported_binary_is_its_patients_and_nobody_elses() {
     assert!(!text(&file).contains(&squeezed("kept as Binary")));
 }
 
-/// A server that makes one document at a time for a credential, over somebody whose pages take a while.
+/// A server that makes one document at a time per credential, with a patient whose pages take a while.
 fn slow_server() -> Server {
     let ann = json!({"reference": "Patient/ann"});
     let note = "A long note about what was seen and done that day. ".repeat(40);
@@ -140,7 +139,7 @@ fn slow_server() -> Server {
     Server::limited(&records, limits)
 }
 
-/// A request that nobody has answered yet.
+/// Sends a request without waiting for the response.
 fn asked(server: &Server, path: &str, token: &str) -> TcpStream {
     let mut client = TcpStream::connect(server.address).unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\r\n");
@@ -148,9 +147,8 @@ fn asked(server: &Server, path: &str, token: &str) -> TcpStream {
     client
 }
 
-/// Pages were made to the end for clients that had left. A credential makes two files at a time, so whether they are
-/// still being made can be seen from outside: a third is turned away. An authorization that is not there is told once
-/// there is a turn.
+/// Pages were completed for clients that had disconnected. A credential makes two files at a time, so a third request
+/// shows whether the work goes on. An unknown authorization is refused only after the wait for a place.
 #[test]
 fn a_client_that_leaves_stops_its_pages() {
     let server = slow_server();
@@ -166,7 +164,7 @@ fn a_client_that_leaves_stops_its_pages() {
     let ben = get(&server, PDF, &server.patient_token("ben"));
     assert_eq!(ben.0, 200, "others are not kept waiting");
     drop(clients);
-    // To the end they would take several times as long.
+    // Completing them would take several times as long.
     let more = std::iter::repeat_with(&probe)
         .take(60)
         .take_while(|answer| answer.status == 429);
@@ -174,7 +172,7 @@ fn a_client_that_leaves_stops_its_pages() {
     assert_eq!(probe().status, 404);
 }
 
-/// A large file is on the disk while it goes out, and has no name there.
+/// A large file is on the disk without a name while it is sent.
 #[test]
 fn a_large_file_goes_out_whole_and_leaves_nothing() {
     let mut records = records();
@@ -247,7 +245,7 @@ fn others_records_and_wrong_requests_are_refused() {
     }
 }
 
-/// Addresses by which a record may name a Binary.
+/// The addresses by which a record may name a Binary.
 fn addresses_of(server: &Server, id: &str) -> Vec<String> {
     let base = format!("http://{}", server.address);
     vec![
@@ -263,9 +261,9 @@ fn addresses_of(server: &Server, id: &str) -> Vec<String> {
     ]
 }
 
-/// Whatever address a record of Ann's has, the Binary of Ben behind it is not in her pages: not even where an
-/// application asks for them, which may read Ben's Binaries itself. Documents were read through the application's
-/// scope, and so were Ben's.
+/// No address in Ann's records brings Ben's Binary into her pages. That holds even if an application requests them,
+/// which may read Ben's Binaries itself. Documents used to be read through the application's scope, so Ben's were
+/// included.
 #[test]
 fn no_address_leads_to_another_patients_document() {
     let mut records = records();
@@ -321,12 +319,12 @@ fn no_address_leads_to_another_patients_document() {
     ] {
         let text = text(&file);
         assert!(!text.contains(&squeezed("kept of Benjamin")), "{way}");
-        // One that she has anyway, the sly ones, and those of the report and of the picture.
+        // The one that is always missing, the tricky addresses, and those of the report and of the picture.
         assert_eq!(text.matches("Notshown:").count(), 1 + named.len() + 2, "{way}");
     }
 }
 
-/// What a person would look for: the texts of the concepts of a resource.
+/// The texts of a resource's concepts, which a reader would look for.
 fn named(resource: &Value) -> Vec<String> {
     let concept = ["code", "vaccineCode", "medicationCodeableConcept"]
         .iter()
@@ -338,7 +336,7 @@ fn named(resource: &Value) -> Vec<String> {
     texts.filter(|text| text.is_ascii()).collect()
 }
 
-/// The real people's records, each as a document in which every coded record is found.
+/// The document of each real person contains all their coded records.
 #[test]
 fn documents_of_real_people_have_all_their_records() {
     let Some(data) = shared("documents_of_real_people_have_all_their_records") else {
@@ -367,7 +365,7 @@ fn documents_of_real_people_have_all_their_records() {
             .map(|entry| &entry["resource"]);
         let expected: BTreeSet<String> = resources.flat_map(named).collect();
         assert!(expected.len() > 5, "{id}");
-        // Lines of one cell stand between those of others, so words are looked for, not texts.
+        // Lines of one cell stand between those of others, so the test searches for words.
         let found = text(&file);
         let lost: Vec<&String> = expected
             .iter()

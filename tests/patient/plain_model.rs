@@ -1,6 +1,5 @@
-//! What `$everything` gives out, by a plain reading of JSON: every resource is looked at for every question. Of
-//! compartments, dates and references it knows what stands here, written from R4's pages and not from the program's
-//! tables.
+//! The results of `$everything` by a plain reading of JSON: each request visits all resources. Its tables of
+//! compartments, dates and references were written from R4's pages, independently of the program's.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +8,7 @@ use tabularium::fhir::temporal::Temporal;
 
 use super::name;
 
-/// R4's CompartmentDefinition/patient: the elements in which a resource of a type names the Patients that it belongs
-/// to.
+/// R4's CompartmentDefinition/patient: by type, the elements that name the Patients of a resource.
 const COMPARTMENT: &[(&str, &[&str])] = &[
     ("Account", &["subject"]),
     ("AdverseEvent", &["subject"]),
@@ -80,8 +78,8 @@ const COMPARTMENT: &[(&str, &[&str])] = &[
     ("VisionPrescription", &["patient"]),
 ];
 
-/// The element that says when something clinical happened, or was asked for; of a choice, the types that are times.
-/// Types of the compartment that have none are in [`UNDATED`]; the real records have no others.
+/// By type, the element with the clinical date or the date of the request; for a choice, its date types. The
+/// compartment's types without one are in [`UNDATED`]; the real records have no others.
 const DATES: &[(&str, &[&str])] = &[
     ("AdverseEvent", &["date"]),
     ("AllergyIntolerance", &["recordedDate"]),
@@ -120,7 +118,7 @@ const DATES: &[(&str, &[&str])] = &[
     ("VisionPrescription", &["dateWritten"]),
 ];
 
-/// Types that are always in, whatever time is asked for: R4 has no search parameter over a date of care of theirs.
+/// Types that are always included, because R4 has no search parameter over their date of care.
 const UNDATED: &[&str] = &[
     "AuditEvent",
     "BodyStructure",
@@ -134,16 +132,16 @@ const UNDATED: &[&str] = &[
     "SupplyDelivery",
 ];
 
-/// What is given out because a member refers to it.
+/// Types that are included because a member refers to them.
 const REFERRED: &[&str] = &["Location", "Medication", "Organization", "Practitioner"];
 
-/// What is asked for.
+/// The parameters of a request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Asked {
     pub(super) start: Option<&'static str>,
     pub(super) end: Option<&'static str>,
     pub(super) types: &'static [&'static str],
-    /// Microseconds since 1970, a whole number of seconds.
+    /// Whole seconds as microseconds since 1970.
     pub(super) since: Option<i64>,
 }
 
@@ -170,7 +168,7 @@ pub(super) fn ty(name: &str) -> &str {
     name.split('/').next().unwrap()
 }
 
-/// What stands at a path of elements.
+/// The values at a path of elements.
 fn at<'v>(resource: &'v Value, path: &str) -> Vec<&'v Value> {
     let mut items = vec![resource];
     for step in path.split('.') {
@@ -202,7 +200,7 @@ fn references(value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The time that a date or period stands for.
+/// The interval of a date or period.
 fn interval(value: &Value) -> Option<(i64, i64)> {
     let of = |text: &str| Temporal::date_time(text).ok().map(|time| (time.start, time.end));
     match value {
@@ -220,7 +218,7 @@ fn interval(value: &Value) -> Option<(i64, i64)> {
     }
 }
 
-/// A resource, and when it was stored.
+/// A resource and the time when it was stored.
 #[derive(Clone, Debug)]
 pub(super) struct Read {
     pub(super) resource: Value,
@@ -232,7 +230,7 @@ pub(super) struct Plain {
     pub(super) records: BTreeMap<String, Read>,
 }
 
-/// The names of members and of what they refer to.
+/// The names of members and of referenced resources.
 pub(super) type Found = (BTreeSet<String>, BTreeSet<String>);
 
 impl Plain {
@@ -273,7 +271,7 @@ impl Plain {
         from && until
     }
 
-    /// What belongs to a patient's record: members and what is referred to.
+    /// The members of a patient's record, and the referenced resources.
     pub(super) fn everything(&self, patient: &str, asked: &Asked) -> Found {
         let is_new = |name: &String| asked.since.is_none_or(|since| self.records[name].last_updated >= since);
         let members = self
@@ -282,7 +280,7 @@ impl Plain {
             .filter(|(_, read)| self.is_member(&read.resource, patient) && self.is_then(&read.resource, asked));
         let members: Vec<String> = members.map(|(name, _)| name.clone()).collect();
         let new: Vec<String> = members.iter().filter(|name| is_new(name)).cloned().collect();
-        // Whatever a new record refers to comes along; of what old ones refer to, what is new.
+        // All references of a new record are included; of old records, only those to new resources.
         let mut referred = self.referred(&members);
         referred.retain(|name| is_new(name));
         referred.extend(self.referred(&new));
@@ -293,7 +291,7 @@ impl Plain {
         )
     }
 
-    /// What these refer to, and what that refers to in turn.
+    /// The references of these, and their references in turn.
     fn referred(&self, names: &[String]) -> BTreeSet<String> {
         let mut referred = BTreeSet::new();
         let mut next: Vec<String> = names.to_vec();

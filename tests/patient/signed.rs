@@ -1,5 +1,5 @@
-//! Documents that are open to who has their signed address: fetched for the pages without any token, from where the
-//! operator says that such documents are, and from nowhere else.
+//! Documents at signed addresses, which need no token. They are fetched for the pages only from addresses that the
+//! operator has declared.
 
 use std::io::Read;
 

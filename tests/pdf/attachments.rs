@@ -1,4 +1,4 @@
-//! Attached documents: real ones, and what is said of those that cannot be shown.
+//! Attached documents: real ones, and the messages for those that cannot be shown.
 
 use tabularium::pdf::{Attachment, Outcome};
 

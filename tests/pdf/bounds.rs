@@ -1,4 +1,4 @@
-//! Whatever length texts have, a document ends, has all of them, and takes bounded memory.
+//! With texts of any length, a document can be finished, contains all of them, and needs limited memory.
 
 use tabularium::pdf::Column;
 
@@ -9,8 +9,8 @@ fn words(count: usize) -> String {
     words.join(" ")
 }
 
-/// The head of a table is repeated on each page. One that filled the page left no room for a row on any, and pages were
-/// begun without end: a letter's table could have such a head.
+/// The head of a table is repeated on each page. If it filled the page, no row had space, and new pages were begun
+/// endlessly. A letter's table could have such a head.
 #[test]
 fn a_head_that_fills_a_page_leaves_room_for_rows() {
     for length in [400, 4_000] {
@@ -32,7 +32,7 @@ fn a_head_that_fills_a_page_leaves_room_for_rows() {
     }
 }
 
-/// A text is shaped in pieces, since shaping takes a hundred times its bytes. Nothing is lost between them.
+/// A text is shaped in pieces, because shaping needs a hundred times its bytes. Nothing is lost between pieces.
 #[test]
 fn long_texts_are_whole_wherever_they_stand() {
     let long = words(12_000);
@@ -50,7 +50,7 @@ fn long_texts_are_whole_wherever_they_stand() {
     let file = document.finish().unwrap();
     assert!(pages(&file).len() < 1_000);
     let found = text(&file);
-    // Each time it stands there. The cells of the last row stand side by side.
+    // The text occurs each time. The cells of the last row are side by side.
     let expected = squeezed("w11998 w11999");
     assert!(
         found.matches("w11999").count() >= 6,

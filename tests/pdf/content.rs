@@ -1,4 +1,4 @@
-//! What stands in real documents, found by other means than the program's: without its readers of XML, HTML and RTF.
+//! The contents of real documents, found without the program's readers of XML, HTML and RTF.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::reading::{assert_in_order, pages, squeezed, text};
 
-/// What a person reads in the RTF documents.
+/// The readable texts of the RTF documents.
 const RTF: [(&str, &[&str]); 7] = [
     (
         "ansicpg1250.rtf",
@@ -45,7 +45,7 @@ const RTF: [(&str, &[&str]); 7] = [
     ("unicode.rtf", &["柔道", "2 characters of this document have no glyph"]),
 ];
 
-/// Asserts that what stands in a real document stands in a file, in whose pages the document was shown.
+/// Asserts that a file contains the contents of a real document that its pages show.
 pub(super) fn assert_content(name: &str, bytes: &[u8], file: &[u8]) {
     match name.rsplit('.').next().unwrap() {
         "rtf" => {
@@ -68,14 +68,14 @@ fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The pages of a document are pages of the file, one behind the other.
+/// Asserts that the pages of a document are consecutive pages of the file.
 fn assert_pages(name: &str, bytes: &[u8], file: &[u8]) {
     let (own, all) = (pages(bytes), pages(file));
     assert!(own.iter().any(|page| page.len() > 20), "{name} has no text");
     assert!(all.windows(own.len()).any(|window| window == own), "{name}");
 }
 
-/// A picture of the size that the PNG's head says.
+/// Asserts that the file has a picture of the size in the PNG's header.
 fn assert_picture(name: &str, bytes: &[u8], file: &[u8]) {
     let number = |at: usize| i64::from(u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()));
     let size = (number(16), number(20));
@@ -89,7 +89,7 @@ fn assert_picture(name: &str, bytes: &[u8], file: &[u8]) {
     assert!(pictures.contains(&size), "{name}: {size:?} is not among {pictures:?}");
 }
 
-/// The titles and narratives of a C-CDA's sections, or the document that it wraps.
+/// Asserts that the file contains the titles and narratives of a C-CDA's sections, or the wrapped document.
 fn assert_cda(name: &str, document: String, file: &[u8]) {
     let document = without(document, &["entry"]);
     let wrapped = Regex::new(r#"(?s)<nonXMLBody>.*?<text mediaType="([^"]+)"[^>]*>(.*?)</text>"#).unwrap();
@@ -112,7 +112,7 @@ fn assert_cda(name: &str, document: String, file: &[u8]) {
     assert_words(name, &shown.collect::<Vec<_>>().join(" "), file);
 }
 
-/// A text without these elements, and without comments.
+/// A text without these elements and without comments.
 fn without(text: String, elements: &[&str]) -> String {
     let comments = Regex::new(r"(?s)<!--.*?-->").unwrap();
     let text = comments.replace_all(&text, " ").into_owned();
@@ -122,7 +122,7 @@ fn without(text: String, elements: &[&str]) -> String {
     })
 }
 
-/// Markup as text.
+/// The text of markup.
 fn plain(markup: &str) -> String {
     let tags = Regex::new(r"(?s)<[^>]*>").unwrap();
     let text = tags.replace_all(markup, " ");
@@ -140,8 +140,9 @@ fn plain(markup: &str) -> String {
     })
 }
 
-/// Every word of a text is in the file, as often as the text has it. Long ones may be broken between lines of a narrow
-/// column, and those with an entity's number or a letter beyond ASCII are read differently by every reader.
+/// Asserts that the file contains each word of a text as often as the text. Long words may be broken between lines of a
+/// narrow column. Words with numeric entities or non-ASCII letters are skipped, because each reader decodes them
+/// differently.
 fn assert_words(name: &str, expected: &str, file: &[u8]) {
     let found = text(file);
     let is_plain = |word: &&str| word.len() <= 7 && word.bytes().all(|byte| byte.is_ascii_alphanumeric());

@@ -1,5 +1,5 @@
-//! Attached documents that are damaged, that lie about what they are, or that mean harm: each ends as content or as a
-//! placeholder, and costs the document no page.
+//! Attached documents that are damaged, mislabelled or hostile: each becomes content or a placeholder, and the document
+//! loses no page.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use tabularium::pdf::{Attachment, Outcome};
 use super::attachments::{attachment, content_type, real_files};
 use super::reading::{document, squeezed, text};
 
-/// Media types that an attachment may come with, whatever it is.
+/// Media types that any attachment may be declared as.
 const TYPES: [Option<&str>; 10] = [
     None,
     Some("application/pdf"),
@@ -27,7 +27,7 @@ const TYPES: [Option<&str>; 10] = [
     Some("not a media type; charset="),
 ];
 
-/// Labels of encodings and RTF's numbers of code pages, known and not.
+/// Names of encodings and RTF's code page numbers, known and unknown.
 const ENCODINGS: [&str; 16] = [
     "utf-8",
     "utf-16le",
@@ -48,7 +48,7 @@ const ENCODINGS: [&str; 16] = [
 ];
 const PAGES: [u32; 12] = [437, 850, 866, 874, 932, 936, 949, 950, 1250, 1255, 10000, 65001];
 
-/// A word that every encoding but UTF-16 has in the same bytes.
+/// A word whose bytes are the same in every encoding except UTF-16.
 const MARK: &str = "MARKERWORD";
 
 struct Damage(ChaCha8Rng);
@@ -63,7 +63,7 @@ impl Damage {
         (0..length).map(|_| self.0.random()).collect()
     }
 
-    /// One of the real files, broken.
+    /// A damaged copy of a real file.
     fn broken(&mut self, real: &[u8]) -> Vec<u8> {
         let mut bytes = real.to_vec();
         let at = self.0.random_range(0..bytes.len());
@@ -88,7 +88,7 @@ impl Damage {
         bytes
     }
 
-    /// HTML in some encoding, which it may name rightly, wrongly or not at all; whether its text can be read.
+    /// HTML in some encoding, declared correctly, wrongly or not at all. Also returns whether its text can be read.
     fn html(&mut self) -> (Option<String>, Vec<u8>, bool) {
         let label = *self.pick(&ENCODINGS);
         let named = match self.0.random_range(0..3) {
@@ -117,12 +117,12 @@ impl Damage {
         };
         let is_wide = label.starts_with("utf-16");
         let is_plain = |label: &str| !label.starts_with("utf-16");
-        // Bytes of one width are not read as those of another.
+        // Bytes of a wide encoding are not read as a narrow one, and the other way round.
         let readable = !is_wide && named.is_none_or(is_plain) || is_wide && named == Some(label) && !in_head;
         (Some(content_type), bytes, readable)
     }
 
-    /// RTF in some code page, with escapes of any bytes.
+    /// RTF in some code page, with escapes of arbitrary bytes.
     fn rtf(&mut self) -> (Option<String>, Vec<u8>, bool) {
         let page = *self.pick(&PAGES);
         let mut bytes = format!("{{\\rtf1\\ansi\\ansicpg{page}\\uc1 {MARK} ").into_bytes();
@@ -137,7 +137,7 @@ impl Damage {
         (Some("text/rtf".to_owned()), bytes, true)
     }
 
-    /// A PDF that says it is encrypted, with a table of objects in streams or without.
+    /// A PDF that claims to be encrypted, with or without object streams.
     fn locked(&mut self, pdf: &[u8]) -> Vec<u8> {
         let key = self.bytes(32);
         let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -157,9 +157,9 @@ fn packed(of: u8, length: usize) -> Vec<u8> {
     packer.finish().unwrap()
 }
 
-/// Small files that would be large, deep or long if they were believed.
+/// Small files that claim to be large, deep or long.
 fn bombs() -> Vec<(&'static str, &'static str, Vec<u8>)> {
-    // A PNG head that promises 100,000 by 100,000 pixels.
+    // A PNG header that claims 100,000 by 100,000 pixels.
     let mut huge = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
     huge.extend([0, 1, 0x86, 0xa0, 0, 1, 0x86, 0xa0, 8, 2, 0, 0, 0, 0, 0, 0, 0]);
     let entities =
@@ -169,7 +169,7 @@ fn bombs() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         &lt;nonXMLBody&gt;&lt;text mediaType=\"text/xml\"&gt;x&lt;/text&gt;&lt;/nonXMLBody&gt;&lt;/component&gt;\
         &lt;/ClinicalDocument&gt;</text></nonXMLBody></component></ClinicalDocument>";
     let deep = format!("<?xml version=\"1.0\"?>{}", "<a>".repeat(200_000));
-    // Objects that unpack to 128 MiB, of which a kilobyte is here for each.
+    // Objects that unpack to 128 MiB each and are a kilobyte here.
     let stream = packed(b' ', 128 << 20);
     let mut objects = format!(
         "%PDF-1.5\n1 0 obj\n<< /Type /ObjStm /N 1 /First 4 /Filter /FlateDecode /Length {} >>\nstream\n",
@@ -198,7 +198,7 @@ fn bombs_end_as_placeholders() {
     }
 }
 
-/// What is deep and can still be read is read: no reader of ours goes down with it.
+/// Deep documents are read without exhausting the stack.
 #[test]
 fn depth_costs_nothing() {
     let html = format!("{}{MARK}", "<div><ul><li>".repeat(50_000));
@@ -216,13 +216,13 @@ fn depth_costs_nothing() {
     }
 }
 
-/// One attachment that is wrong in some way; whether the mark must stand in the file.
+/// One faulty attachment, and whether the mark must be in the file.
 fn wrong(damage: &mut Damage, real: &[(String, Vec<u8>)], round: usize) -> (Attachment, bool) {
     let (name, bytes) = damage.pick(real);
     let of_its_own = Some(content_type(name).to_owned());
     let (content_type, bytes, readable) = match round % 8 {
         0 | 1 => (of_its_own, damage.broken(bytes), false),
-        // As it is, and called something else.
+        // Unchanged, and with another declared type.
         2 => (damage.pick(&TYPES).map(str::to_owned), bytes.clone(), false),
         3 => (damage.pick(&TYPES).map(str::to_owned), damage.broken(bytes), false),
         4 => damage.html(),
@@ -284,7 +284,7 @@ fn damaged_attachments_end_as_content_or_placeholder() {
     assert!(placeholders > 300 && marks > 150);
 }
 
-/// All pages are there, and the originals of what is not shown.
+/// Checks that the file has all pages, and the originals of the attachments that it does not show.
 fn check(block: usize, file: &[u8], pages: usize, originals: &[Vec<u8>]) {
     let read = lopdf::Document::load_mem(file).unwrap();
     assert_eq!(read.get_pages().len(), pages, "{block}");

@@ -35,7 +35,7 @@ fn blocks_stand_in_their_order_in_a_tagged_file() {
         "1970-02-01",
         "A remark",
     ];
-    // The head of a page is drawn last.
+    // The page header is drawn last.
     assert_in_order(&file, &expected[1..]);
     let read = lopdf::Document::load_mem(&file).unwrap();
     let catalog = read.catalog().unwrap();
@@ -126,7 +126,7 @@ fn words(step: &Step) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever stands in a document, it can be written, and every word is in the file.
+    /// Any document can be written, and the file contains all words.
     #[test]
     fn nothing_is_lost(steps in prop::collection::vec(step(), 0..12)) {
         let mut document = document();

@@ -1,4 +1,4 @@
-//! Documents as PDF: what is put in is in the file, in order, on tagged pages, whatever it was.
+//! Documents as PDF: the file has all content, in order, on tagged pages.
 
 mod attachments;
 mod bounds;

@@ -1,4 +1,4 @@
-//! Making documents, and reading files back with a library that did not write their pages.
+//! Creates documents, and reads files back with a library that did not write their pages.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use lopdf::content::Content;
 use lopdf::{Encoding, Object, ObjectId};
 use tabularium::pdf::{Document, Properties};
 
-/// A document with a head that is easily told from what is under test.
+/// A document whose header is easy to distinguish from its content.
 pub(crate) fn document() -> Document {
     Document::new(Properties {
         title: "Health records".to_owned(),
@@ -19,16 +19,15 @@ pub(crate) fn document() -> Document {
     .unwrap()
 }
 
-/// A file as its pages' texts, without white space.
+/// The texts of a file's pages, without white space.
 pub(crate) fn pages(file: &[u8]) -> Vec<String> {
     let file = lopdf::Document::load_mem(file).unwrap();
     let pages = file.get_pages().into_values();
     pages.map(|page| squeezed(&page_text(&file, page))).collect()
 }
 
-/// A page's text. Where `ActualText` says what some glyphs stand for, it is that (PDF 32000-1, 14.9.4): a glyph for
-/// what the font lacks stands for any character. What is in a font whose encoding the library does not know is left
-/// out.
+/// A page's text. `ActualText` replaces the glyphs that it covers (PDF 32000-1, 14.9.4), because the glyph of a missing
+/// character may stand for any. Text in fonts with unknown encodings is left out.
 pub(crate) fn page_text(file: &lopdf::Document, page: ObjectId) -> String {
     let Ok(content) = Content::decode(&file.get_page_content(page)) else {
         return String::new();
@@ -67,7 +66,7 @@ pub(crate) fn page_text(file: &lopdf::Document, page: ObjectId) -> String {
     text
 }
 
-/// Adds what a string, or an array of strings and distances, shows.
+/// Adds the text of a string, or of an array of strings and distances.
 fn add_shown(shown: &Object, encoding: &Encoding<'_>, text: &mut String) {
     match shown {
         Object::String(bytes, _) => {
@@ -78,17 +77,17 @@ fn add_shown(shown: &Object, encoding: &Encoding<'_>, text: &mut String) {
     }
 }
 
-/// A file's text.
+/// The text of a file.
 pub(crate) fn text(file: &[u8]) -> String {
     pages(file).join(" ")
 }
 
-/// A text without white space, which readers of PDF put where they think words end.
+/// A text without white space, because readers of PDF guess the spaces between words.
 pub(crate) fn squeezed(text: &str) -> String {
     text.chars().filter(|character| !character.is_whitespace()).collect()
 }
 
-/// Asserts that texts stand in a file in their order.
+/// Asserts that a file contains these texts in order.
 pub(crate) fn assert_in_order(file: &[u8], expected: &[&str]) {
     let text = text(file);
     let mut from = 0;

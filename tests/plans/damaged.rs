@@ -1,4 +1,4 @@
-//! What cannot be taken is refused with a sentence that names it, and changes nothing.
+//! Faulty files are refused with a sentence that names them, and change nothing.
 
 use std::fs;
 
@@ -62,7 +62,7 @@ fn half_of_a_publication_does_not_replace_the_whole() {
     let first = world.file("2023 MA_AtoM.csv", landscape_2023(&A_TO_M));
     let second = world.file("2023 MA_NtoW.csv", landscape_2023(&N_TO_W));
     world.load(&[&first]);
-    // Together they would have been more than the first half alone; alone the second takes all of the first away.
+    // Loaded together they would add to the first half; the second half alone would remove the first.
     let said = world.refused(&[&second]);
     assert!(
         said.contains("landscape of 2023: 3 of the 3 plans that are loaded are not in what is given, which has 1")
@@ -73,7 +73,7 @@ fn half_of_a_publication_does_not_replace_the_whole() {
     let said = world.refused(&[&first]);
     assert!(said.contains("1 of the 4 plans"), "{said}");
     assert_eq!(world.listed(), [(2023, "landscape".to_owned(), 4, 7)]);
-    // Another year, and another publication, take nothing away.
+    // Another year and another publication remove nothing.
     world.load(&[&world.file("2022 MA.csv", landscape_2023(&N_TO_W))]);
     world.load(&["--replace", &second]);
     let plans: Vec<u64> = world.listed().iter().map(|table| table.2).collect();

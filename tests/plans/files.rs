@@ -1,6 +1,6 @@
-//! Files in CMS's layouts with content of our own: headings as CMS writes them, plans that do not exist.
+//! Files in CMS's layouts with invented content: CMS's headings, and plans that do not exist.
 
-/// The Landscape of Medicare Advantage of 2013 to 2023: a title, notes, and one row for each plan and county.
+/// The Landscape of Medicare Advantage from 2013 to 2023: a title, notes, and one row per plan and county, in
 /// Windows-1252.
 pub(super) fn landscape_2023(rows: &[&str]) -> Vec<u8> {
     let mut text = "2023 Medicare Advantage Plan Landscape of our own,,,,,,,,,,,,,,\r\n\
@@ -19,7 +19,7 @@ pub(super) fn landscape_2023(rows: &[&str]) -> Vec<u8> {
     windows_1252(&text)
 }
 
-/// Of its rows the states of the first half of the alphabet.
+/// The rows of states in the first half of the alphabet.
 pub(super) const A_TO_M: [&str; 4] = [
     "Illinois,Cook,Ours Health,\"Caf\u{e9} Gold (HMO), the good one\",Local HMO,$25.50 ,$505 ,Enhanced,No,EA,H9001,1,0,\"$4,900 \",4",
     "Illinois,Will,Ours Health,\"Caf\u{e9} Gold (HMO), the good one\",Local HMO,$25.50 ,$505 ,Enhanced,No,EA,H9001,1,0,\"$4,900 \",4",
@@ -27,7 +27,7 @@ pub(super) const A_TO_M: [&str; 4] = [
     "Illinois,Will,Ours Health,Two Segments (PPO),Local PPO,\"$1,010.00 \",$505 ,Enhanced,No,EA,H9001,2,2,\"$4,900 \",4",
 ];
 
-/// The rest, with a regional plan of all counties of Delaware.
+/// The other rows, with a regional plan of all counties of Delaware.
 pub(super) const N_TO_W: [&str; 4] = [
     "Delaware,Kent,Ours Health,Wide (PPO),Regional PPO,N/A,,,,,R9002,3,0,\"$6,700 \",",
     "Delaware,New Castle,Ours Health,Wide (PPO),Regional PPO,N/A,,,,,R9002,3,0,\"$6,700 \",",
@@ -35,7 +35,7 @@ pub(super) const N_TO_W: [&str; 4] = [
     "Wyoming,Teton,,,,,,,,,,,,,",
 ];
 
-/// The Landscape of 2025 and later, of all plans. UTF-8 with a byte order mark.
+/// The Landscape from 2025 on, of all plans, in UTF-8 with a byte order mark.
 pub(super) fn landscape_2026(rows: &[&str]) -> Vec<u8> {
     let mut text =
         "\u{feff}\"Contract Year\",\"Contract Category Type\",\"US Territory\",\"State Territory Abbreviation\",\
@@ -61,7 +61,7 @@ pub(super) const ROWS_2026: [&str; 3] = [
      \"OURS RX\",\"Ours\",\"PDP\",\"Ours Rx (PDP)\",\"PDP\",\"$12.30 \",\"Not Applicable\",\"Not Applicable\"",
 ];
 
-/// `CPSC_Contract_Info`: an individual plan, one of employers, a stand-alone Part D plan, and a contract without plans.
+/// `CPSC_Contract_Info`: an individual plan, an employer plan, a stand-alone Part D plan, and a contract without plans.
 pub(super) fn contracts() -> Vec<u8> {
     windows_1252(
         "Contract ID,Plan ID,Organization Type,Plan Type,Offers Part D,SNP Plan,EGHP,Organization Name,Organization Marketing Name,\
@@ -92,14 +92,14 @@ pub(super) const SERVICE_AREA: &str = "Contract ID,Organization Name,Organizatio
      H9001,\"OURS OF ILLINOIS, INC.\",Local CCP,HMO/HMOPOS,*,,14989,17197,Will,IL,\r\n\
      H9001,\"OURS OF ILLINOIS, INC.\",Local CCP,HMO/HMOPOS,,*,10020,12086,Miami-Dade,FL,\r\n";
 
-/// The Landscape of special needs plans, to 2024.
+/// The Landscape of special needs plans until 2024.
 pub(super) const SPECIAL_NEEDS: &str = "State,County,Organization Name,Plan Name,Type of Medicare Health Plan,\
      Monthly Consolidated Premium (Includes Part C + D),Annual Drug Deductible,Drug Benefit Type,\
      Additional Coverage Offered in the Gap,Drug Benefit Type Detail,Contract ID,Plan ID,Segment ID,Special Needs Plan Type,\
      Overall Star Rating\r\n\
      Illinois,All Counties,Ours Health,Special (HMO D-SNP),Local HMO,$0 ,$505 ,Enhanced,No,EA,H9001,9,0,Dual-Eligible,4\r\n";
 
-/// The report of plans with Part D, to 2024.
+/// The report of plans with Part D until 2024.
 pub(super) const PART_D: &str = "2023 Report of our own\r\n\
      State,County,Organization Name,Plan Name,Contract ID,Plan ID,Segment ID,Organization Type,Plan Type,Special Needs Plan,\
      Special Needs Plan Type,Part C Premium2,Part D Basic Premium3,Part D Supplemental Premium4,Part D Total Premium5\r\n\

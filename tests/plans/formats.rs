@@ -1,4 +1,4 @@
-//! Each of CMS's publications, and what is said of a plan by one, by several, and by none.
+//! Each of CMS's publications, and lookups of plans that one, several or none of them contain.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn the_landscape_of_earlier_years_comes_in_two_files_without_a_year() {
         "areas": [{"state": "IL", "county": "Cook"}, {"state": "IL", "county": "Will"}], "contact": null,
     });
     assert_eq!(world.lookup("H9001-001-000"), expected);
-    // Segments differ in their premium and their counties.
+    // Segments have different premiums and counties.
     let both = world.lookup("H9001-2");
     assert_eq!(
         (&both["name"], &both["premium"]),
@@ -43,7 +43,7 @@ fn the_landscape_of_earlier_years_comes_in_two_files_without_a_year() {
         assert_eq!(world.lookup(plan)["premium"]["total"], premium, "{plan}");
         assert_eq!(world.areas(plan), [area]);
     }
-    // All counties of a state are the state.
+    // All counties of a state are shown as the state.
     assert_eq!(world.areas("R9002-003"), ["DE -"]);
     let text = done(&world.data(), &["plans", "lookup", "R9002-003"]);
     assert_eq!(
@@ -122,15 +122,15 @@ fn publications_of_a_year_are_put_together() {
     assert_eq!(found["contact"], contact);
     assert_eq!(world.areas("H9001-001"), ["IL Cook", "IL Will"]);
     assert_eq!(world.areas("H9001-009"), ["IL -"], "all counties");
-    // What is said of the contract is said of a plan of employers too, but not where it is offered.
+    // An employer plan has the contract's facts too, but not its areas.
     let works = world.lookup("H9001-801");
     assert_eq!((&works["name"], &works["areas"]), (&json!("Works (HMO)"), &json!([])));
     assert_eq!(works["contact"], contact);
-    // In which part of the contract's area a plan is offered that the Landscape does not have is not known.
+    // For a plan that is not in the Landscape, its part of the contract's area is unknown.
     let works = world.lookup("H9001-802");
     assert_eq!((&works["name"], &works["areas"]), (&json!(null), &json!([])));
     assert_eq!(works["organization"], "Ours");
-    // A contract alone has no plan's name. Counties of employers alone are not among its areas.
+    // A contract has no plan name. Counties only for employers are not among its areas.
     let contract = world.lookup("H9001");
     assert_eq!(
         (&contract["name"], &contract["organization"]),
@@ -171,7 +171,7 @@ fn archives_are_taken_as_they_are_published() {
     world.load(&[&world.file("landscapes.zip", outer)]);
     let years: Vec<(u64, u64)> = world.listed().iter().map(|table| (table.0, table.2)).collect();
     assert_eq!(years, [(2023, 4), (2023, 3), (2026, 1)]);
-    // Without a year it is the newest that knows the plan.
+    // Without a year, the newest table with the plan is used.
     assert_eq!(world.lookup("H9001-001")["year"], 2026);
     assert_eq!(world.lookup("H9001-002")["year"], 2023);
 }
@@ -187,7 +187,7 @@ fn the_year_is_told_by_a_column_a_name_a_title_or_the_command() {
         "2022",
         &world.file("CPSC_Contract_Info_2023_01.csv", files::contracts()),
     ]);
-    // The title of the Landscape has its year.
+    // The title of the Landscape contains its year.
     world.load(&[&world.file("landscape.csv", landscape_2023(&A_TO_M))]);
     let years: Vec<u64> = world.listed().iter().map(|table| table.0).collect();
     assert_eq!(years, [2021, 2022, 2023]);

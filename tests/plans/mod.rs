@@ -1,5 +1,5 @@
-//! Medicare Advantage plans as CMS publishes them: files in its layouts, made by hand, become tables beside the lake,
-//! which commands, rules and a running server use.
+//! Medicare Advantage plans as CMS publishes them. Hand-made files in its layouts become tables beside the lake.
+//! Commands, rules and a running server use the tables.
 
 mod damaged;
 mod files;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::harness::process::PROGRAM;
 
-/// A folder for files, with a data folder beside them.
+/// A folder for files, with a data folder in it.
 struct World {
     folder: tempfile::TempDir,
 }
@@ -30,7 +30,7 @@ impl World {
         self.folder.path().join("data")
     }
 
-    /// Writes a file and gives its path.
+    /// Writes a file and returns its path.
     fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.folder.path().join(name);
         std::fs::write(&path, content).unwrap();
@@ -41,7 +41,7 @@ impl World {
         done(&self.data(), &[&["plans", "load"], files].concat())
     }
 
-    /// What a refused load says, with exit code 2.
+    /// The message of a refused load, which must exit with code 2.
     fn refused(&self, files: &[&str]) -> String {
         let output = run(&self.data(), &[&["plans", "load"], files].concat());
         let said = String::from_utf8(output.stderr).unwrap();
@@ -50,7 +50,7 @@ impl World {
         said
     }
 
-    /// Year, publication, plans and areas of each table.
+    /// The year, publication, plans and areas of each table.
     fn listed(&self) -> Vec<(u64, String, u64, u64)> {
         let list: Value = serde_json::from_str(&done(&self.data(), &["plans", "list", "--json"])).unwrap();
         let tables = list["tables"].as_array().unwrap().iter();

@@ -1,4 +1,4 @@
-//! What is loaded stands in the InsurancePlans that rules make.
+//! Generated InsurancePlans contain the loaded data.
 
 use serde_json::{Value, json};
 

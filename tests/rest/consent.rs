@@ -248,8 +248,8 @@ fn the_time_until_the_maximum_authorization_has_four_forms() {
     }
 }
 
-/// The period is the endpoint's, counted from the patient's authorization; what the application did with that does not
-/// change it.
+/// The period is the endpoint's, counted from the patient's authorization. The application's later steps do not change
+/// it.
 #[test]
 fn the_time_until_the_maximum_authorization_is_told_whatever_became_of_the_consent() {
     let (server, app) = server();
@@ -318,7 +318,7 @@ fn every_state_of_a_patient_authorization_has_the_times_that_go_with_it() {
     );
     assert_eq!(created["sync"], json!({"lastSyncedAt": null}), "no job ran");
     assert!(created.get("scope").is_none());
-    // Nobody knows how long an authorization lasts that was not given.
+    // The duration of an authorization that was not granted is unknown.
     assert_eq!(created["timeUntilMaxAuth"], "unknown");
     server.store.authorizations().send_to_source(&authorization.id).unwrap();
     assert_eq!(shown()["state"], "AUTHORIZING");

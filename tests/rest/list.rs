@@ -11,7 +11,7 @@ use super::{server, token};
 use crate::harness::consented::{App, Flow};
 use crate::harness::server::Server;
 
-/// A page.
+/// Gets a page of the list.
 fn page(server: &Server, query: &str, token: &str) -> Value {
     let answer = server.get(&format!("/rest/consents?{query}"), token);
     assert_eq!(
@@ -38,7 +38,7 @@ fn ids(page: &Value) -> Vec<String> {
         .collect()
 }
 
-/// All ids that a walk over pages meets, and how many pages there were.
+/// All ids found by following the cursors, and the number of pages.
 fn walk(server: &Server, query: &str, token: &str) -> (Vec<String>, usize) {
     let (mut met, mut pages) = (Vec::new(), 0);
     let mut cursor = String::new();
@@ -53,7 +53,7 @@ fn walk(server: &Server, query: &str, token: &str) -> (Vec<String>, usize) {
     }
 }
 
-/// So many consents, two of which are always made in the same second; newest first.
+/// Creates this many consents, always two in the same second. Returns their ids, newest first.
 fn made(server: &Server, app: &App, many: usize) -> Vec<String> {
     let flow = Flow {
         places: &[],
@@ -188,7 +188,7 @@ fn what_is_made_while_a_list_is_walked_is_neither_met_nor_in_the_way() {
     assert!(all.iter().all(|id| expected.contains(id)), "{all:?}");
 }
 
-/// A cursor of a list, and whether another request takes it.
+/// A cursor of one list is refused for other requests.
 #[test]
 fn a_cursor_is_good_for_the_list_that_gave_it_only() {
     let (server, app) = server();
@@ -237,7 +237,7 @@ fn a_cursor_carries_the_filter_of_its_list() {
     let (same, _) = walk(&server, &format!("limit=2&state=CREATED&cursor={filtered}"), &token);
     assert_eq!((rest.len(), &rest), (3, &same));
     assert!(rest.iter().all(|id| created.contains(id)), "{rest:?}");
-    // Another state beside it contradicts it.
+    // A different state contradicts the cursor.
     for (cursor, state) in [(&filtered, "REVOKED"), (&cursor_of("limit=2"), "CREATED")] {
         let answer = server.get(&format!("/rest/consents?cursor={cursor}&state={state}"), &token);
         assert_eq!(answer.status, 400, "{}", answer.text);
@@ -262,7 +262,7 @@ fn a_cursor_that_was_tampered_with_is_refused() {
         let message = json!({"message": "cursor is none that this list gave"});
         answer.status == 400 && answer.json() == message
     };
-    // The last letter of base64 may carry bits that mean nothing.
+    // The last character of base64 may have unused bits.
     for at in 0..cursor.len() - 1 {
         let letter = if cursor.as_bytes()[at] == b'A' { "B" } else { "A" };
         let changed = format!("{}{letter}{}", &cursor[..at], &cursor[at + 1..]);

@@ -1,4 +1,4 @@
-//! The consent REST API over HTTP: what a token sees of consents, and how a list is walked.
+//! The consent REST API over HTTP: the consents that a token sees, and the pages of a list.
 
 mod consent;
 mod list;

@@ -1,11 +1,11 @@
-//! The sample application by itself: what it sends a browser away with, and whom it takes back.
+//! The sample application alone: its redirects, and the callbacks that it accepts.
 
 use url::Url;
 
 use crate::harness::payer::{Payer, Reply, parameter};
 use tabularium::sandbox::app::AppSettings;
 
-/// An application whose service is not there.
+/// An application whose service does not exist.
 fn app() -> Payer {
     Payer::with_app(1, |base| AppSettings {
         service: "http://127.0.0.1:1".to_owned(),
@@ -97,7 +97,7 @@ fn it_says_when_the_service_does_not_answer() {
     let failed = payer.send("GET", &format!("/app/callback?state={state}&code=x"), &session, "");
     assert_eq!(failed.status, 400);
     assert!(failed.text.contains("did not answer"));
-    // There are no records without a connection.
+    // Without a connection there are no records.
     let records = payer.send("GET", "/app/records", &session, "");
     assert_eq!(records.location().unwrap(), format!("{}/app", payer.base));
     for page in ["medicines", "visits", "results", "overview", "developer"] {

@@ -1,4 +1,4 @@
-//! The identity provider, the record locator, and what it leads to.
+//! The identity provider, the record locator, and the facilities.
 
 use serde_json::{Value, json};
 use url::Url;
@@ -9,13 +9,13 @@ use tabularium::sandbox::payer::{CLIENT_ID, CLIENT_SECRET};
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
-/// The authorization URL of the identity provider.
+/// The identity provider's authorization URL, with its verifier.
 fn identity_url(payer: &Payer) -> (String, String) {
     let (url, verifier) = payer.authorization_url("identity", BACK, "openid profile");
     (format!("{url}&nonce=n-1"), verifier)
 }
 
-/// The id_token of a person.
+/// Gets the id_token of a person.
 fn id_token(payer: &Payer, user: &str) -> String {
     let (url, verifier) = identity_url(payer);
     let code = parameter(&payer.log_in(&url, user), "code").unwrap();
@@ -24,7 +24,7 @@ fn id_token(payer: &Payer, user: &str) -> String {
     text(&reply.value()["id_token"]).to_owned()
 }
 
-/// What the locator finds, with an id_token or without.
+/// The facilities that the locator finds, with or without an id_token.
 fn located(payer: &Payer, by: &Value, token: Option<&str>) -> Vec<Value> {
     let mut headers = vec![("content-type", "application/json".to_owned())];
     headers.extend(token.map(|token| ("authorization", format!("Bearer {token}"))));
@@ -169,7 +169,7 @@ fn a_facility_opens_to_nobody_without_proof() {
         ask(&[("grant_type", "authorization_code"), ("code", "x"), id]),
         (400, "unsupported_grant_type".into())
     );
-    // Somebody else's signature is no identity.
+    // A token with another provider's signature is refused.
     let mine = id_token(&payer, &payer.person(0).user);
     let other = Payer::start(3);
     let forged = id_token(&other, &other.person(0).user);
@@ -183,7 +183,7 @@ fn a_facility_opens_to_nobody_without_proof() {
         ask(&[("grant_type", JWT_BEARER), ("assertion", &tampered)]),
         (400, "invalid_grant".into())
     );
-    // There is no way to log in at a facility, nor a grant without a person at a payer.
+    // A facility has no login, and a payer grants nothing without a person.
     let (url, _) = payer.authorization_url("northfield", BACK, "patient/*.read");
     assert_eq!(payer.get(&url, None).status, 404);
     let reply = payer.form("/lakeshore/token", &[credentials, ("patient", &patient), id, secret]);

@@ -1,4 +1,4 @@
-//! Every knob, and what tests look up.
+//! All knobs, and the facts that tests read.
 
 use std::time::{Duration, Instant};
 
@@ -61,7 +61,7 @@ fn tokens_end_at_once_or_when_told() {
     let tokens = connected(&payer, "lakeshore", &payer.person(0).user);
     assert_eq!(tokens["expires_in"], 0);
     assert_eq!(payer.get(CLAIMS, tokens["access_token"].as_str()).status, 401);
-    // A refresh mends it.
+    // A refresh gives a valid token.
     payer.turn("lakeshore", &json!({"token_seconds": 60}));
     let form = [
         ("grant_type", "refresh_token"),
@@ -156,7 +156,7 @@ fn the_token_endpoint_fails_and_refreshes_are_refused() {
     let (url, verifier) = payer.authorization_url("lakeshore", BACK, EVERYTHING);
     let code = parameter(&payer.log_in(&url, &user), "code").unwrap();
     assert_eq!(payer.form("/lakeshore/token", &exchange(&code, &verifier)).status, 500);
-    // The code was not looked at, so it is good once the endpoint works again.
+    // The code was not used, so it is valid once the endpoint works again.
     payer.turn("lakeshore", &json!({"fail_token": false}));
     assert_eq!(payer.form("/lakeshore/token", &exchange(&code, &verifier)).status, 200);
 }

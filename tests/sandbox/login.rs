@@ -1,4 +1,4 @@
-//! From the authorization request to tokens: what is insisted on, what is asked of the person, what is handed out.
+//! From the authorization request to tokens: required parameters, the person's pages, and the issued tokens.
 
 use url::Url;
 
@@ -86,7 +86,7 @@ fn a_wrong_login_is_said_on_the_page_and_may_be_mended() {
     }
     let right = payer.form(&page, &[("flow", &flow), ("user", &user), ("password", "sandbox")]);
     assert!(right.location().unwrap().contains("/consent?flow="));
-    // Nobody agrees who has not logged in.
+    // A person who has not logged in cannot agree.
     let (url, _) = payer.authorization_url("riverbend", BACK, EVERYTHING);
     let flow = payer
         .get(&payer.get(&url, None).location().unwrap(), None)
@@ -164,7 +164,7 @@ fn what_is_missing_or_wrong_in_a_request_goes_back_to_the_application() {
         assert_eq!(parameter(&back, "error").as_deref(), Some(error), "{name}");
         assert_eq!(parameter(&back, "state").is_some(), name != "state");
     }
-    // Nobody is sent to an address that the application has not registered.
+    // Nobody is redirected to an unregistered address.
     for (name, value) in [
         ("client_id", None),
         ("client_id", Some("somebody")),
@@ -213,7 +213,7 @@ fn a_confidential_organization_wants_the_secret_in_one_place() {
         payer.send("POST", "/cedarway/token", &headers, &body)
     };
     assert_eq!(ask(&[], Some(basic(CLIENT_ID, CLIENT_SECRET))).status, 200);
-    // Both halves of Basic are percent-encoded.
+    // Both parts of Basic are percent-encoded.
     assert_eq!(
         ask(&[], Some(basic(&CLIENT_ID.replace('-', "%2D"), CLIENT_SECRET))).status,
         200

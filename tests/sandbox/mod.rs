@@ -1,4 +1,4 @@
-//! The sandbox over HTTP, as a SMART client, a person at its pages and a test that turns its knobs meet it.
+//! The sandbox over HTTP, as used by a SMART client, a person at its pages, and a test that sets its knobs.
 
 mod app;
 mod facilities;

@@ -1,4 +1,4 @@
-//! The FHIR API of an organization: read, search with pages, `$everything`, and nobody else's records.
+//! The FHIR API of an organization: reads, searches with pages, `$everything`, and isolation between people.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{connected, text};
 use crate::harness::payer::{Payer, Reply};
 
-/// Every resource that a search leads to, page by page, and how many pages there were.
+/// All resources of a search, page by page, and the number of pages.
 fn walked(payer: &Payer, path: &str, token: &str) -> (Vec<Value>, usize) {
     let mut found = Vec::new();
     let mut next = Some(path.to_owned());
@@ -158,7 +158,7 @@ fn another_patients_records_are_out_of_reach() {
         assert_eq!(code(&reply), (403, "forbidden".into()));
     }
     assert_eq!(payer.get(&path, Some(token)).status, 404);
-    // A next link is no ticket: another token sees its own records through it.
+    // With another token, a next link shows that token's own records.
     let first = payer
         .get("/riverbend/fhir/Observation?_count=1", others["access_token"].as_str())
         .value();
@@ -172,7 +172,7 @@ fn another_patients_records_are_out_of_reach() {
     for entry in page["entry"].as_array().into_iter().flatten() {
         assert!(mine.contains(text(&entry["resource"]["id"])));
     }
-    // A token of one organization is nothing at another.
+    // A token of one organization is not valid at another.
     assert_eq!(
         code(&payer.get("/lakeshore/fhir/Coverage", Some(token))),
         (401, "login".into())

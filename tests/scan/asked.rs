@@ -1,4 +1,4 @@
-//! Predicates as tests make them, and scans under them.
+//! Predicates for tests, and scans with them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// What this keeps, over these leaves.
+    /// A predicate that keeps these rows, over these leaves.
     pub(super) fn of(label: &str, leaves: LeafSet, keep: Keep) -> Asked {
         Asked {
             label: label.into(),
@@ -40,7 +40,7 @@ impl Asked {
         }
     }
 
-    /// A condition of statistics alone: rows that they do not refute are not asked.
+    /// A predicate by statistics alone: rows that they do not refute are kept without a check.
     pub(super) fn refuted_by(prune: Prune) -> Asked {
         let necessary = Necessary {
             prune,
@@ -53,7 +53,7 @@ impl Asked {
         }
     }
 
-    /// A condition on items.
+    /// A predicate on items.
     pub(super) fn of_items(condition: &ItemMatch) -> Asked {
         let necessary = Necessary {
             items: vec![condition.clone()],
@@ -66,7 +66,7 @@ impl Asked {
         }
     }
 
-    /// The same, of which statistics can refute this.
+    /// The same, with statistics that can refute it.
     pub(super) fn with_prune(mut self, prune: Prune) -> Asked {
         self.necessary.prune = prune;
         self
@@ -101,7 +101,7 @@ impl Predicate for Asked {
     }
 }
 
-/// A provider of what is asked and of what the predicates read, and these as filters.
+/// A provider of the requested and the predicates' columns, with the predicates as filters.
 pub(super) fn filtered(
     table: &ScopedTable,
     mut request: ScanRequest,
@@ -118,12 +118,12 @@ pub(super) fn filtered(
     (provider, filters.collect())
 }
 
-/// The rows that meet predicates, in two partitions and with the columns asked for; and what the scan did.
+/// The rows that meet all predicates, in two partitions and with the requested columns, and the scan's report.
 pub(super) fn scanned(table: &ScopedTable, request: ScanRequest, asked: &[Asked]) -> (RecordBatch, ScanReport) {
     try_scanned(table, request, asked).unwrap()
 }
 
-/// The same, where it may fail.
+/// The same, if it may fail.
 pub(super) fn try_scanned(
     table: &ScopedTable,
     request: ScanRequest,

@@ -1,4 +1,4 @@
-//! Clipping to some leaves changes neither rows nor values, whatever files have or lack.
+//! Clipping to some leaves changes neither rows nor values, whichever columns files have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tabularium::lake::{Lake, Locator, Person, ScanRequest, Snapshot};
 use super::{collect, leaves};
 use crate::harness::records::{Record, application, commit, lake, ty};
 
-/// The leaves asked for, as a tree.
+/// The requested leaves as a tree.
 #[derive(Default)]
 struct Asked(BTreeMap<String, Asked>);
 
@@ -30,7 +30,7 @@ impl Asked {
         root
     }
 
-    /// What a column holds of the leaves asked for; of a struct asked for its presence only, that.
+    /// The value of a column for the requested leaves. If only a struct's presence is requested, an empty object.
     fn of(&self, array: &dyn Array, row: usize) -> Value {
         if array.is_null(row) {
             return Value::Null;
@@ -46,7 +46,7 @@ impl Asked {
                     let value = self.0.get(field.name())?.of(column, row);
                     Some((field.name().clone(), value))
                 });
-                // A column without a value is as good as none.
+                // A column without a value equals a missing one.
                 Value::Object(asked.filter(|(_, value)| !value.is_null()).collect())
             }
             _ => Value::String(array_value_to_string(array, row).unwrap()),
@@ -92,7 +92,7 @@ fn paths(schema: &Schema) -> Vec<String> {
     paths
 }
 
-/// Files of very different columns.
+/// Files with very different columns.
 fn fixture() -> (tempfile::TempDir, Lake, Arc<Snapshot>) {
     let (dir, lake) = lake();
     let coding = |code: &str| json!({"coding": [{"system": "http://loinc.org", "code": code}]});
@@ -210,8 +210,8 @@ fn the_clipped_schema_has_what_was_asked_for_and_exists() {
         set(&["code", "code.coding", "code.coding.code"])
     );
     assert_eq!(clipped(&["nothing.at.all"]), set(&[]));
-    // What no file has stands for the deepest element above it: who asks whether codes have versions must see the
-    // codes.
+    // If no file has a leaf, the deepest existing element above it is read: a question about codes' versions must see
+    // the codes.
     let deepest = clipped(&["component.code.coding.version"]);
     assert_eq!(deepest.len(), 4, "{deepest:?}");
     assert!(deepest.contains("component.code.coding"));
@@ -252,7 +252,7 @@ fn an_absent_leaf_keeps_the_elements_it_would_lie_in() {
         of("a2")["component"],
         json!([{"code": {"coding": [{"code": "c1"}]}}, {"code": {"coding": [{"code": "c2"}]}}])
     );
-    // No row of this file has a coding, still one component has a code.
+    // No row of this file has a coding, but one component has a code.
     assert_eq!(of("b2")["component"], json!([{"code": {}}, {}]));
     assert_eq!(of("b1")["component"], json!([{}]));
     assert_eq!(of("d2"), json!({"id": "d2"}));

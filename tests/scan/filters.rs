@@ -1,5 +1,4 @@
-//! A filter of a plan leaves the rows that DataFusion's own evaluation of it leaves, whatever of it the scan takes
-//! over.
+//! A filter of a plan keeps the same rows as DataFusion's own evaluation, whatever part of it the scan takes over.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -104,7 +103,7 @@ fn filters_leave_the_rows_that_evaluation_leaves() {
     assert!(sizes.len() > 8, "there was something to compare: {sizes:?}");
 }
 
-/// What a limit lets through is filtered behind it: there the predicate is evaluated like any function.
+/// A filter after a limit must be evaluated after it. There the predicate is evaluated like any function.
 #[test]
 fn a_predicate_above_a_limit_is_evaluated_there() {
     let (_dir, lake, _) = fixture();

@@ -1,4 +1,4 @@
-//! Files that another program wrote, with other encodings and without indexes, show the same rows to the same scopes.
+//! Files rewritten by another program, with other encodings and without indexes, show the same rows to the same scopes.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use tabularium::lake::{Lake, Person, Scope};
 use super::{ids, person_ids};
 use crate::harness::records::{Record, application, commit, lake, patient, ty};
 
-/// How a file is written.
+/// A way to write a file.
 type Kind = fn(WriterPropertiesBuilder) -> WriterPropertiesBuilder;
 
-/// Rows of three people and of nobody, some by an authorization, of two applications.
+/// Rows of three people and without a person, some of an authorization, of two applications.
 fn records(lake: &Lake) -> Vec<Record> {
     let mut records = Vec::new();
     for at in 0..600 {
@@ -64,7 +64,7 @@ fn scopes(lake: &Lake) -> Vec<Arc<Scope>> {
     ]
 }
 
-/// What each scope is shown, with versions.
+/// The rows that each scope sees, with versions.
 fn shown(lake: &Lake) -> Vec<Vec<Row>> {
     let mut shown = Vec::new();
     for scope in scopes(lake) {
@@ -96,7 +96,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Writes a file's rows again, in the same place.
+/// Rewrites a file's rows in place.
 fn rewrite(path: &Path, properties: WriterProperties) {
     let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
     let schema = builder.schema().clone();
@@ -112,8 +112,8 @@ fn other_encodings_show_the_same_rows() {
     let (dir, lake) = lake();
     commit(&lake, &records(&lake));
     let expected = shown(&lake);
-    // Observations and Practitioners of each scope: every third row is Ann's, every eleventh the other application's,
-    // every seventh an authorization's, and the first of the application's is Bob's, who has met somebody.
+    // Observations and Practitioners of each scope. Every third row is Ann's, every eleventh the other application's,
+    // and every seventh an authorization's. The first row of the application is Bob's, who has an Encounter.
     let counts: Vec<usize> = expected.iter().map(Vec::len).collect();
     assert_eq!(counts, [545, 2, 55, 0, 155, 0, 155, 1, 15, 0, 168, 0]);
     drop(lake);

@@ -1,4 +1,4 @@
-//! Conditions on items that the scan decides on dictionary codes hold for the rows whose JSON says so.
+//! The scan decides conditions on items by dictionary codes. The result equals that of the rows' JSON.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ fn text(n: usize) -> Option<&'static str> {
     TEXTS[..3].get(n % 4).copied()
 }
 
-/// An object of the fields that have a text; nothing if none has.
+/// An object of the fields with a text; `None` if no field has one.
 fn object(fields: &[(&str, Option<&str>)]) -> Option<Value> {
     let fields: Map<String, Value> = fields
         .iter()
@@ -36,7 +36,7 @@ fn concept(n: usize) -> Value {
     }
 }
 
-/// Two files, of which the second lacks `status` and all systems of components.
+/// Two files. The second one lacks `status` and all systems of components.
 fn fixture() -> (tempfile::TempDir, Lake, Arc<Snapshot>, Vec<Value>) {
     let (dir, lake) = lake();
     let mut rows = Vec::new();
@@ -71,7 +71,7 @@ fn fixture() -> (tempfile::TempDir, Lake, Arc<Snapshot>, Vec<Value>) {
     (dir, lake, snapshot, rows)
 }
 
-/// The objects at a path, lists opened; objects that the writer drops because nothing is in them are not there.
+/// The objects at a path, with lists flattened. Empty objects, which the writer drops, are left out.
 fn objects<'j>(json: &'j Value, path: &[&str]) -> Vec<&'j Value> {
     match (json, path) {
         (Value::Array(items), _) => items.iter().flat_map(|item| objects(item, path)).collect(),
@@ -169,7 +169,7 @@ proptest! {
             };
             let expected = brute(rows, &condition);
             prop_assert_eq!(&ids(None), &expected);
-            // One person's rows are few enough to be decided over columns.
+            // One person has so few rows that columns decide the condition.
             let of_person = |id: &&String| id[2..].parse::<usize>().unwrap() % 6 == person;
             let owner = lake.owner_of("local", &format!("p{person}"));
             prop_assert_eq!(ids(Some(vec![owner])), expected.iter().filter(of_person).cloned().collect::<BTreeSet<_>>());

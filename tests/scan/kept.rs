@@ -1,4 +1,4 @@
-//! Rows lately read are kept in memory: that changes nothing about who sees what, nor about what is there.
+//! A cache of recently read rows changes neither visibility nor results.
 
 use serde_json::json;
 use tabularium::lake::ScopedTable;
@@ -13,7 +13,7 @@ fn observation(id: &str, patient: &str, text: &str) -> Record {
     }))
 }
 
-/// What a table shows of an id by each door that reads resources.
+/// The texts of an id by all reads of a table that return resources.
 fn by_each_door(table: &ScopedTable, id: &str) -> [Option<String>; 3] {
     let text = |row: tabularium::lake::scan::Row| String::from_utf8(row.resource.to_vec()).unwrap();
     let sought = Sought {
@@ -116,7 +116,7 @@ fn bounds_in_bytes_count_what_is_kept() {
         })
         .collect();
     let bytes: usize = rows.iter().map(|row| row.text().len()).sum();
-    // Nothing is kept; then some of them; then all.
+    // First nothing is cached, then some rows, then all.
     for kept in [0, 3, 8] {
         table.resources(&places[..kept]).unwrap();
         assert!(table.read_all(&sought, bytes - 1).unwrap().is_none(), "{kept}");

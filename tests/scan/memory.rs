@@ -1,5 +1,5 @@
-//! What reading keeps in memory is bounded by what there is to read, not by how often it changed: what belongs to
-//! replaced files and snapshots goes when newer ones come.
+//! Memory for reading is bounded by the current data, not by the number of changes. Data about replaced files and
+//! snapshots is dropped when newer ones come.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn observation(id: &str, patient: &str) -> Record {
     .refs(&["Practitioner/doc"])
 }
 
-/// Reads what there is in every way that keeps something.
+/// Reads the data in each way that fills a cache.
 fn look(lake: &Lake, snapshot: &Arc<Snapshot>, id: &str) {
     let all = lake.table(snapshot, ty("Observation"), &application("local"));
     assert!(all.read(id).unwrap().is_some());
@@ -40,7 +40,7 @@ fn look(lake: &Lake, snapshot: &Arc<Snapshot>, id: &str) {
     }
 }
 
-/// Merges as a server's upkeep does, expires and lets go.
+/// Compacts as a server's upkeep does, expires snapshots, and releases caches.
 fn tidy(lake: &Lake) {
     let mut writer = lake.writer().unwrap();
     compact::run(&mut writer, &CompactOptions::new(Effort::Thrifty), |_, _, _| {}).unwrap();
@@ -53,7 +53,7 @@ fn files(lake: &Lake) -> usize {
     lake.snapshot().tables.values().map(|table| table.files.len()).sum()
 }
 
-/// Imports so many times, each time followed by reads and now and then by upkeep.
+/// Imports this many times. Reads follow each import, and upkeep some of them.
 fn imports(lake: &Lake, count: usize) -> MemoryUse {
     commit(
         lake,
@@ -72,8 +72,8 @@ fn imports(lake: &Lake, count: usize) -> MemoryUse {
     lake.memory()
 }
 
-/// A server that was imported into kept footers, columns and places of every snapshot that somebody had searched, 1.7
-/// MB an import, until the cache was full.
+/// With imports and searches, a server kept footers, columns and positions of every searched snapshot. That was 1.7 MB
+/// per import, until the cache was full.
 #[test]
 fn two_hundred_imports_with_searches_keep_no_more_than_the_newest_files_have() {
     let (_dir, lake) = lake();
@@ -84,11 +84,11 @@ fn two_hundred_imports_with_searches_keep_no_more_than_the_newest_files_have() {
         kept.files <= files && kept.handles <= files,
         "{kept:?} of {files} files"
     );
-    // Three people, each seen by an application and by their own token, in up to two tables.
+    // Three people in up to two tables, each read by an application and by their own token.
     assert!(kept.people <= 9, "{kept:?}");
     assert!(kept.shared <= 3 && kept.rows <= 201 && kept.deletes == 0, "{kept:?}");
     assert!(kept.bytes < 8 << 20 && kept.bytes < kept.limit, "{kept:?}");
-    // What is kept is of use: it is there when the same is asked again.
+    // The caches are useful: repeated reads find their data there.
     let snapshot = lake.snapshot();
     look(&lake, &snapshot, "o-199");
     let before = lake.memory();
@@ -109,7 +109,7 @@ fn what_replaced_files_had_goes_when_nobody_holds_a_snapshot_of_them() {
     let before = lake.memory();
     assert_eq!(before.files, 20);
     tidy(&lake);
-    // Somebody reads on.
+    // The reads continue.
     assert!(files(&lake) < 20);
     assert_eq!(lake.memory().files, before.files);
     look(&lake, &old, "o-3");
@@ -167,6 +167,6 @@ fn everything_shares_one_budget() {
         assert!(kept.bytes <= kept.limit && kept.limit <= 1 << 20, "{kept:?}");
     }
     let kept = lake.memory();
-    // All sixty files together do not fit.
+    // The sixty files do not all fit.
     assert!((1..60).contains(&kept.files), "{kept:?}");
 }

@@ -1,5 +1,5 @@
-//! The one door's promises: a scope shows its rows and no others through every way of reading, clipping to some leaves
-//! changes neither rows nor values, pruning loses nothing, and a query reads the bytes of the leaves it uses.
+//! Guarantees of the scan: all ways of reading show a scope's rows and no others; clipping to some leaves changes
+//! neither rows nor values; pruning loses no row; a query reads only the bytes of its leaves.
 
 mod asked;
 mod clip;
@@ -24,7 +24,7 @@ fn leaves(paths: &[&str]) -> LeafSet {
     paths.iter().map(|path| (*path).to_owned()).collect()
 }
 
-/// Runs a provider to its end, in two partitions.
+/// Runs a provider to its end in two partitions.
 fn collect(provider: &std::sync::Arc<LakeProvider>) -> RecordBatch {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let context = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(2));
@@ -35,7 +35,7 @@ fn collect(provider: &std::sync::Arc<LakeProvider>) -> RecordBatch {
     })
 }
 
-/// Ids of all rows a table shows, read in each way there is; they must agree.
+/// The ids of all rows that a table shows. All ways of reading must agree on them.
 fn ids(table: &ScopedTable) -> Vec<String> {
     let provider = table.provider(ScanRequest {
         leaves: leaves(&["id"]),
@@ -53,7 +53,7 @@ fn ids(table: &ScopedTable) -> Vec<String> {
         let json: serde_json::Value = serde_json::from_slice(&row.resource).unwrap();
         assert_eq!(json["id"], **id);
     }
-    // Together, some that are not there among them, looked for where they lie, somewhere else and anywhere.
+    // Lookups of many ids, some of them unknown, with the right owner, a wrong one, and none.
     let owners = table.owners(&places).unwrap();
     for guess in [Some(None), Some(Some(0)), None] {
         let mut sought = Vec::new();
@@ -75,7 +75,7 @@ fn ids(table: &ScopedTable) -> Vec<String> {
             assert_eq!(table.resources_at_most(&places, 10).unwrap(), None);
         }
     }
-    // The columns of places, in any order.
+    // The columns of rows in any order.
     let turned: Vec<Locator> = places.iter().rev().copied().collect();
     let columns = table.columns(&turned, &leaves(&["id"])).unwrap();
     assert!(texts(&columns, "id").iter().eq(found.iter().rev().map(|(id, _)| id)));
@@ -83,7 +83,7 @@ fn ids(table: &ScopedTable) -> Vec<String> {
     found.into_iter().map(|(id, _)| id).collect()
 }
 
-/// Parts of a table are what lies between the rows they are named by.
+/// Checks the spans before, from, after and between rows.
 fn spans(table: &ScopedTable, all: &[Locator]) {
     let places = |span: Span| {
         let provider = table.provider(ScanRequest {
@@ -107,14 +107,14 @@ fn spans(table: &ScopedTable, all: &[Locator]) {
     assert!(places(Span::from(nowhere)).is_empty() && places(Span::before(nowhere)).is_empty());
 }
 
-/// Ids of a person's rows.
+/// The ids of a person's rows.
 fn person_ids(table: &ScopedTable, person: Person) -> Vec<String> {
     let mut ids = texts(&table.person_batch(person, &leaves(&["id"])).unwrap().batch, "id");
     ids.sort();
     ids
 }
 
-/// A text column's values.
+/// The values of a text column.
 fn texts(batch: &RecordBatch, column: &str) -> Vec<String> {
     let column = batch.column_by_name(column).unwrap();
     let column = column.as_any().downcast_ref::<arrow::array::StringArray>().unwrap();

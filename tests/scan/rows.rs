@@ -1,4 +1,4 @@
-//! What a population scan reads, prunes and hands out.
+//! What a population scan reads, prunes and returns.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::{collect, leaves, texts};
 use crate::harness::records::{Record, application, commit, lake, ty};
 use crate::harness::shared;
 
-/// An observation with as many leaves as a laboratory's.
+/// An Observation with as many leaves as a laboratory's.
 fn observation(n: usize, patient: &str) -> Value {
     let code = ["8480-6", "8462-4", "2093-3", "718-7", "29463-7"][n % 5];
     json!({
@@ -86,7 +86,8 @@ fn a_query_reads_the_bytes_of_its_leaves_of_real_records() {
     hold_to_a_quarter(&lake, &snapshot);
 }
 
-/// `code` and `valueQuantity` of all Observations take at most a quarter of the file's bytes outside `resource`.
+/// Checks that `code` and `valueQuantity` of all Observations take at most a quarter of the file's bytes outside of
+/// `resource`.
 fn hold_to_a_quarter(lake: &Lake, snapshot: &Arc<Snapshot>) {
     let table = lake.table(snapshot, ty("Observation"), &application("local"));
     let file = &snapshot
@@ -173,7 +174,7 @@ fn a_persons_rows_are_found_without_reading_the_others() {
     );
 }
 
-/// Keeps rows whose code is one of these.
+/// Keeps rows with one of these codes.
 fn code_is(codes: &[&'static str]) -> Asked {
     let codes = codes.to_vec();
     let keep = move |batch: &RecordBatch| {
@@ -272,7 +273,7 @@ fn filters_and_limits_of_a_plan_reach_the_scan() {
     .assert_eq(&shown);
 }
 
-/// Conditions with a predicate that says the same.
+/// Conditions, each with an equivalent predicate.
 fn conditions() -> impl Strategy<Value = (Prune, fn(&Value, i64) -> bool, i64)> {
     let code: fn(&Value, i64) -> bool = |json, n| json["code"]["coding"][0]["code"] == CODES[n as usize % CODES.len()];
     let value: fn(&Value, i64) -> bool = |json, n| json["valueQuantity"]["value"].as_f64().unwrap() >= n as f64;
@@ -339,7 +340,7 @@ proptest! {
 
 type Clustered = (tempfile::TempDir, Lake, Arc<Snapshot>, Vec<Value>);
 
-/// Rows whose values go with their place, so that page statistics can tell something.
+/// Rows whose values increase with their position, so that page statistics are selective.
 fn clustered() -> Clustered {
     let (dir, lake) = lake();
     let rows: Vec<Value> = (0..6000)
@@ -412,8 +413,7 @@ fn resources_come_in_the_order_asked_for() {
     assert!(table.resources(&[]).unwrap().is_empty());
 }
 
-/// Whoever gives a search up drops its stream: that must come to the turn although conditions take long and leave no
-/// row.
+/// An aborted search drops its stream. The task must yield for that, even if conditions take long and keep no row.
 #[test]
 fn a_scan_pauses_while_its_conditions_take_long() {
     const ROWS: usize = 9_000;
@@ -444,6 +444,6 @@ fn a_scan_pauses_while_its_conditions_take_long() {
         pauses.insert(asked.load(Ordering::Relaxed));
     }
     assert!(pauses.iter().any(|so_far| (1..ROWS).contains(so_far)), "{pauses:?}");
-    // Each row was asked about once.
+    // Each row was checked once.
     assert_eq!(asked.load(Ordering::Relaxed), ROWS);
 }

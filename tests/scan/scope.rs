@@ -1,4 +1,4 @@
-//! Who sees what.
+//! The rows that each scope sees.
 
 use serde_json::json;
 use tabularium::lake::scan::MemoryLimits;
@@ -44,7 +44,8 @@ fn another_applications_rows_look_as_if_they_did_not_exist() {
     assert!(person_ids(&local, Person::OfScope).is_empty());
 }
 
-/// Two people who share a practitioner, an organization, a Group and a family's Coverage; and things nobody may see.
+/// Two people who share a practitioner, an organization, a Group and a family Coverage; and rows that no patient may
+/// see.
 fn family(lake: &Lake) -> Vec<Record> {
     let person = |id: &str| Record::new(json!({"resourceType": "Patient", "id": id})).of(lake, id);
     let of = |id: &str, patient: &str, refs: &[&str]| observation(id, patient).of(lake, patient).refs(refs);
@@ -64,13 +65,13 @@ fn family(lake: &Lake) -> Vec<Record> {
         shared("Organization", "hospital", &["Organization/trust"]),
         shared("Organization", "trust", &["Organization/hospital", "Patient/bob"]),
         shared("Organization", "elsewhere", &[]),
-        // Names both people and has no subject: of the application alone.
+        // The Group names both people and has no subject, so only the application sees it.
         shared("Group", "study", &[]).owner(1),
         Record::new(json!({"resourceType": "Coverage", "id": "family"}))
             .of(lake, "ann")
             .refs(&["Organization/payer"]),
         shared("Organization", "payer", &[]),
-        // Another application's rows of the same ids.
+        // Another application's rows with the same ids.
         shared("Practitioner", "house", &["Organization/elsewhere"]).application("other"),
         shared("Organization", "hospital", &[]).application("other"),
     ]
@@ -260,7 +261,7 @@ fn what_is_read_ahead_is_bounded_and_changes_no_answer() {
         (ids(&of("p00")), ids(&of("p39")))
     };
     let expected = (vec!["p00-0", "p00-1", "p00-2"], vec!["p39-0", "p39-1", "p39-2"]);
-    // Told to stop, it reads nothing; then all; then there is nothing left.
+    // If it is stopped, it reads nothing; then it reads everything; then nothing is left to read.
     let warmed = |lake: &Lake, go_on: bool| {
         let done = lake.warm(|| go_on).unwrap();
         (done.files, done.row_groups)
@@ -276,7 +277,7 @@ fn what_is_read_ahead_is_bounded_and_changes_no_answer() {
         ),
         expected
     );
-    // Where there is no room for it, nothing is read ahead, and what is asked for is answered all the same.
+    // Without memory nothing is read ahead, but requests are still answered.
     let memory = MemoryLimits {
         bytes: 0,
         ..MemoryLimits::default()

@@ -1,5 +1,5 @@
-//! Conditions on numbers and moments are decided row by row where statistics of pages tell nothing, and lose no row
-//! that matches.
+//! If page statistics are useless, conditions on numbers and times are decided row by row, without losing a matching
+//! row.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -22,7 +22,7 @@ use crate::harness::records::{Record, application, commit, lake, ty};
 
 const ROWS: usize = 3000;
 
-/// Leaves of plain values, within structs and within lists; the last is in no file.
+/// Leaves with single values, within structs and within lists. No file has the last one.
 const LEAVES: [&str; 8] = [
     "effectiveDateTime__start",
     "effectivePeriod.start__start",
@@ -42,7 +42,7 @@ fn text(n: usize) -> String {
     day(n).to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
-/// A leaf's number where the value stands for `n`.
+/// The number of a leaf's value for `n`.
 fn number(leaf: &str, n: usize) -> i128 {
     match leaf {
         "valueQuantity.value__number" | "valueRange.low.value__number" => n as i128 * 1_000_000_000_000_000_000,
@@ -51,9 +51,9 @@ fn number(leaf: &str, n: usize) -> i128 {
     }
 }
 
-/// What stands for a row's values of a leaf.
+/// The numbers behind a row's values of a leaf.
 fn values(row: usize, leaf: &str) -> Vec<usize> {
-    // Neighbours have nothing in common, so that each page has values of all sizes.
+    // Neighbouring rows have unrelated values, so each page has values of all sizes.
     let n = row * 7919 % 997;
     let has = match (row % 7, leaf) {
         (0 | 1, "effectiveDateTime__start") | (2 | 3, "effectivePeriod.start__start") => vec![n],
@@ -101,13 +101,13 @@ fn fixture() -> (tempfile::TempDir, Lake, Arc<Snapshot>) {
     (dir, lake, snapshot)
 }
 
-/// A predicate that keeps all it is asked about.
+/// A predicate that keeps all rows.
 fn everything() -> Asked {
     let keep = |batch: &RecordBatch| Ok(BooleanArray::from(vec![true; batch.num_rows()]));
     Asked::of("all", leaves(&["status"]), Arc::new(keep))
 }
 
-/// The rows that come out under a condition of statistics and a predicate that keeps all it is asked about.
+/// The rows kept by a condition on statistics with a predicate that keeps all rows.
 fn kept(lake: &Lake, snapshot: &Arc<Snapshot>, prune: Prune) -> (BTreeSet<String>, ScanReport) {
     let table = lake.table(snapshot, ty("Observation"), &application("local"));
     let request = ScanRequest {
@@ -166,7 +166,7 @@ proptest! {
             let (kept, _) = kept(lake, snapshot, condition.clone());
             let matching = matching(&condition);
             prop_assert!(matching.is_subset(&kept));
-            // Few rows that pages have left are not looked at one by one.
+            // If pages leave only a few rows, these are not checked one by one.
             prop_assert!(kept == matching || kept.len() * 8 < ROWS, "{} of {}", matching.len(), kept.len());
             Ok(())
         })?;
@@ -206,13 +206,13 @@ fn what_does_not_match_is_not_decoded_and_the_account_says_so() {
     assert_eq!((step.rows_in, step.rows_out), (ROWS as u64, rows.len() as u64));
     assert_eq!(report.steps["all"].rows_in, rows.len() as u64);
     assert_eq!(report.rows_filtered, (ROWS - rows.len()) as u64);
-    // What statistics decide of all rows, or of none, reads no leaf.
+    // If statistics decide all rows, or none, no leaf is read.
     let (all, report) = kept(&lake, &snapshot, Prune::Or(vec![condition, Prune::Keep]));
     assert_eq!(all.len(), ROWS);
     assert!(!report.bytes_by_leaf.contains_key("effectiveDateTime__start"));
 }
 
-/// Where the second page of a leaf begins in a file, and how long it is.
+/// The offset and the length of a leaf's second page in a file.
 fn second_page(path: &Path, leaf: &str) -> (usize, usize) {
     let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Required);
     let metadata = reader.parse_and_finish(&File::open(path).unwrap()).unwrap();
@@ -231,11 +231,12 @@ fn a_page_that_says_it_is_shorter_is_an_error_and_no_other_rows() {
     let path = snapshot.tables.values().next().unwrap().files[0].path.clone();
     let mut file = std::fs::read(&path).unwrap();
     let (at, length) = second_page(&path, "valueInteger");
-    // 1,024 values, as the header has it.
+    // The header's number of values: 1,024.
     let header = &mut file[at..at + length.min(24)];
     let count = header.windows(2).position(|bytes| bytes == [0x80, 0x10]).unwrap();
     header[count + 1] = 0;
-    // As a file of an earlier program, which has no checksums: they would tell before anything is decoded.
+    // The file looks like one of an earlier program without checksums. Checksums would report the damage before
+    // anything is decoded.
     let key = memchr::memmem::rfind(&file, CHECKSUMS_KEY.as_bytes()).unwrap();
     file[key] = b'-';
     std::fs::write(&path, file).unwrap();

@@ -1,4 +1,4 @@
-//! Attachments of a lake that is sealed and unsealed.
+//! Attachments of a lake while it is sealed and unsealed.
 
 use tabularium::lake::check::{Depth, check_with};
 use tabularium::lake::{Conversion, KeyId, Lake, LakeOptions};
@@ -58,8 +58,8 @@ fn attachments_are_sealed_and_unsealed_with_the_lake() {
     }
 }
 
-/// What a sync fetches lies in clear beside an open lake until it is committed, and sealed beside a sealed one. The
-/// lake may have become one of the other kind by then.
+/// A sync's fetched files wait beside the lake until they are committed, encrypted only if the lake is sealed. The lake
+/// may be sealed or unsealed in between.
 #[test]
 fn a_document_that_was_fetched_before_the_lake_turned_follows_it() {
     let scene = Scene::new();
@@ -90,7 +90,7 @@ fn a_document_that_was_fetched_before_the_lake_turned_follows_it() {
     }
     let checked = check_with(&scene.data(), Depth::Rows, &options.kek).unwrap();
     assert!(checked.is_good(), "{checked:?}");
-    // Each has the one key that it was fetched under.
+    // Each file keeps the key that it was fetched with.
     let key_of = |path: &std::path::PathBuf| -> KeyId {
         let name = path.file_stem().unwrap().to_str().unwrap();
         name.split_once('-').unwrap().1.parse().unwrap()

@@ -1,4 +1,4 @@
-//! Nothing that names a person, or says what a person has, stands in clear anywhere in the folder.
+//! No file of the folder contains a person's identity or health data unencrypted.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use tabularium::fhir::facts;
 
 use super::{Scene, people};
 
-/// Every text of a value that tells something: ids, names, dates, codes with a digit, what is displayed.
+/// Collects the sensitive texts of a value: ids, names, dates, codes with a digit, displays.
 fn telling(value: &Value, key: &str, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => members.iter().for_each(|(key, value)| telling(value, key, found)),
@@ -19,11 +19,11 @@ fn telling(value: &Value, key: &str, found: &mut BTreeSet<String>) {
                 "id" | "birthDate" | "family" | "given" | "reference" => true,
                 "code" => has_digit,
                 "value" | "valueString" | "line" => has_digit || text.contains(' '),
-                // Single words are names of columns as well.
+                // Single words may also be names of columns.
                 "display" | "text" => text.contains(' '),
                 _ => false,
             };
-            // Shorter texts stand by chance in what is encrypted.
+            // Shorter texts occur by chance in encrypted bytes.
             if tells && text.len() >= 6 {
                 found.insert(text.clone());
             }
@@ -36,11 +36,11 @@ pub(super) fn assert_nothing_in_clear(scene: &Scene, records: &[Value], when: &s
     assert_eq!(in_clear(scene, records), None, "{when}");
 }
 
-/// What of these records nobody may read in a sealed lake's folder.
+/// The texts of these records that must not be readable in a sealed lake's folder.
 pub(crate) fn telling_texts(records: &[Value]) -> Vec<String> {
     let mut found = BTreeSet::new();
     records.iter().for_each(|record| telling(record, "", &mut found));
-    // The catalog has the names of columns, which ids within a record may be as well (`#referral`).
+    // The catalog contains column names, which may equal ids within a record (`#referral`).
     let elements = facts().types().flat_map(|ty| &facts().get(ty).elements);
     for element in elements {
         found.remove(element.name);
@@ -49,7 +49,7 @@ pub(crate) fn telling_texts(records: &[Value]) -> Vec<String> {
     found.into_iter().collect()
 }
 
-/// A text of the records that stands in some file of the folder, and in which.
+/// A text of the records that a file of the folder contains, with the file.
 pub(super) fn in_clear(scene: &Scene, records: &[Value]) -> Option<(String, String)> {
     let found = telling_texts(records);
     let any = AhoCorasick::new(&found).unwrap();
@@ -116,7 +116,7 @@ fn the_catalog_tells_of_three_columns_only() {
         ));
         assert_eq!(told, ["last_updated", "owner", "version"], "{statistics}");
     }
-    // What DuckLake has a key in is the id of one.
+    // DuckLake's key column holds the id of a key.
     let ids = names("SELECT encryption_key FROM ducklake_data_file ORDER BY 1");
     let mut kept: Vec<String> = scene.keys().ids().unwrap().iter().map(ToString::to_string).collect();
     kept.sort();

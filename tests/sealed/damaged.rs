@@ -1,4 +1,4 @@
-//! Damage of a sealed lake is found and named, and a new catalog is made from its files.
+//! Damage of a sealed lake is detected and reported, and a new catalog can be made from its files.
 
 use super::{Scene, people, stderr};
 
@@ -27,7 +27,7 @@ fn a_changed_byte_is_found() {
             "byte {at}: {said}"
         );
     }
-    // A file of the same lake in its place, whole by itself.
+    // Another file of the same lake in its place, undamaged itself.
     let other = scene
         .bytes()
         .into_keys()
@@ -63,7 +63,7 @@ fn a_new_catalog_has_the_rows_and_is_sealed() {
             scene.done("check", &["--rows"]);
             scene.import(&people(1), &["--sealed"]);
         } else {
-            // Without the owner key nobody's records can be told from another's.
+            // Without the owner key, one person's records cannot be told from another's.
             assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
             kept.iter()
                 .for_each(|(path, bytes)| std::fs::write(path, bytes.as_ref().unwrap()).unwrap());

@@ -1,4 +1,4 @@
-//! Whoever was erased is read from no copy of the files, with every key that is left.
+//! An erased person's rows cannot be read from any copy of the files with the remaining keys.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ fn copied(scene: &Scene, to: &str) -> BTreeMap<PathBuf, PathBuf> {
     files.map(copy).collect()
 }
 
-/// Which of these copies can be read, and whether one of them has this text.
+/// The number of readable copies, and whether one of them contains this text.
 fn readable(scene: &Scene, copies: &BTreeMap<PathBuf, PathBuf>, text: &str) -> (usize, bool) {
     let keys = scene.keys();
     let is_data = |copy: &&PathBuf| !copy.to_string_lossy().ends_with("-delete.parquet");
@@ -45,7 +45,7 @@ fn an_older_copy_of_a_file_stays_unreadable() {
     assert_eq!(readable(&scene, &copies, "Zwiebelturm0007"), (data_files, true));
     scene.done("erase", &["--yes", "--patient", "person-0007"]);
     let (left, found) = readable(&scene, &copies, "Zwiebelturm0007");
-    // The files of the second import held nothing of the person.
+    // The files of the second import contained nothing of the person.
     assert_eq!((left, found), (data_files - 2, false));
     assert_eq!(scene.resources().len(), 62);
     assert!(
@@ -54,7 +54,7 @@ fn an_older_copy_of_a_file_stays_unreadable() {
             .iter()
             .any(|resource| resource.contains("person-0007"))
     );
-    // Every key that is left is a file's.
+    // Each remaining key belongs to a file.
     let catalog = Connection::open(scene.data().join("catalog.sqlite")).unwrap();
     let named: u64 = catalog
         .query_row(
@@ -67,15 +67,15 @@ fn an_older_copy_of_a_file_stays_unreadable() {
     scene.done("check", &["--rows"]);
 }
 
-/// Compaction writes people's rows into new files, and the old ones go an hour later. Their keys went nowhere: a copy
-/// of such a file showed somebody who was erased since.
+/// Compaction writes rows into new files, and the old ones are removed an hour later. Their keys stayed, so a copy of
+/// such a file showed a person who was erased later.
 #[test]
 fn a_copy_from_before_a_compaction_stays_unreadable_as_well() {
     let scene = Scene::with(&people(10));
     scene.import(&people(12)[20..], &[]);
     let copies = copied(&scene, "before");
     scene.done("compact", &[]);
-    // As if the hour was over.
+    // As if the hour had passed.
     let options = tabularium::lake::LakeOptions {
         kek: scene.kek(),
         retention: std::time::Duration::ZERO,
@@ -86,7 +86,7 @@ fn a_copy_from_before_a_compaction_stays_unreadable_as_well() {
     let mut writer = lake.writer().unwrap();
     assert!(writer.expire().unwrap().files > 0);
     drop(writer);
-    // A backup is still readable until somebody is erased, whoever writes meanwhile.
+    // A backup stays readable until an erasure, whatever else is written.
     assert!(readable(&scene, &copies, "Zwiebelturm0003").1);
     scene.import(&people(13)[24..], &[]);
     assert!(readable(&scene, &copies, "Zwiebelturm0003").1);
@@ -95,8 +95,8 @@ fn a_copy_from_before_a_compaction_stays_unreadable_as_well() {
     assert_eq!(scene.resources().len(), 24);
 }
 
-/// The exchange of files was recorded and the process killed before it destroyed the keys: the record said that the
-/// erasure is over, and the key stayed.
+/// The process was killed after it recorded the exchange of files and before it destroyed the keys. The erasure counted
+/// as done, but the key stayed.
 #[test]
 fn the_next_writer_destroys_keys_that_a_killed_erasure_has_left() {
     let scene = Scene::with(&people(5));
@@ -107,7 +107,7 @@ fn the_next_writer_destroys_keys_that_a_killed_erasure_has_left() {
     let new: Vec<_> = scene.keys().ids().unwrap();
     assert!(!readable(&scene, &copies, "Zwiebelturm0002").1);
 
-    // The old keys are put beside the new ones, and the note that they are to go.
+    // Puts the old keys beside the new ones, with the note to destroy them.
     let kek = || scene.kek().load().unwrap();
     let earlier = scene.dir.path().join("earlier");
     std::fs::create_dir(&earlier).unwrap();

@@ -1,5 +1,5 @@
-//! A full disk, and folders that may not be written, under a sealed lake: one sentence, nothing is lost, and the same
-//! command does it once that is mended.
+//! A sealed lake on a full disk or in a read-only folder: commands fail with one sentence, nothing is lost, and the
+//! same command succeeds after the repair.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -10,10 +10,10 @@ use super::{PROGRAM, Scene, people, stderr};
 use crate::harness::kind::KEK;
 use crate::harness::lake::files_below;
 
-/// Somebody without rights of his own.
+/// An unprivileged user.
 const NOBODY: u32 = 65_534;
 
-/// Runs a command under which no file grows beyond so many blocks of 512 bytes, as on a full disk.
+/// Runs a command under which no file grows beyond this many blocks of 512 bytes, as on a full disk.
 fn limited(scene: &Scene, blocks: u32, command: &str, arguments: &[&str]) -> Output {
     let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
     let mut shell = Command::new("/bin/sh");
@@ -31,7 +31,7 @@ fn is_one_sentence(output: &Output, codes: &[i32]) {
     assert!(said.starts_with("tabularium: ") && said.len() < 800, "{said}");
 }
 
-/// So many people whose records do not become small by compression.
+/// This many people with records that compress badly.
 fn large(count: usize) -> Vec<serde_json::Value> {
     let mut records = people(count);
     let mut state = 88_172_645_463_325_252_u64;
@@ -59,7 +59,7 @@ fn a_full_disk_loses_nothing_of_a_sealed_lake() {
         assert_eq!(scene.resources(), before);
         scene.done("check", &["--rows"]);
     }
-    // What is asked to be erased is hidden, and its bytes go with the next writer.
+    // The erased rows are hidden, and the next writer removes their bytes.
     let erased = limited(&scene, 90, "erase", &["--yes", "--patient", "person-0007"]);
     assert!(matches!(erased.status.code(), Some(1 | 3)), "{}", stderr(&erased));
     scene.import(&large(60), &[]);
@@ -88,7 +88,7 @@ fn a_full_disk_leaves_a_lake_that_is_sealed_later() {
     scene.done("check", &["--rows"]);
 }
 
-/// Everything below the folder is somebody else's than the superuser, who may write everywhere.
+/// A folder owned by an unprivileged user, because root may write everywhere.
 struct Nobody {
     program: PathBuf,
     is_root: bool,

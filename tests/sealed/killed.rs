@@ -1,7 +1,5 @@
-//! Sealing and unsealing killed at any point: the lake has every row, whatever its files are, and the next call ends
-//! it.
-//!
-//! The processes are real and so is the kill (`harness::kills`).
+//! Sealing and unsealing killed at random points. The lake keeps all rows in files of either kind, and the next call
+//! completes it. The processes and the kills are real (`harness::kills`).
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -16,10 +14,10 @@ use crate::harness::kills::{chance, kill_when, rounds};
 use crate::harness::kind::{KEK, stray_keys};
 use crate::harness::lake::files_in_place;
 
-/// Rounds, of two kills each.
+/// The number of rounds, with two kills each.
 const USUAL: usize = 8;
 
-/// Starts a command and kills it when it has made so many files, and a moment later.
+/// Starts a command and kills it a moment after it has written this many files.
 fn kill(scene: &Scene, command: &str, files: usize, moment: Duration) -> bool {
     let mut program = Command::new(PROGRAM);
     program.args([command, "--data"]).arg(scene.data()).env(KEK.0, KEK.1);
@@ -47,14 +45,14 @@ fn a_lake_that_is_killed_on_its_way_has_every_row_and_is_ended_by_the_next_call(
             ("unseal", "seal")
         };
         for _ in 0..2 {
-            // A data file and a delete file for each file of each snapshot, then keys, catalog and what is removed.
+            // For each file of each snapshot a data file and a delete file, then keys, the catalog, and removals.
             let files = random.random_range(0..30);
             let moment = Duration::from_micros(random.random_range(0..30_000));
             killed += usize::from(kill(&scene, command, files, moment));
             assert_eq!(scene.history(), before, "round {round}");
         }
         if round % 4 == 1 {
-            // It may as well go back.
+            // The opposite command works too.
             scene.done(back, &[]);
             assert_eq!(scene.history(), before, "round {round}");
         }

@@ -1,11 +1,11 @@
-//! What holds of open lakes holds of sealed ones: tests of other modules, run again in a process in which every lake is
-//! sealed.
+//! Guarantees for open lakes also hold for sealed ones: tests of other modules run again in a process with sealed
+//! lakes.
 
 use std::process::Command;
 
 use crate::harness::kind::{KEK, SEALED, is_sealed};
 
-/// Modules whose tests run again.
+/// The modules whose tests run again.
 const MODULES: [&str; 26] = [
     "access::isolation::",
     "backup::killed::a_killed_backup",
@@ -42,7 +42,7 @@ fn the_same_tests_hold_over_sealed_lakes() {
     }
     let mut again = Command::new(std::env::current_exe().unwrap());
     again.args(MODULES).env(SEALED, "1").env(KEK.0, KEK.1);
-    // The kills of a crash test are many enough over open lakes.
+    // A few kills are enough, because the crash tests kill often over open lakes.
     let output = again.env("TABULARIUM_KILLS", "2").output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     let tail: Vec<&str> = said.lines().rev().take(60).collect();

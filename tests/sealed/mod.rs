@@ -1,4 +1,4 @@
-//! A sealed lake: nothing of it is read without its keys, and what was erased is read by nobody.
+//! Sealed lakes: nothing can be read without the keys, and erased rows cannot be read at all.
 
 mod attached;
 mod clear;
@@ -28,7 +28,7 @@ use crate::harness::lake::files_below;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tabularium");
 
-/// A folder for a lake, and what is given to the program for it.
+/// A folder for a lake, with the program's inputs.
 struct Scene {
     dir: tempfile::TempDir,
 }
@@ -55,7 +55,7 @@ impl Scene {
         self.run_with(command, arguments, Some(KEK.1))
     }
 
-    /// The same with another one, or none.
+    /// The same with another key, or none.
     fn run_with(&self, command: &str, arguments: &[&str], kek: Option<&str>) -> Output {
         let mut program = Command::new(PROGRAM);
         program.env_remove(KEK.0).envs(kek.map(|kek| (KEK.0, kek)));
@@ -63,7 +63,7 @@ impl Scene {
         program.args(arguments).output().unwrap()
     }
 
-    /// Runs a command that has to do what it is asked for.
+    /// Runs a command that must succeed.
     fn done(&self, command: &str, arguments: &[&str]) -> String {
         let output = self.run(command, arguments);
         assert!(output.status.success(), "{command}: {}", stderr(&output));
@@ -84,7 +84,7 @@ impl Scene {
         path
     }
 
-    /// The lake, opened as a server would.
+    /// Opens the lake as a server does.
     fn lake(&self) -> Lake {
         let options = LakeOptions {
             kek: self.kek(),
@@ -93,13 +93,13 @@ impl Scene {
         Lake::open_with(self.data(), options).unwrap()
     }
 
-    /// The texts of all resources, as a new catalog and reader find them.
+    /// The texts of all resources, read after reopening.
     fn resources(&self) -> Vec<String> {
         let lake = self.lake();
         resources(&lake, &lake.snapshot())
     }
 
-    /// The same of every snapshot that can still be read.
+    /// The texts of every readable snapshot.
     fn history(&self) -> BTreeMap<u64, Vec<String>> {
         let lake = self.lake();
         let snapshots = (0..=lake.snapshot().id).filter_map(|id| lake.snapshot_at(id).ok());
@@ -108,7 +108,7 @@ impl Scene {
             .collect()
     }
 
-    /// Data files, delete files and attachments that are sealed, and those in clear.
+    /// The numbers of sealed and of unencrypted data files, delete files and attachments.
     fn kinds(&self) -> (usize, usize) {
         let files = files_below(&self.data().join("data")).into_iter();
         let (sealed, clear): (Vec<PathBuf>, Vec<PathBuf>) = files.partition(|path| {
@@ -133,7 +133,7 @@ impl Scene {
         tabularium::lake::Keys::of(tabularium::lake::seal::KeyStore::open(&self.data(), kek).unwrap())
     }
 
-    /// Every file of the folder with its bytes, but for what processes share, and what SQLite empties.
+    /// All files of the folder with their bytes, except files that processes share and those that SQLite empties.
     fn bytes(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let is_shared = |path: &PathBuf| {
             path.ends_with("lock")
@@ -161,7 +161,7 @@ fn resources(lake: &Lake, snapshot: &Snapshot) -> Vec<String> {
     found
 }
 
-/// The texts of the resources in a data file; an error where no key opens it.
+/// The texts of the resources in a data file. An error if no key opens it.
 fn texts(path: &Path, keys: &tabularium::lake::Keys) -> Result<Vec<String>, String> {
     use arrow::array::AsArray;
     let file = tabularium::lake::file::CheckedFile::open(path, keys).map_err(|error| error.to_string())?;
@@ -181,7 +181,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// So many people with two records each.
+/// This many people with two records each.
 fn people(count: usize) -> Vec<Value> {
     let of = |at: usize| {
         let id = format!("person-{at:04}");

@@ -1,8 +1,8 @@
-//! A sealed lake without its keys, and lakes of the other kind: one sentence, exit code 2, and nothing is lost.
+//! A sealed lake without its keys, and lakes of the other kind: one sentence, exit code 2, and no loss.
 
 use super::{Scene, people, stderr};
 
-/// Every command that opens the lake says this and changes nothing.
+/// Checks that all commands that open the lake say this and change nothing.
 fn assert_refused(scene: &Scene, kek: Option<&str>, says: &str) {
     let before = scene.bytes();
     let input = scene.input(&people(1));

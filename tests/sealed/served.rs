@@ -26,7 +26,7 @@ impl Client {
         (status, serde_json::from_str(&text).unwrap_or_default())
     }
 
-    /// What the lake of [`people`] has to answer, by several doors.
+    /// Checks the answers over the lake of [`people`] by several requests.
     fn assert_answers(&self, when: &str) {
         let (status, person) = self.get("Patient/person-0003");
         assert_eq!(
@@ -80,7 +80,7 @@ fn a_server_goes_on_while_its_lake_is_sealed_and_unsealed() {
             turning.join().unwrap()
         });
         assert!(done.contains("written anew"), "{done}");
-        // Beyond the moment at which the server has noticed that the lake is of the new kind.
+        // Continues until the server has noticed the lake's new kind.
         let since = Instant::now();
         while since.elapsed() < Duration::from_secs(3) {
             client.assert_answers(command);

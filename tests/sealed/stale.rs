@@ -1,4 +1,4 @@
-//! Processes that do not know yet of what kind the lake has become meanwhile.
+//! Processes that have not noticed yet that the lake was sealed or unsealed.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn scope() -> Arc<Scope> {
     })
 }
 
-/// The ids of all Observations, planned at once and read later.
+/// A view of all Observations' ids, planned now and read later.
 fn planned(lake: &Lake) -> Run {
     let view = json!({"resource": "Observation", "select": [{"column": [{"name": "id", "path": "id"}]}]});
     let view = Arc::new(View::parse(view.to_string().as_bytes()).unwrap());
@@ -32,7 +32,7 @@ fn read(run: Run) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// An open lake of several files, as a server has it open.
+/// A lake of several files that is open in this process too, as in a server.
 fn open() -> (Scene, Lake) {
     let scene = Scene::new();
     for some in people(12).chunks(8) {
@@ -42,7 +42,7 @@ fn open() -> (Scene, Lake) {
     (scene, lake)
 }
 
-/// What was held in clear was refused as soon as the process had heard that the lake is sealed: answers broke off.
+/// Unencrypted files were refused as soon as the process noticed that the lake is sealed, so answers broke off.
 #[test]
 fn an_answer_that_began_before_seal_ended_is_read_to_its_end() {
     let (scene, lake) = open();
@@ -55,7 +55,7 @@ fn an_answer_that_began_before_seal_ended_is_read_to_its_end() {
     assert_eq!(lake.kind(), Kind::Sealed);
     assert_eq!(read(answer), expected);
     assert_eq!(read(planned(&lake)), expected);
-    // The way back: the keys of what it holds are destroyed.
+    // The reverse: the keys of the open files are destroyed.
     let answer = planned(&lake);
     scene.done("unseal", &[]);
     lake.refresh().unwrap();
@@ -63,7 +63,7 @@ fn an_answer_that_began_before_seal_ended_is_read_to_its_end() {
     assert_eq!(read(answer), expected);
 }
 
-/// Nobody knows who put a file in clear into a sealed lake.
+/// An unencrypted file in a sealed lake may come from anybody.
 #[test]
 fn a_file_in_clear_is_not_opened_after_the_lake_has_become_sealed() {
     let (scene, lake) = open();
@@ -104,7 +104,7 @@ fn a_process_that_opened_the_lake_before_writes_files_of_its_new_kind() {
     scene.done("check", &["--rows"]);
 }
 
-/// Without the key-encryption key nothing is written in clear instead.
+/// Without the key-encryption key, nothing is written unencrypted instead.
 #[test]
 fn a_process_without_the_key_writes_nothing_once_the_lake_is_sealed() {
     let (scene, with_key) = open();

@@ -1,11 +1,11 @@
-//! Keys that a killed writer has left go with the next writer's start; keys of expired files wait for an erasure.
+//! The next writer removes keys that a killed writer left. Keys of expired files wait for an erasure.
 
 use tabularium::lake::Conversion;
 
 use super::{Scene, people};
 
-/// A key was made and kept, and its process killed before the catalog named a file: the key stayed until somebody was
-/// erased.
+/// A key was stored, and the process was killed before the catalog named its file. The key stayed until the next
+/// erasure.
 #[test]
 fn a_key_of_no_file_is_gone_after_the_next_start() {
     let scene = Scene::with(&people(4));
@@ -27,7 +27,7 @@ fn a_key_of_no_file_is_gone_after_the_next_start() {
     assert_eq!(scene.resources().len(), 10);
 }
 
-/// Nobody else begins to write while a writer keeps keys: the lock keeps them from one another.
+/// While a writer stores keys, no other writer can begin, because the lock prevents it.
 #[test]
 fn a_key_that_a_writer_has_just_made_stays() {
     let scene = Scene::with(&people(2));
@@ -43,7 +43,7 @@ fn a_key_that_a_writer_has_just_made_stays() {
     assert!(!scene.keys().ids().unwrap().contains(&key.id()));
 }
 
-/// A server that had read a file kept the file's key in memory after another process had destroyed it.
+/// A server that had read a file kept the file's key in memory after another process destroyed it.
 #[test]
 fn a_process_forgets_the_keys_that_another_one_has_destroyed() {
     let scene = Scene::with(&people(6));
@@ -58,7 +58,7 @@ fn a_process_forgets_the_keys_that_another_one_has_destroyed() {
     assert_eq!(super::resources(&lake, &lake.snapshot()).len(), 10);
 }
 
-/// Backups may have the files that a conversion has replaced: their keys stay until it has come to its end.
+/// Backups may contain the files that a conversion replaced, so their keys stay until it has ended.
 #[test]
 fn keys_of_files_that_unseal_has_replaced_stay_while_it_is_under_way() {
     let scene = Scene::with(&people(4));
@@ -71,7 +71,7 @@ fn keys_of_files_that_unseal_has_replaced_stay_while_it_is_under_way() {
         "there is more to do"
     );
     drop(lake);
-    // Another writer, after that one was killed.
+    // Another writer, after the first one was killed.
     drop(scene.lake().writer().unwrap());
     assert_eq!(scene.keys().ids().unwrap(), before);
     scene.done("unseal", &[]);

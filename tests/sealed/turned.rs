@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::clear::{assert_nothing_in_clear, in_clear};
 use super::{Scene, people, stderr};
 
-/// An open lake with several snapshots, deleted rows, blank rows, and files that no snapshot has.
+/// An open lake with several snapshots, deleted rows, blank rows, and files outside of all snapshots.
 pub(super) fn filled() -> (Scene, Vec<Value>) {
     let mut records = people(30);
     let scene = Scene::new();
@@ -58,7 +58,7 @@ fn a_lake_that_was_sealed_is_the_same_and_has_nothing_in_clear() {
     assert_eq!(layout(&scene), "3");
     scene.done("check", &["--rows"]);
 
-    // It goes on as any sealed lake does.
+    // It continues to work like any sealed lake.
     scene.import(&people(35)[66..], &["--sealed"]);
     scene.done("compact", &[]);
     scene.done("erase", &["--yes", "--patient", "person-0009"]);
@@ -86,12 +86,12 @@ fn a_lake_that_was_unsealed_is_the_same_and_has_no_keys() {
     let names = std::fs::read_dir(scene.data()).unwrap();
     let mut names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert!(names.all(|name| !name.contains("keys")));
-    // Without any key from here on.
+    // From here on there is no key.
     for (command, arguments) in [("check", vec!["--rows"]), ("compact", vec![]), ("info", vec![])] {
         let output = scene.run_with(command, &arguments, None);
         assert!(output.status.success(), "{command}: {}", stderr(&output));
     }
-    // Other readers of the catalog are told of every column again.
+    // Other readers of the catalog get statistics of all columns again.
     let catalog = rusqlite::Connection::open(scene.data().join("catalog.sqlite")).unwrap();
     let sql = "SELECT count(*) FROM ducklake_column c WHERE parent_column IS NULL AND NOT EXISTS
         (SELECT 1 FROM ducklake_table_column_stats s WHERE s.table_id = c.table_id AND s.column_id = c.column_id)";
@@ -126,7 +126,7 @@ fn without_a_key_nothing_is_sealed() {
     assert!(!none.data().exists());
 }
 
-/// A file that cannot be read keeps the lake half-way. It is read, written and checked like any other meanwhile.
+/// A damaged file keeps the lake half-way. Meanwhile it can be read, written and checked like any other.
 #[test]
 fn a_damaged_file_keeps_the_lake_halfway_until_it_is_mended() {
     let (scene, records) = filled();
@@ -154,18 +154,18 @@ fn a_damaged_file_keeps_the_lake_halfway_until_it_is_mended() {
     std::fs::write(&damaged, &whole).unwrap();
     assert_eq!(scene.resources(), before);
     scene.done("check", &["--rows"]);
-    // What is written meanwhile is sealed, and no file in clear joins it.
+    // New rows are sealed, and no unencrypted file is added.
     let clear = scene.kinds().1;
     scene.import(&people(34)[66..], &[]);
     assert_eq!(scene.kinds().1, clear);
-    // A new catalog knows that it is half-way.
+    // A new catalog knows that the lake is half-way.
     std::fs::remove_file(scene.data().join("catalog.sqlite")).unwrap();
     scene.done("check", &["--adopt"]);
     assert_eq!(scene.resources().len(), before.len() + 2);
     let backup = scene.run("backup", &["--to", scene.dir.path().join("backups").to_str().unwrap()]);
     assert_eq!(backup.status.code(), Some(2), "{}", stderr(&backup));
     assert!(stderr(&backup).contains("tabularium seal"), "{}", stderr(&backup));
-    // Either way out leads to the end.
+    // Both directions can be completed.
     scene.done("unseal", &[]);
     assert_eq!(scene.kinds().0, 0);
     scene.done("check", &["--rows"]);

@@ -1,5 +1,5 @@
-//! What a search may ask is bounded: what would take the server's stack or its hours is refused and says what there is
-//! too much of.
+//! Limits of a search: a request that would exhaust the server's stack or time is refused, and the message says what is
+//! too much.
 
 use super::corpus::{Corpus, corpus};
 
@@ -76,7 +76,7 @@ fn values_words_and_tests() {
             (0..5_000).map(|id| format!("x{id}")).collect::<Vec<_>>().join(",")
         ),
     );
-    // Many tokens are looked up, and find what few do.
+    // Many tokens are looked up, and find the same as a few do.
     let none: Vec<String> = (0..3_000).map(|code| format!("http://loinc.org|x{code}")).collect();
     for (few, ty) in [
         ("8302-2,http://loinc.org|8867-4", "Observation?code"),

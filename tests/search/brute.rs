@@ -1,9 +1,9 @@
-//! Plain readings of a resource's JSON, as a person would check a match by eye. Nothing here is shared with the engine.
+//! Plain readings of a resource's JSON, as a person would check a match. They share no code with the engine.
 
 use chrono::{DateTime, Datelike, Duration, NaiveDate, TimeZone, Utc};
 use serde_json::Value;
 
-/// Everything at a dotted path, lists flattened.
+/// All values at a dotted path, with lists flattened.
 pub(super) fn at<'a>(value: &'a Value, path: &str) -> Vec<&'a Value> {
     let mut found = vec![value];
     for step in path.split('.') {
@@ -24,17 +24,17 @@ pub(super) fn texts<'a>(value: &'a Value, path: &str) -> Vec<&'a str> {
     at(value, path).into_iter().filter_map(Value::as_str).collect()
 }
 
-/// Whether one of the texts at a path is this.
+/// Whether the texts at a path include this one.
 pub(super) fn is(value: &Value, path: &str, text: &str) -> bool {
     texts(value, path).contains(&text)
 }
 
-/// Whether there is anything at a path.
+/// Whether there is a value at a path.
 pub(super) fn has(value: &Value, path: &str) -> bool {
     !at(value, path).is_empty()
 }
 
-/// Whether one of the Codings at a path has this system (if any is given) and code.
+/// Whether one of the Codings at a path has this system, if one is given, and this code.
 pub(super) fn coded(value: &Value, path: &str, system: Option<&str>, code: &str) -> bool {
     at(value, path)
         .into_iter()
@@ -48,7 +48,7 @@ pub(super) fn identified(value: &Value, path: &str, system: &str, of: &str) -> b
         .any(|identifier| identifier["system"] == system && identifier["value"] == of)
 }
 
-/// Whether a text at a path begins with this, whatever its case.
+/// Whether a text at a path begins with this, ignoring case.
 pub(super) fn begins(value: &Value, path: &str, text: &str) -> bool {
     texts(value, path)
         .iter()
@@ -60,10 +60,10 @@ pub(super) fn numbers(value: &Value, path: &str) -> Vec<f64> {
     at(value, path).into_iter().filter_map(Value::as_f64).collect()
 }
 
-/// A stretch of time: from the first moment to the moment after the last, in seconds.
+/// A span of time in seconds: from the first moment to the one after the last.
 pub(super) type Span = (f64, f64);
 
-/// What the text of a date or dateTime stands for.
+/// The span of a date or dateTime.
 pub(super) fn span(text: &str) -> Span {
     let seconds = |date: NaiveDate| Utc.from_utc_datetime(&date.and_hms_opt(0, 0, 0).unwrap()).timestamp() as f64;
     let day = |text: &str| NaiveDate::parse_from_str(text, "%Y-%m-%d").unwrap();
@@ -97,7 +97,7 @@ pub(super) fn span(text: &str) -> Span {
     }
 }
 
-/// The stretches of the dates at `path` and of the Periods at `periods`.
+/// The spans of the dates at `path` and of the Periods at `periods`.
 pub(super) fn spans(value: &Value, path: &str, periods: &str) -> Vec<Span> {
     let mut all: Vec<Span> = texts(value, path).into_iter().map(span).collect();
     for period in at(value, periods) {
@@ -108,7 +108,7 @@ pub(super) fn spans(value: &Value, path: &str, periods: &str) -> Vec<Span> {
     all
 }
 
-/// Whether a date stands in a relation to another: R4's table of prefixes, line by line.
+/// Whether a date has a relation to another, by R4's table of prefixes.
 pub(super) fn relates(prefix: &str, target: Span, text: &str) -> bool {
     let (start, end) = span(text);
     let within = target.0 >= start && target.1 <= end;

@@ -14,7 +14,7 @@ use tabularium::search::{Engine, Handling, Request, SearchError, SystemRequest};
 
 use crate::harness;
 
-/// When the searches are made: 2024-06-01T00:00:00Z.
+/// The time of the searches: 2024-06-01T00:00:00Z.
 pub(super) const NOW: i64 = 1_717_200_000_000_000;
 pub(super) const BASE: &str = "http://records.example/fhir/";
 
@@ -26,7 +26,7 @@ pub(super) struct Corpus {
     _folder: tempfile::TempDir,
 }
 
-/// The corpus, or `None` after saying that the test was skipped.
+/// The corpus. `None` if the test is skipped.
 pub(super) fn corpus(test: &str) -> Option<&'static Corpus> {
     static CORPUS: OnceLock<Corpus> = OnceLock::new();
     let shared = harness::shared(test)?;
@@ -51,7 +51,7 @@ pub(super) fn corpus(test: &str) -> Option<&'static Corpus> {
 }
 
 impl Corpus {
-    /// What an application token sees.
+    /// The scope of an application token.
     pub(super) fn application(&self) -> Arc<Scope> {
         Arc::new(Scope {
             mode: Mode::Live,
@@ -60,7 +60,7 @@ impl Corpus {
         })
     }
 
-    /// What a patient token sees.
+    /// The scope of a patient token.
     pub(super) fn patient(&self, id: &str) -> Arc<Scope> {
         let patient = PatientScope {
             patients: vec![id.to_owned()],
@@ -83,7 +83,7 @@ impl Corpus {
         self.page_of(&self.engine, scope, query)
     }
 
-    /// One page by another engine.
+    /// One page from another engine.
     pub(super) fn page_of(&self, engine: &Engine, scope: &Arc<Scope>, query: &str) -> Result<Value, SearchError> {
         let (name, parameters) = query.split_once('?').unwrap_or((query, ""));
         if name.is_empty() {
@@ -102,12 +102,12 @@ impl Corpus {
         Ok(serde_json::from_slice(&bundle).unwrap())
     }
 
-    /// The plans of a search by an engine.
+    /// The plans of a search.
     pub(super) fn plans(&self, engine: &Engine, request: &Request<'_>) -> Vec<Arc<dyn ExecutionPlan>> {
         self.runtime.block_on(engine.plans(request)).unwrap()
     }
 
-    /// One page of a search as it may stand in an address, of a type or of several; `None` where its type is none.
+    /// One page of a search for one or several types, as written in an address. `None` if the type does not exist.
     pub(super) fn any(&self, scope: &Arc<Scope>, text: &str, handling: Handling) -> Option<Result<Value, SearchError>> {
         let (name, parameters) = text.split_once('?').unwrap_or((text, ""));
         if name.is_empty() {
@@ -154,7 +154,7 @@ impl Corpus {
         Ok(serde_json::from_slice(&bundle).unwrap())
     }
 
-    /// The matches of all pages, walked by their `next` links.
+    /// The matches of all pages, following their `next` links.
     pub(super) fn all(&self, scope: &Arc<Scope>, query: &str) -> Vec<Value> {
         let mut matches = Vec::new();
         let mut next = Some(query.to_owned());
@@ -168,7 +168,7 @@ impl Corpus {
         matches
     }
 
-    /// Every resource of a type.
+    /// All resources of a type.
     pub(super) fn everything(&self, ty: &str) -> Vec<Value> {
         self.all(&self.application(), &format!("{ty}?_count=1000"))
     }
@@ -197,7 +197,7 @@ pub(super) fn ids(resources: &[Value]) -> BTreeSet<String> {
     resources.iter().map(name).collect()
 }
 
-/// `Type/id`.
+/// The `Type/id` of a resource.
 pub(super) fn name(resource: &Value) -> String {
     format!(
         "{}/{}",

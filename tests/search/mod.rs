@@ -1,4 +1,4 @@
-//! Search over real records gives what a plain, row-by-row reading of the same JSON gives.
+//! Searches over real records give the same results as a plain reading of the JSON, row by row.
 
 mod bounds;
 mod brute;

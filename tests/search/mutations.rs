@@ -1,4 +1,4 @@
-//! Searches changed at random: whatever stands in them, the answer is a page or says what is wrong with the search.
+//! Randomly changed searches: the answer is a page or an error about the search.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! A few resources written down in the test, and an engine over them.
+//! A few resources in the test's source, and an engine over them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use tabularium::terminology::Terminology;
 use super::corpus::link;
 use crate::harness::records::{self, Record};
 
-/// When the searches are made: 2015-01-14T00:00:00Z.
+/// The time of the searches: 2015-01-14T00:00:00Z.
 const NOW: i64 = 1_421_193_600_000_000;
 pub(super) const BASE: &str = "http://example.org/fhir/";
 
@@ -25,7 +25,7 @@ pub(super) struct Small {
     _folder: tempfile::TempDir,
 }
 
-/// A lake of these resources, each filed under the Patient that it is, or that is its subject.
+/// A lake of these resources. Each is filed under the Patient that it is, or that is its subject.
 pub(super) fn small(resources: &[Value]) -> Small {
     with_terminology(resources, Terminology::default())
 }
@@ -67,7 +67,7 @@ pub(super) fn with_parameters(resources: &[Value], parameters: Arc<SearchParamet
 }
 
 impl Small {
-    /// A page of a search by an application.
+    /// A page of an application's search.
     pub(super) fn page(&self, query: &str) -> Result<Value, SearchError> {
         self.page_of(&records::application("local"), query, Handling::Strict)
     }
@@ -108,7 +108,7 @@ impl Small {
         self.plans_of(&self.engine, &records::application("local"), query)
     }
 
-    /// The plans of a search by an engine over the lake.
+    /// The plans of a search by another engine over the lake.
     pub(super) fn plans_of(&self, engine: &Engine, scope: &Arc<Scope>, query: &str) -> Vec<Arc<dyn ExecutionPlan>> {
         let (name, parameters) = query.split_once('?').unwrap_or((query, ""));
         let request = Request {
@@ -124,8 +124,8 @@ impl Small {
         planned.unwrap_or_else(|error| panic!("{query}: {error}"))
     }
 
-    /// How an application's search came about, as programs are told; of a type in a compartment, where the query begins
-    /// with the Patient.
+    /// The explanation of an application's search as JSON. If the query begins with a Patient, it searches a type in
+    /// that compartment.
     pub(super) fn explained(&self, query: &str) -> Value {
         let (name, parameters) = query.split_once('?').unwrap_or((query, ""));
         let parameters = raw::parse(parameters);
@@ -162,7 +162,7 @@ impl Small {
         explained.unwrap().1.to_json()
     }
 
-    /// The ids of all pages' matches by an application, in order.
+    /// The ids of all pages' matches in order, with an application's scope.
     pub(super) fn found(&self, query: &str) -> Vec<String> {
         self.found_by(&records::application("local"), query)
     }
@@ -174,7 +174,7 @@ impl Small {
             .collect()
     }
 
-    /// The `fullUrl`s of all pages' matches, less the base, in order.
+    /// The `fullUrl`s of all pages' matches in order, without the base.
     pub(super) fn urls(&self, scope: &Arc<Scope>, query: &str) -> Vec<String> {
         let mut urls = Vec::new();
         let mut next = Some(query.to_owned());
@@ -202,7 +202,7 @@ impl Small {
         urls
     }
 
-    /// Checks that each query finds these, given by ids with blanks between, whatever their order.
+    /// Checks that each query finds these ids, separated by spaces, in any order.
     pub(super) fn check(&self, expected: &[(&str, &str)]) {
         let mut wrong = Vec::new();
         for (query, ids) in expected {
@@ -217,7 +217,7 @@ impl Small {
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
-    /// Checks that each query is refused as the client's mistake, in words that have this in them.
+    /// Checks that each query is refused as a client error with this text.
     pub(super) fn refused(&self, expected: &[(&str, &str)]) {
         for (query, part) in expected {
             match self.page(query) {
@@ -228,7 +228,7 @@ impl Small {
     }
 }
 
-/// A link as this module's queries are written: a blank is a blank.
+/// A link in the form of this module's queries, with spaces decoded.
 fn decoded(link: &str) -> String {
     link.replace('+', "%20")
 }

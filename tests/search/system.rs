@@ -50,7 +50,7 @@ fn types_follow_each_other_page_by_page() {
         .unwrap();
     assert_eq!(page["total"], expected.len());
     assert!(link(&page, "self").unwrap().contains("_type=Patient"));
-    // Without `_type`, all there is.
+    // Without `_type`, the search covers all types.
     let everything = corpus.system(&scope, "?_summary=count", Handling::Strict).unwrap();
     assert!(everything["total"].as_u64().unwrap() > 5000, "{everything}");
 }
@@ -92,8 +92,8 @@ fn sorted_types_are_merged() {
     );
 }
 
-/// Every type of R4 counted as a table that a condition leads to, whether anything was stored of it or not, and so two
-/// conditions on other resources were refused as too many.
+/// Every type of R4 counted as a target of a condition, even without rows. So two conditions on other resources were
+/// refused as too many.
 #[test]
 fn conditions_on_other_resources_count_the_types_that_are_stored() {
     let Some(corpus) = corpus("conditions over all types") else {
@@ -162,7 +162,8 @@ fn a_patient_sees_their_own_rows_of_every_type() {
     }
 }
 
-/// Bundles have no narrative, so `_text` was left out as unknown to one of the types, and everything matched.
+/// Bundles have no narrative, so `_text` counted as unknown to one of the types. It was ignored, and everything
+/// matched.
 #[test]
 fn words_are_looked_for_in_the_types_that_have_a_narrative() {
     let Some(corpus) = corpus("words over types") else {
@@ -217,7 +218,7 @@ fn elements_are_asked_of_the_types_that_have_them() {
             assert!(resource.get(left_out).is_none(), "{left_out} of {}", name(resource));
         }
     }
-    // Nothing is asked of Observations: what they must have stays.
+    // Observations have no `gender`, so only their required elements stay.
     let observations = of_type(&of_types("gender").unwrap(), "Observation");
     assert!(
         observations

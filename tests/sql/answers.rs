@@ -1,4 +1,4 @@
-//! What statements answer.
+//! Statements and their results.
 
 use super::Lake;
 
@@ -166,7 +166,7 @@ fn fhirpath_is_asked_of_rows() {
             "SELECT fhirpath(Patient, 'name.exists()') FROM Patient WHERE id = 'cid'",
             "\"fhirpath(Patient, 'name.exists()')\"\nfalse\n",
         ),
-        // A row that a join does not find has no value, not even false.
+        // A row that the join does not find has no value, not even false.
         (
             "SELECT o.id, fhirpath(p, 'name.exists()') AS named FROM Observation o LEFT JOIN Patient p \
              ON p.id = o.patient AND p.gender = 'female' ORDER BY o.id",

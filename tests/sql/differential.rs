@@ -1,4 +1,4 @@
-//! Questions answered by SQL over views, and the same worked out from what `tabularium run` writes.
+//! Questions answered by SQL over views, and the same answers computed from the output of `tabularium run`.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Lake, observation, text};
 use crate::harness::command;
 
-/// Many people with measurements whose codes, dates and values come in all combinations.
+/// Many people with measurements in all combinations of codes, dates and values.
 fn many() -> Vec<Value> {
     let mut all = Vec::new();
     for person in 0..40 {
@@ -141,7 +141,7 @@ fn all_columns_are_those_of_the_view() {
     assert_eq!(found, expected);
 }
 
-/// A column of a statement may have the name that the value of an expression has inside of its plan.
+/// A statement's column may have the same name as an expression's value within the plan.
 #[test]
 fn a_column_beside_an_expression_is_its_own() {
     let lake = Lake::of(&many());
@@ -150,7 +150,7 @@ fn a_column_beside_an_expression_is_its_own() {
     assert_eq!(answer(&lake, statement), [json!({"id": "p0"})]);
 }
 
-/// A list without values is no null, whatever else is stored beside it.
+/// A list without values is not null, whatever else is stored beside it.
 #[test]
 fn a_list_without_values_is_not_null() {
     let lake = Lake::of(&many());

@@ -2,9 +2,9 @@
 
 mod answers; // joins, groups, windows, nulls, dates, decimals, formats
 mod differential; // the same questions by SQL and by `tabularium run`
-mod reads; // what a statement reads, and what the scan decides
-mod refusals; // statements that write, names that are not there, results that cannot be
-mod scope; // whose rows a statement sees
+mod reads; // reads of statements, and decisions of the scan
+mod refusals; // writing statements, unknown names, invalid results
+mod scope; // the rows that a statement sees
 mod traveling; // plans of statements in another process
 
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ impl Lake {
         self.folder.path().join(name)
     }
 
-    /// Adds a view.
+    /// Adds a view to the folder.
     fn view(&self, view: &Value) {
         let name = format!("{}.view.json", view["name"].as_str().unwrap());
         std::fs::write(self.views().join(name), view.to_string()).unwrap();
@@ -61,7 +61,7 @@ impl Lake {
         command::run(&[&fixed, options].concat())
     }
 
-    /// The answer, which must be one.
+    /// The answer to a statement that must succeed.
     fn answer(&self, statement: &str) -> String {
         self.answer_with(statement, &[])
     }
@@ -73,7 +73,7 @@ impl Lake {
         String::from_utf8(done.stdout).unwrap()
     }
 
-    /// What is said where there is no answer: one line, and exit code 2.
+    /// The error of a statement: one line, and exit code 2.
     fn refused(&self, statement: &str, options: &[&str]) -> String {
         let done = self.run(statement, options);
         let error = String::from_utf8(done.stderr).unwrap();
@@ -94,7 +94,7 @@ fn observation(id: &str, patient: &str, code: &str, taken: &str, value: Value) -
         "valueQuantity": {"value": value, "unit": "x"}})
 }
 
-/// Two people with measurements, one without a gender and without any.
+/// Two people with measurements, and one without gender and measurements.
 fn records() -> Vec<Value> {
     let precise: Value = serde_json::from_str("70.10").unwrap();
     let mut pressure = observation("o5", "ben", "bp", "2020-05-21T13:40:03-05:00", json!(1));

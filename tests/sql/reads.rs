@@ -1,8 +1,8 @@
-//! What a statement reads, and what the scan decides before a row is decoded: plans say it.
+//! The data that a statement reads, and the scan's decisions before a row is decoded, as shown by plans.
 
 use super::Lake;
 
-/// The lines of a plan that are scans.
+/// The lines of a plan with scans.
 fn scans(lake: &Lake, statement: &str) -> Vec<String> {
     let plan = lake.answer_with(statement, &["--explain"]);
     let lines = plan

@@ -1,4 +1,4 @@
-//! What is refused, and what is said: one sentence that names what and where, and nothing of anybody's records.
+//! Refused statements: one sentence that names the fault and its place, without any record's contents.
 
 use serde_json::json;
 
@@ -33,7 +33,7 @@ fn a_statement_that_writes_is_refused() {
     }
     assert!(!out.exists());
     assert_eq!(lake.answer("SELECT count(*) FROM Patient"), before);
-    // No file is a table.
+    // A file is not a table.
     let secret = lake.file("secret.csv");
     std::fs::write(&secret, "a\n1\n").unwrap();
     let said = lake.refused(&format!("SELECT * FROM '{}'", text(&secret)), &[]);
@@ -114,7 +114,7 @@ fn values_that_do_not_go_with_a_statement_are_not_told() {
         assert!(said.contains(expected), "{statement}: {said}");
         assert!(!said.contains("Hara") && !said.contains("Smith"), "{said}");
     }
-    // A date that is none, in a column that the view declares a DATE.
+    // An invalid date in a column that the view declares as DATE.
     lake.view(
         &json!({"resourceType": "ViewDefinition", "name": "days", "status": "active", "resource": "Patient",
         "select": [{"column": [{"name": "day", "path": "name.family.first()", "type": "string",
@@ -153,7 +153,7 @@ fn results_take_the_place_of_nothing_that_is_needed() {
     let view = lake.views().join("patients.view.json");
     let said = lake.refused("SELECT 1", &["--out", text(&view)]);
     assert!(said.contains("is a view"), "{said}");
-    // What fails leaves no file.
+    // A failed statement leaves no file.
     let out = lake.file("rows.csv");
     lake.refused("SELECT CAST(family AS INTEGER) FROM patients", &["--out", text(&out)]);
     let left: Vec<_> = std::fs::read_dir(lake.folder.path()).unwrap().collect();
@@ -165,7 +165,7 @@ fn memory_is_bounded() {
     let lake = Lake::new();
     let rows = "SELECT count(*) FROM (SELECT DISTINCT a.value * 1000000 + b.value + c.value * 1000 AS v FROM \
         generate_series(1, 100) a(value), generate_series(1, 100) b(value), generate_series(1, 100) c(value)) x";
-    // What has no room in memory is spilled and answered all the same.
+    // Data beyond the memory limit is spilled, and the statement still succeeds.
     let answer = lake.answer_with(rows, &["--memory", "64"]);
     assert!(answer.contains("1000000"), "{answer}");
     let done = lake.run(

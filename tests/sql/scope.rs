@@ -1,10 +1,10 @@
-//! A statement sees what its reader may see: one application's records, or one patient's and what those refer to.
+//! A statement sees its reader's rows: one application's records, or one patient's with their references.
 
 use serde_json::json;
 
 use super::{Lake, observation};
 
-/// Ann and Ben, their practitioner, and one that nobody refers to.
+/// Ann and Ben, their practitioner, and another one without references.
 fn lake() -> Lake {
     let practitioner = |id: &str| json!({"resourceType": "Practitioner", "id": id, "name": [{"family": id}]});
     let mut records = vec![practitioner("doc"), practitioner("stranger")];
@@ -34,7 +34,7 @@ fn a_patient_sees_nobody_else() {
                 "SELECT count(*) AS n, max(patient) AS p FROM observations",
                 format!("n,p\n1,{own}\n"),
             ),
-            // What their rows refer to, and no more.
+            // Only the practitioner that their rows refer to.
             ("SELECT id FROM Practitioner", "id\ndoc\n".to_owned()),
             (
                 "SELECT fhirpath(Patient, 'name.family.first()') AS f FROM Patient",
@@ -43,7 +43,7 @@ fn a_patient_sees_nobody_else() {
         ] {
             assert_eq!(answer(statement), expected, "{statement}");
         }
-        // No way of asking for the other's rows finds one.
+        // No statement finds the other person's rows.
         for statement in [
             format!("SELECT id FROM Patient WHERE id = '{other}'"),
             format!("SELECT id FROM Patient WHERE patient = '{other}'"),

@@ -1,4 +1,4 @@
-//! Plans of statements, written as bytes and run in another process, give the rows that they give here.
+//! Plans of statements, written as bytes and run in another process, give the same rows as here.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,7 +77,7 @@ fn a_statement_reads_as_whom_it_was_planned_for() {
     assert_eq!(traveling.arrive(), 0);
 }
 
-/// What is made in memory for one statement has nothing that another process could read.
+/// Data in memory for one statement cannot be read by another process.
 #[test]
 fn an_operator_that_cannot_travel_is_named() {
     let folder = Lake::new();

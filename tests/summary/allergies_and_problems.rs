@@ -31,7 +31,7 @@ fn condition(id: &str, code: &str, clinical: Option<&str>, more: Value) -> Value
     record
 }
 
-/// A diagnosis as the service makes it of claims, and its encounter.
+/// A diagnosis generated from a claim, and its encounter.
 fn made(person: Person, id: &str, code: &str, day: &str, verification: &str) -> Person {
     let more = json!({
         "meta": {"tag": [{"system": "https://records.example/tags/GeneratedBy", "code": "Condition"}]},

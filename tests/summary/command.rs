@@ -1,4 +1,4 @@
-//! `tabularium summary`: a document, to standard output or a file.
+//! `tabularium summary`: a document on standard output or in a file.
 
 use std::path::Path;
 use std::process::Output;

@@ -1,4 +1,4 @@
-//! The document: its head, what is asked for, what is missing, and the bytes of records.
+//! The document: its header, requested sections, missing elements, and the text of records.
 
 use serde_json::{Value, json};
 use tabularium::patient::summary::{Rendering, Request, Sections, SummaryError, summarize};
@@ -117,8 +117,7 @@ fn the_text_of_records_is_written_through() {
     assert_eq!(person.summary().rows("results")[0][1], "1.50 g");
 }
 
-/// What a source wrote for people stood in the document as it came, and a viewer that trusts R4's rules would have run
-/// its scripts.
+/// A source's narrative was included unchecked. A viewer that relies on R4's rules would have run its scripts.
 #[test]
 fn narratives_that_r4_does_not_admit_are_left_out() {
     let told = |id: &str, content: &str| {
@@ -277,7 +276,7 @@ fn a_record_that_cannot_be_read_is_named_by_its_type_only() {
     assert!(!error.to_string().contains("secret"));
 }
 
-/// An advance directive's address was relative to the service, which means nothing to who is given the document.
+/// An advance directive's address was relative to the service, which is useless to a recipient of the document.
 #[test]
 fn addresses_of_attachments_are_absolute() {
     let id = "01234567-89ab-8def-8123-456789abcdef";

@@ -1,4 +1,4 @@
-//! `$summary` over HTTP: who gets whose, and what is said to a request that cannot be met.
+//! `$summary` over HTTP: the records that each caller gets, and the refusals.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::pdf::reading::{assert_in_order, squeezed, text};
 
 const SUMMARY: &str = "/fhir/Patient/$PATIENT_ID/$summary";
 
-/// Ann and what is known of her; Ben, who shares her doctor and has secrets.
+/// Ann with her records; Ben, who has the same doctor and secrets of his own.
 fn records() -> Vec<Value> {
     let about = |name: &str| json!({"reference": format!("Patient/{name}")});
     vec![
@@ -42,7 +42,7 @@ fn post(server: &Server, token: &str, path: &str, ty: &str, body: &str) -> Answe
     server.send("POST", path, &headers, body)
 }
 
-/// The document of an answer, whole by all rules.
+/// The document in an answer, after all checks.
 fn document(answer: &Answer) -> Document {
     assert_eq!(answer.status, 200, "{}", answer.text);
     assert!(answer.header("content-type").starts_with("application/fhir+json"));
@@ -88,7 +88,8 @@ fn a_patient_gets_a_document_of_their_own_records() {
     }
 }
 
-/// The document as pages: what the narratives say, with the same sections left out, and nobody else's records.
+/// The document includes its PDF: the text of the narratives, the same sections left out, and no other person's
+/// records.
 #[test]
 fn a_document_has_its_pages_inside() {
     let server = Server::imported(&records());

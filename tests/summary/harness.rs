@@ -1,4 +1,4 @@
-//! A person's records, the summary of them, and the checks that hold for every summary.
+//! A person's records, their summary, and the checks that apply to every summary.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ pub(super) const BASE: &str = "https://records.example";
 /// 2026-05-04T03:02:01Z.
 pub(super) const MOMENT: i64 = 1_777_863_721_000_000;
 
-/// The sections in their order: alias, code.
+/// The sections in order: alias and code.
 pub(super) const SECTIONS: [(&str, &str); 14] = [
     ("allergies", "48765-2"),
     ("medications", "10160-0"),
@@ -56,19 +56,19 @@ impl Person {
         }
     }
 
-    /// With a record of the patient's own.
+    /// Adds a record of the patient's own.
     pub(super) fn with(mut self, record: Value) -> Person {
         self.records.push((record.to_string(), true));
         self
     }
 
-    /// With a record that another one refers to.
+    /// Adds a record that another one refers to.
     pub(super) fn beside(mut self, record: Value) -> Person {
         self.records.push((record.to_string(), false));
         self
     }
 
-    /// Of some sections.
+    /// Requests some sections.
     pub(super) fn asking(mut self, sections: &[&str]) -> Person {
         self.sections = sections.iter().map(|name| (*name).to_owned()).collect();
         self
@@ -108,7 +108,7 @@ impl Person {
         String::from_utf8(bundle).unwrap()
     }
 
-    /// The document, after the checks that hold for all.
+    /// The document, after the checks that apply to every summary.
     pub(super) fn summary(&self) -> Document {
         let document = Document(serde_json::from_str(&self.bytes()).unwrap());
         document.check();
@@ -136,7 +136,7 @@ pub(super) fn loinc(code: &str, text: &str) -> Value {
     concept("http://loinc.org", code, text)
 }
 
-/// A record about the patient, with more of it.
+/// A record about the patient with these elements.
 pub(super) fn record(ty: &str, id: &str, more: Value) -> Value {
     let subject = match ty {
         "AllergyIntolerance" | "Immunization" | "Consent" | "Device" => "patient",
@@ -185,7 +185,7 @@ impl Document {
         self.rows(alias).into_iter().map(|row| row[0].clone()).collect()
     }
 
-    /// What a section refers to.
+    /// The resources that a section refers to.
     pub(super) fn entries(&self, alias: &str) -> Vec<&Value> {
         let entries = self.section(alias)["entry"].as_array();
         let entries = entries.into_iter().flatten();
@@ -194,7 +194,7 @@ impl Document {
             .collect()
     }
 
-    /// Why a section has none.
+    /// The reason why a section is empty.
     pub(super) fn empty(&self, alias: &str) -> Option<&str> {
         self.section(alias)["emptyReason"]["coding"][0]["code"].as_str()
     }
@@ -225,7 +225,7 @@ impl Document {
             .collect()
     }
 
-    /// The document as a PDF: what the DocumentReference has inside that leads to the Composition.
+    /// The document's PDF, from its DocumentReference that refers to the Composition.
     pub(super) fn pdf(&self) -> Vec<u8> {
         let composition = self.0["entry"][0]["fullUrl"].as_str().unwrap();
         let drawn: Vec<&Value> = self
@@ -243,7 +243,7 @@ impl Document {
         file
     }
 
-    /// What holds for every document.
+    /// The checks that apply to every document.
     pub(super) fn check(&self) {
         let bundle = &self.0;
         assert_eq!(bundle["type"], "document");
@@ -266,7 +266,8 @@ impl Document {
         self.check_sections(&addresses);
     }
 
-    /// No reference leads out of the document, and each entry is reached from the Composition, or leads to it.
+    /// Checks that no reference leads out of the document. Each entry must be reachable from the Composition or refer
+    /// to it.
     fn check_references(&self, addresses: &BTreeSet<&str>) {
         let composition = self.0["entry"][0]["fullUrl"].as_str().unwrap();
         let mut reached = BTreeSet::from([composition]);
@@ -295,7 +296,7 @@ impl Document {
         }
     }
 
-    /// All sections are there once, each with a title, a code, a narrative, and entries or a reason.
+    /// Checks that each section occurs once, with a title, a code, a narrative, and entries or a reason.
     fn check_sections(&self, addresses: &BTreeSet<&str>) {
         let sections = self.composition()["section"].as_array().unwrap();
         let codes: Vec<&str> = sections
@@ -326,7 +327,7 @@ impl Document {
     }
 }
 
-/// The texts of all references of a resource, but for those inside of it.
+/// The texts of all references of a resource, except references to its contained resources.
 fn references<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
     match value {
         Value::Object(object) => {

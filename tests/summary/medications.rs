@@ -1,4 +1,4 @@
-//! Medicines: what is taken, one row for a drug and dosage.
+//! Current medicines, one row per drug and dosage.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The International Patient Summary: what each section keeps, and what every document holds whatever the records are.
+//! The International Patient Summary: the records of each section, and properties of every document.
 
 mod allergies_and_problems;
 mod command;

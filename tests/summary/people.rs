@@ -6,7 +6,7 @@ use super::harness::Person;
 use crate::harness;
 use crate::normalize::harness::{json_files, resources};
 
-/// Types that are nobody's.
+/// Types of shared resources.
 const SHARED: [&str; 6] = [
     "Practitioner",
     "PractitionerRole",

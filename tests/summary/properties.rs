@@ -1,4 +1,4 @@
-//! What holds of every summary, whatever the records.
+//! Properties of every summary, for any records.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -72,10 +72,10 @@ const SUBJECTS: [&str; 5] = [
     "",
 ];
 
-/// A record drawn from a number.
+/// A record generated from a number.
 fn record(at: usize, mut seed: u64, records: usize) -> (Value, bool) {
     let mut draw = |below: usize| {
-        // Splitmix: each draw is another number.
+        // Splitmix: each call gives another number.
         seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = seed;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -158,8 +158,8 @@ fn person(seeds: &[u64]) -> Person {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// `Person::summary` checks that the document is complete: no dangling reference, no orphan, each section once,
-    /// narratives valid.
+    /// `Person::summary` checks that the document is complete. It has no dangling reference and no orphan, each section
+    /// occurs once, and narratives are valid.
     #[test]
     fn any_records_make_a_whole_document(seeds in prop::collection::vec(any::<u64>(), 0..40), sections in 0usize..15) {
         let mut person = person(&seeds);
@@ -177,7 +177,7 @@ proptest! {
         }
     }
 
-    /// The order in which records come changes nothing.
+    /// The order of the records does not matter.
     #[test]
     fn the_same_records_make_the_same_document(seeds in prop::collection::vec(any::<u64>(), 0..30), turn in any::<usize>()) {
         let person = person(&seeds);

@@ -1,4 +1,4 @@
-//! What comes along with a record, what becomes a display, and whose records are never shown.
+//! References of a record: which targets are included, which become a display, and which are never shown.
 
 use serde_json::{Value, json};
 
@@ -87,7 +87,7 @@ fn panels_bring_their_members() {
 
 #[test]
 fn what_is_about_somebody_else_is_never_shown() {
-    // A mother is in the compartment of her child's records where she observed something.
+    // A mother is in the compartment of her child's Observations if she is their performer.
     let other = json!({"subject": {"reference": "Patient/child"}, "performer": [{"reference": "Patient/p"}]});
     let child = json!({"resourceType": "Patient", "id": "child", "name": [{"family": "Secret"}]});
     let absolute = json!({"subject": {"reference": "https://elsewhere.example/fhir/Patient/p"}});

@@ -1,4 +1,5 @@
-//! Who sees synced rows: the patient of the consent and the application in live mode, and nobody else by any door.
+//! Visibility of synced rows: the consent's patient and the application in live mode see them, and nobody else does by
+//! any API.
 
 use serde_json::json;
 use tabularium::lake::Mode;
@@ -38,7 +39,7 @@ fn another_patients_records_are_behind_no_door() {
             answer.text
         );
     }
-    // Everything that is shown, by includes too, is of the one who asks.
+    // All shown rows, including includes, belong to the caller.
     let mut next =
         Some("/fhir/?_type=Patient,Coverage,ExplanationOfBenefit,Organization,Practitioner&_count=100".to_owned());
     let mut shown = 0;
@@ -106,7 +107,7 @@ fn test_mode_has_tables_of_its_own() {
     );
 }
 
-/// Synced rows say nowhere whom they share: what a record refers to is found by its references alone.
+/// Synced rows do not store which shared rows they use. A record's own references are enough to find them.
 #[test]
 fn a_synced_record_comes_whole() {
     let world = World::working(2);
@@ -147,7 +148,7 @@ fn a_synced_record_comes_whole() {
                     refers.then(|| json!("include"))
                 }
                 "PractitionerRole" | "InsurancePlan" | "Device" => None,
-                // Of one that names no Patient, R4's compartment has nothing.
+                // A Provenance that names no Patient is not in R4's compartment.
                 "Provenance" => mode.clone(),
                 _ => Some(json!("match")),
             };

@@ -1,5 +1,4 @@
-//! Somebody's way from an application through the pages of the service and of a source, back with a code, and to
-//! tokens.
+//! A person's flow from an application through the pages of the service and a source, back with a code, and to tokens.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -13,21 +12,21 @@ use super::world::{PATIENCE, REDIRECT, VERIFIER, World, challenge, text};
 use crate::harness::payer::parameter;
 use crate::harness::surfer::Surfer;
 
-/// A person with a browser, and the application that sends them.
+/// A person with a browser, and the application that starts the flow.
 pub(super) struct Journey {
-    /// Where the service is.
+    /// The service's address.
     service: String,
     organization: &'static str,
     source: &'static str,
     user: String,
     client: String,
     surfer: Surfer,
-    /// How often the application sent them.
+    /// How often the application started the flow.
     pub(super) begun: usize,
 }
 
 impl Journey {
-    /// The application sends a person to the service, for one of the sandbox's organizations.
+    /// The application starts the flow for one of the sandbox's organizations.
     pub(super) fn begin(world: &World, service: &str, organization: &'static str, person: u64) -> Journey {
         let client = world.store().clients().of(LOCAL_APPLICATION, Mode::Live).unwrap().id;
         let mut journey = Journey {
@@ -61,8 +60,8 @@ impl Journey {
         self.begun += 1;
     }
 
-    /// Goes until the application has its tokens, as often as that takes; gives the token endpoint's answer. Each page
-    /// that is left is counted.
+    /// Continues until the application has its tokens, with retries. Returns the token response. Each finished page is
+    /// counted.
     pub(super) fn tokens(&mut self, steps: &AtomicUsize) -> Value {
         let begun = Instant::now();
         loop {
@@ -70,7 +69,7 @@ impl Journey {
             if let Some(code) = self.code() {
                 match exchange(&self.service, &code, &self.client) {
                     Some((200, granted)) => return granted,
-                    // It was exchanged in an earlier life of the service, whose answer nobody heard.
+                    // The code was exchanged before the service was killed, and the response was lost.
                     Some((400, refused)) => {
                         assert_eq!(refused["error"], "invalid_grant");
                         self.begin_again();
@@ -89,7 +88,7 @@ impl Journey {
         }
     }
 
-    /// Refreshes tokens until somebody answers.
+    /// Refreshes tokens until there is a response.
     pub(super) fn refreshed(&self, granted: &Value) -> Refreshed {
         let fields = [
             ("grant_type", "refresh_token"),
@@ -115,7 +114,7 @@ impl Journey {
         }
     }
 
-    /// The code that the application is given, once the browser is back at it.
+    /// The code in the redirect to the application.
     fn code(&self) -> Option<String> {
         let url = &self.surfer.url;
         if !url.as_str().starts_with(REDIRECT) {
@@ -125,7 +124,7 @@ impl Journey {
         Some(parameter(url, "code").unwrap_or_else(|| panic!("no code in {url}")))
     }
 
-    /// Does what the page is there for; `false` where it offers no way on.
+    /// Does the page's next step. `false` if there is none.
     fn go_on(&mut self) -> bool {
         let (login, consent) = (
             format!("/{}/login", self.organization),
@@ -146,7 +145,7 @@ impl Journey {
         true
     }
 
-    /// Goes to where the session stands. Where there is none to go on with, the application sends them anew.
+    /// Opens the session's current page. If there is no session, the application starts a new flow.
     fn return_to_session(&mut self) {
         let session = format!("{}/connect", self.service);
         if self.surfer.url.as_str() == session && !self.surfer.is_cut_off() {
@@ -157,19 +156,19 @@ impl Journey {
     }
 }
 
-/// What came of a refresh.
+/// The result of a refresh.
 pub(super) enum Refreshed {
     Granted(Value),
-    /// It was carried out in an earlier life of the service, whose answer nobody heard.
+    /// The token was used before the service was killed, and the response was lost.
     Lost,
 }
 
-/// What passes until somebody tries again.
+/// The wait before a retry.
 fn wait() {
     std::thread::park_timeout(Duration::from_millis(20));
 }
 
-/// Exchanges a code; `None` where nobody answers, else the status and what came.
+/// Exchanges a code. Returns the status and the response; `None` if the service does not answer.
 fn exchange(service: &str, code: &str, client: &str) -> Option<(u16, Value)> {
     let fields = [
         ("grant_type", "authorization_code"),
@@ -181,7 +180,7 @@ fn exchange(service: &str, code: &str, client: &str) -> Option<(u16, Value)> {
     ask(service, "/oauth/token", |agent, url| agent.post(url).send_form(fields))
 }
 
-/// How many resources of a type a token finds at a service.
+/// The number of a type's resources that a token finds.
 pub(super) fn total(service: &str, ty: &str, granted: &Value) -> u64 {
     let bearer = format!("Bearer {}", text(granted, "access_token"));
     let path = format!("/fhir/{ty}?_summary=count");

@@ -1,4 +1,4 @@
-//! From an authorization to records in the lake and out of it again, against payers that are reached over HTTP.
+//! From an authorization to records in the lake, and to their erasure, with payers over HTTP.
 
 mod attachments;
 mod brought;

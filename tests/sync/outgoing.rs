@@ -1,4 +1,4 @@
-//! What the service calls and what it lets out when it does: a source on the wire that behaves as the test wants it to.
+//! The service's outgoing requests and their contents, with a source that behaves as the test defines.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tabularium::sync::client::{Client, Error, Guard, HttpLimits, Realm};
 
-/// A server that gives canned answers, one a connection, and remembers what it was asked.
+/// A server that gives fixed answers, one per connection, and records the requests.
 struct Canned {
     base: String,
     asked: Arc<Mutex<Vec<String>>>,
@@ -16,7 +16,7 @@ struct Canned {
 }
 
 impl Canned {
-    /// `{}` in an answer stands for the server's own address.
+    /// `{}` in an answer is replaced by the server's own address.
     fn new(answers: &'static [&'static str]) -> Canned {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -153,7 +153,7 @@ async fn answers_are_bounded_and_errors_tell_no_paths() {
         assert!(error.to_string().ends_with(expected), "{error}");
         assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
     }
-    // Nobody is there any more.
+    // The server is gone.
     drop(large);
     let error = client
         .fetch(

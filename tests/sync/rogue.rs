@@ -1,5 +1,4 @@
-//! Sources that want more than they are given: the access of others, other people's rows, the service's disk and
-//! memory.
+//! Attacks by sources: on others' access, on other people's rows, and on the service's disk and memory.
 
 use std::io::Write;
 
@@ -17,7 +16,7 @@ use crate::harness::rogue::{Asked, Rogue, Said};
 const TOKEN: &str = "the-access-token-of-the-source";
 pub(super) const ALL: &str = "patient/*.rs";
 
-/// A page of these resources, and where the next one is.
+/// A page of these resources, with the address of the next page.
 pub(super) fn bundle(resources: &[Value], next: Option<&str>) -> Value {
     let entry: Vec<Value> = resources.iter().map(|one| json!({"resource": one})).collect();
     let link: Vec<Value> = next
@@ -35,7 +34,7 @@ pub(super) fn condition(id: &str) -> Value {
     json!({"resourceType": "Condition", "id": id, "subject": {"reference": "Patient/p"}})
 }
 
-/// Answers for the Patient and, by `found`, for the conditions; other types have no records.
+/// A source that answers for the Patient and, by `found`, for Conditions. Other types have no records.
 pub(super) fn source(found: impl Fn(&Asked, &str) -> Said + Send + Sync + 'static) -> Rogue {
     Rogue::start(move |asked, base| {
         let path = asked.path.split('?').next().unwrap();
@@ -48,7 +47,7 @@ pub(super) fn source(found: impl Fn(&Asked, &str) -> Said + Send + Sync + 'stati
     })
 }
 
-/// Somebody has connected the source, whose Patient they are.
+/// Connects the source for a person with its Patient.
 pub(super) fn connect(world: &World, rogue: &Rogue, scope: &str) -> Connected {
     let store = world.store();
     let organization = Organization {
@@ -166,7 +165,7 @@ fn synced(rogue: &Rogue, scope: &str) -> (World, Connected) {
     (world, connected)
 }
 
-/// The resources of a type as a token finds them.
+/// The resources of a type that a token finds.
 pub(super) fn found(world: &World, ty: &str, connected: &Connected) -> Vec<Value> {
     let answer = world.get(&format!("/fhir/{ty}?_sort=_id&_count=1000"), &connected.token);
     assert_eq!(answer.status, 200, "{}", answer.text);
@@ -174,7 +173,7 @@ pub(super) fn found(world: &World, ty: &str, connected: &Connected) -> Vec<Value
     entries.into_iter().map(|entry| entry["resource"].clone()).collect()
 }
 
-/// What it was asked for but for what it says of itself, which anybody may read.
+/// The requests to the source, without those for its public metadata.
 fn of_records(rogue: &Rogue) -> Vec<Asked> {
     let mut asked = rogue.asked();
     asked.retain(|asked| asked.path != "/fhir/metadata");
@@ -214,7 +213,7 @@ fn a_token_goes_under_the_fhir_base_only() {
 
 #[test]
 fn pages_at_the_base_itself_are_of_the_source() {
-    // As HAPI pages.
+    // HAPI's form of page links.
     let rogue = source(|asked, base| match asked.path.starts_with("/fhir?_getpages") {
         true => Said::json(&bundle(&[condition("b")], None)),
         false => Said::json(&bundle(&[condition("a")], Some(&format!("{base}/fhir?_getpages=1")))),
@@ -239,7 +238,7 @@ fn a_redirect_out_of_the_fhir_base_is_followed_without_the_token() {
 
 #[test]
 fn types_that_were_not_asked_for_are_left_out() {
-    // The patient did not grant observations, and the source gives them all the same.
+    // The patient did not grant Observations, but the source sends them.
     let rogue = source(|_, _| {
         let observation = json!({"resourceType": "Observation", "id": "o", "subject": {"reference": "Patient/p"}});
         let inside = json!({"resourceType": "Bundle", "id": "x", "type": "transaction",
@@ -278,7 +277,7 @@ fn records_of_other_people_are_refused_however_they_are_named() {
                 about("relative", json!({"reference": "Patient/q"})),
                 about("absolute", json!({"reference": format!("{base}/fhir/Patient/q")})),
                 about("versioned", json!({"reference": "Patient/q/_history/1"})),
-                // What a gateway has not rewritten.
+                // An address that a gateway did not rewrite.
                 about(
                     "internal",
                     json!({"reference": format!("{base}/internal/r4/Patient/q")}),
@@ -331,7 +330,7 @@ fn an_id_that_comes_twice_is_one_row_with_the_content_that_came_last() {
 #[test]
 fn ids_that_are_none_are_refused_and_the_others_are_stored() {
     let rogue = source(|_, _| {
-        // Up to 256 letters, and underscores, are a source's own matter: ids are ours.
+        // Ids of up to 256 characters, and with underscores, are accepted, because we assign our own.
         let long = "x".repeat(257);
         let odd = [
             "../../Patient/q",
@@ -397,7 +396,7 @@ fn references_lead_to_nobody_elses_rows() {
         .iter()
         .filter(|entry| entry["resource"]["resourceType"] == "Patient");
     assert_eq!(patients.count(), 1, "{text}");
-    // Nothing that is stored leads into another consent's rows by a relative reference.
+    // No stored relative reference leads to another consent's rows.
     for (_, row) in world.rows(&connected) {
         let relative = format!("\"Patient/{}", victim.patient);
         assert!(!row.resource.contains(&relative), "{}", row.resource);
@@ -447,7 +446,7 @@ fn what_is_too_deep_too_large_or_a_bomb_is_left_out_and_the_rest_is_stored() {
         match path {
             "/fhir/Patient/p" => Said::json(&patient()),
             "/fhir/Account" => {
-                // 96 MiB of blanks in a hundred thousand bytes.
+                // 96 MiB of spaces compress to a hundred thousand bytes.
                 let mut coder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
                 for _ in 0..96 {
                     coder.write_all(&[b' '; 1 << 20]).unwrap();
@@ -501,7 +500,7 @@ fn the_address_of_a_page_is_bounded() {
 
 #[test]
 fn a_source_neither_fills_the_disk_nor_goes_on_for_ever() {
-    // Pages without end, of which none is too large by itself.
+    // An endless series of pages, none too large by itself.
     let rogue = source(|asked, base| {
         let page = asked
             .path
@@ -555,7 +554,7 @@ fn a_source_neither_fills_the_disk_nor_goes_on_for_ever() {
 
 #[test]
 fn a_source_that_does_not_answer_leaves_room_for_the_others() {
-    // Its requests hang until the test is over.
+    // Its requests hang until the test ends.
     let (hold, held) = std::sync::mpsc::channel::<()>();
     let held = std::sync::Mutex::new(held);
     let rogue = source(move |_, _| {

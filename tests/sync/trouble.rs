@@ -1,4 +1,4 @@
-//! Sources that fail: what may pass is tried again, what does not is told, and what is stored is whole.
+//! Failing sources: temporary failures are retried, permanent ones are reported, and stored records are complete.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ fn rate_limits_failures_and_slowness_are_got_over() {
 #[test]
 fn a_page_that_cannot_be_read_is_asked_for_once_more() {
     let world = World::new(1, Mode::Live);
-    // With several requests at once a page may meet the same answer twice.
+    // With several concurrent requests a page may meet the same failure twice.
     world.work_at(Settings {
         pace: pace(),
         jobs: 1,
@@ -88,7 +88,7 @@ fn a_source_that_stays_down_fails_the_job_and_the_authorization() {
         .unwrap()
         .unwrap();
     assert_eq!(authorization.state, AuthorizationState::Errored);
-    // It is kept: the application may try again.
+    // The credential is kept, so that the application may retry.
     assert!(
         world
             .store()
@@ -99,7 +99,7 @@ fn a_source_that_stays_down_fails_the_job_and_the_authorization() {
     );
     assert!(world.rows(&connected).is_empty());
     let answer = world.get("/fhir/Patient", &connected.token);
-    // What the source said follows in its own words.
+    // The source's own message follows.
     let codes: Vec<String> = answer.json()["issue"]
         .as_array()
         .unwrap()
@@ -150,7 +150,7 @@ fn access_that_ends_in_the_middle_is_renewed() {
         .get(&connected.authorization)
         .unwrap()
         .unwrap();
-    // The service has not been told of it and finds out by a 401.
+    // The service learns of it only by a 401.
     world.payer.expire("lakeshore");
     world.work();
     assert_eq!(world.end_of(&connected), JobState::Completed);

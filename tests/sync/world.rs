@@ -1,4 +1,4 @@
-//! A service with a worker, payers beside it, and people who connect them.
+//! A service with a worker, payers, and people who connect them.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Mutex;
@@ -27,11 +27,11 @@ use crate::harness::payer::{Payer, parameter};
 use crate::harness::server::{Answer, Server};
 use crate::harness::stored::{Identity, Stored, stored};
 
-/// What is asked of payers.
+/// The requested scope.
 const SCOPE: &str = "launch/patient offline_access patient/*.rs";
 pub(super) const REDIRECT: &str = "https://app.example/back";
 pub(super) const VERIFIER: &str = "an-application-verifier-of-forty-three-letters";
-/// Types of which nobody's own records are.
+/// The types of shared resources.
 const NOBODYS: [&str; 6] = [
     "InsurancePlan",
     "Location",
@@ -40,7 +40,7 @@ const NOBODYS: [&str; 6] = [
     "Practitioner",
     "PractitionerRole",
 ];
-/// Nothing takes longer than this unless it hangs, on however slow a machine.
+/// Even on a slow machine, anything that takes longer hangs.
 pub(super) const PATIENCE: Duration = Duration::from_secs(900);
 
 /// A service, payers and a worker.
@@ -51,16 +51,16 @@ pub(super) struct World {
     runtime: Runtime,
     worker: Mutex<Option<Worker>>,
     mode: Mode,
-    /// The store's file, as it is seen from outside.
+    /// A connection to the store's file.
     file: Mutex<rusqlite::Connection>,
 }
 
-/// A source that somebody has connected.
+/// A source that a person has connected.
 pub(super) struct Connected {
     pub(super) consent: String,
     pub(super) authorization: String,
     pub(super) owner: i64,
-    /// The id of the Patient here, and at the source.
+    /// The id of our Patient; the next field is the source's.
     pub(super) patient: String,
     pub(super) source_patient: String,
     /// The application's patient token.
@@ -70,14 +70,14 @@ pub(super) struct Connected {
 }
 
 impl World {
-    /// A service over an empty lake; its worker is not started yet.
+    /// A service over an empty lake, without a worker yet.
     pub(super) fn new(patients: u64, mode: Mode) -> World {
         let folder = tempfile::tempdir().unwrap();
         let lake = kind::open_or_create(folder.path());
         World::over(folder, lake, patients, mode)
     }
 
-    /// A service over an empty sealed lake, whatever kind is tested.
+    /// A service over an empty sealed lake, whichever kind is tested.
     pub(super) fn sealed(patients: u64) -> World {
         let folder = tempfile::tempdir().unwrap();
         let options = LakeOptions {
@@ -205,7 +205,7 @@ impl World {
         self.store().endpoints().save(&endpoint, Actor::Operator).unwrap();
     }
 
-    /// Somebody connects an organization, and the application gets its tokens.
+    /// A person connects an organization, and the application gets its tokens.
     pub(super) fn connect(&self, organization: &str, person: u64) -> Connected {
         self.connect_as(organization, person, Usage::Multiple)
     }
@@ -220,7 +220,7 @@ impl World {
         connected
     }
 
-    /// Somebody connects an organization; the application has no token yet.
+    /// A person connects an organization; the application has no token yet.
     pub(super) fn authorize(&self, organization: &str, person: u64, usage: Usage) -> Connected {
         let store = self.store();
         let client = store.clients().of(LOCAL_APPLICATION, self.mode).unwrap();
@@ -242,7 +242,7 @@ impl World {
         self.add_source(&consent.id, organization, person, usage)
     }
 
-    /// Somebody connects one more organization in the session of a consent.
+    /// A person connects another organization in the session of a consent.
     pub(super) fn add_source(&self, consent: &str, organization: &str, person: u64, usage: Usage) -> Connected {
         let store = self.store();
         let consent = store.consents().get(consent).unwrap().unwrap();
@@ -294,7 +294,7 @@ impl World {
         }
     }
 
-    /// A person goes through an organization's pages, and the service exchanges the code that comes of it.
+    /// A person goes through an organization's pages, and the service exchanges the code.
     pub(super) fn log_in(&self, organization: &str, person: u64) -> tabularium::sync::client::Grant {
         let secret = Organization::named(organization).unwrap().secret;
         let registration = Registration {
@@ -340,7 +340,7 @@ impl World {
         self.server.post(path, &[], &body)
     }
 
-    /// Finishes a flow: the code that the application is given.
+    /// Finishes a flow. Returns the application's code.
     pub(super) fn code(&self, connected: &Connected) -> String {
         let challenge = challenge();
         let client = self.store().clients().of(LOCAL_APPLICATION, self.mode).unwrap();
@@ -353,7 +353,7 @@ impl World {
         code.unwrap()
     }
 
-    /// The source behind the tokens that an application got.
+    /// The source of an application's tokens.
     pub(super) fn connected(&self, granted: &Value) -> Connected {
         let token = text(granted, "access_token");
         let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1).unwrap()).unwrap();
@@ -377,26 +377,26 @@ impl World {
         }
     }
 
-    /// Does to a row of the store what no part of the service does by itself.
+    /// Changes a row of the store directly.
     pub(super) fn sql(&self, sql: &str, id: &str) {
         let store = rusqlite::Connection::open(self.server.folder().join("service.sqlite")).unwrap();
         store.busy_timeout(PATIENCE).unwrap();
         assert_eq!(store.execute(sql, [id]).unwrap(), 1);
     }
 
-    /// The number that a query gives.
+    /// The number from a query.
     pub(super) fn count(&self, sql: &str) -> i64 {
         let file = self.file.lock().unwrap();
         let mut statement = file.prepare_cached(sql).unwrap();
         statement.query_row([], |row| row.get(0)).unwrap()
     }
 
-    /// Where the newest job of an authorization stands.
+    /// The state of an authorization's newest job.
     pub(super) fn job(&self, connected: &Connected) -> JobState {
         self.store().jobs().of_authorization(&connected.authorization).unwrap()[0].state
     }
 
-    /// Waits until something is so.
+    /// Waits until a condition holds.
     pub(super) fn until(&self, what: &str, so: impl Fn() -> bool) {
         let begun = Instant::now();
         while !so() {
@@ -419,7 +419,7 @@ impl World {
         connected
     }
 
-    /// What the audit log says of a consent, newest first.
+    /// The audit entries of a consent, newest first.
     pub(super) fn audit(&self, connected: &Connected) -> Vec<String> {
         let entries = self.store().audit().newest(Some(&connected.consent), 1_000).unwrap();
         let line = |entry: &tabularium::consent::AuditEntry| format!("{} {}", entry.action, entry.detail);
@@ -430,15 +430,14 @@ impl World {
         self.server.get(path, token)
     }
 
-    /// How many resources of a type a token finds.
+    /// The number of a type's resources that a token finds.
     pub(super) fn total(&self, ty: &str, token: &str) -> u64 {
         let answer = self.get(&format!("/fhir/{ty}?_summary=count"), token);
         assert_eq!(answer.status, 200, "{}", answer.text);
         answer.json()["total"].as_u64().unwrap()
     }
 
-    /// `Type/id` of what a source has for one of its patients: the patient's own records as far as access reaches, and
-    /// those of nobody that they lead to.
+    /// `Type/id` of a source's records of a patient: the granted own records, and the shared ones that they refer to.
     pub(super) fn names_at(&self, organization: &str, patient: &str, token: &str) -> BTreeSet<String> {
         let all = self.records_at(organization, patient, token);
         let all: BTreeMap<String, Value> = all.into_iter().map(|record| (named(&record), record)).collect();
@@ -463,7 +462,7 @@ impl World {
         rows
     }
 
-    /// The rows of a consent that rules of normalization made.
+    /// The rows of a consent that normalization generated.
     pub(super) fn generated(&self, connected: &Connected) -> Vec<(Identity, Stored)> {
         let mut rows = self.all_rows(connected);
         rows.retain(|(_, row)| is_generated(row));
@@ -477,7 +476,7 @@ impl World {
         rows
     }
 
-    /// All that a source has for a person, by its own `$everything` and the references in that.
+    /// All of a source's records of a person, by its `$everything` and the references in the result.
     pub(super) fn record_of(&self, organization: &str, connected: &Connected) -> Vec<Value> {
         self.records_at(organization, &connected.source_patient, &connected.source_token)
     }
@@ -512,7 +511,7 @@ impl World {
         records
     }
 
-    /// What a record of a source has to be here, but for its version and date.
+    /// The expected stored form of a source's record, without version and date.
     pub(super) fn expected(&self, organization: &str, connected: &Connected, record: &Value) -> Value {
         let (ty, id) = (text(record, "resourceType"), text(record, "id"));
         let mut expected = record.clone();
@@ -567,7 +566,7 @@ pub(super) fn challenge() -> String {
     URL_SAFE_NO_PAD.encode(sha2::Sha256::digest(VERIFIER))
 }
 
-/// Short waits, since nobody waits but the test.
+/// Short waits for tests.
 pub(super) fn pace() -> Pace {
     Pace {
         first: Duration::from_millis(5),
@@ -590,14 +589,14 @@ pub(super) fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value[name].as_str().unwrap_or_default()
 }
 
-/// Whether a rule of normalization made a row.
+/// Whether normalization generated a row.
 pub(super) fn is_generated(row: &Stored) -> bool {
     let resource: Value = serde_json::from_str(&row.resource).unwrap();
     let mut tags = resource["meta"]["tag"].as_array().into_iter().flatten();
     tags.any(|tag| text(tag, "system").ends_with("/GeneratedBy"))
 }
 
-/// `Type/id`.
+/// The `Type/id` of a record.
 fn named(record: &Value) -> String {
     format!("{}/{}", text(record, "resourceType"), text(record, "id"))
 }
@@ -626,7 +625,7 @@ fn is_relative(key: &str, text: &str) -> bool {
     key == "reference" && !text.starts_with(['#', 'u', 'h'])
 }
 
-/// Exchanges the relative references of a record.
+/// Replaces the relative references of a record.
 fn refer(value: &mut Value, named: &dyn Fn(&str) -> String) {
     visit(value, &mut |reference| *reference = named(reference));
 }

@@ -1,4 +1,4 @@
-//! What cannot be taken is refused with a sentence that names it, and changes nothing.
+//! Faulty files are refused with a sentence that names them, and change nothing.
 
 use std::fs;
 
@@ -40,7 +40,7 @@ fn a_file_of_no_known_layout_is_refused() {
 fn a_line_that_is_cut_is_named_and_nothing_is_loaded() {
     let world = World::new();
     let cut = |text: &str| text[..text.len() - 40].to_owned();
-    // The first lines decide what a file is, so the damage has to come after them.
+    // The first lines determine a file's format, so the damage must come later.
     let long = |line: &dyn Fn(u32) -> String| (0..2000).map(line).collect::<String>();
     let diagnoses = long(&|n| files::order(n, &format!("A{:02}{}", n % 100, n % 10), true, "short", "long"));
     let concepts = long(&|n| files::rxnconso().lines().next().unwrap().replace("161", &n.to_string()) + "\n");
@@ -144,7 +144,7 @@ fn a_load_that_was_interrupted_is_not_seen_and_is_tidied_up() {
     assert_eq!(world.list()["tables"].as_array().unwrap().len(), 2);
 }
 
-/// A file that was cut off at the end of a line looks whole. It took the place of the whole table.
+/// A file cut off at the end of a line looks complete. It used to replace the whole table.
 #[test]
 fn a_file_that_was_cut_off_at_a_lines_end_does_not_replace_a_whole_table() {
     let world = World::new();
@@ -165,12 +165,12 @@ fn a_file_that_was_cut_off_at_a_lines_end_does_not_replace_a_whole_table() {
         "{said}"
     );
     assert_eq!(world.listed().2, 500);
-    // A tenth may go from one version to the next.
+    // A new version may lack up to a tenth of the codes.
     world.load(&[&world.file("icd10cm_2027.txt", lines(450))]);
     world.load(&["--replace", &cut]);
     assert_eq!(world.listed().2, 400);
 
-    // What is cut off may be what is said of the codes.
+    // Properties of codes may be cut off too.
     let world = World::new();
     let concepts = world.file("RXNCONSO.RRF", files::rxnconso());
     let attributes = files::rxnsat();
@@ -182,8 +182,7 @@ fn a_file_that_was_cut_off_at_a_lines_end_does_not_replace_a_whole_table() {
     assert!(said.contains("3 of the 3 National Drug Codes"), "{said}");
 }
 
-/// What follows a quotation mark that nobody closes is one record, and was read into memory whole. So was a table in
-/// XML.
+/// After an unclosed quotation mark the rest was read into memory as one record. So was a table in XML.
 #[test]
 fn records_and_tables_without_an_end_are_refused_with_their_line() {
     let world = World::new();

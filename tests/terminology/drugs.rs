@@ -1,4 +1,4 @@
-//! The four questions that rules about drugs and displays ask.
+//! The four lookups that rules need for drugs and displays.
 
 use tabularium::terminology::Terminology;
 
@@ -19,19 +19,19 @@ fn an_ndc_leads_to_rxnorm_and_to_its_ingredients() {
     let of = |ndc: &str| terminology.rxnorm(ndc).map(|(code, _)| code);
     let name = Some("onesine 5 MG Oral Tablet".to_owned());
     assert_eq!(terminology.rxnorm("99999000130"), Some(("2001".to_owned(), name)));
-    // The current row counts, not the obsolete one of another drug.
+    // The current row is used, not another drug's obsolete one.
     assert_eq!(of("99998001201").as_deref(), Some("2002"));
     assert_eq!(of("99990000909"), None, "another publisher's row");
     assert_eq!(of("9999-0001-30"), None, "not 11 digits");
     assert_eq!(terminology.ingredients("99999000130"), ["161"]);
     assert_eq!(terminology.ingredients("99998001201"), ["161", "7052"]);
-    // A brand's other product has another ingredient.
+    // Another product of the brand has another ingredient.
     assert_eq!(terminology.ingredients("99997000111"), ["161"]);
     assert!(terminology.ingredients("12345678901").is_empty());
     for (ndc, known) in [
         ("99999000130", true),
         ("09999000130", true),
-        // Another package of a product that FDA lists.
+        // Another package of a product in FDA's list.
         ("09999000199", true),
         ("09999000299", false),
         ("9999000130", false),

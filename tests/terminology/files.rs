@@ -1,4 +1,4 @@
-//! Files in publishers' layouts with content of our own.
+//! Files in publishers' layouts with invented content.
 
 use std::io::Write;
 
@@ -133,7 +133,7 @@ pub(super) fn rxnsat() -> String {
     .concat()
 }
 
-/// `drug` has `name` to `part`.
+/// A relation: `drug` has `name` to `part`.
 fn relation(part: &str, drug: &str, name: &str) -> String {
     format!("{part}||CUI|RO|{drug}||CUI|{name}|1||RXNORM|RXNORM|||N|4096|\n")
 }

@@ -1,4 +1,4 @@
-//! Each publisher's layout: recognised whatever the file is called, loaded, listed and looked up.
+//! Each publisher's layout is recognised under any file name, loaded, listed and looked up.
 
 use serde_json::{Value, json};
 
@@ -114,7 +114,7 @@ fn drugs_of_the_fda_have_9_digits_and_their_packages_11() {
     );
     let display = "Sugarless XR (glucophobe) 500 mg TABLET";
     assert_eq!(world.display("ndc", "099990001"), display);
-    // The package, hyphenated as it is printed.
+    // The package code with hyphens, as printed.
     let package = world.lookup("ndc", "9999-0001-30");
     assert_eq!(
         (&package["code"], &package["display"]),
@@ -133,7 +133,7 @@ fn drugs_of_the_fda_have_9_digits_and_their_packages_11() {
 fn loinc_is_a_part_of_its_system() {
     let world = World::new();
     world.load(&[&world.file("LoincTableCore.csv", files::LOINC)]);
-    // The release of the newest change: 2.76 comes after 2.9.
+    // The release of the newest change: 2.76 is later than 2.9.
     assert_eq!(world.listed(), ("http://loinc.org".to_owned(), json!("2.76"), 2));
     assert_eq!(world.display("loinc", "99992-8"), "How heavy somebody is");
     assert_eq!(world.display("loinc", "99991-0"), "How tall\nsomebody is");

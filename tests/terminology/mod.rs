@@ -1,5 +1,5 @@
-//! Terminology as publishers ship it: files in their layouts, made by hand, become tables beside the lake, which
-//! commands, searches and a running server use.
+//! Terminology as publishers ship it. Hand-made files in their layouts become tables beside the lake. Commands,
+//! searches and a running server use the tables.
 
 mod damaged;
 mod drugs;
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::harness::process::PROGRAM;
 
-/// A folder for files, with a data folder beside them.
+/// A folder for files, with a data folder in it.
 struct World {
     folder: tempfile::TempDir,
 }
@@ -31,7 +31,7 @@ impl World {
         self.folder.path().join("data")
     }
 
-    /// Writes a file and gives its path.
+    /// Writes a file and returns its path.
     fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.folder.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -44,7 +44,7 @@ impl World {
         done(&self.data(), &arguments)
     }
 
-    /// What a refused load says, with exit code 2.
+    /// The message of a refused load, which must exit with code 2.
     fn refused(&self, files: &[&str]) -> String {
         let output = run(&self.data(), &[&["terminology", "load"], files].concat());
         let said = String::from_utf8(output.stderr).unwrap();
@@ -58,7 +58,7 @@ impl World {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// The only system that is loaded: URL, version and number of concepts.
+    /// The only loaded system: URL, version and number of concepts.
     fn listed(&self) -> (String, Value, u64) {
         let list = self.list();
         let tables = list["tables"].as_array().unwrap();

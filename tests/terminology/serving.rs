@@ -1,4 +1,4 @@
-//! A running server takes up what is loaded, and keeps answering while it does.
+//! A running server switches to newly loaded tables and answers meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,7 @@ fn a_server_notices_a_new_version_without_a_restart() {
         let bundle: Value = serde_json::from_str(&answer.into_body().read_to_string().unwrap()).unwrap();
         (status, bundle["total"].as_u64())
     };
-    // In this version nothing is below I1, so nothing is found.
+    // In this version no code is below I1, so nothing is found.
     assert_eq!(ask(), (200, Some(0)));
     let system = json!({"resourceType": "CodeSystem", "url": icd, "version": "2", "content": "complete",
         "concept": [{"code": "I1", "concept": [{"code": "I10"}]}]});
@@ -66,7 +66,7 @@ fn whoever_has_a_system_keeps_it_while_it_is_replaced() {
     let held = eager.code_system(icd).unwrap();
     let next = order(1, "I10", true, "Pressure", "Another name");
     world.load(&["--replace", "--version", "2", &world.file("b", next)]);
-    // Nothing of it has been read before; its file is still there.
+    // It was not read before, but its file still exists.
     assert!(lazy.display(icd, "I10").is_some());
     for terminology in [&lazy, &eager] {
         let since = Instant::now();

@@ -23,7 +23,7 @@ fn below(name: &str, system: &str, code: &str) -> String {
     )
 }
 
-/// A lake of two conditions, with ICD-10-CM, RxNorm and value sets beside it.
+/// A lake of two Conditions, with ICD-10-CM, RxNorm and value sets beside it.
 fn world() -> World {
     let world = World::new();
     let condition = |id: &str, code: &str| {

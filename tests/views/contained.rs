@@ -1,4 +1,4 @@
-//! Views over resources that lie in others: `contained` and the entries of Bundles.
+//! Views over resources within others: `contained` and the entries of Bundles.
 
 use std::path::Path;
 use std::process::Command;

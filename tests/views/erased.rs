@@ -1,4 +1,4 @@
-//! Views that meet an erasure by another process: files that they read go away meanwhile, and their answers stay whole.
+//! Views during an erasure by another process: files that they read are removed, but their answers stay complete.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use super::planned::stream;
 use super::{run, view, written};
 use crate::harness::records::{self, Record};
 
-/// The lake as another process has it open.
+/// The lake opened as by another process.
 fn elsewhere(lake: &Lake) -> Lake {
     Lake::open(lake.folder().path()).unwrap()
 }
@@ -31,7 +31,7 @@ fn intent(lake: &Lake, patient: &str) -> Intent {
     }
 }
 
-/// Erases people at once, without waiting for other processes to notice; so many files go away.
+/// Erases people at once, without waiting for other processes to notice. Returns the number of removed files.
 fn erase(lake: &Lake, patients: &[&str]) -> u64 {
     let intents: Vec<Intent> = patients.iter().map(|patient| intent(lake, patient)).collect();
     let mut writer: LakeWriter = lake.writer().unwrap();
@@ -56,8 +56,8 @@ fn ids_of(ty: &str) -> Value {
     json!({"resource": ty, "select": [{"column": [{"name": "id", "path": "id"}]}]})
 }
 
-/// What a view was planned over is read as it was: data files, deletions, and whom a person's records refer to. If the
-/// process hears of the erasure in time, the rows that are being erased are left out.
+/// A planned view reads its data as planned: data files, deletions, and shared rows. If the process hears of the
+/// erasure in time, the erased rows are left out.
 #[test]
 fn a_view_that_was_planned_reads_files_that_are_gone() {
     for hears in [false, true] {
@@ -76,7 +76,7 @@ fn a_view_that_was_planned_reads_files_that_are_gone() {
         );
         let ty = records::ty("Observation");
         let table = snapshot.table(Mode::Live, ty).unwrap();
-        // The first row of the file, which is Ann's first or Ben's.
+        // The first row of the file, which is Ann's or Ben's.
         records::commit_deleting(&lake, &[], &[(ty, table.files[0].id, 0)]);
         let scopes = [
             ("Observation", records::application("local")),
@@ -95,12 +95,12 @@ fn a_view_that_was_planned_reads_files_that_are_gone() {
             writer.record_erasures(&[intent(&other, "ben")]).unwrap();
             lake.refresh().unwrap();
             drop(writer);
-            // The next writer finishes it.
+            // The next writer finishes the erasure.
             assert_eq!(other.writer().unwrap().resumed().len(), 1);
         } else {
             assert_eq!(erase(&other, &["ben"]), 1);
         }
-        // Nothing is kept in memory of what was read before.
+        // No cached data is left.
         lake.refresh().unwrap();
         let shown = |id: &&str| !hears || !id.starts_with('b');
         for (expected, plan) in expected.iter().zip(plans) {
@@ -110,7 +110,7 @@ fn a_view_that_was_planned_reads_files_that_are_gone() {
     }
 }
 
-/// A client that read slowly was cut off where somebody was erased meanwhile.
+/// A slow client's answer was cut off when somebody was erased.
 #[test]
 fn an_answer_on_its_way_is_not_broken_off() {
     let server = stream::flood(Limits::default());
@@ -121,7 +121,7 @@ fn an_answer_on_its_way_is_not_broken_off() {
     let mut read = vec![0; 4_096];
     client.read_exact(&mut read).unwrap();
     assert!(read.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&read));
-    // One person of every file.
+    // One person of each file.
     let people: Vec<String> = (0..20).map(|file| format!("p{file:02}-07")).collect();
     let people: Vec<&str> = people.iter().map(String::as_str).collect();
     assert_eq!(erase(&elsewhere(&server.lake), &people), 20);
@@ -137,7 +137,7 @@ fn an_answer_on_its_way_is_not_broken_off() {
     assert_eq!(ends("") - erased, 980, "a last row for everybody else");
 }
 
-/// A view over a snapshot whose files were gone before the server had heard of the erasure was answered with a 500.
+/// A view over a snapshot with removed files got a 500 until the server heard of the erasure.
 #[test]
 fn a_view_over_files_that_are_gone_is_run_over_the_newer_snapshot() {
     let server = http::server();

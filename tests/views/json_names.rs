@@ -1,5 +1,5 @@
-//! Views in the words of analysts, who write JSON's names: `valueCoding`, `servicedDate`, `resourceType`. Three of the
-//! kind that quickstarts show, through the program over real records, against what the JSON says.
+//! Views with JSON's names, as analysts write them: `valueCoding`, `servicedDate`, `resourceType`. Three views like
+//! those of quickstarts run through the program over real records. The results are compared with the JSON.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -18,7 +18,7 @@ fn view(resource: &str, select: Value) -> Value {
     json!({"resourceType": "ViewDefinition", "status": "active", "resource": resource, "select": select})
 }
 
-/// One row for each person, with what US Core adds to them.
+/// One row per person, with US Core's extensions.
 fn people() -> Value {
     let of = |extension: &str| format!("extension.where(url = '{US_CORE}{extension}')");
     view(
@@ -33,7 +33,7 @@ fn people() -> Value {
     )
 }
 
-/// One row for each line of a claim.
+/// One row per line of a claim.
 fn lines() -> Value {
     view(
         "ExplanationOfBenefit",
@@ -47,7 +47,7 @@ fn lines() -> Value {
     )
 }
 
-/// One row for each claim, with what it rests on and who is contained in it.
+/// One row per claim, with its references and contained resources.
 fn claims() -> Value {
     let of = |ty: &str, path: &str| format!("contained.where(resourceType = '{ty}').{path}.first()");
     let list = |name: &str, path: &str| json!({"name": name, "path": path, "collection": true});
@@ -68,7 +68,7 @@ fn claims() -> Value {
     )
 }
 
-/// A claim whose contained Organization stands beside somebody with a name of another type.
+/// A claim with a contained Organization, beside a contained resource of another type with a name.
 fn contained() -> Value {
     json!({"resourceType": "ExplanationOfBenefit", "id": "made", "contained": [
             {"resourceType": "Practitioner", "id": "p", "name": [{"family": "Nobody"}], "identifier": [{"value": "no"}]},
@@ -77,7 +77,7 @@ fn contained() -> Value {
             {"sequence": 2, "category": {"text": "text"}, "valueString": "none"}]})
 }
 
-/// The resources of a type in files, those of Bundles too.
+/// The resources of a type in files, including entries of Bundles.
 fn resources(files: &[PathBuf], ty: &str) -> Vec<Value> {
     let mut found = Vec::new();
     for file in files {
@@ -108,7 +108,7 @@ fn tabularium(arguments: &[&str], files: &[PathBuf]) -> Output {
     command.output().unwrap()
 }
 
-/// Rows without their nulls, in order of their text.
+/// Rows without nulls, sorted by their text.
 fn sorted(rows: impl IntoIterator<Item = Value>) -> Vec<String> {
     let mut texts: Vec<String> = rows
         .into_iter()
@@ -140,7 +140,7 @@ fn run(view: &Value, files: &[PathBuf]) -> Vec<String> {
     sorted(text.lines().map(|line| serde_json::from_str(line).unwrap()))
 }
 
-/// The first of a list for which a property is so.
+/// The first item of a list with this value of a property.
 fn first<'v>(list: &'v Value, property: &str, wanted: &str) -> &'v Value {
     let mut found = list
         .as_array()

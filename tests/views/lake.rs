@@ -1,4 +1,4 @@
-//! Views over a lake: whose rows they show, what reaches the scan, and pages of resources.
+//! Views over a lake: their rows by scope, their filters in the scan, and pages.
 
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ fn observation(id: &str, patient: &str, value: &str) -> Value {
         "code": {"coding": [{"system": "http://loinc.org", "code": "8480-6"}]}, "valueString": value})
 }
 
-/// Two people of one application, who share a practitioner, and one of another.
+/// Two people of one application who share a practitioner, and one of another application.
 fn shared_lake() -> (tempfile::TempDir, Lake) {
     let (folder, lake) = lake();
     let doc = json!({"resourceType": "Practitioner", "id": "doc", "gender": "female"});

@@ -1,4 +1,4 @@
-//! ViewDefinitions: the official suite, and what it leaves open: scopes, pages, plans, streaming, formats, digits.
+//! ViewDefinitions: the official suite, and topics outside of it: scopes, pages, plans, streaming, formats, digits.
 
 mod commands;
 mod contained;
@@ -18,7 +18,7 @@ use serde_json::Value;
 use tabularium::lake::{Lake, Scope, ScopedTable};
 use tabularium::views::{Document, Format, Refused, Resources, Rows, Run, View};
 
-/// A resource as a document of its own.
+/// A resource as a document.
 struct Resource(Vec<u8>);
 
 impl Document for Resource {
@@ -60,7 +60,7 @@ fn run(lake: &Lake, scope: &Arc<Scope>, view: &Arc<View>, resources: &Resources,
     futures::executor::block_on(Run::new(&table, view.clone(), resources, limit)).unwrap()
 }
 
-/// Rows and names of the columns.
+/// The rows, and the names of the columns.
 type Found = Result<(Vec<Value>, Vec<String>), String>;
 
 fn in_memory(definition: &Value, resources: &[Value]) -> Found {

@@ -1,7 +1,7 @@
-//! A second evaluator of views, over JSON and as plain as the specification's algorithm: rows as maps, nested loops. It
-//! knows the paths that the generated views are made of. Views and resources are generated for what contains itself, a
-//! QuestionnaireResponse, and what the engine gives, from files and from a lake in every text format, must be what this
-//! one gives.
+//! A second evaluator of views over JSON, as simple as the specification's algorithm: rows as maps, nested loops. It
+//! knows the paths of the generated views. Views and resources are generated for the recursive type
+//! QuestionnaireResponse. The engine's results, from files and from a lake in each text format, must equal this
+//! evaluator's.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -11,7 +11,7 @@ use tabularium::views::Format;
 use super::{rows_of, run, view, written};
 use crate::harness::records::{self, Record};
 
-/// What a select stands on.
+/// The type that a select applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum On {
     Response,
@@ -19,7 +19,7 @@ enum On {
     Answer,
 }
 
-/// A run of choices made of bytes; the simplest ones where they end.
+/// Choices from bytes; after the last byte always the simplest one.
 struct Choices<'a>(std::slice::Iter<'a, u8>);
 
 impl Choices<'_> {
@@ -28,7 +28,7 @@ impl Choices<'_> {
     }
 }
 
-/// A path: elements one after the other, and what is done with their items.
+/// A path: its elements, and the operation on their items.
 #[derive(Clone, Debug)]
 struct Path {
     steps: Vec<&'static str>,
@@ -41,13 +41,13 @@ enum End {
     First,
     Count,
     Exists,
-    /// Items whose `linkId` is the constant.
+    /// Items whose `linkId` equals the constant.
     OfConstant,
-    /// Items that are of this type.
+    /// Items of this type.
     OfType(&'static str),
-    /// `%rowIndex`, whatever the steps.
+    /// `%rowIndex`; the steps are ignored.
     RowIndex,
-    /// The constant, whatever the steps.
+    /// The constant; the steps are ignored.
     Constant,
 }
 
@@ -90,7 +90,7 @@ impl Path {
     }
 }
 
-/// The items of an element; `value` is whichever of its types is there.
+/// The items of an element; `value` means any of its types.
 fn children(item: &Value, step: &str) -> Vec<Value> {
     let member = match step {
         "value" => ["valueInteger", "valueString", "valueBoolean"]
@@ -167,7 +167,7 @@ impl Select {
             .collect()
     }
 
-    /// The rows over one context, as the specification has them: for each item the product of its parts.
+    /// The rows over one context, as specified: for each item the product of its parts.
     fn rows(&self, on: &Value, row_index: usize) -> Vec<Row> {
         let (items, or_null) = match &self.iteration {
             Iteration::None => return self.of_item(on, row_index),
@@ -216,7 +216,7 @@ impl Select {
         })
     }
 
-    /// The row where `forEachOrNull` finds nothing: only `%rowIndex`, in the select itself, has a value.
+    /// The row of a `forEachOrNull` without items. Only `%rowIndex` in the select itself has a value.
     fn nothing(&self) -> Row {
         let mut row: Row = self
             .names()
@@ -227,7 +227,7 @@ impl Select {
         row
     }
 
-    /// Where a union gives the column, its first branch says what the column is.
+    /// If a union provides the column, its first branch defines the column.
     fn row_indices(&self, row: &mut Row) {
         let of_union = self.union.first().map_or(&[][..], |first| &first.columns);
         let columns = self.columns.iter().chain(of_union);
@@ -242,7 +242,7 @@ impl Select {
     }
 }
 
-/// Each item found, followed by those found on it.
+/// Each found item, followed by the items found on it.
 fn repeated(paths: &[Path], on: &Value, row_index: usize) -> Vec<Value> {
     let mut found = Vec::new();
     for path in paths {
@@ -256,7 +256,7 @@ fn repeated(paths: &[Path], on: &Value, row_index: usize) -> Vec<Value> {
 }
 
 impl Choices<'_> {
-    /// A select whose columns have these numbers on; the columns of all branches of a union have the same.
+    /// A select whose columns are numbered from `next`. All branches of a union have the same columns.
     fn select(&mut self, on: On, depth: usize, next: &mut usize, in_union: Option<usize>) -> Select {
         let (iteration, at) = self.iteration(on, in_union.is_none() || depth > 0);
         let count = in_union.unwrap_or_else(|| 1 + self.pick(2));
@@ -327,7 +327,7 @@ impl Choices<'_> {
         }
     }
 
-    /// A column's path. In a union all columns are text, since its branches must agree in their kinds.
+    /// The path of a column. In a union all columns are text, because its branches must agree on their kinds.
     fn value(&mut self, on: On, text: bool) -> Path {
         let path = |steps: &[&'static str], end| Path {
             steps: steps.to_vec(),
@@ -405,7 +405,7 @@ impl Choices<'_> {
     }
 }
 
-/// A column's text in CSV.
+/// The text of a column in CSV.
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -531,7 +531,7 @@ proptest! {
     }
 }
 
-/// Every iteration within every other, with a union and row numbers in them.
+/// Each iteration within each other one, with a union and row numbers.
 #[test]
 fn every_iteration_stands_in_every_other() {
     let resources: Vec<Vec<u8>> = (0..4u8)

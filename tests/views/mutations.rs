@@ -1,4 +1,4 @@
-//! ViewDefinitions changed at random are read and run, or refused: nothing panics. What nests without end is refused.
+//! Randomly changed ViewDefinitions run or are refused, without a panic. Endless nesting is refused.
 
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ fn changed_views_are_survived() {
     let mut mutator = Mutator::new(21, texts.iter().map(String::as_str).collect(), &WORDS);
     let mut run = 0;
     for round in 0..4000 {
-        // Few texts are JSON any more once they are changed: the paths in them are changed by themselves, too.
+        // Most changed texts are not JSON any more, so paths are also changed by themselves.
         let text = match round % 2 {
             0 => mutator.next(),
             _ => changed_paths(&texts[round % texts.len()], &mut paths),
@@ -114,7 +114,7 @@ fn changed_views_are_survived() {
     assert!(run > 20, "{run} views ran");
 }
 
-/// A view with some of its expressions in place of others.
+/// A view with some expressions replaced by others.
 fn changed_paths(view: &str, paths: &mut Mutator<'_>) -> String {
     fn change(value: &mut Value, paths: &mut Mutator<'_>) {
         match value {

@@ -1,5 +1,5 @@
-//! The official SQL on FHIR suite, over resources in memory and over lakes. `harness::report` says how to have the
-//! results in a file.
+//! The official SQL on FHIR suite, over resources in memory and over lakes. `harness::report` explains how to write the
+//! results to a file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,14 +11,14 @@ use crate::harness::records::{self, Record};
 use crate::harness::report::Report;
 use crate::harness::shared;
 
-/// Rows as a multiset: each as text with its columns in alphabetical order.
+/// Rows as a multiset: each as text with its columns sorted.
 fn canonical(rows: &[Value]) -> Vec<String> {
     let mut rows: Vec<String> = rows.iter().map(Value::to_string).collect();
     rows.sort();
     rows
 }
 
-/// Says why a case fails; `None` if it passes.
+/// Why a case fails; `None` if it passes.
 fn fault(case: &Map<String, Value>, found: &Result<(Vec<Value>, Vec<String>), String>) -> Option<String> {
     if case.get("expectError") == Some(&Value::Bool(true)) {
         return found
@@ -41,7 +41,7 @@ fn fault(case: &Map<String, Value>, found: &Result<(Vec<Value>, Vec<String>), St
     (found != expected).then(|| format!("gave {found:?} instead of {expected:?}"))
 }
 
-/// Every case of the suite's files: `file: title`, the case, the file's resources.
+/// All cases of the suite's files: `file: title`, the case, the file's resources.
 pub(super) fn cases(folder: &Path) -> Vec<(String, Map<String, Value>, Vec<Value>)> {
     let mut cases = Vec::new();
     let mut files: Vec<_> = std::fs::read_dir(folder)
@@ -67,7 +67,7 @@ pub(super) fn cases(folder: &Path) -> Vec<(String, Map<String, Value>, Vec<Value
     cases
 }
 
-/// Runs all cases and says which fail, in a report too where one is wanted.
+/// Runs all cases and reports failures, also in a file if requested.
 fn check(
     report_name: &str,
     cases: &[(String, Map<String, Value>, Vec<Value>)],
@@ -127,7 +127,7 @@ fn the_official_suite_passes_over_lakes() {
     );
 }
 
-/// A record of a resource, which a lake does not take without an id.
+/// A record of a resource. Lakes require an id, so a missing one is added.
 pub(super) fn identified(resource: &Value, place: usize) -> Record {
     let mut resource = resource.clone();
     if resource.get("id").is_none() {

@@ -27,12 +27,12 @@ pub struct Mix {
 #[derive(Clone, Debug)]
 pub(in crate::bench) struct Family {
     pub(in crate::bench) name: String,
-    /// Which of the program's own mixes it is of.
+    /// The program's own mix with this family.
     mix: String,
     pub(in crate::bench) kind: Kind,
     /// Numbers of clients, if they differ from the bench's.
     pub(in crate::bench) clients: Option<Vec<usize>>,
-    /// Whether the rows of the searched table are a figure.
+    /// Whether the report has the rows per second of the searched table.
     pub(in crate::bench) scans: bool,
     pub(in crate::bench) queries: Vec<Query>,
 }
@@ -41,25 +41,25 @@ pub(in crate::bench) struct Family {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::bench) enum Kind {
-    /// Any of them, for a time.
+    /// Any of the queries, for a time.
     #[default]
     Timed,
     /// Each person once, after a start of the server.
     Once,
-    /// All pages of one of them, by the `next` links.
+    /// All pages of one of the queries, by the `next` links.
     Pages,
-    /// Any of them, for a time, while other processes import and erase.
+    /// Any of the queries, for a time, while other processes import and erase.
     Soak,
 }
 
-/// Which rows a query's values are taken from.
+/// The rows from which a query's values are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::bench) enum Draw {
-    /// All alike.
+    /// All rows, with equal chances.
     #[default]
     Rows,
-    /// A thousand of them.
+    /// A thousand of the rows.
     WorkingSet,
     /// Values of some people, each equally likely. For codes, those with 100 to 400 rows of one person.
     People,
@@ -69,25 +69,25 @@ pub(in crate::bench) enum Draw {
     Rare,
     /// Codes of 1,000 rows and more, each code alike.
     Large,
-    /// The code that has closest to 100,000 rows.
+    /// The code whose number of rows is closest to 100,000.
     HundredThousand,
 }
 
-/// Whose token a request carries.
+/// The token that a request carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::bench) enum Who {
-    /// The application's.
+    /// The application's token.
     #[default]
     Application,
-    /// The Patient's whose row was drawn.
+    /// The token of the Patient whose row was drawn.
     Patient,
 }
 
 /// One query.
 #[derive(Clone, Debug)]
 pub(in crate::bench) struct Query {
-    /// As the mix has it.
+    /// The text in the mix.
     pub(in crate::bench) text: String,
     pub(in crate::bench) request: Request,
     pub(in crate::bench) subject: Subject,
@@ -152,7 +152,7 @@ struct RawQuery {
 }
 
 impl Mix {
-    /// The program's own mix of this name, else that of a file.
+    /// The program's own mix of this name, or the mix in the file of this name.
     pub fn load(name: &str) -> Result<Mix, BenchError> {
         if builtin::NAMES.contains(&name) {
             let mut mix = Mix::builtin()?;
@@ -181,7 +181,7 @@ impl Mix {
         }
     }
 
-    /// Whether it changes the lake that it asks: such a mix is given a copy.
+    /// Whether the mix changes the lake of the server. Such a mix gets a copy.
     pub fn changes_lake(&self) -> bool {
         self.families.iter().any(|family| family.kind == Kind::Soak)
     }

@@ -1,4 +1,4 @@
-//! The people of a lake: all of them, in an order that was drawn, and those chosen to be asked about by themselves.
+//! The people of a lake: all in a random order, and those chosen for queries about one person.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use super::dice::{Dice, Reservoir};
 use super::pool::Pool;
 use crate::lake::scan::ScopedTable;
 
-/// People known by name; of larger lakes a sample.
+/// The maximum number of people known by id. Of larger lakes they are a sample.
 const MAX_PEOPLE: usize = 200_000;
 /// People whose rows are sampled one by one.
 const CHOSEN: usize = 1_000;
@@ -37,7 +37,7 @@ impl People {
         &self.all
     }
 
-    /// Those asked about by themselves, in their order.
+    /// The people for queries about one person, in their order.
     pub(in crate::bench) fn chosen(&self) -> &[Box<str>] {
         &self.all[..self.all.len().min(CHOSEN)]
     }

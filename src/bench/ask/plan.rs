@@ -1,4 +1,4 @@
-//! A family made ready: of each query the rows it may draw, or why there are none.
+//! Prepares a family: finds the rows that each query may draw, or the reason why there are none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(in crate::bench) struct Drawn {
 pub(in crate::bench) struct Plan {
     pub(in crate::bench) kind: Kind,
     pub(in crate::bench) queries: Vec<Ready>,
-    /// Rows of the searched table, where they are a figure.
+    /// The rows of the searched table, if the report has them.
     pub(in crate::bench) table_rows: Option<u64>,
     /// Queries that are left out, and why.
     pub(in crate::bench) left_out: Vec<String>,
@@ -113,7 +113,7 @@ impl Drawn {
             }
         }
         if family.kind == Kind::Pages {
-            // Whatever has closest to a hundred thousand matches.
+            // The query whose number of matches is closest to a hundred thousand.
             queries.sort_by_key(|ready| distance(ready.matches));
             queries.truncate(1);
         }
@@ -250,7 +250,7 @@ fn distance(rows: u64) -> u64 {
     rows.max(wanted) * 1_000 / rows.min(wanted)
 }
 
-/// The rows of the codes that are wanted; where none is, of the first by `rank` that has any.
+/// The rows of the codes that the query may draw. If there are none, those of the first code by `rank` that has rows.
 fn of_codes(
     pool: &Pool,
     wanted: impl Fn(&Code) -> bool,
@@ -267,7 +267,7 @@ fn of_codes(
     codes.into_iter().find_map(rows).into_iter().collect()
 }
 
-/// The rows of people, who are more where each is asked about once.
+/// The rows of people. If each person is asked about once, there are more people.
 fn people(people: &[PersonRows], own: &[Field], kind: Kind) -> Vec<Vec<Arc<Row>>> {
     let limit = if kind == Kind::Once { people.len() } else { HOT_PEOPLE };
     let rows = |wanted: &dyn Fn(u32) -> bool| -> Vec<Vec<Arc<Row>>> {

@@ -1,5 +1,5 @@
-//! What a lake holds of a type, as far as queries can ask for it: a sample of rows, of each code some rows and how many
-//! there are, of some people their rows. Read by a ViewDefinition through the caller's scope, once.
+//! The values of a type in a lake that queries can use: a sample of rows, some rows of each code with their number, and
+//! rows of some people. A ViewDefinition reads them once, in the caller's scope.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -22,7 +22,7 @@ use crate::views::{Resources, Run, View};
 const ROWS: usize = 50_000;
 /// Rows kept of each code.
 const ROWS_OF_CODE: usize = 16;
-/// Codes distinguished; further ones are counted among the rows only.
+/// The maximum number of distinct codes. Rows with further codes count only as rows.
 const CODES: usize = 50_000;
 /// Rows kept of each person.
 const ROWS_OF_PERSON: usize = 64;
@@ -60,7 +60,7 @@ pub(in crate::bench) struct PersonRows {
     pub(in crate::bench) sample: Vec<(Arc<Row>, u32)>,
 }
 
-/// A value of a row and the FHIRPath that may lead to it; of several, the first that the type has.
+/// A value of a row, with its FHIRPath expressions. The first one that the type has is used.
 const PATHS: [(&str, &[&str]); 6] = [
     (
         "patient",
@@ -279,7 +279,7 @@ impl<'a> Filling<'a> {
     }
 }
 
-/// Does something with the entry of a text, which is copied only when it is new.
+/// Changes the entry of a text. The text is copied only if it is new.
 fn with_entry<V>(map: &mut Map<Box<str>, V>, key: &str, new: impl FnOnce() -> V, act: impl FnOnce(&mut V)) {
     if let Some(value) = map.get_mut(key) {
         return act(value);

@@ -1,4 +1,4 @@
-//! What is drawn: the values of one stored resource that queries can ask for.
+//! The values of one stored resource that queries can ask for.
 
 use chrono::{Days, NaiveDate};
 

@@ -1,4 +1,4 @@
-//! A report beside another: how many times as fast, family by family.
+//! Compares two reports: how many times as fast each family is.
 
 use std::fmt::Write;
 

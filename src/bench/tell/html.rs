@@ -6,7 +6,7 @@ use askama::Template;
 use super::super::error::BenchError;
 use super::report::{ErrorCount, LeftOut, MemoryAt, Outcome, Report, mebibytes, milliseconds, rate};
 
-/// How long the longest bar of a rate is; where bars begin, the template says.
+/// The length of the longest bar of a rate. The template has the place where bars begin.
 const LONGEST_BAR: f64 = 210.0;
 /// Where the scale of latencies begins and how long it is.
 const LATENCIES: (f64, f64) = (420.0, 330.0);
@@ -65,7 +65,7 @@ struct Row<'a> {
     bar: f64,
     /// The percentiles as the table has them.
     latencies: [String; 4],
-    /// The same on the scale, the median last, so that it is seen where they are equal.
+    /// The same on the scale. The median is last, so that it covers equal marks.
     marks: Vec<Mark>,
 }
 
@@ -242,7 +242,7 @@ mod tests {
         ] {
             assert!(html.contains(word), "{word}: {html}");
         }
-        // Of a family without an answer there are no latencies.
+        // A family without an answer has no latencies.
         assert_eq!(html.matches("<td>-</td>").count(), 4, "{html}");
         for word in ["<script", "http://", "https://", "a <family>", "NaN", "inf"] {
             assert!(!html.contains(word), "{word}: {html}");

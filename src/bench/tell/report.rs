@@ -1,4 +1,4 @@
-//! What a bench found, for people as lines of a table and for programs as JSON.
+//! The report of a bench: lines of a table for people, and JSON for programs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -120,7 +120,7 @@ pub(in crate::bench) struct Pages {
     /// Whole walks.
     pub(in crate::bench) walks: u64,
     pub(in crate::bench) resources: u64,
-    /// Over the time of the requests.
+    /// Resources per second of the requests' time.
     pub(in crate::bench) resources_per_second: f64,
     /// Medians over the walks.
     pub(in crate::bench) first_page_ms: f64,
@@ -323,7 +323,7 @@ impl Outcome {
         line.trim_end().to_owned()
     }
 
-    /// A latency as it is shown: none where nothing was answered.
+    /// The text of a latency, or a dash if there were no answers.
     pub(in crate::bench) fn latency(&self, milliseconds: f64) -> String {
         match self.answers {
             0 => "-".to_owned(),
@@ -383,7 +383,7 @@ pub(in crate::bench) fn rate(number: f64) -> String {
     }
 }
 
-/// Milliseconds, to the microsecond where they are few.
+/// Milliseconds. Small numbers are exact to the microsecond.
 pub(in crate::bench) fn milliseconds(number: f64) -> String {
     match number {
         n if n >= 1000.0 => format!("{n:.0}"),

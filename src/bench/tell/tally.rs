@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 /// The minimum and maximum latency that are distinguished, in nanoseconds. Values beyond count as these.
 const SHORTEST: u64 = 1_000;
 const LONGEST: u64 = 3_600_000_000_000;
-/// Latencies are kept to a thousandth of themselves.
+/// The number of exact digits of latencies.
 const DIGITS: u8 = 3;
 
 /// The result of some requests.
@@ -87,7 +87,7 @@ impl Tally {
         self.latencies.len()
     }
 
-    /// Whether the server took no request for want of a token that it accepts: it will take none.
+    /// Whether the server accepted none of the tokens. It will then answer no request.
     pub(in crate::bench) fn is_shut_out(&self) -> bool {
         self.answers() == 0 && self.errors.contains_key("401")
     }

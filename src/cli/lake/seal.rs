@@ -81,7 +81,7 @@ fn converted(lake: &Lake, conversion: Conversion, wait: Wait) -> Result<Converte
     let progress = |done: &Converted| bar.set_message(format!("{} written", bytes(done.bytes)));
     let done = convert(conversion, || wait.writer(lake), progress).map_err(|error| match error {
         ConvertError::Writer(failure) => failure,
-        // The lake is not sealed yet, whatever the error says of it.
+        // The lake is not sealed yet, although the error may say so.
         ConvertError::Step(LakeError::Keys { source, .. }) if source.is_of_input() => {
             Failure::input(format!("nothing was sealed: {source}"))
         }

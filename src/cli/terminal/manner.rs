@@ -26,29 +26,29 @@ pub(in crate::cli) const HELP: Styles = Styles::styled()
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// From now on nothing is said but results, warnings and errors.
+/// From now on the program prints only results, warnings and errors.
 pub(in crate::cli) fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
-/// Whether nothing is to be said but results, warnings and errors.
+/// Whether the program prints only results, warnings and errors.
 pub(in crate::cli) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Says on standard output what a command has done, where its result went elsewhere.
+/// Prints on standard output what a command has done, if its result went elsewhere.
 pub(in crate::cli) fn notice(text: &str) {
     if !is_quiet() {
         println!("{text}");
     }
 }
 
-/// Whether somebody watches standard error and wants to.
+/// Whether standard error is a terminal and the user wants progress there.
 pub(in crate::cli) fn is_watched() -> bool {
     !is_quiet() && std::io::stderr().is_terminal()
 }
 
-/// A bar or spinner, which nobody sees where nothing is to be said.
+/// A bar or spinner. It is hidden if the program is quiet.
 pub(in crate::cli) fn quietly(bar: ProgressBar) -> ProgressBar {
     if is_quiet() {
         bar.set_draw_target(ProgressDrawTarget::hidden());

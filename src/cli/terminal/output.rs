@@ -3,7 +3,7 @@
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};
 
-/// Writes a text and whatever ends it. A reader that has gone ends the program, for nobody is left to talk to.
+/// Writes a text and its end. If nobody reads the output any more, the program ends.
 pub(in crate::cli) fn write(text: Arguments<'_>, end: &str) {
     let mut out = std::io::stdout().lock();
     let written = out.write_fmt(text).and_then(|()| out.write_all(end.as_bytes()));

@@ -17,7 +17,7 @@ pub(in crate::cli) struct Progress(Option<Line>);
 struct Line {
     bar: ProgressBar,
     rows: Arc<AtomicU64>,
-    /// When the bytes are to be counted again.
+    /// When the bytes are counted next.
     due: Mutex<Instant>,
 }
 

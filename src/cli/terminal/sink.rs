@@ -1,5 +1,5 @@
-//! Where a command's output goes: standard output, a file that appears under its name when it is whole, or what else
-//! stands under a name: a device or a pipe.
+//! The destination of a command's output: standard output, a device, a pipe, or a file that gets its name when it is
+//! complete.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
@@ -15,30 +15,30 @@ use super::table::Table;
 pub(in crate::cli) enum Sink {
     /// Standard output.
     Stdout(StdoutLock<'static>),
-    /// A device or a pipe, which no file may take the place of.
+    /// A device or a pipe. No file may replace it.
     Stream(BufWriter<File>),
     /// A file.
     File(Part),
     /// Rows in CSV, which are written as a table for people.
     Table(Box<TableSink>),
-    /// It failed, and what was written is gone.
+    /// Writing failed, and the unfinished file is deleted.
     Gone,
 }
 
-/// A file under way. What is half written is of no use to anybody, so it goes where the work ends early.
+/// An unfinished file. It is deleted if the work ends early.
 pub(in crate::cli) struct Part {
-    /// As it was named.
+    /// The path as the user wrote it.
     named: PathBuf,
     path: PathBuf,
     part: PathBuf,
     writer: Option<BufWriter<File>>,
 }
 
-/// Why no more is written.
+/// The reason to stop writing.
 pub(in crate::cli) enum Stop {
-    /// Whoever reads has had enough.
+    /// The reader has closed the output.
     Quiet,
-    /// It went wrong.
+    /// Writing failed.
     Failed(Failure),
 }
 

@@ -92,7 +92,7 @@ impl Prune {
         }
     }
 
-    /// That all of these hold.
+    /// The condition that all of these conditions hold.
     pub fn all(parts: impl IntoIterator<Item = Prune>) -> Prune {
         let mut parts: Vec<Prune> = parts.into_iter().filter(|part| *part != Prune::Keep).collect();
         match parts.len() {
@@ -102,7 +102,7 @@ impl Prune {
         }
     }
 
-    /// That one of these holds.
+    /// The condition that one of these conditions holds.
     pub fn any(parts: impl IntoIterator<Item = Prune>) -> Prune {
         let mut parts: Vec<Prune> = parts.into_iter().collect();
         match parts.len() {

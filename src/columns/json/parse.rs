@@ -159,11 +159,11 @@ pub(super) struct Nodes<'n> {
     open: [Open; MAX_DEPTH],
 }
 
-/// An array or object whose end has not been met.
+/// An array or object whose end has not been read yet.
 #[derive(Clone, Copy, Default)]
 struct Open {
     node: u32,
-    /// White space met before it: equal at its end where there is none inside.
+    /// The bytes of white space read before it. If the number is the same at the end, there is none inside.
     spaces: u32,
 }
 

@@ -51,7 +51,7 @@ impl Node {
         }
     }
 
-    /// An array or object of which nothing else is on the tape.
+    /// An array or object without any other node on the tape.
     pub(super) fn clipped(kind: Kind, start: usize, end: usize, next: u32) -> Node {
         Node {
             clipped: true,

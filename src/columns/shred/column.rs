@@ -21,7 +21,7 @@ pub(super) struct Context {
     pub(super) room: usize,
     /// Why the row must be refused.
     pub(super) fault: Option<Fault>,
-    /// For texts of which something was left out.
+    /// For shortened texts.
     pub(super) scratch: Tape,
 }
 

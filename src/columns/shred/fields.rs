@@ -107,7 +107,7 @@ impl Struct {
         any || (object.is_clipped() && !self.root && presence::of_text(self.shape, object.raw(), &mut cx.scratch))
     }
 
-    /// Whether a property of which no column is made has a value.
+    /// Whether a property without a column has a value.
     fn is_value(&self, key: Key<'_>, value: Value<'_>) -> bool {
         let slot = self.shape.find(&key.name());
         slot.is_some_and(|slot| presence::of_slot(&self.shape.slots()[usize::from(slot)], value))

@@ -31,7 +31,7 @@ pub struct ConsoleSession {
     pub name: String,
     /// When it began, in seconds since the Unix epoch.
     pub began_at: i64,
-    /// When it ends however much it is used.
+    /// When the session ends, even if it is in use.
     pub ends_at: i64,
 }
 

@@ -105,15 +105,15 @@ impl Asked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trouble {
-    /// It refused, or the patient did there.
+    /// The source refused, or the patient refused there.
     Refused,
-    /// It knows no records of the patient.
+    /// The source knows no records of the patient.
     NoPatient,
-    /// It did not answer as it should.
+    /// The source gave no valid answer.
     Down,
-    /// It does not let the service in, as it was set up.
+    /// The source rejected the service's registration or request.
     Rejected,
-    /// Its records are in a form that is not read.
+    /// The source's records are in a form that the service does not read.
     Unreadable,
 }
 

@@ -111,7 +111,7 @@ impl Flows<'_> {
         })
     }
 
-    /// A request of this turn brought no usable answer. A patient who has moved on stays where they are.
+    /// A request of this turn brought no usable answer. If the patient has moved on, their place does not change.
     pub fn asked_in_vain(&self, key: SessionKey, turn: u64, step: Step) -> Result<(), FlowError> {
         self.step(key, |_, _, flow| {
             still_at(flow, turn)?;

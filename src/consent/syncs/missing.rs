@@ -230,7 +230,7 @@ pub struct LastSync {
     pub started_at: i64,
     /// Types with missing records.
     pub missing: Vec<String>,
-    /// Types of which any completed sync stored records.
+    /// Types with records that a completed sync stored.
     pub had: Vec<String>,
 }
 

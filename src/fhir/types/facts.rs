@@ -244,7 +244,8 @@ mod tests {
             Some("http://hl7.org/fhir/observation-status")
         );
         assert_eq!(system("Attachment", "contentType"), Some("urn:ietf:bcp:13"));
-        // The binding is only preferred, the element no code, or its value set draws on several systems.
+        // These have no system: the binding is only preferred, the element is no code, or its value set draws on
+        // several systems.
         assert_eq!(system("Patient", "language"), None);
         assert_eq!(system("Patient", "maritalStatus"), None);
         assert_eq!(system("Timing.repeat", "when"), None);

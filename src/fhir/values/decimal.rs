@@ -277,7 +277,7 @@ fn parse_exponent(text: &str) -> Result<i64, DecimalError> {
             .fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
 }
 
-/// The text of a number of which the digits end at the power of ten `last`.
+/// The text of a number whose digits end at the power of ten `last`.
 fn number(negative: bool, digits: &str, last: i64) -> String {
     let digits = match digits.trim_start_matches('0') {
         "" => "0",

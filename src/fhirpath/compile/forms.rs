@@ -1,5 +1,5 @@
-//! Functions that are bound to more than their input and arguments when they are resolved: to value sets and types
-//! given by name, to a name of their own, to several expressions of which one counts.
+//! Functions that resolution binds to more than their input and arguments: to value sets and types given by name, to a
+//! name of their own, or to several expressions, one of which is chosen.
 
 use super::{Compiler, Resolved, Scope, Variable};
 use crate::fhirpath::compile::node::{Argument, Call, Node, Shape};

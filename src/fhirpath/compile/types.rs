@@ -171,7 +171,7 @@ impl TypeTest {
             _ => None,
         });
         match namespace {
-            // System has no resources, so that `System.Patient` is a type that nothing is of.
+            // The namespace System has no resources, so no item is of the type `System.Patient`.
             Some("System") if facts().lookup(name).is_some() => Some(TypeTest { fhir, system }),
             None | Some("FHIR" | "System") if fhir.is_some() || system.is_some() => Some(TypeTest { fhir, system }),
             _ => None,

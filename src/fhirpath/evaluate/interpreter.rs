@@ -32,15 +32,15 @@ use crate::fhir::{TypeId, facts};
 /// beyond it the rows are evaluated in halves.
 pub(in crate::fhirpath) const MAX_ITEMS: usize = 1 << 20;
 const MAX_ITEMS_PER_ROW: usize = 256;
-/// Where the caller bounds the result: how many times as many items a step on the way to it may yield.
+/// If the caller limits the result: how many times that limit an intermediate step may yield.
 const STEPS_PER_RESULT: usize = 4;
-/// How many nodes an evaluation may run, each over all rows: folds within folds multiply them.
+/// The maximum number of nodes that an evaluation runs, each over all rows. Folds within folds multiply them.
 const MAX_STEPS: usize = 1 << 18;
-/// The work that running a node is, whatever it runs on.
+/// The work that each run of a node costs, whatever its input.
 const WORK_OF_NODE: usize = 64;
-/// The work that a column is which items are in, where several do.
+/// The work that each further column with items costs.
 const WORK_OF_COLUMN: usize = 32;
-/// The range of offsets, doubled.
+/// A limit of items at which offsets, which are `i32`, cannot overflow.
 const MAX_OFFSET: usize = (i32::MAX / 4) as usize;
 
 /// The result of a node. Booleans stay bit masks until something needs them as items.
@@ -174,7 +174,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Evaluates a node that does not depend on the row: as one row, of which every row has the errors.
+    /// Evaluates a node that does not depend on the row: for one row. Every row gets its errors.
     fn once(&self, node: &Node) -> Result<Collection, FhirPathError> {
         let inner = Frame {
             this: Collection::empty(1),

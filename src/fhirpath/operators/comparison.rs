@@ -92,7 +92,8 @@ pub(in crate::fhirpath) fn order(left: Scalar<'_>, right: Scalar<'_>) -> Result<
     }
 }
 
-/// The order of numbers of which one cannot be computed with: their texts tell. That of quantities is unknown.
+/// The order of numbers when one of them is too large for computations. Their texts decide it. Quantities have no known
+/// order then.
 fn order_beyond(left: Scalar<'_>, right: Scalar<'_>) -> Result<Option<Ordering>, ()> {
     let kinds = [left.system(), right.system()];
     let numeric = |kind| {

@@ -80,7 +80,7 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// The names of both units as they are to be compared.
+    /// The names of both units, in a form that can be compared.
     fn names<'b>(&self, other: &Quantity<'b>, loosely: bool) -> (&'a str, &'b str) {
         let loosely = loosely || self.recorded || other.recorded;
         (definite(self.unit(), loosely), definite(other.unit(), loosely))

@@ -123,7 +123,7 @@ impl Items {
     }
 }
 
-/// A stored number to compute with. It may be written in more digits than it needs.
+/// Parses a stored number for computations. It may have more digits than it needs.
 fn written(text: &str) -> Option<Number> {
     Number::parse(text).or_else(|| {
         Some(Number {

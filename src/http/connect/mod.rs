@@ -1,8 +1,9 @@
-//! What a patient sees: the way from the application into the flow, its pages, and the way back.
+//! The flow as a patient sees it: the way in from the application, the pages, and the way back.
 //!
-//! Pages are rendered here and work without scripts. A page is a GET that changes nothing and shows where the session
-//! stands; what changes something is a POST with a token of the session's own, which leads to the page again. Where a
-//! session may go from where it stands is decided in `consent::flow`; how sources are asked, in `sync::client`.
+//! Pages are rendered here and work without scripts. A page is a GET that changes nothing and shows the session's
+//! state. A form is a POST with the session's token; it changes the state and redirects to the page.
+//!
+//! `consent::flow` decides which steps a session can take. `sync::client` calls the sources.
 
 mod brand;
 mod flow;

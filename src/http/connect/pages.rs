@@ -1,13 +1,13 @@
-//! What an operator decides about the pages.
+//! The operator's settings for the pages.
 
 use super::brand::Branding;
 use super::language::Languages;
 
-/// How the pages of a server look and what they say.
+/// The texts and the look of a server's pages.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
-    /// The languages that they speak.
+    /// The languages of the pages.
     pub languages: Languages,
-    /// Who runs the service.
+    /// The operator's brand.
     pub branding: Branding,
 }

@@ -1,5 +1,5 @@
-//! The routes of the flow. Those of its pages are for browsers that are in it, and no part of the API that
-//! `/openapi.json` describes.
+//! The routes of the flow. The pages are for browsers in a flow and are not part of the API that `/openapi.json`
+//! describes.
 
 use axum::handler::Handler;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::http::routes::{Operation, Route, schema};
 const LOCALES: &str = "languages of the pages as BCP 47 names them, the best one first, with spaces between them";
 const HTML: &[&str] = &["text/html"];
 
-/// Every route by which a patient comes into the flow, goes through it and leaves.
+/// All routes by which a patient enters, passes and leaves the flow.
 pub(in crate::http) fn routes() -> Vec<Route> {
     vec![
         Route::at("/oauth/authorize").get(entry::authorize, authorize("authorize", true)),

@@ -1,11 +1,11 @@
-//! The routes of the console. They are for browsers, and no part of the API that `/openapi.json` describes.
+//! The routes of the console. They are for browsers and are not part of the API that `/openapi.json` describes.
 
 use super::pages::{explain, fhirpath, kept, patient, resource, stored, table, views};
 use super::session::sign_in;
 use super::shown::asset;
 use crate::http::routes::Route;
 
-/// All of them. Each but signing in and the style sheet takes an operator.
+/// All routes. Each needs an operator, except sign-in and the style sheet.
 pub(in crate::http) fn routes() -> Vec<Route> {
     vec![
         Route::at("/console").also_get(stored::show),

@@ -1,5 +1,5 @@
-//! The requests that took longest to answer of late. Kept in memory, without anything that a client sent: the route's
-//! template, never its path.
+//! Keeps the slowest recent requests in memory. It stores nothing that a client sent: the route's template instead of
+//! the path.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -7,34 +7,34 @@ use std::time::{Duration, Instant};
 
 use axum::http::{Method, StatusCode};
 
-/// A request that takes this long is slow.
+/// The minimum duration of a slow request.
 const SLOW: Duration = Duration::from_millis(200);
-/// How many are kept; the oldest go first.
+/// The maximum number kept; the oldest are dropped first.
 const KEPT: usize = 200;
 
-/// A request that took long.
+/// A slow request.
 #[derive(Clone, Debug)]
 pub(in crate::http) struct SlowRequest {
     /// When it was answered.
     pub(in crate::http) at: Instant,
-    /// By which method.
+    /// The request's method.
     pub(in crate::http) method: Method,
     /// The template of its route.
     pub(in crate::http) route: Box<str>,
     /// The status of the answer.
     pub(in crate::http) status: StatusCode,
-    /// How long the answer's head took.
+    /// The time until the response's headers were sent.
     pub(in crate::http) took: Duration,
     /// `X-Request-Id`, to find the request in the log.
     pub(in crate::http) id: Box<str>,
 }
 
-/// The last requests that took long.
+/// The latest slow requests.
 #[derive(Debug, Default)]
 pub(in crate::http) struct SlowRequests(Mutex<VecDeque<SlowRequest>>);
 
 impl SlowRequests {
-    /// Takes a request down if it took long.
+    /// Stores a request if it was slow.
     pub(in crate::http) fn note(&self, method: &Method, route: &str, status: StatusCode, took: Duration, id: &str) {
         if took < SLOW {
             return;
@@ -54,7 +54,7 @@ impl SlowRequests {
         kept.push_back(slow);
     }
 
-    /// Those that are kept, the slowest first.
+    /// All stored requests, slowest first.
     pub(in crate::http) fn slowest(&self) -> Vec<SlowRequest> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<SlowRequest> = kept.iter().cloned().collect();

@@ -8,7 +8,7 @@ use crate::http::routes::resolved;
 
 /// How deep examples go: schemas may hold themselves.
 const DEEP: usize = 6;
-/// Members of an object that names none which have to be there.
+/// How many members an example shows of an object that requires none.
 const SHOWN: usize = 3;
 const FORM: &str = "application/x-www-form-urlencoded";
 

@@ -21,7 +21,7 @@ struct Answer<'g> {
     usage: Usage,
     #[serde(skip_serializing_if = "Option::is_none")]
     refresh_token: Option<&'g str>,
-    /// Null where there is nothing to refresh.
+    /// Null if the token cannot be refreshed.
     refresh_expires_in: Option<i64>,
     patient: Option<String>,
     user: Option<User<'g>>,

@@ -1,4 +1,4 @@
-//! `POST /link/revoke`: every link of the same user to the same endpoint ends.
+//! `POST /link/revoke`: ends all links of the same user to the same endpoint.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The routes of the link API, and what the OpenAPI document says of them.
+//! The routes of the link API, and their part of the OpenAPI document.
 
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ fn public_token() -> Value {
     named("PublicToken", object(&["public_token", "secret_key"], properties))
 }
 
-/// The answer to the exchange of a public token.
+/// The schema of the response to an exchange.
 fn exchanged() -> Value {
     let seconds = "seconds for which the token can be refreshed; null where there is nothing to refresh";
     let properties = json!({

@@ -1,5 +1,4 @@
-//! `POST /link/token`: the grants of `/oauth/token`, of which a refresh also fetches fresh records and says how far
-//! they are.
+//! `POST /link/token`: the grants of `/oauth/token`. A refresh also fetches fresh records and reports their progress.
 
 use std::sync::Arc;
 

@@ -1,10 +1,15 @@
-//! Places for connections: how many there are, and whose is given up when all are taken and another client comes.
+//! Places for connections. If all are taken and another client comes, one connection loses its place.
 //!
-//! A connection that is being answered keeps its place. All others wait for their client, and the one that goes is
-//! chosen in this order: of an address that holds more than its share; for over a second as it is; between requests
-//! before waiting for a head, for a body, for its answer to be read; of the address with the most places; the one that
-//! has waited longest. So neither idle connections nor slow ones keep anybody out, however many there are, and a client
-//! that has just come has a moment to say what it wants.
+//! A connection keeps its place while the server answers it. All others wait for their client. The one to close is
+//! chosen in this order:
+//!
+//! 1. It is of an address that holds more than its share.
+//! 2. It has been waiting for over a second.
+//! 3. It waits between requests; then for a head, for a body, for the client to read its answer.
+//! 4. It is of the address with the most places.
+//! 5. It has waited longest.
+//!
+//! So neither idle nor slow connections keep anybody out, and a new client has a moment to send its request.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -81,7 +86,7 @@ enum Activity {
     Evicted = 5,
 }
 
-/// How gladly a place is given up: the largest goes.
+/// The order in which places are given up, and the state that it was computed from. `None` if the place is kept.
 type Rank = (usize, bool, std::cmp::Reverse<Activity>, usize, u64);
 
 impl Activity {
@@ -125,7 +130,7 @@ impl Places {
         }
     }
 
-    /// Gives up a place, if any connection only waits: for want of something else than places.
+    /// Closes waiting connections, if there are any, because something other than places ran out.
     pub(in crate::http) fn evict(&self) {
         let mut taken = self.locked();
         self.evict_from(&mut taken, self.now());

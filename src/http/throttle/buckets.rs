@@ -89,7 +89,7 @@ impl Throttle {
         noted(charged.transpose(), extensions)
     }
 
-    /// Charges an address for something that is to be kept, in the store and thus for good.
+    /// Charges an address for data that the store keeps for good.
     pub(in crate::http) fn charge_write(&self, extensions: &Extensions) -> Result<(), Error> {
         charged_for(self.writes.as_ref(), extensions).map_err(Error::Throttled)
     }

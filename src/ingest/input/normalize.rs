@@ -351,7 +351,7 @@ impl Normalizer {
     }
 }
 
-/// Why a resource was refused, and of which type it is, if that could be told.
+/// Why a resource was refused, and its type if that is known.
 #[derive(Debug)]
 pub(in crate::ingest) struct Rejected {
     pub(in crate::ingest) ty: Option<TypeId>,

@@ -401,7 +401,7 @@ impl Reading {
         Ok(Next::Piece(Text::Lines(text), first_line))
     }
 
-    /// Leaves out the line that `pending` begins with, of which no end is in sight.
+    /// Skips the line at the beginning of `pending`, whose end has not been read yet.
     fn skip_line(&mut self) -> io::Result<Next> {
         let refused = self.line;
         self.line += 1;

@@ -1,9 +1,9 @@
-//! What a catalog records of an attachment: as it is in an open lake, and under the file's own key in a sealed one, so
-//! that it goes with the key and an older copy of the catalog tells nothing of what was erased.
+//! A catalog's record of an attachment: clear in an open lake, and under the file's own key in a sealed one. The record
+//! becomes unreadable with the key, so an older copy of the catalog reveals nothing of erased files.
 //!
-//! A sealed row is found by marks of its `Binary` and its authorization. They are made under the lake's owner key,
-//! which stands in the catalog: who has the folder can tell that two rows have the same authorization, and, of an
-//! id that they know from elsewhere, whether it is there.
+//! A sealed row is found by marks of its `Binary` and its authorization. Marks are made with the lake's owner key,
+//! which is in the catalog. So anybody with the folder can see that two rows have the same authorization, and can check
+//! whether an id known from elsewhere is there.
 
 use std::path::Path;
 
@@ -88,7 +88,7 @@ impl Recorded {
         })
     }
 
-    /// What the row of the file of this name tells to who has the file's key.
+    /// What the row of this file says. Only the file's key opens it.
     pub(in crate::lake) fn open(&self, name: &str, keys: &Keys) -> Result<Contents, LakeError> {
         let sealed = match self {
             Recorded::Clear(contents) => return Ok(contents.clone()),
@@ -108,12 +108,12 @@ impl Recorded {
 pub(in crate::lake) struct Mark(String);
 
 impl Mark {
-    /// That of a row of `Binary`.
+    /// The mark of a row of `Binary`.
     pub(in crate::lake) fn of_binary(key: OwnerKey, mode: Mode, application: &str, id: &str) -> Mark {
         Mark::of(key, ["binary", mode.schema(), application, id])
     }
 
-    /// That of an authorization.
+    /// The mark of an authorization.
     pub(in crate::lake) fn of_authorization(key: OwnerKey, mode: Mode, application: &str, id: &str) -> Mark {
         Mark::of(key, ["authorization", mode.schema(), application, id])
     }

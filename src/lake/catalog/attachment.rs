@@ -38,7 +38,7 @@ pub(in crate::lake) struct StoredAttachment {
     /// Length of the bytes, and of the file.
     pub(in crate::lake) bytes: u64,
     pub(in crate::lake) file_bytes: u64,
-    /// What is told of its contents.
+    /// What the row says about the contents. Only the file's key opens it.
     pub(in crate::lake) recorded: Recorded,
     pub(in crate::lake) begin: u64,
     pub(in crate::lake) end: Option<u64>,

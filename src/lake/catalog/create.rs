@@ -137,7 +137,7 @@ fn fill(connection: &mut Connection, now: i64, key: OwnerKey, is_sealed: bool) -
     Ok(())
 }
 
-/// Takes the empty snapshot out of a catalog that it began with, for the one that is newer.
+/// Removes a catalog's first, empty snapshot once there is a newer one.
 pub(in crate::lake) fn forget_first(connection: &Connection, snapshot: u64) -> Result<(), LakeError> {
     for table in ["ducklake_snapshot", "ducklake_snapshot_changes"] {
         connection.execute(&format!("DELETE FROM {table} WHERE snapshot_id = ?"), [snapshot])?;
@@ -145,7 +145,7 @@ pub(in crate::lake) fn forget_first(connection: &Connection, snapshot: u64) -> R
     Ok(())
 }
 
-/// Has an empty catalog count its snapshots and its erasures on from these.
+/// Sets the numbers from which an empty catalog counts its snapshots and its erasures.
 pub(in crate::lake) fn count_on(connection: &mut Connection, snapshot: u64, erasures: u64) -> Result<(), LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for table in ["ducklake_snapshot", "ducklake_snapshot_changes"] {

@@ -27,7 +27,7 @@ const EPOCH_KEY: &str = "tabularium.erasures";
 const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS tabularium_erasure (erasure_id INTEGER PRIMARY KEY, mode VARCHAR NOT NULL, application VARCHAR NOT NULL, owners VARCHAR NOT NULL, patients VARCHAR NOT NULL, authorizations VARCHAR NOT NULL, first_file BIGINT NOT NULL)";
 
-/// A data file of whatever snapshot, with its delete files.
+/// A data file of any snapshot, with its delete files.
 #[derive(Debug)]
 pub(in crate::lake) struct StoredFile {
     pub(in crate::lake) id: u64,

@@ -29,7 +29,7 @@ pub(in crate::lake) struct Mark {
     /// The digest of the catalog's rows, as hexadecimal digits. `None` before the first one was written.
     rows_digest: Option<String>,
     owner_key: String,
-    /// Whether keys of a sealed lake are to be destroyed.
+    /// Whether a writer still has to destroy keys of a sealed lake.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     keys_to_destroy: bool,
     /// Whether files of both kinds may be there, and new ones are sealed. `None` if all are of one kind.

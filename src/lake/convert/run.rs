@@ -188,7 +188,7 @@ impl Conversion {
 impl LakeWriter {
     /// Has the lake be of another kind from now on, durably.
     fn turn(&mut self, kind: Kind) -> Result<(), LakeError> {
-        // A turn counts as the end of an erasure does, so the catalog has to have the table.
+        // The end of a conversion counts as the end of an erasure, so the catalog needs the table of erasures.
         catalog::watch_erasures(&self.connection)?;
         let lake = self.lake().clone();
         let keys = lake.folder().keys();

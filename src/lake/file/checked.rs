@@ -1,5 +1,5 @@
-//! A Parquet file that is read from its beginning to its end or nearly so, as merging, erasing and importing do:
-//! whatever is read of it is compared with its checksums, or decrypted.
+//! A Parquet file that is read more or less completely, for merging, erasing and importing. All bytes read are compared
+//! with checksums, or decrypted.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};

@@ -27,8 +27,8 @@ pub struct Verified {
     pub rows: u64,
 }
 
-/// Checks a data file against its checksums, which cover every byte of it. One of an earlier program, which has none,
-/// is checked as [`verify`] does.
+/// Checks a data file against its checksums, which cover every byte of it. Files of earlier programs have no checksums,
+/// and [`verify`] checks these.
 pub fn verify_checksums(path: &Path, keys: &Keys) -> Result<Verified, LakeError> {
     let file = CheckedFile::open(path, keys)?;
     if !file.has_checksums() {

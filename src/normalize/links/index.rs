@@ -1,4 +1,4 @@
-//! Which resource of the consent answers to an id, an address or an identifier.
+//! Finds the resource of the consent with an id, an address or an identifier.
 
 use std::hash::Hasher;
 

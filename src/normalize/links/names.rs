@@ -167,7 +167,7 @@ fn human(names: Value<'_>) -> Option<String> {
     says_something(&text).then_some(text)
 }
 
-/// The text that `form` leaves in a concept: its own, else the first display.
+/// The text that `form` leaves in a concept: its own text, or the first display.
 fn concept_name(concept: Value<'_>, codes: &dyn Codes) -> Option<Found> {
     if let Some(text) = concept.get("text") {
         let text = text.as_str().filter(|text| says_something(text))?;

@@ -1,16 +1,16 @@
-//! Why no card could be made.
+//! Why a card cannot be made.
 
 use crate::columns::json::JsonError;
 
-/// Why no card could be made of some records.
+/// Why a card cannot be made of some records.
 #[derive(Debug, thiserror::Error)]
 pub enum CardError {
-    /// A stored record is no JSON.
+    /// A stored record is not valid JSON.
     #[error("a stored {resource_type} cannot be read: {reason}")]
     Unreadable {
         /// Its type.
         resource_type: &'static str,
-        /// Where it breaks off.
+        /// The position and cause of the error.
         reason: JsonError,
     },
     /// The payload could not be compressed.

@@ -14,19 +14,19 @@ use crate::fhir::facts;
 /// The one type that cards have.
 const TYPE: &str = "https://smarthealth.cards#health-card";
 const FHIR_VERSION: &str = "4.0.1";
-/// Records are repetitive: a moderate effort makes a twenty-fifth of them.
+/// Records are repetitive: medium effort compresses them to a twenty-fifth.
 const EFFORT: u32 = 5;
 
 /// The parts of a card besides records.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'r> {
-    /// Who issues it: an address without a trailing slash.
+    /// The issuer: an address without a trailing slash.
     pub issuer: &'r str,
-    /// The base of references that are ours: `{base}/fhir`.
+    /// The base of our own references: `{base}/fhir`.
     pub fhir_base: &'r str,
-    /// When it is issued, in seconds since the Unix epoch.
+    /// The time of issue, in seconds since the Unix epoch.
     pub issued_at: i64,
-    /// The name by which it is revoked.
+    /// The id by which the card is revoked.
     pub rid: &'r str,
 }
 
@@ -35,7 +35,7 @@ pub fn payload(request: &Request<'_>, resources: &[Resource<'_>]) -> Result<Vec<
     let mut out = DeflateEncoder::new(Vec::new(), Compression::new(EFFORT));
     out.write_all(&head(request))?;
     let places = Places::new(request.fhir_base, resources);
-    // Entries of contained resources come after all records, whose numbers are known beforehand.
+    // Entries of contained resources come after all records, because the records' numbers must be fixed first.
     let (mut behind, mut next) = (Vec::new(), resources.len());
     let (mut tape, mut edits, mut entry) = (Tape::new(), Edits::new(), Vec::new());
     for (number, resource) in resources.iter().enumerate() {

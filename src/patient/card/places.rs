@@ -20,7 +20,7 @@ pub struct Resource<'r> {
 #[derive(Debug)]
 pub(super) struct Places<'r> {
     numbers: FxHashMap<(TypeId, &'r str), usize>,
-    /// The base of references that are ours, without a trailing slash.
+    /// The base of our own references, without a trailing slash.
     base: &'r str,
 }
 
@@ -33,7 +33,7 @@ impl<'r> Places<'r> {
         }
     }
 
-    /// The record that a reference leads to.
+    /// The record that a reference points to.
     pub(super) fn find(&self, reference: Reference<'_>) -> Option<usize> {
         let target = match reference {
             Reference::Relative(target) => target,

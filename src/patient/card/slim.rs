@@ -1,4 +1,5 @@
-//! A record as a card has it: without what verifiers do not need, and with references that lead to entries of the card.
+//! A record as it is in a card: without elements that verifiers do not need, and with references to entries of the
+//! card.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -72,7 +73,7 @@ pub(super) fn slim(root: Value<'_>, ty: TypeId, places: &Places<'_>, inside: &In
     walk.object(root, ty);
 }
 
-/// Labels of confidentiality stay; versions, sources and tags are the service's own.
+/// Keeps confidentiality labels. Versions, sources and tags are the service's own and are removed.
 fn only_security(meta: Value<'_>, edits: &mut Edits) {
     let labels = meta.get("security").filter(|list| list.items().next().is_some());
     if labels.is_none() {
@@ -139,7 +140,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// A reference leads to an entry of the card, or it is logical: an identifier says whom it means.
+    /// Rewrites a reference: it points to an entry of the card, or it is logical and has an identifier.
     fn reference(&mut self, object: Value<'_>) {
         let Some((text, address)) = object.get("reference").and_then(|text| Some((text, text.as_str()?))) else {
             return;
@@ -180,7 +181,7 @@ fn type_name(reference: Reference<'_>) -> Option<&'static str> {
     }
 }
 
-/// The type that a resource says it is.
+/// The type of a resource by its own `resourceType`.
 fn resource_type(resource: Value<'_>) -> Option<TypeId> {
     let ty = facts().lookup(&resource.get_str("resourceType")?)?;
     let def = facts().get(ty);
@@ -193,7 +194,7 @@ fn quoted(text: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Types that the walk names itself.
+/// Types that the traversal compares with.
 struct Types {
     reference: TypeId,
     coding: TypeId,
@@ -222,7 +223,7 @@ mod tests {
     use crate::columns::json::{Tape, write_compact};
     use crate::patient::card::Resource;
 
-    /// A record slimmed beside a Patient `p`, which is `resource:0`; it is `resource:1` itself.
+    /// A record in a card with a Patient `p`. The Patient is `resource:0`, and the record is `resource:1`.
     fn slimmed(text: &str) -> Vec<String> {
         let ty = |name: &str| facts().lookup(name).unwrap();
         let mut tape = Tape::new();

@@ -1,4 +1,4 @@
-//! The operation's parameters, checked: what a record has to hold for a request.
+//! Checks the operation's parameters and turns them into a condition on records.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::patient::members::{self, REFERRED};
 use crate::search::raw::RawParameter;
 use crate::search::{Engine, Extent, Handling, Member, RecordPage, RecordRequest, shortened};
 
-/// The parameters that are the operation's own.
+/// The operation's own parameters.
 pub const PARAMETERS: [&str; 4] = ["start", "end", "_since", "_type"];
 
 /// The condition on a patient's records.
@@ -20,7 +20,7 @@ pub struct Asked {
     members: Vec<Member>,
     only: Option<Vec<TypeId>>,
     since: Option<RawParameter>,
-    /// Which page, and in which form.
+    /// The parameters that choose the page and its form.
     page: Vec<RawParameter>,
     /// The operation's own parameters, for links.
     repeated: Vec<(String, String)>,
@@ -30,9 +30,9 @@ pub struct Asked {
 /// The patients of the record, and its recipient.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// Who asks.
+    /// The caller's scope.
     pub scope: &'a Arc<Scope>,
-    /// The ids of the Patients: one at least.
+    /// The ids of the Patients, at least one.
     pub patients: &'a [String],
     /// The time, in microseconds since 1970.
     pub now: i64,
@@ -50,7 +50,7 @@ struct Own {
 }
 
 impl Asked {
-    /// Checks parameters. Those that the operation does not have are left out or refused, as `handling` says.
+    /// Checks parameters. Unknown ones are ignored or refused, as `handling` says.
     pub fn parse(parameters: &[RawParameter], handling: Handling) -> Result<Asked, PatientError> {
         let mut own = Own::default();
         let mut page = Vec::new();
@@ -83,7 +83,7 @@ impl Asked {
         })
     }
 
-    /// The page that is asked for; `path` is its address below the base.
+    /// The requested page; `path` is its address below the base.
     pub async fn page(&self, engine: &Engine, subject: Subject<'_>, path: &str) -> Result<RecordPage, PatientError> {
         let extent = Extent::Page {
             path,
@@ -94,7 +94,7 @@ impl Asked {
         self.begin(engine, subject, extent).await
     }
 
-    /// All that is asked for, in one Bundle.
+    /// All requested records in one Bundle.
     pub async fn whole(&self, engine: &Engine, subject: Subject<'_>) -> Result<RecordPage, PatientError> {
         self.begin(engine, subject, Extent::Whole).await
     }
@@ -128,7 +128,7 @@ impl Asked {
 }
 
 impl Own {
-    /// Takes a parameter up, if it is one of the operation's.
+    /// Takes a parameter if it is one of the operation's own.
     fn take(&mut self, parameter: &RawParameter) -> Result<bool, PatientError> {
         if parameter.modifier.is_some() {
             return Ok(false);
@@ -152,7 +152,7 @@ impl Own {
         Ok(true)
     }
 
-    /// The types of a record, those with a clinical date bound to the time asked for.
+    /// The types of a record. A type with a clinical date gets the requested time as a condition.
     fn members(&self) -> Vec<Member> {
         let bounds = [("ge", &self.start), ("le", &self.end)];
         let member = |ty: &TypeId| {
@@ -169,7 +169,7 @@ impl Own {
         members::types().iter().map(member).collect()
     }
 
-    /// The parameters as links have them.
+    /// The parameters for links.
     fn repeated(&self) -> Vec<(String, String)> {
         let types = self.types.as_ref().map(|types| {
             let names: Vec<&str> = types.iter().map(|ty| facts().get(*ty).name).collect();
@@ -183,7 +183,7 @@ impl Own {
     }
 }
 
-/// A type that a record may have.
+/// Checks that a type can be in a record.
 fn listed(name: &str) -> Result<TypeId, PatientError> {
     let ty = facts()
         .lookup(name)
@@ -192,7 +192,7 @@ fn listed(name: &str) -> Result<TypeId, PatientError> {
     ty.ok_or_else(|| wrong("_type", name, expected))
 }
 
-/// A day, month or year, or a moment, as the search parameters take it.
+/// Checks a day, month, year or instant for a search parameter.
 fn date(parameter: &'static str, value: &str) -> Result<String, PatientError> {
     let text = value.replace(' ', "+");
     match Temporal::date(&text).or_else(|_| Temporal::instant(&text)) {
@@ -201,7 +201,7 @@ fn date(parameter: &'static str, value: &str) -> Result<String, PatientError> {
     }
 }
 
-/// A moment. A date means its first moment. A blank before a zone counts as a plus sign.
+/// Checks an instant. A date means its first instant. A space before a zone counts as a plus sign.
 fn instant(value: &str) -> Result<String, PatientError> {
     let text = value.replace(' ', "+");
     match Temporal::instant(&text).or_else(|_| Temporal::date(&text)) {

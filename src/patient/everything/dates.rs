@@ -15,10 +15,10 @@ const fn date(resource: &'static str, code: &'static str, source: &'static str) 
     ClinicalDate { resource, code, source }
 }
 
-/// By type. For 17 types R4's search parameter `clinical-date` names the element: when it happened, or for requests
-/// when it was authored. For types that R4 leaves out, the row names the type's own parameter over the similar element.
-/// Types that are missing here have no such date. AuditEvent and Provenance are left out, because they have dates of
-/// records, and the operation asks for dates of care.
+/// Clinical dates by type. For 17 types R4's search parameter `clinical-date` names the element: the time of the event
+/// or, for requests, of their authoring. For types that R4 leaves out, the row names the type's own parameter over the
+/// similar element. Types that are missing here have no such date. AuditEvent and Provenance are left out, because
+/// their dates are those of records, and the operation needs dates of care.
 pub const CLINICAL_DATES: &[ClinicalDate] = &[
     date("Account", "period", "Account-period"),
     date("AdverseEvent", "date", "AdverseEvent-date"),
@@ -28,7 +28,7 @@ pub const CLINICAL_DATES: &[ClinicalDate] = &[
     date("CarePlan", "date", "clinical-date"),
     date("CareTeam", "date", "clinical-date"),
     date("ChargeItem", "occurrence", "ChargeItem-occurrence"),
-    // R4 has no search parameter over Claim.billablePeriod, nor over that of an ExplanationOfBenefit.
+    // R4 has no search parameter over `billablePeriod` of Claim or ExplanationOfBenefit.
     date("Claim", "created", "Claim-created"),
     date("ClaimResponse", "created", "ClaimResponse-created"),
     date("ClinicalImpression", "date", "clinical-date"),
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(of_all.count(), 17);
     }
 
-    /// A type that has dates and is not in the table must be in this list of deliberate exceptions.
+    /// Each type with dates that is not in the table must be in this list of deliberate exceptions.
     #[test]
     fn types_without_a_clinical_date_are_known() {
         let parameters = SearchParameters::builtin();

@@ -1,4 +1,4 @@
-//! Documents that are attached to records: where each is, and getting its bytes.
+//! Documents attached to records: finds their addresses and gets their bytes.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::columns::json::{Tape, Value};
 use crate::patient::{Record, words};
 use crate::pdf::Attachment;
 
-/// Base64 as sources write it.
+/// Accepts base64 in the variants of sources.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -28,25 +28,25 @@ pub struct Attached {
     pub bytes: Vec<u8>,
 }
 
-/// Why the bytes at an address could not be had.
+/// Why the bytes at an address are not available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
-    /// The service does not hold them; they stayed at the source.
+    /// The service does not hold them; only the source does.
     #[error("the document is not held here; it is at its source")]
     NotHeld,
-    /// They are held and could not be read.
+    /// The service holds them, but reading failed.
     #[error("the document could not be read")]
     Unreadable,
-    /// The file would be larger than may be made.
+    /// The file would exceed the size limit.
     #[error("this file has no room for the document, which is of {0} bytes")]
     NoRoom(u64),
-    /// The source was asked for them and did not give them. The text names no address.
+    /// The source did not deliver them on request. The text contains no address.
     #[error("the source did not give the document: {0}")]
     NotGiven(String),
 }
 
 impl FetchError {
-    /// Whether the pages lack something that they should have.
+    /// Whether the pages lack a document that they should have.
     pub(super) fn is_loss(&self) -> bool {
         !matches!(self, FetchError::NotHeld)
     }
@@ -54,24 +54,24 @@ impl FetchError {
 
 /// Provides the bytes of addresses in records. It must return only what the recipient of the pages may see.
 pub trait Documents {
-    /// The document at an address, if it has no more bytes than there is room for.
+    /// The document at an address, if its size is at most `room`.
     fn get(&self, url: &str, room: u64) -> Result<Attached, FetchError>;
 }
 
-/// No documents are held.
+/// A provider without documents.
 impl Documents for () {
     fn get(&self, _: &str, _: u64) -> Result<Attached, FetchError> {
         Err(FetchError::NotHeld)
     }
 }
 
-/// The bytes of a base64 text as sources write it: with or without padding, in lines or not.
+/// Decodes base64 with or without padding and line breaks.
 fn decoded(data: &str) -> Option<Vec<u8>> {
     let packed: Vec<u8> = data.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     LENIENT.decode(packed).ok()
 }
 
-/// The minimum number of bytes of a base64 text.
+/// A lower bound of the decoded length of a base64 text.
 fn decoded_length(data: &str) -> u64 {
     let blank = data
         .bytes()
@@ -80,7 +80,7 @@ fn decoded_length(data: &str) -> u64 {
     (data.len() - blank) as u64 / 4 * 3
 }
 
-/// The addresses of documents that records name and do not have inside, each once.
+/// The addresses of documents that records name but do not contain, without duplicates.
 pub fn addresses(record: &Record) -> Vec<String> {
     let mut found = Vec::new();
     let mut tape = Tape::new();
@@ -100,10 +100,10 @@ pub fn addresses(record: &Record) -> Vec<String> {
     found
 }
 
-/// A document that a record names.
+/// A document named by a record.
 #[derive(Debug)]
 pub(super) struct Named<'t> {
-    /// Its name.
+    /// Its title.
     pub(super) title: String,
     content_type: Option<String>,
     url: Option<String>,
@@ -117,7 +117,7 @@ pub(super) enum Got {
     Missing(Attachment, FetchError),
 }
 
-/// The documents that a resource names, in their order.
+/// The documents named by a resource, in order.
 pub(super) fn of<'t>(resource: &Resource<'t>) -> Vec<Named<'t>> {
     let list = |name: &str| resource.get(name).into_iter().flat_map(|list| list.items());
     let elements: Vec<Value<'t>> = match resource.type_name {
@@ -148,7 +148,7 @@ pub(super) fn of<'t>(resource: &Resource<'t>) -> Vec<Named<'t>> {
 }
 
 impl<'t> Named<'t> {
-    /// The base64 text inside of the record.
+    /// The base64 text in the record.
     fn inline(&self) -> Option<Cow<'t, str>> {
         self.data?.as_str().filter(|data| !data.trim().is_empty())
     }
@@ -176,7 +176,7 @@ impl<'t> Named<'t> {
     }
 }
 
-/// The bytes of a text inside of a resource.
+/// Decodes the bytes of a text in a resource.
 pub(super) fn inside(data: &str, room: u64) -> Result<Attached, FetchError> {
     let length = decoded_length(data);
     if length > room {

@@ -1,4 +1,4 @@
-//! From the records of sources to files.
+//! Builds files from the records of sources.
 
 use std::collections::BTreeSet;
 use std::io::{Seek, Write};
@@ -14,62 +14,63 @@ use crate::columns::json::Tape;
 use crate::patient::{Record, words};
 use crate::pdf::{Column, Document, PdfError, Properties, Stop};
 
-/// How the patient connected a source, which its file's name in an archive says.
+/// How the patient connected a source. The file's name in an archive shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
-    /// A payer or provider that the patient signed in to.
+    /// The patient signed in to a payer or provider.
     Connected,
-    /// A place that took the patient's own word for who they are (IAL1).
+    /// The patient gave their own details without verification (IAL1).
     SelfAttested,
-    /// A facility that was found for a verified patient (IAL2).
+    /// A record locator found the facility for a verified patient (IAL2).
     Facility,
 }
 
 /// A source of records.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// What people call it.
+    /// Its name for people.
     pub label: String,
-    /// What its file is called.
+    /// The base of its file's name.
     pub name: String,
     /// How it was connected.
     pub kind: SourceKind,
 }
 
-/// What one source has.
+/// The records of one source.
 #[derive(Clone, Copy)]
 pub struct Part<'a> {
     /// The source.
     pub source: &'a Source,
     /// Its records. `None` if they could not be obtained.
     pub record: Option<&'a Record>,
-    /// Where the documents that its records name are.
+    /// The provider of the documents that its records name.
     pub documents: &'a dyn Documents,
 }
 
-/// What all files of an export say of themselves.
+/// The parts that all files of an export share, and its result.
 #[derive(Debug, Clone)]
 pub struct Export {
-    /// When it is made.
+    /// When the export is made.
     pub moment: DateTime<Utc>,
-    /// Who makes it.
+    /// The author in the files.
     pub author: String,
-    /// The sources that could not be shown in full, by their labels.
+    /// The labels of the sources that could not be shown in full.
     pub failed: Vec<String>,
-    /// How many resources stand in it.
+    /// The number of resources shown.
     pub resources: usize,
-    /// Bytes of documents that there is room for yet.
+    /// How many more bytes of documents fit.
     room: u64,
-    /// Records and documents that could not be shown, a line for each.
+    /// Records and documents that could not be shown, one line each.
     lost: Vec<String>,
     stop: Stop,
 }
 
-/// Bytes of documents in one export. They are in memory while it is made, as they came and as pages.
+/// The maximum number of bytes of documents in one export. They stay in memory until it is written, as original bytes
+/// and as pages.
 const MAX_ATTACHED: u64 = 256 << 20;
 
 impl Export {
-    /// An export that nothing stands in yet.
+    /// An empty export.
     pub fn new(moment: DateTime<Utc>, author: impl Into<String>) -> Self {
         Self {
             moment,
@@ -82,7 +83,7 @@ impl Export {
         }
     }
 
-    /// Ends the work once the export is not wanted any more.
+    /// Makes the export stop when `stop` is set.
     pub fn until(mut self, stop: Stop) -> Self {
         self.stop = stop;
         self
@@ -167,7 +168,7 @@ impl Export {
         }
     }
 
-    /// The documents that records name.
+    /// Adds the documents that records name.
     fn documents(&mut self, document: &mut Document, part: &Part<'_>, resources: &[Resource<'_>]) {
         let named: Vec<_> = resources.iter().flat_map(attached::of).collect();
         if named.is_empty() {
@@ -195,7 +196,7 @@ impl Export {
         }
     }
 
-    /// A page that says what is missing, if anything is.
+    /// Adds a page with the missing records and documents, if there are any.
     fn losses(&mut self, document: &mut Document) {
         if !self.lost.is_empty() {
             document.page_break();
@@ -220,7 +221,7 @@ pub fn document<W: Write + Seek>(mut export: Export, parts: &[Part<'_>], out: &m
 pub fn archive<W: Write + Seek>(mut export: Export, parts: &[Part<'_>], out: &mut W) -> Result<Export, PdfError> {
     const FAILED: PdfError = PdfError::Writer("the archive cannot be written");
     let mut zip = ZipWriter::new(out);
-    // PDF is packed already.
+    // PDF files are already compressed.
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     let mut taken = BTreeSet::new();
     for part in parts {
@@ -235,7 +236,7 @@ pub fn archive<W: Write + Seek>(mut export: Export, parts: &[Part<'_>], out: &mu
     Ok(export)
 }
 
-/// The name of a source's file: by how it was connected, and by its name.
+/// The name of a source's file, from its kind and name. It is unique in the archive.
 fn file_name(source: &Source, taken: &mut BTreeSet<String>) -> String {
     let prefix = match source.kind {
         SourceKind::Connected => "oauth",
@@ -266,7 +267,7 @@ fn person(record: &Record) -> Option<String> {
     words::person(tape.parse(&row.resource).ok()?)
 }
 
-/// "Health records of Ann".
+/// Joins texts, such as "Health records of Ann".
 pub(super) fn joined(what: &str, whose: &str) -> String {
     if whose.is_empty() {
         what.to_owned()
@@ -286,7 +287,7 @@ mod tests {
     use crate::lake::scan::Row;
     use crate::search::Gathered;
 
-    /// Documents of a client that leaves when it has got so many.
+    /// A client that disconnects after it got a number of documents.
     struct Leaving {
         after: usize,
         got: Cell<usize>,
@@ -306,7 +307,7 @@ mod tests {
         }
     }
 
-    /// A Patient and letters.
+    /// A record with a Patient and letters.
     fn letters(count: usize) -> Record {
         let gathered = |name: &str, texts: Vec<String>| Gathered {
             ty: facts().lookup(name).unwrap(),

@@ -1,20 +1,20 @@
-//! The texts of cells, beyond those of single datatypes.
+//! Texts of cells that several sections use.
 
 use super::resource::Resource;
 use crate::columns::json::Value;
 use crate::patient::words;
 
-/// A text or nothing.
+/// The text, or an empty cell.
 pub(super) fn cell(text: Option<String>) -> String {
     text.unwrap_or_default()
 }
 
-/// A property that is a text, a code or a number.
+/// A property with a text, a code or a number.
 pub(super) fn plain(resource: &Resource<'_>, name: &str) -> String {
     cell(resource.get(name).and_then(scalar))
 }
 
-/// A text, a number, or true or false.
+/// A text, a number or a boolean.
 pub(super) fn scalar(value: Value<'_>) -> Option<String> {
     words::text(Some(value))
         .or_else(|| value.number().map(|number| words::plain(number).into_owned()))
@@ -31,7 +31,7 @@ pub(super) fn chosen(resource: &Resource<'_>, name: &str) -> String {
     cell(words::chosen(resource.json, name))
 }
 
-/// A date or the day of a moment.
+/// A date, or the day of a time.
 pub(super) fn day(resource: &Resource<'_>, names: &[&str]) -> String {
     let texts = names.iter().find_map(|name| {
         let value = resource.get(name)?;
@@ -64,7 +64,7 @@ pub(super) fn references(value: Option<Value<'_>>) -> String {
     cell(words::join(named, ", "))
 }
 
-/// The references inside of the items of a list: `participant.individual`.
+/// The references in the items of a list, such as `participant.individual`.
 pub(super) fn references_in(resource: &Resource<'_>, list: &str, name: &str) -> String {
     let items = resource.get(list).into_iter().flat_map(|list| list.items());
     let named = items
@@ -79,7 +79,7 @@ pub(super) fn notes(resource: &Resource<'_>) -> String {
     cell(words::join(items.filter_map(|note| words::text(note.get("text"))), " "))
 }
 
-/// Parts with a space or another separator between those that say something.
+/// Joins the non-empty parts with a separator.
 pub(super) fn joined(parts: &[String], between: &str) -> String {
     let said: Vec<&str> = parts
         .iter()

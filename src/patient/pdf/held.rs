@@ -7,15 +7,15 @@ use crate::columns::json::Tape;
 use crate::fhir::reference::is_id;
 use crate::lake::{AttachmentContent, Lake, Scope};
 
-/// The Binaries of the lake that a scope shows, by the addresses that records have of them.
+/// The Binaries that a scope shows, by the addresses in records.
 #[derive(Clone, Copy, Debug)]
 pub struct Held<'h> {
-    /// Where they are.
+    /// The lake with the Binaries.
     pub lake: &'h Lake,
     /// The rows to show. In an operation on one Patient they must belong to that Patient, even if the caller may see
     /// others.
     pub scope: &'h Arc<Scope>,
-    /// The address under which the service has its resources, with a slash at its end.
+    /// The base address of the service's resources, with a trailing slash.
     pub base: &'h str,
 }
 
@@ -41,14 +41,14 @@ impl Documents for Held<'_> {
     }
 }
 
-/// The id of the Binary of this service that an address leads to: relative, as it is stored, or under the service's own
-/// address.
+/// The id of this service's Binary at an address. Stored addresses are relative; others are absolute with the service's
+/// own base.
 pub fn binary_id<'u>(url: &'u str, base: &str) -> Option<&'u str> {
     let path = url.strip_prefix(base).unwrap_or(url);
     path.strip_prefix("Binary/").filter(|id| is_id(id))
 }
 
-/// All bytes; each piece is compared with its checksum.
+/// All bytes. Each piece is checked against its checksum.
 fn whole(content: &AttachmentContent) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(content.bytes() as usize);
     while (bytes.len() as u64) < content.bytes() {

@@ -1,13 +1,13 @@
-//! Resources without a section of their own: every element, by its name.
+//! Resources without a section of their own: all elements with their names.
 
 use super::cells::{address, contact, identifier, scalar};
 use super::resource::Resource;
 use crate::columns::json::Value;
 use crate::patient::words;
 
-/// Elements that are about the copy, not about the patient, or are said elsewhere.
+/// Elements that describe the copy rather than the patient, or are shown elsewhere.
 const LEFT_OUT: &[&str] = &["resourceType", "meta", "text", "implicitRules", "language"];
-/// Elements nested deeper are left to the original.
+/// The maximum depth of elements shown.
 const MAX_DEPTH: usize = 12;
 
 /// All elements of a resource as one text: `Status: active; Name: ...`.
@@ -49,7 +49,7 @@ fn simple(value: Value<'_>) -> Option<String> {
     simple_of(value)
 }
 
-/// A value that is one text: a primitive, or a datatype that is told by its shape.
+/// A value that fits in one text: a primitive, or a datatype recognized by its elements.
 fn simple_of(value: Value<'_>) -> Option<String> {
     if !value.is_object() {
         return scalar(value).map(|text| if text.len() > 2_000 { shortened(&text) } else { text });

@@ -1,9 +1,9 @@
-//! The resources of a source, read once.
+//! The resources of a source, parsed once.
 
 use crate::columns::json::{Tape, Value};
 use crate::fhir::{TypeId, facts};
 
-/// A resource on its tape.
+/// A parsed resource.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Resource<'t> {
     pub(super) type_name: &'static str,
@@ -11,7 +11,7 @@ pub(super) struct Resource<'t> {
 }
 
 impl<'t> Resource<'t> {
-    /// Reads a stored text; none if it is no JSON, which no stored text is.
+    /// Parses a stored text. `None` if it is not JSON, which does not happen in the lake.
     pub(super) fn read(ty: TypeId, text: &'t [u8], tape: &'t mut Tape) -> Option<Resource<'t>> {
         let json = tape.parse(text).ok()?;
         Some(Resource {
@@ -25,12 +25,12 @@ impl<'t> Resource<'t> {
         self.json.get(name)
     }
 
-    /// Whether a CodeableConcept of a list, or one, has one of these codes.
+    /// Whether a CodeableConcept, or one of a list of them, has one of these codes.
     pub(super) fn has(&self, name: &str, codes: &[&str]) -> bool {
         crate::patient::concept::has_any(self.get(name), codes)
     }
 
-    /// The first of some properties that says when it was, for the order of rows: as it is written.
+    /// The text of the first of some date properties. It orders rows.
     pub(super) fn when(&self, names: &[&str]) -> String {
         let texts = names.iter().filter_map(|name| {
             let value = self.get(name)?;

@@ -1,4 +1,4 @@
-//! A source's resources as tables: each in its section, and what has none at the end.
+//! Shows a source's resources as tables: by section, and the rest at the end.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::resource::Resource;
 use super::sections::{OTHER, SECTIONS, Table};
 use crate::pdf::{Column, Document};
 
-/// The sections that have something, in their order.
+/// Writes the non-empty sections in order, then the remaining resources.
 pub(super) fn structured(document: &mut Document, resources: &[Resource<'_>]) {
     let mut left: Vec<&Resource<'_>> = resources.iter().collect();
     for section in SECTIONS {
@@ -50,14 +50,14 @@ fn rows(document: &mut Document, table: &Table, mut resources: Vec<&Resource<'_>
             if row.iter().any(|cell| !cell.is_empty()) {
                 written.row(&row);
             } else {
-                // No column has a value: then the widest column has the resource's whole content.
+                // No column has a value, so the widest column gets the resource's whole content.
                 written.row(&[elements(resource)]);
             }
         }
     }
 }
 
-/// What has no section of its own, by type.
+/// Writes the resources without a section, by type.
 fn others(document: &mut Document, resources: &[&Resource<'_>]) {
     let types: BTreeSet<&str> = resources.iter().map(|resource| resource.type_name).collect();
     if !types.is_empty() {

@@ -1,4 +1,4 @@
-//! The operation's parameters, checked.
+//! Checks the operation's parameters.
 
 use super::request::Sections;
 use crate::patient::PatientError;
@@ -9,17 +9,17 @@ use crate::search::{Handling, shortened};
 const PROFILE: &str = "http://hl7.org/fhir/uv/ips/StructureDefinition/Composition-uv-ips";
 const VERSIONS: [&str; 2] = ["2.0.0", "2.0.1"];
 
-/// What is asked for.
+/// The checked parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     /// The sections.
     pub sections: Sections,
-    /// The identifier of the Patient, where no id is named: `system|value` or `value`.
+    /// The identifier of the Patient, if the request has no id: `system|value` or `value`.
     pub identifier: Option<String>,
 }
 
 impl Asked {
-    /// Checks parameters. Those that the operation does not have are left out or refused, as `handling` says.
+    /// Checks parameters. Unknown ones are ignored or refused, as `handling` says.
     pub fn parse(parameters: &[RawParameter], handling: Handling) -> Result<Asked, PatientError> {
         let mut sections = Vec::new();
         let mut identifier: Option<String> = None;

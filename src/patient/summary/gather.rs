@@ -1,5 +1,5 @@
-//! Reads the records for a summary from the lake: the types of its sections, and the people and organizations that
-//! these name.
+//! Reads the records for a summary from the lake: the types of its sections, and the people and organizations that they
+//! refer to.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::patient::members::named;
 use crate::search::raw::RawParameter;
 use crate::search::{self, Engine, Extent, Gathered, Handling, Member, RecordRequest};
 
-/// The types of the compartment that are read. Encounters tell when something was diagnosed, and what they were.
+/// The types of the compartment that are read. Encounters give the date and the kind of diagnoses.
 const OWN: &[&str] = &[
     "Patient",
     "AllergyIntolerance",
@@ -48,25 +48,25 @@ const REFERRED: &[&str] = &[
     "PractitionerRole",
 ];
 
-/// Devices that are read at a time.
+/// The number of devices read at a time.
 const PAGE: usize = 1_000;
 
 /// The patients of the summary, and its recipient.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'s> {
-    /// Who asks.
+    /// The caller's scope.
     pub scope: &'s Arc<Scope>,
-    /// The Patients of the consent, the primary one first: one at least.
+    /// The Patients of the consent, at least one. The primary one is first.
     pub patients: &'s [String],
     /// The moment, in microseconds since 1970.
     pub now: i64,
     /// The service's address, without a trailing slash.
     pub base_url: &'s str,
-    /// The endpoints that the tags of records name.
+    /// The endpoints named by the tags of records.
     pub directory: &'s dyn Directory,
 }
 
-/// Reads a patient's records and makes the summary of them.
+/// Reads a patient's records and makes a summary of them.
 pub async fn summary(engine: &Engine, subject: Subject<'_>, sections: Sections) -> Result<Summary, PatientError> {
     let gathered = gather(engine, subject).await?;
     let devices = devices(engine, subject).await?;
@@ -113,7 +113,7 @@ struct Device {
     text: String,
 }
 
-/// The patient's devices: R4's compartment has none.
+/// The patient's devices. R4's compartment does not include them.
 async fn devices(engine: &Engine, subject: Subject<'_>) -> Result<Vec<Device>, PatientError> {
     let patients: Vec<String> = subject.patients.iter().map(|id| format!("Patient/{id}")).collect();
     let mut devices = Vec::new();
@@ -172,7 +172,7 @@ fn of_type(gathered: &Gathered) -> impl Iterator<Item = Record<'_>> {
         Some(Record {
             resource_type: gathered.ty,
             id: &row.id,
-            // What is stored was checked when it came.
+            // The text was checked when it was stored.
             text: std::str::from_utf8(&row.resource).ok()?,
             is_own: !gathered.is_referred,
         })

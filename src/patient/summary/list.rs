@@ -1,4 +1,4 @@
-//! The list of sections, in the order in which a document has them.
+//! The list of sections, in the order of the document.
 
 use super::sections::{
     advance_directives, allergies, devices, functional_status, immunizations, medications, past_illness, plan_of_care,

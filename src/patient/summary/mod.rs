@@ -1,6 +1,6 @@
 //! `$summary`: a person's records as an International Patient Summary (IPS 2.0.1), a document for clinicians.
 //!
-//! Decides which records are relevant to which of 14 sections, how people read them, and the content of the document's
+//! Decides which records are relevant to which of 14 sections, their readable form, and the content of the document's
 //! Bundle. Except `gather`, which reads the lake, it is pure: it takes records and returns the text of a Bundle. It
 //! does not draw a PDF: the caller passes one to [`Summary::bundle`].
 

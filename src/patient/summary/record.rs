@@ -1,4 +1,5 @@
-//! The records that a summary is made from, read once: by reference, by type, and whether they are about the patient.
+//! The records of a summary, parsed once. They are found by reference and by type, and each knows whether it is about
+//! the patient.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -20,14 +21,14 @@ pub struct Record<'r> {
     pub id: &'r str,
     /// Its text as stored.
     pub text: &'r str,
-    /// Whether it is in the patient's compartment. Others are there because a record refers to them.
+    /// Whether it is in the patient's compartment. Others are included because a record refers to them.
     pub is_own: bool,
 }
 
 /// The dates of Observations and reports.
 const OBSERVED_AT: &[&str] = &["effectiveDateTime", "effectivePeriod", "effectiveInstant", "issued"];
 
-/// A record on its tape.
+/// A parsed record.
 #[derive(Clone, Debug)]
 pub(super) struct Entry<'t> {
     pub(super) resource_type: TypeId,
@@ -35,11 +36,11 @@ pub(super) struct Entry<'t> {
     pub(super) id: &'t str,
     pub(super) json: Value<'t>,
     is_own: bool,
-    /// Facts that most sections need of every record of a type.
+    /// Properties that most sections read.
     asked_often: AskedOften<'t>,
-    /// When an Observation or a report is of.
+    /// The date of an Observation or a report.
     observed: Option<When<'t>>,
-    /// Whether it is about the patient, or does not say whom it is about.
+    /// Whether it is about the patient, or names no subject.
     is_about_patient: bool,
 }
 
@@ -105,7 +106,7 @@ impl<'t> Entry<'t> {
         self.str(name).is_some_and(|text| texts.contains(&text.as_ref()))
     }
 
-    /// The element that says whom the record is about.
+    /// The name of the element with the record's subject.
     pub(super) fn subject_name(&self) -> &'static str {
         match self.type_name {
             "AllergyIntolerance" | "Immunization" | "Consent" | "Device" | "RelatedPerson" => "patient",
@@ -113,28 +114,28 @@ impl<'t> Entry<'t> {
         }
     }
 
-    /// The first of some dates that the record has.
+    /// The first of some dates that is present.
     pub(super) fn when(&self, names: &[&str]) -> Option<When<'t>> {
         names.iter().find_map(|name| When::read(self.get(name)?))
     }
 
-    /// When an Observation or a report is of.
+    /// The date of an Observation or a report.
     pub(super) fn observed(&self) -> Option<&When<'t>> {
         self.observed.as_ref()
     }
 
-    /// The day that an Observation or a report is of, as a cell.
+    /// The day of an Observation or a report, as a cell.
     pub(super) fn observed_on(&self) -> String {
         self.observed().map_or_else(String::new, |when| when.day().to_owned())
     }
 }
 
-/// A date or time of a record, or the beginning of a period.
+/// A date or time of a record, or the start of a period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct When<'t> {
-    /// Its first moment.
+    /// Its first microsecond.
     pub(super) start: i64,
-    /// As it is written.
+    /// The text in the record.
     pub(super) text: Cow<'t, str>,
 }
 
@@ -148,26 +149,26 @@ impl<'t> When<'t> {
         Some(When { start, text })
     }
 
-    /// Its day, or less where less is known.
+    /// Its day, or a shorter text if only the month or year is known.
     pub(super) fn day(&self) -> &str {
         self.text.get(..10).unwrap_or(&self.text)
     }
 }
 
-/// All records, in the order of their types and ids.
+/// All records, ordered by type and id.
 #[derive(Debug)]
 pub(super) struct Chart<'t> {
     pub(super) entries: Vec<Entry<'t>>,
     /// The Patients of the consent, the primary one first.
     patients: &'t [&'t str],
-    /// The base of references that are ours, without a trailing slash.
+    /// The base of our own references, without a trailing slash.
     base: &'t str,
     by_key: FxHashMap<(TypeId, &'t str), usize>,
     by_type: FxHashMap<&'static str, Range<usize>>,
 }
 
 impl<'t> Chart<'t> {
-    /// Reads the records onto `tapes`.
+    /// Parses the records onto `tapes`.
     pub(super) fn new(
         base: &'t str,
         patients: &'t [&'t str],
@@ -199,28 +200,28 @@ impl<'t> Chart<'t> {
             chart.by_key.insert((entry.resource_type, entry.id), at);
             chart.by_type.entry(entry.type_name).or_insert(at..at).end = at + 1;
         }
-        // Every section asks.
+        // Computed once, because every section needs it.
         for at in 0..chart.entries.len() {
             chart.entries[at].is_about_patient = chart.says_nobody_else(at);
         }
         Ok(chart)
     }
 
-    /// The primary Patient: the first that there is.
+    /// The primary Patient: the first one among the records.
     pub(super) fn patient(&self) -> Result<usize, SummaryError> {
         let ty = facts().lookup("Patient").ok_or(SummaryError::NoPatient)?;
         let mut there = self.patients.iter().filter_map(|id| self.by_key.get(&(ty, *id)));
         there.next().copied().ok_or(SummaryError::NoPatient)
     }
 
-    /// Records of a type that are the patient's own and about nobody else.
+    /// The patient's own records of a type. Records about another person are excluded.
     pub(super) fn own(&self, type_name: &str) -> impl Iterator<Item = usize> + use<'_, 't> {
         let places = self.by_type.get(type_name).cloned().unwrap_or_default();
         places.filter(|at| self.entries[*at].is_own && self.is_about_patient(*at))
     }
 
-    /// Whether a record is about the patient, or does not say whom it is about. Somebody can be in a patient's
-    /// compartment as what the patient observed of another.
+    /// Whether a record is about the patient, or names no subject. A patient's compartment also holds what the patient
+    /// observed of other people.
     pub(super) fn is_about_patient(&self, at: usize) -> bool {
         self.entries[at].is_about_patient
     }
@@ -233,13 +234,13 @@ impl<'t> Chart<'t> {
         subject.get_str("reference").is_none_or(|text| self.is_patient(&text))
     }
 
-    /// Whether a reference leads to a Patient of the consent.
+    /// Whether a reference points to a Patient of the consent.
     pub(super) fn is_patient(&self, reference: &str) -> bool {
         self.target(reference)
             .is_some_and(|(ty, id)| facts().get(ty).name == "Patient" && self.patients.contains(&id))
     }
 
-    /// The record that a reference leads to.
+    /// The record that a reference points to.
     pub(super) fn find(&self, reference: &str) -> Option<usize> {
         let (ty, id) = self.target(reference)?;
         let key = self.by_key.get_key_value(&(ty, id));

@@ -29,15 +29,14 @@ const FOLLOWED: &[&str] = &[
     "manipulated",
 ];
 
-/// Elements whose references are followed in one type: a role is nothing without its person, a plan nothing without its
-/// goals.
+/// Elements whose references are followed in one type only. A role needs its person, and a plan needs its goals.
 const FOLLOWED_IN: &[(&str, &str)] = &[
     ("PractitionerRole", "practitioner"),
     ("PractitionerRole", "organization"),
     ("CarePlan", "goal"),
 ];
 
-/// Types that come along.
+/// Types that may be included.
 const BROUGHT: &[&str] = &[
     "CareTeam",
     "Condition",
@@ -52,7 +51,7 @@ const BROUGHT: &[&str] = &[
     "Specimen",
 ];
 
-/// Calls `visit` for each Reference with the property that it is the value of, itself, and its text.
+/// Calls `visit` for each Reference: with its property, the Reference itself, and its text.
 fn each<'t>(property: &'t str, value: Value<'t>, visit: &mut impl FnMut(&'t str, Value<'t>, Value<'t>)) {
     for item in value.items() {
         each(property, item, visit);
@@ -74,7 +73,7 @@ fn is_followed(type_name: &str, property: &str) -> bool {
     FOLLOWED.contains(&property) || FOLLOWED_IN.contains(&(type_name, property))
 }
 
-/// Whether a record may come along: it is about this patient, and stands.
+/// Whether a record may be included: it is about this patient, and it is valid.
 fn may_come(chart: &Chart<'_>, at: usize) -> bool {
     let entry = &chart.entries[at];
     let is_wrong = entry.is_one("status", &["entered-in-error"])
@@ -83,7 +82,7 @@ fn may_come(chart: &Chart<'_>, at: usize) -> bool {
     BROUGHT.contains(&entry.type_name) && chart.is_about_patient(at) && !is_wrong
 }
 
-/// All records that can be reached from some, each once, nearest first.
+/// All records reachable from some, without duplicates, nearest first.
 pub(super) fn reach(chart: &Chart<'_>, roots: impl IntoIterator<Item = usize>) -> Vec<usize> {
     let mut seen = FxHashSet::default();
     let mut reached: Vec<usize> = roots.into_iter().filter(|at| seen.insert(*at)).collect();
@@ -105,7 +104,7 @@ pub(super) fn reach(chart: &Chart<'_>, roots: impl IntoIterator<Item = usize>) -
     reached
 }
 
-/// Writes the references of a record so that each leads to an entry of the document, or is a display.
+/// Rewrites a record's references: each points to an entry of the document, or becomes a display.
 pub(super) fn settle(chart: &Chart<'_>, entry: &Entry<'_>, patient: usize, kept: &FxHashSet<usize>, edits: &mut Edits) {
     each("", entry.json, &mut |_, reference, text| {
         let Some(address) = text.as_str() else { return };
@@ -132,7 +131,7 @@ pub(super) fn settle(chart: &Chart<'_>, entry: &Entry<'_>, patient: usize, kept:
     });
 }
 
-/// The text for an unknown resource: its type.
+/// The display of an unknown resource: its type.
 fn kind(address: &str) -> String {
     let name = match Reference::parse(address) {
         Reference::Relative(target) | Reference::Absolute { target, .. } => target.type_name(),

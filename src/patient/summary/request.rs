@@ -1,15 +1,15 @@
-//! What is asked for: which sections, by code or alias.
+//! The requested sections, by code or alias.
 
 use super::list::SECTIONS;
 
-/// LOINC, which a section's code may name as its system.
+/// LOINC, which may precede a section's code as its system.
 const LOINC: &str = "http://loinc.org|";
 
-/// The sections that are asked for.
+/// The requested sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sections(u16);
 
-/// A section that there is not.
+/// A section that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no section {0:?}")]
 pub struct UnknownSection(pub String);
@@ -24,7 +24,8 @@ impl Sections {
     /// All sections.
     pub const ALL: Sections = Sections((1 << SECTIONS.len()) - 1);
 
-    /// Reads the values of `_section`: codes and aliases, separated by commas. Without any, all sections are asked for.
+    /// Parses the values of `_section`: codes and aliases, separated by commas. Without any, all sections are
+    /// requested.
     pub fn parse<'v>(values: impl IntoIterator<Item = &'v str>) -> Result<Sections, UnknownSection> {
         let names = values.into_iter().flat_map(|value| value.split(','));
         let mut asked = Sections(0);
@@ -39,12 +40,12 @@ impl Sections {
         Ok(if asked.0 == 0 { Sections::ALL } else { asked })
     }
 
-    /// The aliases and codes of all sections, for descriptions.
+    /// The aliases and codes of all sections.
     pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
         SECTIONS.iter().map(|section| (section.alias, section.code))
     }
 
-    /// Whether the section at a place of the list is asked for.
+    /// Whether the section at an index of the list is requested.
     pub(super) fn has(self, place: usize) -> bool {
         self.0 & (1 << place) != 0
     }

@@ -1,16 +1,16 @@
-//! A section's narrative: one table, each row joined to its resource.
+//! A section's narrative: one table, with each row linked to its resource.
 
 use std::fmt::Write;
 
 use super::json::quoted;
 
-/// R4's extension that joins a part of a narrative to data.
+/// R4's extension that links a part of a narrative to data.
 const TEXT_LINK: &str = "http://hl7.org/fhir/StructureDefinition/textLink";
 
 /// A row of a narrative.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shown<'c> {
-    /// Its cells, plain text.
+    /// Its cells as plain text.
     pub(super) cells: &'c [String],
     /// The address of its resource.
     pub(super) full_url: &'c str,
@@ -43,7 +43,7 @@ pub(super) fn narrative(alias: &str, columns: &[&str], rows: &[Shown<'_>]) -> St
     json(&links, &div)
 }
 
-/// The Narrative of a section that has nothing but a sentence.
+/// The Narrative of a section that consists of one sentence.
 pub(super) fn sentence(text: &str) -> String {
     let mut div = open();
     div.push_str("<p>");
@@ -66,7 +66,8 @@ fn link(id: &str, full_url: &str) -> String {
     format!(r#"{{"url":{url},"extension":[{parts}]}}"#)
 }
 
-/// Writes a text as XML: markup escaped, line breaks as `br`, and what XML cannot hold as U+FFFD.
+/// Writes a text as XML. It escapes markup, writes line breaks as `br`, and replaces characters that XML forbids by
+/// U+FFFD.
 fn escape(text: &str, out: &mut String) {
     for letter in text.chars() {
         match letter {

@@ -1,23 +1,23 @@
-//! The blocks that readers of attachments give.
+//! The blocks that readers of attachments produce.
 
 /// A piece of an attached document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Block {
     /// A heading of a level from 1.
     Heading(u8, String),
-    /// A paragraph; line ends are kept.
+    /// A paragraph with its line breaks.
     Paragraph(String),
-    /// Items of a list that follow one another.
+    /// Consecutive items of a list.
     Items(Vec<String>),
     /// A table with a head, which may be empty.
     Table { head: Vec<String>, rows: Vec<Vec<String>> },
     /// Names and values.
     Fields(Vec<(String, String)>),
-    /// A remark of ours.
+    /// A remark by the program.
     Note(String),
 }
 
-/// Blocks in the making. Empty ones are left out.
+/// Collects blocks. Empty ones are dropped.
 #[derive(Debug, Default)]
 pub(super) struct Blocks(Vec<Block>);
 
@@ -35,7 +35,7 @@ impl Blocks {
         }
     }
 
-    /// An item; it joins the list before it.
+    /// Adds an item to the preceding list, or begins a list.
     pub(super) fn item(&mut self, text: &str) {
         let text = text.trim();
         if text.is_empty() {
@@ -77,7 +77,7 @@ impl Blocks {
     }
 }
 
-/// Adds text with runs of white space made one space, as HTML and CDA narratives show it.
+/// Adds text with each run of white space as one space, as HTML and CDA narratives show it.
 pub(super) fn push_collapsed(out: &mut String, text: &str) {
     for character in text.chars() {
         if matches!(character, ' ' | '\t' | '\r' | '\n') {

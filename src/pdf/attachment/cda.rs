@@ -1,6 +1,5 @@
-//! C-CDA documents (releases 1.1, 2.0 and 2.1): the head's facts, then each section by its title and narrative.
-//!
-//! A document may instead wrap a file (`nonXMLBody`), which is taken out and shown by its own kind.
+//! Reads C-CDA documents (releases 1.1, 2.0 and 2.1): the header's facts, then each section with its title and
+//! narrative. A document may instead wrap a file (`nonXMLBody`). It is extracted and shown by its own kind.
 
 use base64::Engine;
 use base64::engine::DecodePaddingMode;
@@ -11,10 +10,10 @@ use quick_xml::{Reader, XmlVersion};
 use super::block::{Block, Blocks, push_collapsed};
 use super::narrative::Narrative;
 
-/// A document nested deeper than this is damaged, or means to be.
+/// The maximum depth. Deeper documents are damaged or hostile.
 const MAX_DEPTH: usize = 200;
 
-/// Base64 as sources write it: with or without padding.
+/// Accepts base64 with or without padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -27,13 +26,13 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 pub(super) enum Document {
     /// A C-CDA with sections.
     Sections(Vec<Block>),
-    /// A C-CDA around a file.
+    /// A C-CDA with a wrapped file.
     File {
         head: Vec<Block>,
         content_type: Option<String>,
         bytes: Vec<u8>,
     },
-    /// XML of another kind; its text.
+    /// XML of another kind, as text.
     Other(Vec<Block>),
 }
 
@@ -61,7 +60,7 @@ pub(super) fn read(text: &str) -> Result<Document, &'static str> {
     }
 }
 
-/// One of XML's own five entities, or a character's number. Others would have to be declared, which is not taken.
+/// Resolves XML's five predefined entities and character references. Others need a declaration, which is refused.
 pub(super) fn resolved(reference: &BytesRef<'_>) -> Result<String, &'static str> {
     if let Ok(Some(character)) = reference.resolve_char_ref() {
         return Ok(character.to_string());
@@ -92,12 +91,12 @@ struct Cda {
     is_cda: bool,
     blocks: Blocks,
     head: Head,
-    /// Sections inside of one another.
+    /// The depth of nested sections.
     sections: usize,
-    /// The text that is being collected, and its use.
+    /// The text collected so far.
     text: String,
     narrative: Option<Narrative>,
-    /// Whether the section has said its title.
+    /// For each open section, whether its title was written.
     titled: Vec<bool>,
     file: Option<File>,
 }
@@ -109,7 +108,7 @@ struct File {
     text: String,
 }
 
-/// What the head of a document says.
+/// The facts in the header of a document.
 #[derive(Default)]
 struct Head {
     title: String,
@@ -152,7 +151,7 @@ impl Cda {
                 text: String::new(),
             });
         } else if self.ends_with(&["section", "code"]) && self.titled.last() == Some(&false) {
-            // A section without a title is named by its code. A title that follows the code still comes first.
+            // The section's code gives the title if there is no other. A title after the code replaces it.
             self.text = attribute(start, "displayName").unwrap_or_default();
         }
         self.fact(start);
@@ -162,7 +161,7 @@ impl Cda {
         Ok(())
     }
 
-    /// Facts of the head that stand in attributes.
+    /// Reads facts of the header in attributes.
     fn fact(&mut self, start: &BytesStart<'_>) {
         let Some(value) = attribute(start, "value") else { return };
         if self.path == ["ClinicalDocument", "effectiveTime"] {
@@ -192,7 +191,7 @@ impl Cda {
         self.path.pop();
     }
 
-    /// The use of the ended element's text.
+    /// Uses the text of the element that just ended.
     fn collected(&mut self) {
         if !self.wants_text() {
             return;
@@ -211,7 +210,7 @@ impl Cda {
         }
     }
 
-    /// Whether the text of the innermost element, with that of those inside, is asked for.
+    /// Whether the text of the innermost element is needed, including its children's.
     fn wants_text(&self) -> bool {
         self.path == ["ClinicalDocument", "title"]
             || self.ends_with(&["section", "title"])
@@ -231,7 +230,7 @@ impl Cda {
             file.text.push_str(text);
         } else if self.is_cda {
             push_collapsed(&mut self.text, text);
-            // Parts of a name stand beside one another without a space.
+            // Parts of a name may follow one another without white space.
             if self.path.iter().any(|name| name == "name") && !self.text.ends_with(' ') {
                 self.text.push(' ');
             }
@@ -250,7 +249,7 @@ impl Cda {
         }
     }
 
-    /// Says the name of the code where a section has no title.
+    /// Uses the code's name as title if a section has none.
     fn untitled(&mut self) {
         let text = std::mem::take(&mut self.text);
         self.title(&text);
@@ -300,7 +299,7 @@ impl Cda {
     }
 }
 
-/// A moment of HL7 version 3 (`20240131`, `202401311530-0500`) in ISO 8601. Any other text stays as it is.
+/// Converts a time of HL7 version 3 (`20240131`, `202401311530-0500`) to ISO 8601. Any other text is unchanged.
 fn moment(value: &str) -> String {
     let digits = value.bytes().take_while(u8::is_ascii_digit).count();
     let (date, _) = value.split_at(digits);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
-/// The text of some bytes. `declared` is the label of an encoding that the transport or the document names.
+/// Decodes bytes. `declared` is the encoding named by the transport or the document.
 pub(super) fn decode<'a>(bytes: &'a [u8], declared: Option<&str>) -> Cow<'a, str> {
     if let Some((encoding, length)) = Encoding::for_bom(bytes) {
         return encoding.decode_without_bom_handling(&bytes[length..]).0;
@@ -22,7 +22,7 @@ pub(super) fn decode<'a>(bytes: &'a [u8], declared: Option<&str>) -> Cow<'a, str
     }
 }
 
-/// UTF-16 without a mark, told by `<` in two bytes.
+/// Detects UTF-16 without a mark by `<` in two bytes.
 fn wide(bytes: &[u8]) -> Option<&'static Encoding> {
     match bytes {
         [b'<', 0, ..] => Some(encoding_rs::UTF_16LE),
@@ -40,7 +40,7 @@ pub(super) fn parameter(content_type: &str) -> Option<&str> {
     })
 }
 
-/// The encoding that an XML declaration or an HTML `meta` names within its first 1,024 bytes.
+/// The encoding named by an XML declaration or an HTML `meta` within the first 1,024 bytes.
 pub(super) fn declared_inside(bytes: &[u8]) -> Option<String> {
     let head: String = bytes
         .iter()
@@ -57,12 +57,12 @@ pub(super) fn declared_inside(bytes: &[u8]) -> Option<String> {
     let rest = head[place..].trim_start_matches(['"', '\'', ' ']);
     let end = rest.find(['"', '\'', ' ', ';', '>', '/', '?']).unwrap_or(rest.len());
     let label = &rest[..end];
-    // A document that is read byte by byte cannot be UTF-16, whatever it says.
+    // The declaration was readable as ASCII, so the document cannot be UTF-16.
     let usable = Encoding::for_label(label.as_bytes()).is_some_and(Encoding::is_ascii_compatible);
     usable.then(|| label.to_owned())
 }
 
-/// The text of bytes in a Windows code page, as RTF names them; Windows-1252 for one that is not known.
+/// Decodes bytes in a Windows code page, as RTF names them. An unknown page means Windows-1252.
 pub(super) fn decode_code_page(bytes: &[u8], page: u16) -> String {
     let encoding = match page {
         437 | 850 | 819 => WINDOWS_1252,

@@ -1,6 +1,5 @@
-//! HTML to blocks: blocks become lines, items get bullets, cells of a table row are separated by tabs.
-//!
-//! The tokens of html5ever are read one after the other, without a tree, so that depth costs nothing.
+//! Converts HTML to blocks: blocks become lines, items get bullets, and tabs separate the cells of a table row. It
+//! processes the tokens of html5ever one by one without a tree, so depth costs nothing.
 
 use std::cell::RefCell;
 
@@ -10,14 +9,14 @@ use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSin
 
 use super::block::{Block, Blocks, push_collapsed};
 
-/// The blocks of an HTML document or fragment.
+/// Converts an HTML document or fragment.
 pub(super) fn read(text: &str) -> Vec<Block> {
     let tokenizer = Tokenizer::new(Sink::default(), TokenizerOpts::default());
     let input = BufferQueue::default();
-    // A tendril holds less than 4 GiB, and attachments are bounded far below.
+    // A tendril holds less than 4 GiB, and attachments are far smaller.
     input.push_back(StrTendril::from_slice(text));
     while !input.is_empty() {
-        // A script stops the tokenizer, which then goes on.
+        // A script stops the tokenizer. The loop then continues.
         let _ = tokenizer.feed(&input);
     }
     tokenizer.end();
@@ -30,17 +29,17 @@ struct Sink(RefCell<State>);
 #[derive(Default)]
 struct State {
     blocks: Blocks,
-    /// Text of the block that is open.
+    /// The text of the open block.
     text: String,
-    /// The heading's level, where a heading is open.
+    /// The level of the open heading, if one is open.
     heading: Option<u8>,
-    /// Lists inside of one another, and whether an item of each is open. An item's end may be left out.
+    /// For each open list, whether an item is open. The end tag of an item may be missing.
     lists: Vec<bool>,
-    /// Rows of tables inside of one another: their cells so far.
+    /// For each open table row, its cells so far.
     rows: Vec<Vec<String>>,
-    /// How many `pre` are open.
+    /// The number of open `pre` elements.
     verbatim: usize,
-    /// The element whose contents are not shown, while it is open.
+    /// The open element whose contents are hidden.
     hidden: Option<String>,
 }
 
@@ -177,7 +176,7 @@ impl State {
         }
     }
 
-    /// Ends a cell: its text joins the row.
+    /// Ends a cell and adds its text to the row.
     fn cell(&mut self) {
         let Some(row) = self.rows.last_mut() else {
             return self.flush();
@@ -188,7 +187,7 @@ impl State {
         }
     }
 
-    /// Ends a row: its cells, with tabs between them, are a line.
+    /// Ends a row and writes its cells as a line, separated by tabs.
     fn row(&mut self) {
         self.cell();
         let Some(cells) = self.rows.pop() else { return };
@@ -196,7 +195,7 @@ impl State {
         if self.rows.is_empty() {
             self.blocks.paragraph(&line);
         } else if !line.is_empty() {
-            // A table inside of a cell is part of the cell's text.
+            // A table inside a cell becomes part of the cell's text.
             self.text.push_str(&line);
             self.text.push('\n');
         }
@@ -204,7 +203,7 @@ impl State {
 
     fn flush(&mut self) {
         if !self.rows.is_empty() {
-            // Blocks inside of a cell stay in the cell.
+            // Blocks inside a cell stay in the cell.
             if !self.text.is_empty() && !self.text.ends_with('\n') {
                 self.text.push('\n');
             }

@@ -1,4 +1,4 @@
-//! Pictures: PNG, JPEG, GIF and WebP become part of a page.
+//! Reads pictures: PNG, JPEG, GIF and WebP become part of a page.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,10 +8,11 @@ use krilla::{Document as Writer, geom::Size};
 
 use super::kind::Kind;
 
-/// The maximum number of pixels of a picture. Decoded, one takes up to four bytes.
+/// The maximum number of pixels of a picture. A decoded pixel takes up to four bytes.
 const MAX_PIXELS: u64 = 12_000_000;
 
-/// A picture that can be written, with its pixels in memory, or the reason why it cannot. The pixel budget is limited.
+/// A picture for the writer with its number of decoded pixels, or why it cannot be used. `room` is the number of pixels
+/// left.
 pub(super) fn read(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'static str> {
     catch_unwind(AssertUnwindSafe(|| decoded(kind, bytes, room))).unwrap_or(Err(DAMAGED))
 }
@@ -28,7 +29,7 @@ fn decoded(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'stat
     };
     let image = image.map_err(|_| DAMAGED)?;
     let (width, height) = image.size();
-    // A JPEG goes into the file unchanged, so its size does not matter.
+    // The file holds a JPEG unchanged, so its pixels do not count.
     let pixels = match kind {
         Kind::Jpeg => 0,
         _ => u64::from(width) * u64::from(height),
@@ -46,8 +47,8 @@ fn decoded(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'stat
     }
 }
 
-/// The writer decodes pictures at the very end, where a damaged one would cost the whole document, so each is tried
-/// before.
+/// Tests whether the writer can decode a picture. The writer decodes at the very end, where a damaged picture would
+/// lose the whole document.
 fn is_written(image: &Image) -> bool {
     let (Some(settings), Some(size)) = (PageSettings::from_wh(10.0, 10.0), Size::from_wh(10.0, 10.0)) else {
         return false;
@@ -65,7 +66,7 @@ fn is_written(image: &Image) -> bool {
 mod tests {
     use super::*;
 
-    /// Pictures are decoded at the very end, all of them: many small files of large pictures took all memory there is.
+    /// All pictures are decoded at the end. Many small files with large pictures used all memory.
     #[test]
     fn pictures_take_room_by_their_pixels() {
         let mut file = Vec::new();

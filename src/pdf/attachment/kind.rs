@@ -1,11 +1,11 @@
-//! The kind of an attachment: by its first bytes if these are clear, otherwise by its declared type.
+//! Decides the kind of an attachment: by its first bytes if they are clear, otherwise by its declared type.
 
 use super::charset;
 
-/// What can be done with an attachment.
+/// The kinds of attachments that can be shown, and others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// C-CDA, or XML that may be.
+    /// C-CDA, or other XML.
     Xml,
     Pdf,
     Html,
@@ -18,22 +18,22 @@ pub(super) enum Kind {
     Other,
 }
 
-/// Decides what an attachment is. A wrong type is common: `text/plain` for all, `application/octet-stream`, or a PDF as
-/// XML.
+/// The kind of an attachment. Declared types are often wrong, such as `text/plain` for everything,
+/// `application/octet-stream`, or XML for a PDF.
 pub(super) fn kind_of(content_type: Option<&str>, bytes: &[u8]) -> Kind {
     if let Some(kind) = by_first_bytes(bytes) {
         return kind;
     }
     let declared = content_type.map_or(Kind::Other, declared);
     match declared {
-        // Their first bytes would have said so.
+        // The first bytes were not clear, so the declared type counts.
         Kind::Pdf | Kind::Png | Kind::Jpeg | Kind::Gif | Kind::Webp | Kind::Rtf => declared,
         Kind::Other if content_type.is_none() && is_text(bytes) => Kind::Text,
         other => other,
     }
 }
 
-/// The kind that a media type names, by the table of types that are rendered.
+/// The kind of a media type, by the table of rendered types.
 fn declared(content_type: &str) -> Kind {
     let media = content_type
         .split(';')
@@ -61,7 +61,7 @@ fn declared(content_type: &str) -> Kind {
 }
 
 fn by_first_bytes(bytes: &[u8]) -> Option<Kind> {
-    // PDF readers look for the mark within the first kilobyte.
+    // PDF readers search the first kilobyte for the signature.
     let head = &bytes[..bytes.len().min(1024)];
     let trimmed = head.trim_ascii_start();
     let trimmed = trimmed

@@ -1,10 +1,10 @@
 //! Attached documents: the kind of each, and how it becomes part of the written document.
 //!
-//! Nothing is dropped. An attachment that cannot be shown gets a page with the reason, and the original is embedded in
-//! the file.
+//! No attachment is dropped. An attachment that cannot be shown gets a page with the reason, and the original is
+//! embedded in the file.
 //!
-//! Invariant: whatever the bytes are, adding them ends, needs memory in proportion to them, and leaves a document that
-//! can be finished.
+//! Invariant: for any bytes, adding an attachment ends, its memory is proportional to them, and the document can still
+//! be finished.
 
 mod block;
 mod cda;

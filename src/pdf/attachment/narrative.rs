@@ -5,9 +5,9 @@ use quick_xml::events::BytesStart;
 use super::block::{Blocks, push_collapsed};
 use super::cda::attribute;
 
-/// A narrative that is being read.
+/// A narrative while it is read.
 pub(super) struct Narrative {
-    /// How deep its `text` element is.
+    /// The depth of its `text` element.
     depth: usize,
     open: Vec<String>,
     text: String,
@@ -22,12 +22,12 @@ struct Table {
     head: Vec<String>,
     rows: Vec<Vec<String>>,
     row: Vec<String>,
-    /// Whether the row has cells of data, or only heads.
+    /// Whether the row has data cells, or only header cells.
     has_data: bool,
 }
 
 impl Narrative {
-    /// Begins the narrative of a `text` element that is at a depth.
+    /// Begins the narrative of a `text` element at a depth.
     pub(super) fn new(depth: usize) -> Self {
         Self {
             depth,
@@ -68,7 +68,7 @@ impl Narrative {
         self.open.push(name);
     }
 
-    /// Ends the innermost element, which is at this depth. Returns whether it was the narrative.
+    /// Ends the innermost element at this depth. Returns whether it was the narrative.
     pub(super) fn end(&mut self, depth: usize) -> bool {
         if depth == self.depth {
             return true;
@@ -98,7 +98,7 @@ impl Narrative {
         push_collapsed(&mut self.text, text);
     }
 
-    /// Gives what was read to a document.
+    /// Appends the blocks to a document.
     pub(super) fn finish(mut self, blocks: &mut Blocks) {
         while !self.tables.is_empty() {
             self.table();
@@ -109,7 +109,7 @@ impl Narrative {
 
     fn flush(&mut self) {
         if !self.tables.is_empty() {
-            // Inside of a cell a block is a line.
+            // Inside a cell a block becomes a line.
             if !self.text.is_empty() && !self.text.ends_with('\n') {
                 self.text.push('\n');
             }
@@ -132,7 +132,7 @@ impl Narrative {
     }
 
     fn row(&mut self) {
-        // Text between rows belongs to no cell, and is kept as one.
+        // Text between rows belongs to no cell, so it gets its own.
         if !self.text.trim().is_empty() {
             self.cell(true);
         }
@@ -157,7 +157,7 @@ impl Narrative {
             self.blocks.table(table.head, table.rows);
             return;
         }
-        // A table inside of a cell becomes lines of it.
+        // A table inside a cell becomes lines of the cell.
         for row in std::iter::once(table.head)
             .chain(table.rows)
             .filter(|row| !row.is_empty())

@@ -1,4 +1,4 @@
-//! Attached PDF files: read with bounds, mended where they are damaged, and refused where they cannot be opened.
+//! Reads attached PDF files with limits, repairs damaged ones, and refuses those that cannot be opened.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use krilla::Document as Writer;
 use krilla::pdf::{Pdf, PdfDocument};
 use lopdf::{Document, LoadOptions};
 
-/// The most that one compressed table of objects may unpack to.
+/// The maximum unpacked size of one compressed object table.
 const MAX_UNPACKED: usize = 64 << 20;
 
-/// A PDF whose pages can be appended, or why not.
+/// A PDF whose pages can be appended, or why it cannot be read.
 pub(super) fn read(bytes: &[u8]) -> Result<Document, &'static str> {
-    // Parsers of others meet damaged files here; a panic of theirs is one more way of saying so.
+    // The parsing libraries may panic on damaged files. A panic counts as damage.
     let read = catch_unwind(AssertUnwindSafe(|| as_it_is(bytes))).unwrap_or(Err(DAMAGED));
     match read {
         Err(DAMAGED) => catch_unwind(AssertUnwindSafe(|| mended(bytes))).unwrap_or(Err(DAMAGED)),
@@ -41,7 +41,7 @@ fn as_it_is(bytes: &[u8]) -> Result<Document, &'static str> {
     Ok(document)
 }
 
-/// The pages that a more forgiving reader finds, written again.
+/// The pages that a more tolerant reader finds, rewritten.
 fn mended(bytes: &[u8]) -> Result<Document, &'static str> {
     let pdf = Pdf::new(bytes.to_vec()).map_err(|_| DAMAGED)?;
     let count = pdf.pages().len();

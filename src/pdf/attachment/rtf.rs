@@ -1,17 +1,16 @@
-//! RTF to plain text: paragraphs are lines, cells of a table row are separated by tabs.
-//!
-//! Control words are those of Microsoft's RTF specification, version 1.9.1. Formatting, and destinations that are not
-//! text of the document (fonts, styles, pictures, properties), are left out.
+//! Converts RTF to plain text: paragraphs are lines, and tabs separate the cells of a table row. Control words follow
+//! Microsoft's RTF specification, version 1.9.1. Formatting is left out, and so are destinations without text (fonts,
+//! styles, pictures, properties).
 
 use std::collections::HashMap;
 
 use super::block::{Block, Blocks};
 use super::charset::decode_code_page;
 
-/// Groups may be nested as deep as a damaged file likes; below this they count as text of the group they are in.
+/// The maximum depth of groups. Deeper ones count as text of the group around them.
 const MAX_DEPTH: usize = 512;
 
-/// Groups with these words at their beginning are no text of the document.
+/// Groups that begin with these words contain no text of the document.
 const HIDDEN: &[&str] = &[
     "fonttbl",
     "colortbl",
@@ -43,7 +42,7 @@ const HIDDEN: &[&str] = &[
     "panose",
 ];
 
-/// The blocks of an RTF document; none if it is not RTF at all.
+/// Converts an RTF document. `None` if it is not RTF.
 pub(super) fn read(bytes: &[u8]) -> Option<Vec<Block>> {
     let start = bytes.windows(5).take(1024).position(|window| window == b"{\\rtf")?;
     let mut reader = Reader {
@@ -65,16 +64,16 @@ pub(super) fn read(bytes: &[u8]) -> Option<Vec<Block>> {
     Some(reader.blocks.into_vec())
 }
 
-/// What a group inherits and returns back at its end.
+/// The state that a group inherits and restores at its end.
 #[derive(Debug, Clone, Default)]
 struct State {
     hidden: bool,
-    /// Hidden text, as `\v` has it.
+    /// Whether text is hidden by `\v`.
     invisible: bool,
     /// Whether this group is the font table.
     fonts: bool,
     font: i32,
-    /// How many characters stand in for one of `\u`.
+    /// The number of fallback characters after a `\u`.
     fallback: Option<usize>,
     /// Whether the group began with `\*`.
     optional: bool,
@@ -90,11 +89,11 @@ struct Reader<'a> {
     default_font: i32,
     state: State,
     saved: Vec<State>,
-    /// Groups below the deepest that is followed.
+    /// The number of open groups beyond the maximum depth.
     deeper: usize,
-    /// Bytes in the current code page that are no text yet.
+    /// Bytes in the current code page that are not decoded yet.
     pending: Vec<u8>,
-    /// Characters still to be left out, since `\u` said them.
+    /// The number of fallback characters left to skip after a `\u`.
     skip: usize,
     text: String,
     /// The first half of a surrogate pair.
@@ -152,7 +151,7 @@ impl Reader<'_> {
         while self.input.get(self.at).is_some_and(u8::is_ascii_alphabetic) && self.at - start < 32 {
             self.at += 1;
         }
-        // Letters are ASCII, hence text.
+        // The letters are ASCII, so this loses nothing.
         let word = String::from_utf8_lossy(&self.input[start..self.at]).into_owned();
         let number = self.number();
         if self.input.get(self.at) == Some(&b' ') {
@@ -205,13 +204,13 @@ impl Reader<'_> {
         }
         let is_known = self.format(word, number) || self.separator(word);
         if self.state.optional && !is_known {
-            // A destination that its writer lets readers leave out.
+            // A destination marked as optional by its writer.
             self.state.hidden = true;
         }
         self.state.optional = false;
     }
 
-    /// Words that change how text is read. Returns whether it was one.
+    /// Handles words that change how text is decoded. Returns whether it was one.
     fn format(&mut self, word: &str, number: Option<i32>) -> bool {
         match word {
             "ansicpg" => self.page = number.and_then(|page| u16::try_from(page).ok()).unwrap_or(1252),
@@ -244,7 +243,7 @@ impl Reader<'_> {
                 self.at = self.at.saturating_add(length).min(self.input.len());
             }
             "upr" | "ud" | "shppict" | "nonshppict" | "shptxt" | "shp" | "shpinst" | "footnote" | "fldrslt" => {
-                // The ANSI form before `\ud` says the same once more; pictures are hidden by `\pict`.
+                // The ANSI form before `\ud` repeats the text. `\pict` hides pictures.
                 return word != "ud";
             }
             _ => return false,
@@ -252,7 +251,7 @@ impl Reader<'_> {
         true
     }
 
-    /// Control words that separate or stand for characters. Returns whether it was one.
+    /// Handles control words for separators and characters. Returns whether it was one.
     fn separator(&mut self, word: &str) -> bool {
         match word {
             "par" | "sect" | "page" | "row" | "nestrow" => self.paragraph(),
@@ -273,7 +272,7 @@ impl Reader<'_> {
 
     fn unicode(&mut self, number: i32) {
         self.settle();
-        // Written as a signed number of 16 bits.
+        // The number is a signed 16-bit value.
         let unit = (number & 0xffff) as u16;
         match (self.high.take(), unit) {
             (_, 0xd800..=0xdbff) => self.high = Some(unit),
@@ -314,7 +313,7 @@ impl Reader<'_> {
         !self.state.hidden && !self.state.invisible
     }
 
-    /// Turns pending bytes into text, before what says their code page changes.
+    /// Decodes pending bytes before the code page changes.
     fn settle(&mut self) {
         if self.pending.is_empty() {
             return;

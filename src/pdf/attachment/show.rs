@@ -1,4 +1,4 @@
-//! Adding an attachment to a document.
+//! Adds an attachment to a document.
 
 use super::block::Block;
 use super::kind::{Kind, kind_of};
@@ -6,13 +6,13 @@ use super::{cda, charset, html, image, original, rtf};
 use crate::pdf::Document;
 use crate::pdf::table::Column;
 
-/// Headings of attachments are one level below those of the document, and not in its outline.
+/// Headings of attachments are one level below the document's and not in its outline.
 const BELOW: u8 = 4;
 
 /// A document that was attached to a record.
 #[derive(Debug, Clone)]
 pub struct Attachment {
-    /// What it is called, for its heading and the name of the file.
+    /// Its title, for its heading and its file name.
     pub title: String,
     /// The media type that it came with.
     pub content_type: Option<String>,
@@ -22,27 +22,27 @@ pub struct Attachment {
     pub bytes: Vec<u8>,
 }
 
-/// The result of an attachment.
+/// The result of adding an attachment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Its contents are in the document.
+    /// The document shows its contents.
     Shown,
-    /// Its pages are appended.
+    /// The document includes its pages.
     Appended {
-        /// How many.
+        /// The number of pages.
         pages: usize,
     },
-    /// A placeholder stands for it, and says why.
+    /// A placeholder with the reason replaces it.
     Placeholder,
 }
 
 impl Document {
-    /// Adds an attachment where the document stands.
+    /// Adds an attachment at the current position.
     pub fn attachment(&mut self, attachment: Attachment) -> Outcome {
         self.attached(attachment, true)
     }
 
-    /// Says that an attachment is missing, and why.
+    /// Adds a remark that an attachment is missing, with the reason.
     pub fn missing(&mut self, attachment: &Attachment, reason: &str) {
         self.note(&format!("Not shown: {reason}. {}", type_and_address(attachment)));
     }
@@ -141,7 +141,7 @@ impl Document {
         Outcome::Shown
     }
 
-    /// A remark in place of contents. The original is inside of the file, unless there is none.
+    /// Writes a remark instead of the contents. The original is embedded in the file if it has bytes.
     fn placeholder(&mut self, attachment: Attachment, reason: &str) -> Outcome {
         self.note(&format!("Not shown: {reason}. {}", type_and_address(&attachment)));
         if !attachment.bytes.is_empty() {
@@ -185,7 +185,7 @@ impl Document {
     fn attached_table(&mut self, head: &[String], rows: &[Vec<String>]) {
         let widest = rows.iter().map(Vec::len).chain([head.len()]).max().unwrap_or(0);
         if widest > 12 {
-            // Columns would be too narrow to be read: each row is a line.
+            // Columns would be too narrow to read, so each row becomes a line.
             for row in std::iter::once(head).chain(rows.iter().map(Vec::as_slice)) {
                 if self.is_stopped() {
                     return;
@@ -222,7 +222,7 @@ fn type_and_address(attachment: &Attachment) -> String {
     }
 }
 
-/// A name that any file system takes.
+/// A name that is valid on all file systems.
 fn file_name(title: &str) -> String {
     let name: String = title
         .chars()

@@ -9,7 +9,7 @@ use reqwest::StatusCode;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
 use serde_json::{Value, json};
 
-/// How long the service may take for an answer.
+/// The timeout of a call to the service.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const LINKS: &str = "/rest/health-links";
@@ -21,9 +21,9 @@ pub struct AppSettings {
     pub service: String,
     /// The application's publishable key.
     pub publishable_key: String,
-    /// Its secret key.
+    /// The application's secret key.
     pub secret_key: String,
-    /// The address that the application itself is known by, without a trailing slash.
+    /// The application's own public address, without a trailing slash.
     pub base_url: String,
 }
 
@@ -36,25 +36,25 @@ impl std::fmt::Debug for AppSettings {
     }
 }
 
-/// Which of the service's two ways a token came by; it is renewed and ended the same way.
+/// The service's API that issued a token. The same API refreshes and revokes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     Oauth,
     Link,
 }
 
-/// What the service answered.
+/// The service's answer.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,
-    /// Seconds that it asks to wait.
+    /// The seconds of its `Retry-After`.
     pub(super) wait: Option<u64>,
     pub(super) body: Value,
 }
 
-/// A file that the service gave.
+/// A file from the service.
 pub(super) struct File {
-    /// How it is to be saved, where the service says so.
+    /// Its `Content-Disposition`, if the service sends one.
     pub(super) name: Option<HeaderValue>,
     pub(super) bytes: Bytes,
 }
@@ -76,7 +76,7 @@ impl Client {
         Ok(Client { http, settings })
     }
 
-    /// Where the service sends the browser back to.
+    /// The redirect URI of the authorization request.
     pub(super) fn redirect_uri(&self) -> String {
         format!("{}/app/callback", self.settings.base_url)
     }
@@ -100,33 +100,33 @@ impl Client {
         self.send(self.http.post(self.at("/link/exchange")).json(&body)).await
     }
 
-    /// Renews access.
+    /// Refreshes an access token.
     pub(super) async fn refresh(&self, way: Way, refresh_token: &str) -> Result<Answer, Unreachable> {
         let form = [("grant_type", "refresh_token"), ("refresh_token", refresh_token)];
         let request = self.http.post(self.at(way.paths()[0])).form(&form);
         self.send(request.header(AUTHORIZATION, self.basic())).await
     }
 
-    /// Asks what an access token stands for.
+    /// Introspects an access token.
     pub(super) async fn introspect(&self, way: Way, token: &str) -> Result<Answer, Unreachable> {
         self.send(self.http.get(self.at(way.paths()[1])).bearer_auth(token))
             .await
     }
 
-    /// Ends the consent that an access token stands for.
+    /// Revokes the consent of an access token.
     pub(super) async fn revoke(&self, way: Way, token: &str) -> Result<Answer, Unreachable> {
         let body = json!({"secret_key": self.settings.secret_key});
         let request = self.http.post(self.at(way.paths()[2])).json(&body);
         self.send(request.bearer_auth(token)).await
     }
 
-    /// Reads or searches: what follows `/fhir/`.
+    /// Reads or searches; `query` is the address after `/fhir/`.
     pub(super) async fn fhir(&self, token: &str, query: &str) -> Result<Answer, Unreachable> {
         let request = self.http.get(self.at(&format!("/fhir/{query}"))).bearer_auth(token);
         self.send(request.header(ACCEPT, "application/fhir+json")).await
     }
 
-    /// Reads a file: what follows `/fhir/`. An answer that is none is given as it is.
+    /// Reads a file; `query` is the address after `/fhir/`. If the answer is not a file, it is returned as an answer.
     pub(super) async fn file(
         &self,
         token: &str,
@@ -144,7 +144,7 @@ impl Client {
         }))
     }
 
-    /// Asks for an operation: what follows `/fhir/`, with its parameters.
+    /// Calls an operation with its parameters; `path` is the address after `/fhir/`.
     pub(super) async fn operation(&self, token: &str, path: &str, parameters: &Value) -> Result<Answer, Unreachable> {
         let request = self.http.post(self.at(&format!("/fhir/{path}"))).bearer_auth(token);
         let fhir = "application/fhir+json";
@@ -157,13 +157,13 @@ impl Client {
         self.send(self.http.get(self.at(LINKS)).bearer_auth(token)).await
     }
 
-    /// Makes a health link.
+    /// Creates a health link.
     pub(super) async fn make_link(&self, token: &str, asked: &Value) -> Result<Answer, Unreachable> {
         self.send(self.http.post(self.at(LINKS)).bearer_auth(token).json(asked))
             .await
     }
 
-    /// Ends a health link.
+    /// Revokes a health link.
     pub(super) async fn end_link(&self, token: &str, id: &str) -> Result<Answer, Unreachable> {
         let request = self.http.delete(self.at(&format!("{LINKS}/{id}")));
         self.send(request.bearer_auth(token)).await
@@ -173,7 +173,7 @@ impl Client {
         format!("{}{path}", self.settings.service)
     }
 
-    /// Both halves encoded as in a form, as RFC 6749 wants.
+    /// Key and secret are form-encoded, as RFC 6749 requires.
     fn basic(&self) -> String {
         let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
         let (key, secret) = (&self.settings.publishable_key, &self.settings.secret_key);

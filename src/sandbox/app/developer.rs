@@ -1,5 +1,5 @@
-//! What a developer wants to see of a connection: the tokens, searches as they are answered, and buttons to renew, look
-//! at and end it.
+//! A developer's page of a connection: the tokens, searches with their answers, and buttons to refresh, introspect and
+//! revoke.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::session::{Connection, Deed};
 use crate::sandbox::payer::answer::{page, see_other};
 use crate::sandbox::payer::params::Params;
 
-/// What is searched for first: the first of these that there is anything of.
+/// The types of the default search. The first type with any resources is shown.
 const FIRST: &[&str] = &[
     "ExplanationOfBenefit",
     "Observation",
@@ -25,17 +25,17 @@ const FIRST: &[&str] = &[
     "Condition",
     "Coverage",
 ];
-/// What is searched for where there is nothing of those.
+/// The default search if there are no resources of these types.
 const LAST: &str = "Patient?_total=accurate";
-/// How much of an answer the page shows, in bytes.
+/// The maximum number of bytes of an answer on the page.
 const SHOWN: usize = 20_000;
-/// Resources of an answer that are listed.
+/// The maximum number of resources listed.
 const MAX_LISTED: usize = 10;
 
-/// A resource that a search found, in a line.
+/// A resource that a search found, on one line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Listed {
-    /// As `Encounter/1`.
+    /// Type and id, such as `Encounter/1`.
     pub(super) name: String,
     pub(super) title: String,
     pub(super) when: Option<String>,
@@ -79,7 +79,7 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap, RawQue
     }
 }
 
-/// Renews the access token.
+/// Refreshes the access token.
 pub(super) async fn refresh(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     let call = async |connection: &Connection| {
         let token = connection.refresh_token.as_deref().unwrap_or_default();
@@ -88,19 +88,19 @@ pub(super) async fn refresh(State(app): State<Arc<App>>, headers: HeaderMap) -> 
     done(&app, &headers, "Refresh", call).await
 }
 
-/// Asks what the access token stands for.
+/// Introspects the access token.
 pub(super) async fn introspect(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     let call = async |connection: &Connection| app.client.introspect(connection.way, &connection.access_token).await;
     done(&app, &headers, "Introspection", call).await
 }
 
-/// Ends the consent.
+/// Revokes the consent.
 pub(super) async fn revoke(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     let call = async |connection: &Connection| app.client.revoke(connection.way, &connection.access_token).await;
     done(&app, &headers, "Revocation", call).await
 }
 
-/// Makes a call, keeps what came of it, and leads back to the records.
+/// Makes a call, keeps its answer in the session, and redirects to the records.
 async fn done(
     app: &App,
     headers: &HeaderMap,
@@ -115,7 +115,7 @@ async fn done(
         Err(error) => return failed(&error.to_string()),
     };
     app.sessions.change(&name, |session| {
-        // A refresh that worked gives new tokens, and the old ones are done with.
+        // A successful refresh returns new tokens, and the old ones are invalid now.
         if let (Some(connection), Some(token)) = (&mut session.connection, answer.body["access_token"].as_str()) {
             connection.access_token = token.to_owned();
             connection.refresh_token = answer.body["refresh_token"].as_str().map(str::to_owned);
@@ -130,7 +130,7 @@ async fn done(
     see_other(&format!("{}/app/developer#last", app.client.settings.base_url))
 }
 
-/// What the user asked for, or the newest of what there is most likely something of.
+/// Runs the user's search, or the default search for the newest resources.
 async fn searched(app: &App, connection: &Connection, asked: Option<String>) -> Result<(String, Answer), Unreachable> {
     if let Some(query) = asked.filter(|query| !query.is_empty()) {
         let answer = app.client.fhir(&connection.access_token, &query).await?;
@@ -147,7 +147,7 @@ async fn searched(app: &App, connection: &Connection, asked: Option<String>) -> 
     Ok((LAST.to_owned(), answer))
 }
 
-/// The first resources of an answer that is a Bundle, as a person would name them.
+/// The first resources of a Bundle, with names for people.
 fn listed(answer: &Value) -> Vec<Listed> {
     if answer["resourceType"] != "Bundle" {
         return Vec::new();

@@ -1,5 +1,4 @@
-//! The second way in: the service's link component on a page of the application's own, and the exchange of its public
-//! token.
+//! The other way to connect: the link component on a page of the application, and the exchange of its public token.
 
 use std::sync::Arc;
 
@@ -29,13 +28,13 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Res
     with_cookie(response, cookie)
 }
 
-/// What the page does when its button is pressed.
+/// The page's script. It opens the component when the button is pressed.
 pub(super) async fn script() -> Response {
     let text = include_str!("../../../templates/sandbox/app/link.js");
     body(StatusCode::OK, "text/javascript; charset=utf-8", text)
 }
 
-/// Exchanges the public token on the server's side, where the secret key is.
+/// Exchanges the public token on the server, which has the secret key.
 pub(super) async fn exchange(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes) -> Response {
     let form = Params::parse(&body);
     let Some((name, _)) = app.sessions.of(&headers) else {

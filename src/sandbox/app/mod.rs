@@ -1,7 +1,6 @@
-//! A sample application: what a developer writes to connect somebody's records and read them.
-//!
-//! It is an ordinary client of the service, over HTTP and on the server's side, with a browser session of its own. It
-//! decides nothing that the service's documents do not ask of an application.
+//! A sample application: the code that a developer writes to connect a person's records and read them. It is an
+//! ordinary client of the service, over HTTP from a server, with its own browser session. It does only what the
+//! service's documents ask of an application.
 
 mod client;
 mod developer;

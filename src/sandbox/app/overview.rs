@@ -1,5 +1,5 @@
-//! What a person's records say in short: prescriptions, visits with what was found and done there, and plans. What the
-//! service made from claims is shown as such, by its tag.
+//! A person's records in short: prescriptions, visits with their findings and procedures, and plans. A tag marks
+//! resources that the service generated from claims; the page shows that.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use super::records::with_records;
 use super::routes::App;
 use crate::sandbox::payer::answer::page;
 
-/// Entries of a kind that are shown: those made from claims, and those as sources gave them.
+/// The maximum number of entries of a kind, for generated ones and for those of sources.
 const SHOWN: usize = 3;
-/// Where a Coverage says which InsurancePlan it is of.
+/// The extension in which a Coverage names its InsurancePlan.
 const PLAN_OF_COVERAGE: &str = "http://hl7.org/fhir/5.0/StructureDefinition/extension-Coverage.insurancePlan";
 
-/// What there is of one kind.
+/// The entries of one kind.
 #[derive(Debug)]
 pub(super) struct Kind {
     pub(super) id: &'static str,
@@ -29,7 +29,7 @@ pub(super) struct Kind {
     pub(super) entries: Vec<Entry>,
 }
 
-/// The page of what the records say.
+/// Shows the overview.
 pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     let queries = [
         "MedicationRequest?patient=$PATIENT_ID&_sort=-authoredon&_count=200",
@@ -53,7 +53,7 @@ fn kinds([orders, visits, conditions, procedures, plans, coverages]: &[Vec<Value
         nothing,
         entries: first_entries(entries),
     };
-    // A coverage whose plan is known is shown as that.
+    // A coverage with a known plan is shown as its plan.
     let is_of_plan = |one: &&Value| list(&one["extension"]).any(|extension| extension["url"] == PLAN_OF_COVERAGE);
     let others = coverages.iter().filter(|one| !is_of_plan(one));
     let insured = plans.iter().map(plan).chain(others.map(coverage)).collect();
@@ -70,7 +70,7 @@ fn kinds([orders, visits, conditions, procedures, plans, coverages]: &[Vec<Value
     ]
 }
 
-/// The first ones of either sort, those made from claims in front.
+/// The first entries of either sort, generated ones first.
 fn first_entries(entries: Vec<Entry>) -> Vec<Entry> {
     let (mut made, mut given): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|one| one.made.is_some());
     made.truncate(SHOWN);

@@ -1,4 +1,4 @@
-//! The application's pages. How they look, `templates/sandbox/app` says.
+//! The application's pages. Their look is in `templates/sandbox/app`.
 
 use askama::Template;
 use axum::http::header::CONTENT_SECURITY_POLICY;
@@ -18,7 +18,7 @@ use super::session::NewLink;
 use super::share::Link;
 use crate::sandbox::payer::answer::page;
 
-/// Where the user begins.
+/// The start page.
 #[derive(Template)]
 #[template(path = "sandbox/app/start.html")]
 pub(super) struct StartPage<'a> {
@@ -43,43 +43,43 @@ pub(super) struct LinkPage<'a> {
     pub(super) publishable_key: &'a str,
 }
 
-/// How far the records are.
+/// The state of the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The service is fetching them.
     Fetching,
     There,
-    /// The token is no longer good.
+    /// The token is invalid.
     Ended,
-    /// The source gave none.
+    /// The source delivered no records.
     Failed,
-    /// The search was not understood.
+    /// The service refused the search.
     Refused,
 }
 
-/// Whose records are shown.
+/// The person whose records are shown.
 #[derive(Debug, Default)]
 pub(super) struct Head {
     pub(super) name: Option<String>,
     pub(super) born: Option<String>,
 }
 
-/// What happened, month by month.
+/// The timeline, month by month.
 #[derive(Template)]
 #[template(path = "sandbox/app/timeline.html")]
 pub(super) struct TimelinePage<'a> {
     pub(super) user: &'a str,
     pub(super) head: Head,
-    /// The page that says more of it, what it is called, and how many there are.
+    /// For each list, its page, its name and its number of entries.
     pub(super) counts: [(&'static str, &'static str, usize); 3],
     pub(super) months: Vec<Month>,
-    /// Pages of later and of earlier events.
+    /// The pages of later and of earlier events.
     pub(super) before: Option<usize>,
     pub(super) after: Option<usize>,
     pub(super) total: usize,
 }
 
-/// Medicines of now and of before.
+/// Current and earlier medicines.
 #[derive(Template)]
 #[template(path = "sandbox/app/medicines.html")]
 pub(super) struct MedicinesPage<'a> {
@@ -87,7 +87,7 @@ pub(super) struct MedicinesPage<'a> {
     pub(super) part: Part<Medicine>,
 }
 
-/// Visits with what was found and done there.
+/// Visits with their findings and procedures.
 #[derive(Template)]
 #[template(path = "sandbox/app/visits.html")]
 pub(super) struct VisitsPage<'a> {
@@ -105,7 +105,7 @@ pub(super) struct ResultsPage<'a> {
 }
 
 impl ResultsPage<'_> {
-    /// What addresses of the pages of this list begin with.
+    /// The start of the addresses of this list's pages.
     fn path(&self) -> &'static str {
         match self.is_vital {
             true => "/app/results?of=vitals&",
@@ -114,13 +114,13 @@ impl ResultsPage<'_> {
     }
 }
 
-/// Why there are no records to show, yet or any more.
+/// The page shown while there are no records, with the reason.
 #[derive(Template)]
 #[template(path = "sandbox/app/waiting.html")]
 pub(super) struct WaitingPage<'a> {
     pub(super) user: &'a str,
     pub(super) stage: Stage,
-    /// Seconds until the page looks again.
+    /// Seconds until the page reloads.
     pub(super) wait: Option<u64>,
 }
 
@@ -131,7 +131,7 @@ pub(super) struct DeveloperPage<'a> {
     pub(super) user: &'a str,
     pub(super) way: Way,
     pub(super) stage: Stage,
-    /// Seconds until the page looks again.
+    /// Seconds until the page reloads.
     pub(super) wait: Option<u64>,
     pub(super) status: u16,
     pub(super) total: Option<u64>,
@@ -141,11 +141,11 @@ pub(super) struct DeveloperPage<'a> {
     pub(super) access_token: &'a str,
     pub(super) response: String,
     pub(super) refreshable: bool,
-    /// What the last button did: its name, the status and the answer.
+    /// The result of the last button: its name, the status and the answer.
     pub(super) last: Option<(&'static str, u16, String)>,
 }
 
-/// What the records say in short.
+/// The overview.
 #[derive(Template)]
 #[template(path = "sandbox/app/overview.html")]
 pub(super) struct OverviewPage<'a> {
@@ -153,24 +153,24 @@ pub(super) struct OverviewPage<'a> {
     pub(super) kinds: Vec<Kind>,
 }
 
-/// The summary of the whole record, or why there is none.
+/// The summary of the whole record, or the reason why there is none.
 #[derive(Template)]
 #[template(path = "sandbox/app/summary.html")]
 pub(super) struct SummaryPage<'a> {
     pub(super) user: &'a str,
     pub(super) stage: Stage,
-    /// Seconds until the page looks again.
+    /// Seconds until the page reloads.
     pub(super) wait: Option<u64>,
     pub(super) summary: Summary,
 }
 
-/// The health links, and the one that was just made.
+/// The health links, and the one that was just created.
 #[derive(Template)]
 #[template(path = "sandbox/app/share.html")]
 pub(super) struct SharePage<'a> {
     pub(super) user: &'a str,
     pub(super) stage: Stage,
-    /// Seconds until the page looks again.
+    /// Seconds until the page reloads.
     pub(super) wait: Option<u64>,
     pub(super) problem: Option<&'a str>,
     pub(super) made: Option<&'a NewLink>,
@@ -191,12 +191,12 @@ struct FailedPage<'a> {
     text: &'a str,
 }
 
-/// What a page loads beyond the style.
+/// What a page loads in addition to the style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loads {
-    /// The picture of a QR code, which it brings along.
+    /// The picture of a QR code, embedded in the page.
     Picture,
-    /// The link component: a script and a frame of the service.
+    /// The link component: a script and a frame from the service.
     Link,
     /// The script that looks again whether the records are there.
     Wait,
@@ -210,14 +210,14 @@ pub(super) fn waiting(response: Response, wait: Option<u64>) -> Response {
     }
 }
 
-/// A page that loads more than the style.
+/// Allows a page to load more than the style.
 pub(super) fn loading(mut response: Response, loads: Loads) -> Response {
     response.extensions_mut().insert(loads);
     response
 }
 
-/// The bounds on what pages of the application load and where their forms lead. Forms that connect records end at the
-/// service, whose origin this is.
+/// Adds the policy of what pages load and where their forms lead. Forms that connect records end at `service`, the
+/// service's origin.
 pub(super) fn bounded(mut response: Response, service: &str) -> Response {
     let headers = response.headers();
     if !headers.contains_key(CONTENT_SECURITY_POLICY) {
@@ -232,15 +232,15 @@ pub(super) fn bounded(mut response: Response, service: &str) -> Response {
     let policy = format!(
         "default-src 'none'; style-src 'self'; {more}form-action 'self' {service}; base-uri 'none'; frame-ancestors 'none'"
     );
-    // Nothing is loaded where the service's address cannot be named.
+    // If the service's address is not valid in a header, nothing may load.
     let policy = HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
     response
 }
 
-/// The connection ended without records.
+/// The page for a connection that ended without records.
 pub(super) fn refused(error: &str, description: &str, more: Option<&str>) -> Response {
-    // What comes by a query is shown as a link only where it leads to a page.
+    // The address comes from the query, so it becomes a link only if it leads to a page.
     let more = more.filter(|uri| uri.starts_with("https://") || uri.starts_with("http://"));
     let refused = RefusedPage {
         error,
@@ -250,7 +250,7 @@ pub(super) fn refused(error: &str, description: &str, more: Option<&str>) -> Res
     page(StatusCode::OK, &refused)
 }
 
-/// Something went wrong that the user cannot mend.
+/// The page for an error that the user cannot correct.
 pub(super) fn failed(text: &str) -> Response {
     page(StatusCode::BAD_REQUEST, &FailedPage { text })
 }

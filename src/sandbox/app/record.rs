@@ -1,4 +1,4 @@
-//! A person's whole record: the summary as a page; the PDF and all resources to keep.
+//! A person's whole record: the summary as a page, and downloads of the PDF and of all resources.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ use super::records::{connection, stage, wait};
 use super::routes::App;
 use crate::sandbox::payer::answer::{page, see_other};
 
-/// What follows `/fhir/` in the addresses of the whole record.
+/// The addresses of the whole record after `/fhir/`.
 const EVERYTHING: &str = "Patient/$PATIENT_ID/$everything";
 const SUMMARY: &str = "Patient/$PATIENT_ID/$summary";
 const PDF: &str = "Patient/$PATIENT_ID/$pdf";
-/// Sections with more entries are folded up at first.
+/// Sections with more entries are collapsed at first.
 const MAX_OPEN: usize = 8;
 
 /// A section of the summary that has entries.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Section {
     pub(super) title: String,
-    /// Its narrative. The service makes it: a table, every text in it escaped.
+    /// The section's narrative. The service generates it as a table with all text escaped.
     pub(super) narrative: String,
     pub(super) entries: usize,
 }
@@ -39,14 +39,14 @@ impl Section {
     }
 }
 
-/// What the summary's page shows.
+/// The data of the summary's page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Summary {
     pub(super) name: Option<String>,
     pub(super) born: Option<String>,
     pub(super) made: Option<String>,
     pub(super) sections: Vec<Section>,
-    /// Titles of the sections without entries.
+    /// The titles of the sections without entries.
     pub(super) empty: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ pub(super) async fn summary(State(app): State<Arc<App>>, headers: HeaderMap) -> 
     }
 }
 
-/// Gives the PDF to keep, under the name that the service gives it.
+/// Downloads the PDF under the name that the service gives it.
 pub(super) async fn pdf(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     let Some((_, session, connection)) = connection(&app, &headers) else {
         return see_other(&format!("{}/app", app.client.settings.base_url));
@@ -79,7 +79,7 @@ pub(super) async fn pdf(State(app): State<Arc<App>>, headers: HeaderMap) -> Resp
     }
 }
 
-/// Gives all resources to keep, as one Bundle.
+/// Downloads all resources as one Bundle.
 pub(super) async fn everything(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     let Some((_, session, connection)) = connection(&app, &headers) else {
         return see_other(&format!("{}/app", app.client.settings.base_url));
@@ -95,7 +95,7 @@ pub(super) async fn everything(State(app): State<Arc<App>>, headers: HeaderMap) 
     }
 }
 
-/// A page of a Bundle. Entries stay as the service wrote them: numbers keep their digits.
+/// A page of a Bundle. Entries keep the service's text, so numbers keep their digits.
 #[derive(Deserialize)]
 struct Page<'p> {
     #[serde(default)]
@@ -110,14 +110,14 @@ struct Link {
     url: String,
 }
 
-/// Why the pages did not come to an end.
+/// Why not all pages could be read.
 enum Broken {
     Unreachable(Unreachable),
-    /// A page is no Bundle, or leads away from the service.
+    /// A page is not a Bundle, or its link leads to another server.
     Page,
 }
 
-/// Follows the links from page to page; gives the first answer that is none.
+/// Follows the links from page to page. Returns the first answer that is not a page.
 async fn all_pages(app: &App, token: &str) -> Result<Result<String, Answer>, Broken> {
     let service = format!("{}/fhir/", app.client.settings.service);
     let mut query = EVERYTHING.to_owned();
@@ -138,7 +138,7 @@ async fn all_pages(app: &App, token: &str) -> Result<Result<String, Answer>, Bro
         let Some(next) = page.link.iter().find(|link| link.relation == "next") else {
             break;
         };
-        // The token goes to the service only.
+        // The token must not be sent to another server.
         next.url
             .strip_prefix(&service)
             .ok_or(Broken::Page)?
@@ -148,7 +148,7 @@ async fn all_pages(app: &App, token: &str) -> Result<Result<String, Answer>, Bro
     Ok(Ok(bundle))
 }
 
-/// A file to keep.
+/// A download.
 pub(super) fn kept(content_type: &'static str, name: HeaderValue, bytes: impl Into<Bytes>) -> Response {
     let mut response = Response::new(Body::from(bytes.into()));
     let headers = response.headers_mut();
@@ -159,7 +159,7 @@ pub(super) fn kept(content_type: &'static str, name: HeaderValue, bytes: impl In
     response
 }
 
-/// Says why there is no record. While the records are being fetched, the page asks again by itself.
+/// Says why there is no record. While the service fetches the records, the page reloads by itself.
 pub(super) fn not_yet(user: &str, answer: &Answer) -> Response {
     record_page(user, stage(answer), wait(answer), Summary::default())
 }
@@ -175,7 +175,7 @@ fn record_page(user: &str, stage: Stage, wait: Option<u64>, summary: Summary) ->
 }
 
 impl Summary {
-    /// Reads an International Patient Summary: a Composition, and the Patient whom it is about.
+    /// Reads an International Patient Summary: its Composition and its Patient.
     fn read(document: &Value) -> Summary {
         let entries = document["entry"].as_array().into_iter().flatten();
         let resources: Vec<&Value> = entries.map(|entry| &entry["resource"]).collect();
@@ -187,7 +187,7 @@ impl Summary {
             made: composition.and_then(|composition| text(&composition["date"])),
             ..Summary::default()
         };
-        // The day is enough.
+        // Keeps only the day.
         if let Some(at) = read.made.as_ref().and_then(|made| made.find('T')) {
             read.made.iter_mut().for_each(|made| made.truncate(at));
         }
@@ -207,7 +207,7 @@ impl Summary {
     }
 }
 
-/// A HumanName as it is called.
+/// The display form of a HumanName.
 pub(super) fn named(name: &Value) -> Option<String> {
     text(&name["text"]).or_else(|| {
         let given = name["given"].as_array().into_iter().flatten().filter_map(text);

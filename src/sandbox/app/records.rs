@@ -1,5 +1,5 @@
-//! The records of a connection, as a person reads them: the timeline, medicines, visits and results. What else asks for
-//! records begins here, too: how far they are, and what is shown until they are there.
+//! The records of a connection for people: the timeline, medicines, visits and results. Other pages with records use
+//! this file too: it decides the state of the records and what is shown until they are there.
 
 use std::sync::Arc;
 
@@ -24,14 +24,14 @@ use super::session::{Connection, Session};
 use crate::sandbox::payer::answer::{page, see_other};
 use crate::sandbox::payer::params::Params;
 
-/// Seconds between two looks while the records are being fetched, where the service does not say.
+/// Seconds until a page reloads while records are fetched, if the service names no time.
 const WAIT: u64 = 3;
-/// What a page of each list holds.
+/// The number of entries on a page of each list.
 const EVENTS: usize = 18;
 const MEDICINES: usize = 12;
 const VISITS: usize = 10;
 const SERIES: usize = 12;
-/// What follows `/fhir/` for the lists: the newest of each kind, as many as the service gives at once.
+/// The searches of the lists, after `/fhir/`: the newest of each kind, as many as one page of the service holds.
 const PATIENT: &str = "Patient?_count=1";
 const ENCOUNTERS: &str = "Encounter?patient=$PATIENT_ID&_sort=-date&_count=1000";
 const LABORATORY: &str = "Observation?patient=$PATIENT_ID&category=laboratory&_sort=-date&_count=1000";
@@ -44,10 +44,10 @@ const VACCINES: &str = "Immunization?patient=$PATIENT_ID&_sort=-date&_count=1000
 const CONDITIONS: &str = "Condition?patient=$PATIENT_ID&_count=1000";
 const PROCEDURES: &str = "Procedure?patient=$PATIENT_ID&_count=1000";
 
-/// What happened, the newest first.
+/// Shows the timeline, newest events first.
 pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
-    // Addresses that name a search are of the page for developers.
+    // An address with a search belongs to the developer's page.
     if params.get("query").is_some() {
         let base = &app.client.settings.base_url;
         return see_other(&format!("{base}/app/developer?{}", query.unwrap_or_default()));
@@ -96,7 +96,7 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap, RawQue
     .await
 }
 
-/// What is taken now, and what was.
+/// Shows current and earlier medicines.
 pub(super) async fn show_medicines(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
@@ -113,7 +113,7 @@ pub(super) async fn show_medicines(
     .await
 }
 
-/// Visits with what was found and done there.
+/// Shows visits with their findings and procedures.
 pub(super) async fn show_visits(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
@@ -130,7 +130,7 @@ pub(super) async fn show_visits(
     .await
 }
 
-/// What was measured, each with how it went.
+/// Shows lab values or vital signs, each series with its chart.
 pub(super) async fn show_results(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
@@ -147,12 +147,12 @@ pub(super) async fn show_results(
     .await
 }
 
-/// The page of a list that is asked for.
+/// The requested page of a list.
 fn numbered(params: &Params) -> usize {
     params.text("page").parse().unwrap_or(1)
 }
 
-/// Whose records they are.
+/// The person whose records are shown.
 fn head(patient: Option<&Value>) -> Head {
     let Some(patient) = patient else { return Head::default() };
     Head {
@@ -161,7 +161,7 @@ fn head(patient: Option<&Value>) -> Head {
     }
 }
 
-/// Asks for all of this at once, and shows it; else says how far the records are.
+/// Runs all searches at the same time, and shows the results. If one fails, shows the state of the records.
 pub(super) async fn with_records<const N: usize>(
     app: &App,
     headers: &HeaderMap,
@@ -181,7 +181,7 @@ pub(super) async fn with_records<const N: usize>(
     }
 }
 
-/// The resources of each answer, or the first that has none.
+/// The resources of each answer, or the first failed answer.
 fn all_found<const N: usize>(answers: Vec<Answer>) -> Result<[Vec<Value>; N], Answer> {
     let mut found: [Vec<Value>; N] = std::array::from_fn(|_| Vec::new());
     for (kept, answer) in found.iter_mut().zip(answers) {
@@ -193,7 +193,7 @@ fn all_found<const N: usize>(answers: Vec<Answer>) -> Result<[Vec<Value>; N], An
     Ok(found)
 }
 
-/// Says why there are no records. While they are being fetched, the page looks again by itself.
+/// Says why there are no records. While the service fetches them, the page reloads by itself.
 pub(super) fn not_there(user: &str, answer: &Answer) -> Response {
     let waiting = WaitingPage {
         user,
@@ -209,7 +209,7 @@ pub(super) fn connection(app: &App, headers: &HeaderMap) -> Option<(String, Sess
     Some((name, session, connection))
 }
 
-/// How far the records are, as the answer to a search tells.
+/// The state of the records, from the status of a search.
 pub(super) fn stage(answer: &Answer) -> Stage {
     match answer.status {
         200 => Stage::There,
@@ -220,7 +220,7 @@ pub(super) fn stage(answer: &Answer) -> Stage {
     }
 }
 
-/// Seconds until a page looks again, while the records are being fetched.
+/// Seconds until a page reloads while records are fetched.
 pub(super) fn wait(answer: &Answer) -> Option<u64> {
     (stage(answer) == Stage::Fetching).then(|| answer.wait.unwrap_or(WAIT))
 }

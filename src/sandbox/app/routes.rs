@@ -22,7 +22,7 @@ pub(in crate::sandbox) struct App {
 }
 
 impl App {
-    /// The application of these settings.
+    /// The application with these settings.
     pub(in crate::sandbox) fn new(settings: AppSettings) -> Result<App, reqwest::Error> {
         Ok(App {
             client: Client::new(settings)?,
@@ -31,7 +31,7 @@ impl App {
     }
 }
 
-/// All that is under `/app`.
+/// All routes under `/app`.
 pub(in crate::sandbox) fn routes(app: Arc<App>) -> Router {
     let service = Url::parse(&app.client.settings.service);
     let service = service.map_or_else(|_| String::new(), |url| url.origin().ascii_serialization());
@@ -67,7 +67,7 @@ pub(in crate::sandbox) fn routes(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// How all pages look.
+/// The style sheet of all pages.
 async fn style() -> Response {
     let text = include_str!("../../../templates/sandbox/app/style.css");
     body(StatusCode::OK, "text/css; charset=utf-8", text)

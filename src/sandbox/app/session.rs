@@ -1,5 +1,5 @@
-//! What the application knows of a browser: who its user is, a connection under way, and the tokens that came of it.
-//! The browser holds the session's name only; tokens stay on the server.
+//! The application's session of a browser: its user, a pending connection, and tokens. The browser holds only the
+//! session's name; tokens stay on the server.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::client::Way;
 
 const NAME: &str = "sample_session";
-/// How many sessions are kept; the oldest go first.
+/// The maximum number of sessions; the oldest are dropped first.
 const MOST: usize = 10_000;
 
 /// A browser's session.
@@ -25,16 +25,16 @@ pub(super) struct Session {
     pub(super) user: String,
     pub(super) pending: Option<Pending>,
     pub(super) connection: Option<Connection>,
-    /// What the last button did.
+    /// The result of the last button.
     pub(super) last: Option<Deed>,
-    /// The health link that was made last. Nobody else knows its key.
+    /// The health link that was created last. Only this session has its key.
     pub(super) link: Option<NewLink>,
-    /// Why the last link was not made or not ended.
+    /// Why creating or revoking a link failed.
     pub(super) problem: Option<String>,
     number: u64,
 }
 
-/// A health link as it was made.
+/// A health link as the service created it.
 #[derive(Clone, Debug)]
 pub(super) struct NewLink {
     pub(super) id: String,
@@ -45,7 +45,7 @@ pub(super) struct NewLink {
 }
 
 impl NewLink {
-    /// Reads the answer that made it.
+    /// Reads the answer to the creation.
     pub(super) fn read(answer: &serde_json::Value) -> Option<NewLink> {
         let picture = answer["qr"]["svg"].as_str()?;
         let address = answer["viewerUrl"].as_str()?;
@@ -58,14 +58,14 @@ impl NewLink {
     }
 }
 
-/// A connection under way: what the way back is checked by.
+/// A pending connection: the secrets that the callback is checked with.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     pub(super) state: String,
     pub(super) verifier: String,
 }
 
-/// Tokens and what came with them.
+/// The tokens of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     pub(super) way: Way,
@@ -101,7 +101,7 @@ impl Sessions {
         Some((name, session))
     }
 
-    /// The session of a request, or a new one with the cookie that names it.
+    /// The session of a request. Creates one with its cookie if there is none.
     pub(super) fn of_or_new(&self, headers: &HeaderMap) -> (String, Session, Option<String>) {
         if let Some((name, session)) = self.of(headers) {
             return (name, session, None);
@@ -132,14 +132,14 @@ impl Sessions {
         (name, session, Some(cookie.to_string()))
     }
 
-    /// Changes a session that still is.
+    /// Changes a session if it still exists.
     pub(super) fn change(&self, name: &str, change: impl FnOnce(&mut Session)) {
         if let Some(session) = self.lock().sessions.get_mut(name) {
             change(session);
         }
     }
 
-    /// Takes the connection under way, which is over with that.
+    /// Takes the pending connection out of the session.
     pub(super) fn take_pending(&self, name: &str) -> Option<Pending> {
         self.lock().sessions.get_mut(name)?.pending.take()
     }
@@ -150,7 +150,7 @@ impl Sessions {
 }
 
 impl Pending {
-    /// A state and a verifier that nobody guesses.
+    /// A random state and a random verifier.
     pub(super) fn new() -> Pending {
         Pending {
             state: random(),

@@ -1,4 +1,4 @@
-//! Sharing a record: a health card to keep, and health links that others open by an address or a QR code.
+//! Shares a record: a health card to download, and health links that others open by an address or a QR code.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::sandbox::payer::params::Params;
 
 const CARD: &str = "Patient/$PATIENT_ID/$health-cards-issue";
 
-/// A link as the page lists it.
+/// A health link in the list.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Link {
     pub(super) id: String,
@@ -46,7 +46,7 @@ impl Link {
     }
 }
 
-/// Gives the health card to keep, as the file that wallets take.
+/// Downloads the health card as a file for wallets.
 pub(super) async fn card(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     let Some((_, session, connection)) = connection(&app, &headers) else {
         return see_other(&format!("{}/app", app.client.settings.base_url));
@@ -65,7 +65,7 @@ pub(super) async fn card(State(app): State<Arc<App>>, headers: HeaderMap) -> Res
     }
 }
 
-/// The page of links.
+/// Shows the health links.
 pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     let Some((_, session, connection)) = connection(&app, &headers) else {
         return see_other(&format!("{}/app", app.client.settings.base_url));
@@ -88,14 +88,14 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Res
         made: made.as_ref(),
         links,
     };
-    // The QR code stands in the page as the service gave it.
+    // The page embeds the QR code from the service.
     match share.wait {
         None => loading(page(StatusCode::OK, &share), Loads::Picture),
         wait => waiting(page(StatusCode::OK, &share), wait),
     }
 }
 
-/// Makes a link, and leads back to the page, which shows it.
+/// Creates a link, and redirects to the page that shows it.
 pub(super) async fn make(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes) -> Response {
     let form = Params::parse(&body);
     let Some((name, _, connection)) = connection(&app, &headers) else {
@@ -121,20 +121,20 @@ pub(super) async fn make(State(app): State<Arc<App>>, headers: HeaderMap, body: 
     }
 }
 
-/// Ends a link.
+/// Revokes a link.
 pub(super) async fn end(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes) -> Response {
     let form = Params::parse(&body);
     let Some((name, _, connection)) = connection(&app, &headers) else {
         return see_other(&format!("{}/app", app.client.settings.base_url));
     };
     let id = form.text("id");
-    // It becomes a part of an address.
+    // The id becomes part of an address.
     if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
         return failed("There is no such link.");
     }
     match app.client.end_link(&connection.access_token, id).await {
         Ok(answer) => {
-            // One that is over already is none to complain of.
+            // A link that is already revoked is not an error.
             let is_over = matches!(answer.status, 204 | 404);
             app.sessions.change(&name, |session| {
                 session.problem = (!is_over).then(|| refusal(&answer));
@@ -149,7 +149,7 @@ fn back(app: &App) -> Response {
     see_other(&format!("{}/app/share", app.client.settings.base_url))
 }
 
-/// What the service says is wrong, in its words.
+/// The service's error message.
 fn refusal(answer: &Answer) -> String {
     let said = answer.body["message"].as_str();
     said.map_or_else(
@@ -183,7 +183,7 @@ mod tests {
             )
         };
         assert!(picture("data:image/svg+xml;base64,AA==").is_some());
-        // Nothing but a picture is put where a picture belongs.
+        // Only a picture is accepted as a picture.
         assert!(picture("https://elsewhere.example/x.svg").is_none());
     }
 }

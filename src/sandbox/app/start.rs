@@ -1,4 +1,4 @@
-//! The way to the service and back: the authorization request, the callback, the exchange of the code.
+//! Connects to the service: the authorization request, the callback, and the exchange of the code.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::session::{Connection, Pending};
 use crate::sandbox::payer::answer::{page, see_other};
 use crate::sandbox::payer::params::Params;
 
-/// The page on which the user begins.
+/// Shows the start page.
 pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     let (_, session, cookie) = app.sessions.of_or_new(&headers);
     let start = StartPage {
@@ -26,7 +26,7 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Res
     with_cookie(page(StatusCode::OK, &start), cookie)
 }
 
-/// Sends the user to the service, with a state and a challenge that only this session knows the other halves of.
+/// Redirects the user to the service with a state and a PKCE challenge. Only this session has their secrets.
 pub(super) async fn connect(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes) -> Response {
     let choices = Params::parse(&body);
     let (name, session, cookie) = app.sessions.of_or_new(&headers);
@@ -60,7 +60,7 @@ pub(super) async fn connect(State(app): State<Arc<App>>, headers: HeaderMap, bod
     with_cookie(see_other(url.as_str()), cookie)
 }
 
-/// Where the service sends the user back to.
+/// The redirect URI: exchanges the code that the service sends.
 pub(super) async fn callback(State(app): State<Arc<App>>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
     let pending = app
@@ -79,7 +79,7 @@ pub(super) async fn callback(State(app): State<Arc<App>>, headers: HeaderMap, Ra
     }
 }
 
-/// Where an authorization URL leads back to that a developer opened by hand: it shows what came.
+/// The redirect URI for an authorization URL that a developer opened by hand. It shows the code.
 pub(super) async fn code(RawQuery(query): RawQuery) -> Response {
     let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
     match (params.get("code"), params.get("error")) {
@@ -89,7 +89,7 @@ pub(super) async fn code(RawQuery(query): RawQuery) -> Response {
     }
 }
 
-/// Keeps the tokens of an exchange, and leads to the records.
+/// Stores the tokens of an exchange, and redirects to the records.
 pub(super) fn connected(app: &App, name: &str, way: Way, answer: Answer) -> Response {
     let Some(access_token) = answer.body["access_token"].as_str().map(str::to_owned) else {
         let error = answer.body["error"].as_str().unwrap_or("an error");

@@ -1,4 +1,4 @@
-//! What a claim costs whom: the adjudication that institutional, professional and pharmacy claims share.
+//! Decides who pays which part of a claim. Institutional, professional and pharmacy claims share this adjudication.
 
 use super::super::clinical::codes::{Code, adjudication, carin_adjudication};
 use super::super::output::json::{List, Object};
@@ -16,7 +16,7 @@ pub(in crate::sandbox) struct Amounts {
 }
 
 impl Amounts {
-    /// Decides how a charge is shared.
+    /// Splits a charge into these amounts.
     pub(in crate::sandbox) fn of(dice: &mut Dice, submitted: i64, copay: i64) -> Amounts {
         let discount = submitted * dice.between(5, 45) / 100;
         let allowed = submitted - discount;
@@ -38,7 +38,7 @@ impl Amounts {
         }
     }
 
-    /// The sum of two.
+    /// The sum of both.
     pub(in crate::sandbox) fn plus(self, other: Amounts) -> Amounts {
         Amounts {
             submitted: self.submitted + other.submitted,
@@ -50,7 +50,7 @@ impl Amounts {
         }
     }
 
-    /// What is left to the person.
+    /// The person's share.
     pub(in crate::sandbox) fn liability(self) -> i64 {
         self.deductible + self.coinsurance + self.copay
     }
@@ -74,7 +74,7 @@ impl Amounts {
     }
 }
 
-/// Writes the amounts as `adjudication`; those of nothing are left out.
+/// Writes the amounts as `adjudication`, without zero amounts.
 pub(in crate::sandbox) fn lines(o: &mut Object<'_>, amounts: Amounts) {
     o.list("adjudication", |l| each(l, amounts));
 }

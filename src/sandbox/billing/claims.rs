@@ -1,5 +1,5 @@
-//! ExplanationOfBenefit for a visit: professional for who saw the person, institutional for where. What all claims
-//! begin with is here too.
+//! ExplanationOfBenefit for a visit: a professional claim of the practitioner, and an institutional claim of the
+//! hospital. The parts that all claims share are here too.
 
 use uuid::Uuid;
 
@@ -16,7 +16,7 @@ use super::super::people::chart;
 use super::super::people::chart::{Chart, Visit};
 use super::adjudication::{self, Amounts};
 
-/// What sort of claim it is.
+/// The kind of a claim.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::sandbox) enum Kind {
     Professional,
@@ -24,7 +24,7 @@ pub(in crate::sandbox) enum Kind {
     Pharmacy,
 }
 
-/// What every claim says of itself.
+/// The parts that all claims begin with.
 pub(in crate::sandbox) struct Head {
     pub(in crate::sandbox) kind: Kind,
     pub(in crate::sandbox) from: Moment,
@@ -32,7 +32,7 @@ pub(in crate::sandbox) struct Head {
     pub(in crate::sandbox) cancelled: bool,
 }
 
-/// What is billed beside the visit itself.
+/// Services that are billed in addition to the visit.
 const EXTRAS: &[(Code, i64)] = &[
     (hcpcs("G0471", "Collection of venous blood by venipuncture"), 1_310),
     (hcpcs("P9604", "Travel allowance one way, flat rate"), 1_090),
@@ -209,7 +209,7 @@ fn item(o: &mut Object<'_>, at: usize, code: &Code, amounts: Amounts, visit: &Vi
     adjudication::lines(o, amounts);
 }
 
-/// Half of the claims name the diagnosis by its code, the others refer to the condition.
+/// Half of the claims give the diagnosis by its code; the others refer to the Condition.
 fn diagnoses(o: &mut Object<'_>, visit: &Visit) {
     o.list("diagnosis", |l| {
         for (at, reason) in visit.reasons.iter().enumerate() {
@@ -241,7 +241,7 @@ fn referral(o: &mut Object<'_>, patient: Link<'_>, practitioner: Link<'_>) {
     });
 }
 
-/// Writes what every claim begins with.
+/// Writes the parts that all claims begin with.
 pub(in crate::sandbox) fn head(
     o: &mut Object<'_>,
     id: Uuid,
@@ -278,14 +278,14 @@ pub(in crate::sandbox) fn head(
         .text("outcome", "complete");
 }
 
-/// Writes which coverage pays.
+/// Writes the coverage that pays.
 pub(in crate::sandbox) fn insurance(o: &mut Object<'_>, coverage: Link<'_>) {
     o.only("insurance", |o| {
         o.bare("focal", true).link("coverage", coverage);
     });
 }
 
-/// Writes what was paid and when.
+/// Writes the amount and the date of the payment.
 pub(in crate::sandbox) fn payment(o: &mut Object<'_>, amounts: Amounts, at: Moment) {
     o.object("payment", |o| {
         o.concept("type", &payment_type("complete", "Complete"))

@@ -1,4 +1,4 @@
-//! Coverage: who insured a person when. In a family it is the head's policy that covers the others.
+//! Coverage: the insurance of a person over time. In a family the head's policy covers the others.
 
 use uuid::Uuid;
 
@@ -14,7 +14,7 @@ use super::super::people::profile::Profile;
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) struct Insurance {
     pub(in crate::sandbox) id: Uuid,
-    /// Place of the payer in the nation's list.
+    /// The index of the payer in the nation's list.
     pub(in crate::sandbox) payer: usize,
     pub(in crate::sandbox) plan: usize,
     pub(in crate::sandbox) from: Moment,
@@ -22,7 +22,7 @@ pub(in crate::sandbox) struct Insurance {
 }
 
 impl Chart<'_> {
-    /// The coverage that pays for what happens at a moment.
+    /// The coverage at a moment.
     pub(in crate::sandbox) fn insurance(&self, at: Moment) -> Insurance {
         let covering = self
             .insurances
@@ -32,7 +32,7 @@ impl Chart<'_> {
     }
 }
 
-/// Decides a person's coverages, of which there is always one, and writes them.
+/// Decides a person's coverages and writes them. There is at least one.
 pub(in crate::sandbox) fn write(chart: &mut Chart<'_>) {
     let profile = chart.profile;
     let payers = chart.nation.payers.len();

@@ -1,4 +1,4 @@
-//! Who pays: coverage and claims.
+//! Billing: coverage and claims.
 
 pub(super) mod adjudication;
 pub(super) mod claims;

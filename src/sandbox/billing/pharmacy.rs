@@ -1,4 +1,4 @@
-//! ExplanationOfBenefit for a drug that was handed out.
+//! ExplanationOfBenefit for a dispensed drug.
 
 use super::super::clinical::codes::{care_team_role, carin_information};
 use super::super::clinical::medication::medications::Dispensing;

@@ -1,4 +1,4 @@
-//! CareTeam, CarePlan and Goal: for each person a team, for the chronically ill a plan with goals.
+//! CareTeam, CarePlan and Goal: a team for each person, and a plan with goals for many chronic illnesses.
 
 use super::super::output::datatypes::{Link, Unit, link};
 use super::super::output::json::decimal;

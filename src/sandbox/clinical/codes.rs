@@ -1,5 +1,5 @@
-//! Coded concepts: a system, a code and a short name. The tables themselves stand beside what uses them; each holds a
-//! few codes, as facts.
+//! Coded concepts: a system, a code and a short name. The tables are beside the code that uses them; each holds a few
+//! codes, as facts.
 
 /// A coded concept.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! Device: what people measure with at home, and some implants.
+//! Device: home monitors and some implants.
 
 use uuid::Uuid;
 
@@ -9,7 +9,7 @@ use super::codes::{Code, snomed};
 const MONITOR: Code = snomed("43770009", "Sphygmomanometer");
 const PACEMAKER: Code = snomed("14106009", "Cardiac pacemaker");
 
-/// Writes a home blood pressure monitor and gives its id.
+/// Writes a home blood pressure monitor and returns its id.
 pub(in crate::sandbox) fn monitor(chart: &mut Chart<'_>) -> Uuid {
     write(chart, &MONITOR, "Home Pressure Monitor 2", false)
 }

@@ -27,7 +27,7 @@ const PLANS: &[&str] = &[
     "Exercise and diet were discussed, leaflet given.",
 ];
 
-/// Writes the note of a visit, for some as a report too.
+/// Writes the note of a visit. Some visits get it as a report too.
 pub(in crate::sandbox) fn at_visit(chart: &mut Chart<'_>, visit: &Visit) {
     let words = words(chart, visit);
     let id = chart.dice.id();

@@ -6,7 +6,7 @@ use super::super::people::calendar::{DAY, MINUTE};
 use super::super::people::chart::{Chart, Kind, Reason, Visit};
 use super::codes::{Code, act, discharge, hcpcs, participation, priority, snomed};
 
-/// What is fixed for each kind of visit.
+/// The codes and the charge of a kind of visit.
 pub(in crate::sandbox) struct Sort {
     pub(in crate::sandbox) class: Code,
     pub(in crate::sandbox) what: Code,
@@ -16,7 +16,7 @@ pub(in crate::sandbox) struct Sort {
     pub(in crate::sandbox) charge: i64,
 }
 
-/// What is fixed for visits of a kind.
+/// The codes and the charge of a kind of visit.
 pub(in crate::sandbox) fn sort(kind: Kind) -> Sort {
     let ambulatory = act("AMB", "ambulatory");
     let (class, what, billed, charge) = match kind {

@@ -1,4 +1,4 @@
-//! What is recorded of their health.
+//! A person's clinical records.
 
 pub(super) mod care;
 pub(super) mod codes;

@@ -1,4 +1,4 @@
-//! Provenance: who recorded a visit and what came of it.
+//! Provenance: who recorded a visit and its procedures.
 
 use uuid::Uuid;
 

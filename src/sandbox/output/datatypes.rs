@@ -1,4 +1,4 @@
-//! The FHIR data types that many resources share, written into an object or list.
+//! Writes the FHIR data types that many resources share into an object or list.
 
 use std::fmt::Display;
 
@@ -8,7 +8,7 @@ use super::super::clinical::codes::{Code, UCUM};
 use super::super::people::calendar::{Moment, Text, Zone};
 use super::json::{Decimal, List, Object, decimal};
 
-/// A unit of measure: as printed, and its UCUM code.
+/// A unit of measure: its printed form and its UCUM code.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sandbox) struct Unit(pub(in crate::sandbox) &'static str, pub(in crate::sandbox) &'static str);
 
@@ -19,7 +19,7 @@ pub(in crate::sandbox) struct Link<'n> {
     pub(in crate::sandbox) ty: &'static str,
     /// Its id.
     pub(in crate::sandbox) id: Uuid,
-    /// What a person may read in place of it; empty for nothing.
+    /// Its display text; empty if there is none.
     pub(in crate::sandbox) display: &'n str,
 }
 
@@ -41,7 +41,7 @@ impl Object<'_> {
         self.concept_of(name, &[code], None)
     }
 
-    /// A CodeableConcept of several codings and perhaps a text.
+    /// A CodeableConcept of several codings, with an optional text.
     pub(in crate::sandbox) fn concept_of(&mut self, name: &str, codes: &[&Code], text: Option<&str>) -> &mut Self {
         self.object(name, |o| {
             o.codings(codes).maybe("text", text);
@@ -150,7 +150,7 @@ impl Object<'_> {
         })
     }
 
-    /// A `text` with a generated narrative. `words` must hold no markup.
+    /// A `text` with a generated narrative. `words` must not contain markup.
     pub(in crate::sandbox) fn narrative(&mut self, words: impl Display) -> &mut Self {
         self.object("text", |o| {
             o.text("status", "generated");

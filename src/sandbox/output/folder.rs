@@ -1,4 +1,4 @@
-//! Writes a population as NDJSON, one file per resource type, person by person: memory stays at one person's resources
+//! Writes a population as NDJSON, one file per resource type, person by person. Memory use is one person's resources
 //! and one buffer per file.
 
 use std::collections::BTreeMap;
@@ -12,27 +12,27 @@ use super::records::Records;
 /// Why a population could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// The folder holds something already.
+    /// The folder is not empty.
     #[error("the folder {} is not empty", .0.display())]
     NotEmpty(PathBuf),
     /// There is a file of that name.
     #[error("{} is no folder", .0.display())]
     NotAFolder(PathBuf),
-    /// The file system refused.
+    /// The file system returned an error.
     #[error("cannot write {}: {reason}", path.display())]
     Io {
-        /// What was to be written.
+        /// The path of the failed operation.
         path: PathBuf,
-        /// Why it was not.
+        /// The error.
         #[source]
         reason: std::io::Error,
     },
 }
 
-/// How many resources of each type were written.
+/// The number of written resources of each type.
 pub type Written = BTreeMap<&'static str, u64>;
 
-/// Writes the population into `folder`, which must be absent or empty, and calls `progress` after each person.
+/// Writes the population into `folder`, and calls `progress` after each person. The folder must be absent or empty.
 pub fn write_ndjson(
     population: &Population,
     folder: &Path,

@@ -1,6 +1,6 @@
-//! Writes JSON text property by property. Numbers are written as the caller shows them, so `100.10` keeps its zero.
+//! Writes JSON text property by property. Numbers keep the caller's digits, so `100.10` keeps its zero.
 //!
-//! Invariant: R4 has no empty objects and lists; one that nothing was put into is not written at all, nor its name.
+//! Invariant: R4 has no empty objects and lists. An empty one is not written, and neither is its name.
 
 use std::fmt::{Display, Write};
 
@@ -32,7 +32,7 @@ impl Object<'_> {
         self
     }
 
-    /// A property that is a string where there is one.
+    /// A string property, if there is a value.
     pub(in crate::sandbox) fn maybe(&mut self, name: &str, value: Option<impl Display>) -> &mut Self {
         if let Some(value) = value {
             self.text(name, value);
@@ -40,7 +40,7 @@ impl Object<'_> {
         self
     }
 
-    /// A property that is a number or a boolean, written as it shows itself.
+    /// A property that is a number or a boolean, in its `Display` form.
     pub(in crate::sandbox) fn bare(&mut self, name: &str, value: impl Display) -> &mut Self {
         self.name(name);
         bare(self.text, value);
@@ -113,7 +113,7 @@ impl List<'_> {
         self
     }
 
-    /// An item that is a number, a boolean or `null`, written as it shows itself.
+    /// An item that is a number, a boolean or `null`, in its `Display` form.
     pub(in crate::sandbox) fn bare(&mut self, value: impl Display) -> &mut Self {
         self.next();
         bare(self.text, value);
@@ -151,9 +151,9 @@ impl List<'_> {
 /// A decimal of fixed scale: 10010 at scale 2 is `100.10`.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) struct Decimal {
-    /// The value in units of the last place.
+    /// The value in units of the last decimal place.
     pub(in crate::sandbox) units: i64,
-    /// How many places follow the point.
+    /// The number of decimal places.
     pub(in crate::sandbox) scale: u32,
 }
 
@@ -181,7 +181,7 @@ impl Display for Decimal {
 }
 
 fn bare(text: &mut String, value: impl Display) {
-    // Writing to a String cannot fail; what a value fails to show is left out.
+    // Writing to a String cannot fail. If a value's `Display` fails, its text is cut off.
     let _ = write!(text, "{value}");
 }
 
@@ -191,7 +191,7 @@ fn string(text: &mut String, value: impl Display) {
     text.push('"');
 }
 
-/// Writes through to the text, escaping what JSON does not allow in a string.
+/// Writes to the text, and escapes what JSON does not allow in a string.
 struct Escaping<'t>(&'t mut String);
 
 impl Write for Escaping<'_> {

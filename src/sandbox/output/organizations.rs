@@ -12,7 +12,7 @@ use super::records::Records;
 
 const NPI: &str = "http://hl7.org/fhir/sid/us-npi";
 
-/// Writes what the nation shares.
+/// Writes the directory that the whole nation shares.
 pub(in crate::sandbox) fn nation(records: &mut Records, nation: &Nation) {
     for organization in &nation.payers {
         body(records, organization, ("pay", "Payer"), None);

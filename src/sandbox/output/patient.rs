@@ -1,4 +1,4 @@
-//! Patient: names, numbers, addresses and what US Core adds.
+//! Patient: names, numbers, addresses and the extensions of US Core.
 
 use super::super::clinical::codes::{Code, identifier_type, marital, null_flavor, race};
 use super::super::people::calendar::{DAY, PRESENT, Text, YEAR, Zone};
@@ -183,7 +183,7 @@ fn names(list: &mut List<'_>, profile: &Profile) {
                 l.text(middle);
             }
         });
-        // The second given name is known to be an initial's expansion for some, which a primitive extension says.
+        // For some people a primitive extension says that the second given name is a middle name.
         if profile.middle.is_some() && profile.record_number.is_multiple_of(4) {
             o.list("_given", |l| {
                 l.bare("null").object(|o| {
@@ -207,8 +207,8 @@ fn names(list: &mut List<'_>, profile: &Profile) {
     }
 }
 
-/// Most birth dates are days; some records know the month or the year only, some the time too, and a few say that it is
-/// unknown.
+/// Writes the birth date. Most are days. Some have only the month or the year, some have a time, and a few say that the
+/// date is unknown.
 fn birth(o: &mut Object<'_>, profile: &Profile, precision: u64) {
     match precision {
         0..=2 => o.text("birthDate", Text::Year(profile.birth)),

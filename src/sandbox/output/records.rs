@@ -31,17 +31,17 @@ impl Records {
         })
     }
 
-    /// How many there are.
+    /// The number of resources.
     pub fn len(&self) -> usize {
         self.marks.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no resources.
     pub fn is_empty(&self) -> bool {
         self.marks.is_empty()
     }
 
-    /// Writes a resource; `fill` adds what follows its type and id.
+    /// Writes a resource; `fill` writes everything after its type and id.
     pub(in crate::sandbox) fn add(
         &mut self,
         resource_type: &'static str,

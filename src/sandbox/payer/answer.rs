@@ -1,4 +1,4 @@
-//! The shapes of answers: JSON, FHIR, pages, redirects, and the errors of each.
+//! Builds responses: JSON, FHIR, pages, redirects, and the errors of each.
 
 use askama::Template;
 use axum::body::Body;
@@ -12,8 +12,8 @@ use url::Url;
 
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
 
-/// Pages bring their style along and load nothing. Forms may lead anywhere, since the end of a flow is a redirect to
-/// the application, which browsers count as the form's target.
+/// Pages embed their style and load nothing. Forms may lead anywhere: a flow ends with a redirect to the application,
+/// and browsers apply the form policy to that.
 const POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -43,7 +43,7 @@ pub(in crate::sandbox) fn outcome(status: StatusCode, code: IssueType, text: imp
     fhir(status, OperationOutcome::new(Issue::error(code, text)).to_json())
 }
 
-/// No access token came, or none that is good.
+/// The access token is missing or not valid.
 pub(in crate::sandbox) fn unauthorized(came: bool) -> Response {
     let text = if came {
         "the access token is unknown or expired"
@@ -104,7 +104,7 @@ pub(in crate::sandbox) fn see_other(location: &str) -> Response {
     }
 }
 
-/// Back to an application's redirect URI with these parameters added.
+/// Redirects to an application's redirect URI with these parameters added.
 pub(in crate::sandbox) fn back(redirect_uri: &str, parameters: &[(&str, &str)]) -> Response {
     match Url::parse(redirect_uri) {
         Ok(mut url) => {

@@ -1,8 +1,8 @@
-//! Upstream organizations to connect to: payers, a provider and facilities over the synthetic population, an identity
-//! provider and a record locator, as one HTTP server.
+//! Organizations to connect to, over the synthetic population: payers, a provider, facilities, an identity provider and
+//! a record locator. They run as one HTTP server.
 //!
-//! It decides how such organizations behave towards a SMART client: who gets in, what they hand out and, for tests, how
-//! they fail. It knows nothing of the service that connects to it.
+//! It decides how such organizations behave towards a SMART client: who gets in, what they send and, for tests, how
+//! they fail. It does not know the service that connects to it.
 
 pub(super) mod answer;
 mod office;

@@ -4,7 +4,7 @@
 #[derive(Debug, Default)]
 pub(in crate::sandbox) struct Params(Vec<(String, String)>);
 
-/// A parameter came more than once.
+/// A parameter occurs more than once.
 #[derive(Debug, thiserror::Error)]
 #[error("the parameter {0} was given more than once")]
 pub(in crate::sandbox) struct Repeated(String);
@@ -15,17 +15,17 @@ impl Params {
         Params(form_urlencoded::parse(text).into_owned().collect())
     }
 
-    /// Parameters that came in another form.
+    /// Parameters from pairs.
     pub(in crate::sandbox) fn of(pairs: impl Iterator<Item = (String, String)>) -> Params {
         Params(pairs.collect())
     }
 
-    /// The value of a parameter: the first, where there are several.
+    /// The first value of a parameter.
     pub(in crate::sandbox) fn get(&self, name: &str) -> Option<&str> {
         self.all(name).next()
     }
 
-    /// The value of a parameter, or nothing.
+    /// The value of a parameter; empty if it is missing.
     pub(in crate::sandbox) fn text(&self, name: &str) -> &str {
         self.get(name).unwrap_or_default()
     }
@@ -41,7 +41,7 @@ impl Params {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// That each of these came once at most, as OAuth requires.
+    /// Checks that none of these parameters is repeated, as OAuth requires.
     pub(in crate::sandbox) fn single(&self, names: &[&str]) -> Result<(), Repeated> {
         match names.iter().find(|name| self.all(name).count() > 1) {
             Some(name) => Err(Repeated((*name).to_owned())),

@@ -1,5 +1,4 @@
-//! Points in time and how FHIR writes them. The population's present is fixed: what is generated today and next year is
-//! the same.
+//! Points in time and their form in FHIR. The population's present is fixed, so the output is the same in every year.
 
 use std::fmt::{Display, Formatter, Result};
 
@@ -38,7 +37,7 @@ pub(in crate::sandbox) enum Text {
 }
 
 impl Moment {
-    /// So many seconds later.
+    /// The moment that many seconds later.
     pub(in crate::sandbox) fn after(self, seconds: i64) -> Moment {
         Moment(self.0 + seconds)
     }

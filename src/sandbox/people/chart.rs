@@ -1,4 +1,4 @@
-//! A person's record while it is being written: who they are, who cares for them, and the resources so far.
+//! A person's record while it is generated: the person, their providers, and the resources so far.
 
 use uuid::Uuid;
 
@@ -11,14 +11,14 @@ use super::dice::Dice;
 use super::directory::{District, Nation, Organization, Practitioner};
 use super::profile::Profile;
 
-/// A person's record while it is being written.
+/// A person's record while it is generated.
 pub(in crate::sandbox) struct Chart<'a> {
     pub(in crate::sandbox) dice: Dice,
     pub(in crate::sandbox) nation: &'a Nation,
     pub(in crate::sandbox) profile: &'a Profile,
-    /// The home district first, then one the person is referred to.
+    /// The home district, and the district of referrals.
     pub(in crate::sandbox) care: &'a [District],
-    /// Place of the usual doctor among the home district's practitioners.
+    /// The index of the usual doctor among the home district's practitioners.
     pub(in crate::sandbox) primary: usize,
     pub(in crate::sandbox) zone: Zone,
     pub(in crate::sandbox) name: String,
@@ -26,7 +26,7 @@ pub(in crate::sandbox) struct Chart<'a> {
     pub(in crate::sandbox) records: Records,
 }
 
-/// What sort of visit it is.
+/// The kind of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sandbox) enum Kind {
     Checkup,
@@ -37,7 +37,7 @@ pub(in crate::sandbox) enum Kind {
     Inpatient,
 }
 
-/// A diagnosed condition, as what follows from it refers to it.
+/// A diagnosed condition. Other resources refer to it.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) struct Reason {
     pub(in crate::sandbox) condition: Uuid,
@@ -51,11 +51,11 @@ pub(in crate::sandbox) struct Visit {
     pub(in crate::sandbox) kind: Kind,
     pub(in crate::sandbox) start: Moment,
     pub(in crate::sandbox) end: Moment,
-    /// Place in [`Chart::care`].
+    /// The index in [`Chart::care`].
     pub(in crate::sandbox) place: usize,
-    /// Place among that district's practitioners.
+    /// The index among that district's practitioners.
     pub(in crate::sandbox) practitioner: usize,
-    /// Place among that district's sites.
+    /// The index among that district's sites.
     pub(in crate::sandbox) site: usize,
     pub(in crate::sandbox) reasons: Vec<Reason>,
 }
@@ -73,17 +73,17 @@ impl<'a> Chart<'a> {
         link("Patient", self.profile.id)
     }
 
-    /// Who sees the person at a visit.
+    /// The practitioner of a visit.
     pub(in crate::sandbox) fn practitioner(&self, visit: &Visit) -> &'a Practitioner {
         &self.care[visit.place].practitioners[visit.practitioner]
     }
 
-    /// Where the person is seen.
+    /// The organization of a visit.
     pub(in crate::sandbox) fn organization(&self, visit: &Visit) -> &'a Organization {
         &self.care[visit.place].sites[visit.site].organization
     }
 
-    /// The laboratory that the person's samples go to.
+    /// The laboratory for the person's samples.
     pub(in crate::sandbox) fn laboratory(&self) -> &'a Organization {
         let laboratories = &self.nation.laboratories;
         &laboratories[(self.profile.district % laboratories.len() as u64) as usize]

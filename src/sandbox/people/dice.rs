@@ -1,31 +1,30 @@
-//! Chance that gives the same throws on every machine.
+//! Random numbers that are the same on every machine. Each entity has its own stream, keyed by the seed, the kind and
+//! its index. So the hundredth person does not depend on the ninety-nine before.
 //!
-//! Each thing in the population draws from a stream of its own, keyed by the seed, the sort of thing and its index, so
-//! that the hundredth person does not depend on the ninety-nine before. All drawing is integer arithmetic:
-//! floating-point functions differ between platforms in their last digits.
+//! All computation is integer arithmetic, because floating-point functions differ between platforms in the last digits.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use uuid::Uuid;
 
-/// What a stream of throws is for.
+/// The kind of a stream.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) enum Stream {
-    /// What all districts share: payers, laboratories, pharmacies, drugs.
+    /// The nation's directory: payers, laboratories, pharmacies, drugs.
     Nation = 1,
     /// A district's providers.
     District = 2,
-    /// Who a person is.
+    /// A person's profile.
     Profile = 3,
-    /// What happens to a person.
+    /// The events of a person's life.
     Story = 4,
 }
 
-/// A stream of throws.
+/// A stream of random numbers.
 pub(in crate::sandbox) struct Dice(ChaCha8Rng);
 
 impl Dice {
-    /// The stream of the `index`th thing of a sort.
+    /// The stream of the `index`th entity of a kind.
     pub(in crate::sandbox) fn new(seed: u64, stream: Stream, index: u64) -> Dice {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -45,33 +44,33 @@ impl Dice {
         low + self.below((high - low + 1).max(1) as u64) as i64
     }
 
-    /// A number near `middle`, bell-shaped, never farther than `reach`.
+    /// A number near `middle` with a bell-shaped distribution, at most `reach` away.
     pub(in crate::sandbox) fn near(&mut self, middle: i64, reach: i64) -> i64 {
         let sum: i64 = (0..3).map(|_| self.between(-reach, reach)).sum();
         middle + sum / 3
     }
 
-    /// True in so many of a thousand throws.
+    /// True with a probability of `chance` in a thousand.
     pub(in crate::sandbox) fn per_mille(&mut self, chance: u64) -> bool {
         self.below(1000) < chance
     }
 
-    /// True in so many of a hundred throws.
+    /// True with a probability of `chance` in a hundred.
     pub(in crate::sandbox) fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }
 
-    /// Where in a table of `length` entries the throw falls.
+    /// A random index of a table of `length` entries.
     pub(in crate::sandbox) fn index(&mut self, length: usize) -> usize {
         self.below(length as u64) as usize
     }
 
-    /// One entry of a table that is not empty.
+    /// A random entry of a non-empty table.
     pub(in crate::sandbox) fn pick<'a, T>(&mut self, table: &'a [T]) -> &'a T {
         &table[self.index(table.len())]
     }
 
-    /// The place in `weights` that the throw falls on, each as likely as its weight.
+    /// A random index of `weights`, each as likely as its weight.
     pub(in crate::sandbox) fn weighted(&mut self, weights: &[u64]) -> usize {
         let mut throw = self.below(weights.iter().sum());
         for (at, weight) in weights.iter().enumerate() {

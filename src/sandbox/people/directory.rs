@@ -1,8 +1,8 @@
-//! What people share: payers, laboratories, pharmacies, plans and drugs of the nation, and the providers of each
-//! district.
+//! The directory that people share: the nation's payers, laboratories, pharmacies, plans and drugs, and the providers
+//! of each district.
 //!
-//! A district serves the two hundred people whose indexes fall into it, and a person is referred to a district no later
-//! than their own; so a population of any size holds every provider that its people name.
+//! A district serves two hundred consecutive people. A person is referred to their own district or an earlier one. So a
+//! population of any size holds all providers that its people name.
 
 use uuid::Uuid;
 
@@ -13,10 +13,10 @@ use super::calendar::Zone;
 use super::dice::{Dice, Stream};
 use super::names;
 
-/// How many people share a district.
+/// The number of people of a district.
 pub(in crate::sandbox) const PEOPLE: u64 = 200;
 
-/// An organization, with the names and number it goes by.
+/// An organization with its name and number.
 pub(in crate::sandbox) struct Organization {
     pub(in crate::sandbox) id: Uuid,
     pub(in crate::sandbox) name: String,
@@ -31,7 +31,7 @@ pub(in crate::sandbox) struct Plan {
     pub(in crate::sandbox) kind: &'static str,
 }
 
-/// What the whole nation shares.
+/// The directory of the whole nation.
 pub(in crate::sandbox) struct Nation {
     pub(in crate::sandbox) payers: Vec<Organization>,
     /// The plans of each payer, in the order of [`PLANS`].
@@ -48,7 +48,7 @@ pub(in crate::sandbox) const PLANS: &[(&str, &str)] = &[
     ("Family HMO", "medical"),
     ("Senior Advantage", "medical"),
 ];
-/// Place of the plan for people of 65 and more in [`PLANS`].
+/// The index in [`PLANS`] of the plan for people of 65 and more.
 pub(in crate::sandbox) const SENIOR: usize = 2;
 
 const PAYERS: &[&str] = &[
@@ -62,7 +62,7 @@ const LABORATORIES: &[&str] = &["Clearwater Laboratories", "Northern Reference L
 const PHARMACIES: &[&str] = &["Corner Drug", "Wellspring Pharmacy", "Apothecary by Mail"];
 
 impl Nation {
-    /// How many payers there are.
+    /// The number of payers.
     pub(in crate::sandbox) const PAYERS: usize = PAYERS.len();
 
     /// The nation of a seed.
@@ -103,7 +103,7 @@ impl Nation {
     }
 }
 
-/// What a practitioner is trained in.
+/// The specialty of a practitioner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sandbox) enum Specialty {
     Family,
@@ -117,7 +117,7 @@ pub(in crate::sandbox) enum Specialty {
     Nursing,
 }
 
-/// How many practitioners of each specialty a district has, and the specialty's code.
+/// The number of practitioners of each specialty in a district, and the specialty's code.
 const STAFF: &[(Specialty, usize, Code)] = &[
     (
         Specialty::Family,
@@ -158,7 +158,7 @@ const STAFF: &[(Specialty, usize, Code)] = &[
     (Specialty::Nursing, 3, taxonomy("363L00000X", "Nurse Practitioner")),
 ];
 
-/// A practitioner and the role they work in.
+/// A practitioner and their role.
 pub(in crate::sandbox) struct Practitioner {
     pub(in crate::sandbox) id: Uuid,
     pub(in crate::sandbox) role: Uuid,
@@ -168,9 +168,9 @@ pub(in crate::sandbox) struct Practitioner {
     pub(in crate::sandbox) npi: String,
     pub(in crate::sandbox) specialty: Specialty,
     pub(in crate::sandbox) taxonomy: Code,
-    /// As it is shown: `Dr. Ada Young`.
+    /// The display name, such as `Dr. Ada Young`.
     pub(in crate::sandbox) name: String,
-    /// Place in [`District::sites`] of where they work.
+    /// The index of their workplace in [`District::sites`].
     pub(in crate::sandbox) site: usize,
 }
 
@@ -190,7 +190,7 @@ pub(in crate::sandbox) struct Site {
 /// The providers of a district.
 pub(in crate::sandbox) struct District {
     pub(in crate::sandbox) town: &'static names::Town,
-    /// The hospital first.
+    /// The sites, the hospital first.
     pub(in crate::sandbox) sites: Vec<Site>,
     /// The hospital's emergency department, a part of its location.
     pub(in crate::sandbox) emergency: Uuid,
@@ -223,12 +223,12 @@ impl District {
         person / PEOPLE
     }
 
-    /// The local time.
+    /// The time zone.
     pub(in crate::sandbox) fn zone(&self) -> Zone {
         Zone(self.town.3)
     }
 
-    /// A practitioner of a specialty: always the same one for the same `key`.
+    /// A practitioner of a specialty. The same `key` always gives the same one.
     pub(in crate::sandbox) fn practitioner(&self, specialty: Specialty, key: u64) -> usize {
         let first = self
             .practitioners
@@ -315,16 +315,16 @@ fn practitioner(dice: &mut Dice, specialty: Specialty, taxonomy: Code) -> Practi
     }
 }
 
-/// A telephone number from the range set aside for fiction.
+/// A telephone number from the range reserved for fiction.
 pub(in crate::sandbox) fn phone(dice: &mut Dice) -> String {
     format!("({}) 555-01{:02}", dice.between(201, 989), dice.below(100))
 }
 
-/// A number in the form of a National Provider Identifier, with a right check digit, from a range that is never
-/// assigned (real ones begin with 1 or 2).
+/// A number in the form of a National Provider Identifier, with a valid check digit. Real ones begin with 1 or 2; this
+/// range is never assigned.
 fn npi(dice: &mut Dice) -> String {
     let body = format!("99{:07}", dice.below(10_000_000));
-    // The check digit is Luhn's over the body with 80840, the health industry's prefix, before it; that prefix adds 24.
+    // The check digit is Luhn's over the prefix 80840 and the body. The prefix adds 24.
     let sum: u32 = body
         .bytes()
         .rev()

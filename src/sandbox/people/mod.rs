@@ -1,4 +1,4 @@
-//! Who lives in the population, and what happens to them.
+//! The people of the population, and the events of their lives.
 
 pub(super) mod calendar;
 pub(super) mod chart;

@@ -1,4 +1,4 @@
-//! What people, streets and places are called.
+//! Names of people, streets and places.
 
 /// Given names recorded as female.
 pub(in crate::sandbox) const FEMALE: &[&str] = &[
@@ -237,7 +237,7 @@ pub(in crate::sandbox) struct Town(
     pub(in crate::sandbox) i32,
 );
 
-/// Where districts lie.
+/// The towns of the districts.
 pub(in crate::sandbox) const TOWNS: &[Town] = &[
     Town("Springfield", "MA", "011", -300),
     Town("Worcester", "MA", "016", -300),

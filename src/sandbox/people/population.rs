@@ -1,7 +1,7 @@
 //! The population: a number of people, and the directory they share.
 //!
-//! Invariant: a person's resources depend on the seed and the person's index only, and every reference in a population
-//! leads to a resource of the same population, whatever its size.
+//! Invariant: a person's resources depend only on the seed and the person's index. All references lead to resources of
+//! the same population, whatever its size.
 
 use super::super::output::organizations;
 use super::super::output::records::Records;
@@ -26,12 +26,12 @@ impl Population {
         }
     }
 
-    /// How many people there are.
+    /// The number of people.
     pub fn patients(&self) -> u64 {
         self.patients
     }
 
-    /// What people share, in portions: organizations, plans and drugs first, then each district's providers.
+    /// The shared directory in portions: first organizations, plans and drugs, then each district's providers.
     pub fn directory(&self) -> impl Iterator<Item = Records> {
         let nation = std::iter::once_with(|| {
             let mut records = Records::default();

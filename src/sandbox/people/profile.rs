@@ -1,4 +1,4 @@
-//! Who a person is: names, family, place, how ill and how often seen. What happens to them is told elsewhere (`story`).
+//! Generates a person's profile: names, family, place, illnesses and frequency of visits. `story` generates the events.
 
 use uuid::Uuid;
 
@@ -8,11 +8,11 @@ use super::dice::{Dice, Stream};
 use super::directory::{District, Nation, PLANS, SENIOR};
 use super::names;
 
-/// Among ten people in a row, whose household each lives in. A head comes before the others, so that a population of
-/// any size holds the heads its people name.
+/// For each of ten consecutive people, the head of their household. The head comes first, so a population of any size
+/// holds the heads that its people name.
 const HOUSEHOLDS: [u64; 10] = [0, 1, 1, 3, 4, 4, 4, 4, 8, 8];
 
-/// How often a person is seen.
+/// How often a person has visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sandbox) enum Burden {
     Light,
@@ -28,7 +28,7 @@ pub(in crate::sandbox) struct Illness {
     pub(in crate::sandbox) since: Moment,
 }
 
-/// Who a person is.
+/// A person's profile.
 pub(in crate::sandbox) struct Profile {
     pub(in crate::sandbox) index: u64,
     pub(in crate::sandbox) id: Uuid,
@@ -46,16 +46,16 @@ pub(in crate::sandbox) struct Profile {
     pub(in crate::sandbox) line: String,
     pub(in crate::sandbox) postal_code: String,
     pub(in crate::sandbox) phone: String,
-    /// Places in the tables of `patient`.
+    /// Indexes in the tables of `patient`.
     pub(in crate::sandbox) race: usize,
     pub(in crate::sandbox) language: usize,
     pub(in crate::sandbox) hispanic: bool,
-    /// How many were born at once where it was more than one.
+    /// The number of children of a multiple birth.
     pub(in crate::sandbox) siblings_at_birth: Option<u64>,
     pub(in crate::sandbox) payer: usize,
     pub(in crate::sandbox) plan: usize,
     pub(in crate::sandbox) burden: Burden,
-    /// Measures blood pressure and pulse at home.
+    /// Whether the person measures blood pressure and pulse at home.
     pub(in crate::sandbox) monitors: bool,
     pub(in crate::sandbox) illnesses: Vec<Illness>,
     /// Height at full growth in millimetres.
@@ -63,7 +63,7 @@ pub(in crate::sandbox) struct Profile {
     /// Weight at full growth in tenths of a kilogram.
     pub(in crate::sandbox) weight: i64,
     pub(in crate::sandbox) systolic: i64,
-    /// Who insures the household, where it is somebody else.
+    /// The head of the household, if it is somebody else.
     pub(in crate::sandbox) head: Option<Box<Profile>>,
 }
 
@@ -83,12 +83,12 @@ impl Profile {
         self.birth.years_until(at)
     }
 
-    /// The last moment anything can happen to the person.
+    /// The last moment with events: death or the present.
     pub(in crate::sandbox) fn end(&self) -> Moment {
         self.death.unwrap_or(PRESENT)
     }
 
-    /// How the person is shown: `Zoë Müller`.
+    /// The display name, such as `Zoë Müller`.
     pub(in crate::sandbox) fn name(&self) -> String {
         format!("{} {}", self.given, self.family)
     }
@@ -100,7 +100,7 @@ impl Profile {
         let age = match &head {
             Some(head) if spouse => (head.birth.years_until(PRESENT) + dice.near(0, 8)).max(20),
             Some(_) => dice.between(0, 20),
-            // Heads of families are of an age to have them.
+            // The head of a family has a suitable age.
             None if place == 4 => dice.between(28, 55),
             None => dice.near(50, 45).clamp(19, 95),
         };

@@ -13,8 +13,8 @@ use crate::plan::at_once;
 const WORTH_A_THREAD: usize = 128;
 
 impl Engine {
-    /// The resources of a page, cut where it meets [`MAX_PAGE_BYTES`]: at its end, or at its beginning where it was
-    /// found from its end.
+    /// The resources of a page, up to [`MAX_PAGE_BYTES`]. A longer page loses its end, or its beginning if it was found
+    /// from its end.
     pub(in crate::search) async fn fetch(
         &self,
         table: &ScopedTable,

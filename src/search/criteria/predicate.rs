@@ -26,7 +26,7 @@ pub(in crate::search) struct Asked {
     pub(in crate::search) filed: Option<Filed>,
 }
 
-/// A query's criteria, all of which must hold. Without `pushdown` the program of each is evaluated on every row.
+/// A query's criteria. All must hold. Without `pushdown` the program of each is evaluated on every row.
 pub(in crate::search) fn of(query: &Query, pushdown: bool) -> Vec<Arc<dyn Predicate>> {
     let criteria = query.criteria.iter();
     criteria.map(|criterion| one(query, criterion, pushdown)).collect()

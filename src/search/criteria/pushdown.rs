@@ -36,8 +36,7 @@ pub(in crate::search) fn necessary(query: &Query, criterion: &Criterion) -> Nece
     necessary
 }
 
-/// The criterion as exact conditions of which one must hold, each with the owners of its rows. `None` if it is of
-/// another kind.
+/// The criterion as alternatives: exact conditions, each with the owners of its rows. `None` if it is of another kind.
 fn alternatives(query: &Query, criterion: &Criterion) -> Option<Vec<Alternative>> {
     let parts = match &criterion.condition {
         Condition::Any(parts) => parts.as_slice(),
@@ -55,8 +54,7 @@ fn alternatives(query: &Query, criterion: &Criterion) -> Option<Vec<Alternative>
     (!found.is_empty()).then_some(found)
 }
 
-/// The criterion as conditions that the scan decides exactly and of which one must hold. `None` if it is of another
-/// kind.
+/// The criterion as alternatives that the scan decides exactly. `None` if it is of another kind.
 fn exact(ty: TypeId, criterion: &Criterion) -> Option<Vec<ItemMatch>> {
     match &criterion.condition {
         Condition::Values {

@@ -17,11 +17,11 @@ const MAX_DEPTH: usize = 32;
 pub(in crate::search) enum Words {
     /// Consecutive words, folded. The last may be the beginning of a longer word.
     Phrase(Vec<String>),
-    /// All of these.
+    /// The text must have all of these.
     All(Vec<Words>),
-    /// One of these.
+    /// The text must have one of these.
     Any(Vec<Words>),
-    /// Not this.
+    /// The text must not have this.
     Not(Box<Words>),
 }
 

@@ -96,7 +96,7 @@ fn parse(text: &str) -> Option<Pair<'_, Rule>> {
     Grammar::parse(Rule::filter, text).ok()?.next()
 }
 
-/// That a text is no filter, and from where on.
+/// The error for a text that is no filter. It names the place of the fault.
 fn malformed(text: &str) -> SearchError {
     let failed = Grammar::parse(Rule::filter, text).err();
     let at = failed.map_or(0, |error| match error.location {

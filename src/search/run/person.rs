@@ -37,7 +37,8 @@ pub(in crate::search) fn search(table: &ScopedTable, query: &Query, person: Pers
         filter_record_batch(&rows, &matches)?
     };
     let locators = Locator::of(&rows);
-    // In an order the place is counted, which spares putting all of them in order, unless some may have been erased.
+    // A sorted page begins at its offset, so only the rows up to its end are put in order. If rows may have been erased
+    // since, its position decides, and all rows are put in order.
     let place = query.place.filter(|_| query.sort.is_empty() || query.erased_since);
     let counted = query.offset..query.offset.saturating_add(query.count);
     let last = if place.is_some() { total } else { counted.end.min(total) };

@@ -22,7 +22,7 @@ enum Form<'a> {
     Text(&'a StringArray),
     /// What JSON has as a token of its own.
     Token(ArrayFormatter<'a>),
-    /// Floating-point numbers, of which JSON lacks some.
+    /// Floating-point numbers. JSON lacks some of them.
     Float(ArrayFormatter<'a>),
     /// Dates, times and whatever else is text in JSON.
     Written(ArrayFormatter<'a>),

@@ -15,7 +15,7 @@ use super::token::Registration;
 pub struct Redirect {
     /// The address.
     pub url: String,
-    /// The `state` in it: by its digest the way back is known.
+    /// The `state` in it. The callback finds its session by a digest of it.
     pub state: String,
     /// The redirect URI and verifier for the exchange of the code.
     pub verifier: Verifier,
@@ -43,8 +43,8 @@ impl std::fmt::Debug for Verifier {
 }
 
 impl Client {
-    /// An authorization request of a source (`aud` is its FHIR base) or of an identity provider (no `aud`). Each source
-    /// has its own redirect URI, so that an answer cannot be taken for another source's.
+    /// Builds an authorization request to a source (`aud` is its FHIR base) or to an identity provider (no `aud`). Each
+    /// source has its own redirect URI, so that an answer cannot be taken for another source's.
     pub fn redirect(
         &self,
         configuration: &Configuration,

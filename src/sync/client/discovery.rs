@@ -23,16 +23,16 @@ pub struct Configuration {
     /// Its issuer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
-    /// Its keys.
+    /// The address of its keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jwks_uri: Option<String>,
-    /// Scopes that it knows.
+    /// Its supported scopes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scopes_supported: Vec<String>,
-    /// How PKCE challenges may be made.
+    /// The supported methods of PKCE.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub code_challenge_methods_supported: Vec<String>,
-    /// How clients may authenticate.
+    /// The supported methods of client authentication.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub token_endpoint_auth_methods_supported: Vec<String>,
     /// SMART capabilities.
@@ -41,7 +41,7 @@ pub struct Configuration {
 }
 
 impl Client {
-    /// Asks a source, known by its FHIR base, where it grants access.
+    /// Gets the authorization endpoints of a source by its FHIR base.
     pub async fn discover(&self, fhir_base: &str) -> Result<Configuration, Error> {
         let base = fhir_base.trim_end_matches('/');
         let smart = self
@@ -51,7 +51,7 @@ impl Client {
         let guard = self.http.guard();
         let found = match smart.and_then(|json| configuration(&json, guard, base)) {
             Ok(found) => return Ok(found),
-            // A failure that may pass is none of the source's decisions.
+            // A temporary failure or a forbidden address says nothing about the source's configuration.
             Err(error) if error.may_pass() || matches!(error, Error::Forbidden(_)) => return Err(error),
             Err(error) => error,
         };
@@ -84,7 +84,7 @@ fn configuration(json: &Value, guard: Guard, base: &str) -> Result<Configuration
     if !methods.is_empty() && !methods.iter().any(|method| method == "S256") {
         return Err(malformed("a SMART configuration without S256"));
     }
-    // It is stored with the endpoint, and with each session that waits for an answer of it.
+    // The store keeps it with the endpoint, and with each session that waits for its answer.
     if serde_json::to_string(&found).map_or(0, |text| text.len()) > LARGEST {
         return Err(malformed("a SMART configuration that is too large"));
     }

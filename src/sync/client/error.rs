@@ -3,7 +3,7 @@
 /// Why a call to a source failed. The texts contain at most host names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The address is none that may be called.
+    /// The address must not be called.
     #[error("the address may not be called: {0}")]
     Forbidden(&'static str),
     /// No connection to the address, or the connection broke.
@@ -12,29 +12,29 @@ pub enum Error {
         /// The host.
         host: String,
     },
-    /// The answer did not come in time.
+    /// The answer did not arrive in time.
     #[error("{host} did not answer in time")]
     Timeout {
         /// The host.
         host: String,
     },
-    /// The answer is larger than is taken.
+    /// The answer exceeds the size limit.
     #[error("the answer of {host} is too large")]
     TooLarge {
         /// The host.
         host: String,
     },
-    /// An answer with a status that says nothing more.
+    /// An unexpected status without further information.
     #[error("{host} answered with status {status}")]
     Status {
         /// The host.
         host: String,
         /// HTTP's status.
         status: u16,
-        /// For how many seconds not to ask again.
+        /// The number of seconds to wait before the next request.
         retry_after: Option<u64>,
     },
-    /// The answer is not what the protocol asks for.
+    /// The answer does not follow the protocol.
     #[error("{host} gave {what}")]
     Malformed {
         /// The host.
@@ -50,8 +50,7 @@ pub enum Error {
         /// The `error` of RFC 6749, shortened to letters, digits, `_`, `-` and `.`.
         code: String,
     },
-    /// The token endpoint is at another origin than the FHIR base, and the operator has not said that it is the
-    /// source's.
+    /// The token endpoint is at another origin than the FHIR base, and the operator has not confirmed it.
     #[error(
         "its token endpoint is at {origin}, and the client secret goes to the origin of its FHIR base only; if that is the \
          source's, add it with --token-endpoint {origin}"
@@ -60,10 +59,10 @@ pub enum Error {
         /// The origin.
         origin: String,
     },
-    /// An ID token that does not hold.
+    /// An ID token that is not valid.
     #[error("the identity cannot be trusted: {0}")]
     Identity(&'static str),
-    /// The HTTP client could not be made, or the system gave no random numbers.
+    /// The HTTP client could not be created, or the system has no random numbers.
     #[error("the client could not be set up")]
     Setup,
 }
@@ -84,7 +83,7 @@ impl Error {
         }
     }
 
-    /// For how many seconds the source asks to be left alone.
+    /// The number of seconds that the source asks to wait.
     pub fn retry_after(&self) -> Option<u64> {
         match self {
             Error::Status { retry_after, .. } => *retry_after,
@@ -93,7 +92,7 @@ impl Error {
     }
 }
 
-/// Whether a status tells of a trouble that may pass.
+/// Whether a status means a temporary failure.
 pub(in crate::sync) fn is_passing(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500 | 502 | 503 | 504)
 }

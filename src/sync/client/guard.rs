@@ -17,13 +17,13 @@ const LONGEST: usize = 32 << 10;
 pub enum Guard {
     /// Public addresses, over TLS.
     Public,
-    /// Loopback and private addresses too, and without TLS: for sources in the same network, and for tests. Never
-    /// link-local ones, where clouds keep their machines' credentials.
+    /// Also loopback and private addresses, and plain HTTP: for sources in the same network, and for tests. Link-local
+    /// addresses stay forbidden, because clouds serve their machines' credentials there.
     Private,
 }
 
 impl Guard {
-    /// The address, if it has a form that may be called.
+    /// Parses an address, if its form is allowed.
     pub fn check(self, address: &str) -> Result<Url, Error> {
         if address.len() > LONGEST {
             return Err(Error::Forbidden("it is too long"));
@@ -33,7 +33,7 @@ impl Guard {
         Ok(url)
     }
 
-    /// Whether the address has a form that may be called, as far as it can be told without resolving its name.
+    /// Checks the form of an address without resolving its name.
     pub(super) fn check_url(self, url: &Url) -> Result<(), Error> {
         match (url.scheme(), self) {
             ("https", _) | ("http", Guard::Private) => {}
@@ -51,7 +51,7 @@ impl Guard {
         let admitted = match url.host() {
             None => false,
             Some(Host::Domain(name)) => !name.is_empty(),
-            // An IP address in a URL is connected to without name resolution.
+            // A URL with an IP address is called without name resolution.
             Some(Host::Ipv4(ip)) => self.admits(IpAddr::V4(ip)),
             Some(Host::Ipv6(ip)) => self.admits(IpAddr::V6(ip)),
         };
@@ -60,7 +60,7 @@ impl Guard {
         ))
     }
 
-    /// Whether an address may be connected to.
+    /// Whether the guard allows connections to an IP address.
     pub(super) fn admits(self, ip: IpAddr) -> bool {
         match class(ip) {
             Class::Public => true,
@@ -106,19 +106,19 @@ fn class_v6(ip: Ipv6Addr) -> Class {
     };
     match ip.segments() {
         [0, 0, 0, 0, 0, 0, 0, 1] | [0xfc00..=0xfdff, ..] => Class::Private,
-        // Translated (NAT64) and tunnelled (6to4) IPv4 goes where the inner address does.
+        // NAT64 and 6to4 addresses are judged by the IPv4 address inside.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => inner(high, low),
         [0x2002, high, low, ..] => inner(high, low),
         // Teredo and other protocol assignments, documentation.
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Class::Never,
-        // Of the remaining addresses only global unicast.
+        // Of the remaining addresses only global unicast is public.
         [0x2000..=0x3fff, ..] => Class::Public,
         _ => Class::Never,
     }
 }
 
-/// Resolves names to addresses that may be connected to, and to none if one of them may not: a name that leads to both
-/// means no good.
+/// Resolves names to allowed addresses. If one address of a name is forbidden, the name is refused, because such a
+/// mixture is suspicious.
 pub(super) struct Resolver(pub(super) Guard);
 
 /// Why a name was not resolved.
@@ -130,7 +130,7 @@ impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
         let guard = self.0;
         Box::pin(async move {
-            // The port is put in its place by the caller.
+            // The caller sets the port.
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
             if found.iter().any(|address| !guard.admits(address.ip())) {
                 return Err(Refused.into());
@@ -229,7 +229,7 @@ mod tests {
             "https://127.0.0.1/",
             "https://[::1]/",
             "https://[::ffff:10.0.0.1]/",
-            // The parser of URLs takes these for 127.0.0.1.
+            // The URL parser reads these as 127.0.0.1.
             "https://2130706433/",
             "https://0x7f.1/",
             "https://0177.0.0.1/",

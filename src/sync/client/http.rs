@@ -12,19 +12,19 @@ use super::realm::Realm;
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const FHIR_JSON: &str = "application/fhir+json, application/json;q=0.9";
-/// A GET is redirected this often.
+/// The maximum number of redirects of a GET.
 const REDIRECTS: usize = 5;
 
-/// Bounds on a call.
+/// Limits of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpLimits {
     /// Timeout for the connection.
     pub connect: Duration,
-    /// Until the next bytes come.
+    /// Timeout until the next bytes arrive.
     pub idle: Duration,
-    /// For all of it.
+    /// Timeout of the whole call.
     pub whole: Duration,
-    /// Bytes of a FHIR resource or page, decompressed.
+    /// The maximum bytes of a FHIR resource or page, decompressed.
     pub page: usize,
 }
 
@@ -39,7 +39,7 @@ impl Default for HttpLimits {
     }
 }
 
-/// Bytes of a document that is no page of records.
+/// The maximum bytes of a document that is not a page of records.
 pub(super) const DOCUMENT: usize = 2 << 20;
 
 /// A source's answer.
@@ -47,9 +47,9 @@ pub(super) const DOCUMENT: usize = 2 << 20;
 pub struct Answer {
     /// HTTP's status.
     pub status: u16,
-    /// For how many seconds the source asks to be left alone.
+    /// The number of seconds that the source asks to wait.
     pub retry_after: Option<u64>,
-    /// The media type, as it was written.
+    /// The media type as the source wrote it.
     pub content_type: Option<String>,
     /// The body, decompressed.
     pub body: Vec<u8>,
@@ -100,8 +100,8 @@ impl Http {
         self.guard
     }
 
-    /// Gets a document of at most `max_bytes` bytes, following redirects. A bearer token goes to addresses of its realm
-    /// only.
+    /// Gets a document of at most `max_bytes` bytes, following redirects. A bearer token is sent only to addresses in
+    /// its realm.
     pub(super) async fn get(
         &self,
         address: &str,
@@ -113,7 +113,7 @@ impl Http {
         read(response, url, max_bytes).await
     }
 
-    /// Begins to get a document, and says where it is in the end.
+    /// Begins to get a document. Returns the response and its final address.
     pub(super) async fn open(
         &self,
         address: &str,
@@ -138,7 +138,7 @@ impl Http {
         Err(malformed(&url, "too many redirects"))
     }
 
-    /// Gets JSON that is answered with status 200.
+    /// Gets JSON. An error if the status is not 200.
     pub(super) async fn get_json(&self, address: &str, accept: &str) -> Result<serde_json::Value, Error> {
         let answer = self.get(address, accept, None, DOCUMENT).await?;
         if answer.status != 200 {
@@ -147,7 +147,7 @@ impl Http {
         answer.json()
     }
 
-    /// Posts a form. A redirect is an answer like any other: the form is not sent elsewhere.
+    /// Posts a form. Redirects are not followed, so the form goes nowhere else.
     pub(super) async fn post_form(
         &self,
         address: &str,
@@ -199,7 +199,7 @@ impl Answer {
     }
 }
 
-/// The host and port of an address: what errors may name.
+/// The host and port of an address, which errors may contain.
 pub(super) fn host(url: &Url) -> String {
     let name = url.host_str().unwrap_or_default();
     match url.port() {
@@ -212,7 +212,7 @@ pub(super) fn malformed(url: &Url, what: &'static str) -> Error {
     Error::Malformed { host: host(url), what }
 }
 
-/// The result of a response whose body is not read, by its status.
+/// The error for a response by its status. Its body is not read.
 pub(super) fn refusal(response: &Response, url: &Url) -> Error {
     Error::Status {
         host: host(url),
@@ -266,7 +266,7 @@ async fn read(mut response: Response, url: Url, max_bytes: usize) -> Result<Answ
     })
 }
 
-/// An answer whose body comes piece by piece.
+/// An answer whose body is read piece by piece.
 #[derive(Debug)]
 pub struct Download {
     response: Response,
@@ -289,12 +289,12 @@ impl Download {
         }
     }
 
-    /// How long the body says that it is.
+    /// The length of the body as the source stated it.
     pub fn length(&self) -> Option<u64> {
         self.response.content_length()
     }
 
-    /// More of the body, decompressed.
+    /// The next piece of the body, decompressed.
     pub async fn piece(&mut self) -> Result<Option<bytes::Bytes>, Error> {
         self.response.chunk().await.map_err(|error| failure(&error, &self.url))
     }
@@ -305,7 +305,7 @@ fn content_type(headers: &HeaderMap) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Seconds, or a date. A date in the past counts as none.
+/// Reads `Retry-After`: seconds, or a date. A date in the past counts as none.
 fn retry_after(headers: &HeaderMap) -> Option<u64> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {

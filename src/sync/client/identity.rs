@@ -11,9 +11,9 @@ use super::error::Error;
 use super::http::JSON;
 use super::locator::Demographics;
 
-/// The permitted difference of clocks, in seconds.
+/// The allowed clock difference, in seconds.
 const LEEWAY: i64 = 60;
-/// Signatures that only the provider can make. Those with a shared secret are excluded.
+/// Algorithms with which only the provider can sign. Those with a shared secret are excluded.
 const SIGNED: [Algorithm; 8] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -25,10 +25,10 @@ const SIGNED: [Algorithm; 8] = [
     Algorithm::ES384,
 ];
 
-/// An OpenID provider as it describes itself.
+/// An OpenID provider with its own configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provider {
-    /// Its name, which its tokens repeat.
+    /// Its issuer, which its tokens repeat.
     pub issuer: String,
     /// Its endpoints.
     pub configuration: Configuration,
@@ -37,11 +37,11 @@ pub struct Provider {
 /// A verified identity.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The provider's name for the person.
+    /// The provider's identifier of the person.
     pub subject: String,
-    /// Who it is.
+    /// The person's demographics.
     pub demographics: Demographics,
-    /// The resource of a FHIR server that stands for the person, as the provider writes it.
+    /// The FHIR resource of the person, as the provider writes it.
     pub fhir_user: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl std::fmt::Debug for Identity {
     }
 }
 
-/// The claims that are looked at.
+/// The claims that are checked.
 #[derive(Deserialize)]
 struct Claims {
     iss: String,
@@ -82,7 +82,7 @@ struct Address {
 }
 
 impl Client {
-    /// Asks an OpenID provider to describe itself.
+    /// Gets the configuration of an OpenID provider.
     pub async fn provider(&self, issuer: &str) -> Result<Provider, Error> {
         let address = format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'));
         let json = self.http.get_json(&address, JSON).await?;
@@ -101,8 +101,8 @@ impl Client {
         })
     }
 
-    /// Verifies an ID token that a provider gave for `client_id`, in answer to the request with this nonce; `now` is
-    /// the service's time in seconds.
+    /// Verifies an ID token that a provider issued to `client_id` for the request with this nonce; `now` is the
+    /// service's time in seconds.
     pub async fn identity(
         &self,
         provider: &Provider,
@@ -114,7 +114,7 @@ impl Client {
         let address = provider.configuration.jwks_uri.as_deref().unwrap_or_default();
         let keys: Value = self.http.get_json(address, JSON).await?;
         let keys = keys["keys"].as_array().cloned().unwrap_or_default();
-        // Keys of kinds that are not known here are no reason to refuse the others.
+        // Keys of unknown kinds are skipped.
         let keys = keys
             .into_iter()
             .filter_map(|key| serde_json::from_value::<Jwk>(key).ok());
@@ -140,7 +140,7 @@ fn verify(
         None => keys.keys.iter().collect(),
     };
     let mut validation = Validation::new(header.alg);
-    // Everything else is looked at below, by the service's own clock.
+    // The other claims are checked below, against the service's own clock.
     validation.required_spec_claims.clear();
     validation.validate_exp = false;
     validation.validate_aud = false;
@@ -230,11 +230,11 @@ mod tests {
             bad[name] = value;
             assert!(check(&sign(&bad, &private)).is_err(), "{bad}");
         }
-        // A list with us alone is as good as our name.
+        // A list with only our client id is as good as the id alone.
         let mut list = good.clone();
         list["aud"] = json!(["us"]);
         assert!(check(&sign(&list, &private)).is_ok());
-        // A signature by a secret that anybody may know, and none at all.
+        // Refused: a signature with a shared secret, and a token without signature.
         let hmac =
             jsonwebtoken::encode(&Header::new(Algorithm::HS256), &good, &EncodingKey::from_secret(b"k")).unwrap();
         assert!(check(&hmac).is_err());

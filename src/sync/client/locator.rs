@@ -1,4 +1,4 @@
-//! Record locators: which facilities hold records of a person.
+//! Record locators: services that know which facilities hold a person's records.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,9 +8,9 @@ use super::error::Error;
 use super::http::malformed;
 use super::token::patient_id;
 
-/// Facilities that are taken of one answer.
+/// The maximum number of facilities used from one answer.
 const MAX_FACILITIES: usize = 200;
-/// Letters of a facility's name that are shown.
+/// The maximum number of characters of a facility's name.
 const LONGEST_NAME: usize = 200;
 
 /// The person to look for: verified details, or those the person entered.
@@ -26,7 +26,7 @@ pub struct Demographics {
     /// One of FHIR's codes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gender: Option<String>,
-    /// The person's address.
+    /// The postal code of the person's address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub postal_code: Option<String>,
 }
@@ -43,7 +43,7 @@ impl std::fmt::Debug for Demographics {
 pub struct Facility {
     /// Its name.
     pub name: String,
-    /// Its FHIR base, by which the directory knows it.
+    /// Its FHIR base, which identifies it in the directory.
     pub fhir_base: String,
     /// The person's Patient there.
     pub patient: String,
@@ -78,7 +78,7 @@ impl Client {
         for one in list.iter().take(MAX_FACILITIES) {
             let facility =
                 Facility::deserialize(one).map_err(|_| malformed(&answer.url, "a facility that cannot be read"))?;
-            // Without a named patient there are no records to request.
+            // Records can only be requested for a named Patient.
             if let Some(patient) = patient_id(&facility.patient).map(str::to_owned) {
                 let name = facility.name.chars().filter(|letter| !letter.is_control());
                 facilities.push(Facility {

@@ -1,8 +1,8 @@
 //! A SMART on FHIR client: discovery, authorization, tokens, identities, and FHIR over guarded HTTP.
 //!
-//! It decides what a source's answers mean and which failures are temporary. `consent` decides the effect on a consent,
-//! and the jobs decide what is fetched when. Errors and logs name hosts and statuses, never a path, a query, a token or
-//! contents.
+//! It interprets a source's answers and decides which failures are temporary. `consent` decides the effect on a
+//! consent. The jobs decide what is fetched when. Errors and logs name hosts and statuses, never a path, a query, a
+//! token or contents.
 
 mod authorize;
 mod discovery;
@@ -42,7 +42,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that calls what the guard lets it call.
+    /// A client that calls only addresses that the guard allows.
     pub fn new(guard: Guard, limits: HttpLimits) -> Result<Client, Error> {
         Ok(Client {
             http: Http::new(guard, limits)?,
@@ -50,7 +50,8 @@ impl Client {
         })
     }
 
-    /// The same, which also gets documents from under these addresses, without any access: their addresses are signed.
+    /// The same client, which also gets documents below these addresses without a token, because their addresses are
+    /// signed.
     pub fn with_signed_documents<'a>(self, addresses: impl IntoIterator<Item = &'a str>) -> Client {
         Client {
             signed: Realm::under(addresses),
@@ -58,20 +59,20 @@ impl Client {
         }
     }
 
-    /// Whether an address is one of a signed document.
+    /// Whether an address is that of a signed document.
     pub(super) fn is_signed(&self, url: &url::Url) -> bool {
         self.signed.holds(url)
     }
 
-    /// Gets a FHIR resource or page with an access token, which goes nowhere outside of the realm. Statuses other than
-    /// 200 are answers too, for the caller to judge.
+    /// Gets a FHIR resource or page with an access token, which is sent only within the realm. Statuses other than 200
+    /// are returned as answers too.
     pub async fn fetch(&self, url: &str, token: &str, realm: &Realm) -> Result<Answer, Error> {
         self.http
             .get(url, http::FHIR_JSON, Some((token, realm)), self.http.limits().page)
             .await
     }
 
-    /// Begins to get something else than FHIR, by the same rules; its body is taken piece by piece.
+    /// Begins to get other content than FHIR, by the same rules. The caller reads the body piece by piece.
     pub async fn open(&self, url: &str, accept: &str, token: &str, realm: &Realm) -> Result<Download, Error> {
         let opened = self.http.open(url, accept, Some((token, realm))).await?;
         Ok(Download::new(opened))

@@ -3,12 +3,12 @@
 
 use url::Url;
 
-/// The addresses under some others.
+/// A set of address prefixes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Realm(Vec<Url>);
 
 impl Realm {
-    /// Everything below these addresses, each with or without a trailing slash. An invalid URL contains nothing.
+    /// All addresses below these, each with or without a trailing slash. An invalid URL contains nothing.
     pub fn under<'a>(bases: impl IntoIterator<Item = &'a str>) -> Realm {
         Realm(bases.into_iter().filter_map(|base| Url::parse(base).ok()).collect())
     }
@@ -20,7 +20,7 @@ impl Realm {
         Realm(origins.collect())
     }
 
-    /// Whether an address is one of the source's.
+    /// Whether an address belongs to the source.
     pub fn holds(&self, url: &Url) -> bool {
         self.0.iter().any(|base| {
             let under = url.path().strip_prefix(base.path().trim_end_matches('/'));
@@ -30,8 +30,8 @@ impl Realm {
 }
 
 impl Realm {
-    /// The address, if it is one of the source's. A source behind TLS that writes `http` for its own host means
-    /// `https`: it does not know the proxy in front of it.
+    /// The address, if it belongs to the source. If a source behind a TLS proxy writes `http` for its own host, `https`
+    /// is used.
     pub fn own(&self, url: &Url) -> Option<Url> {
         if self.holds(url) {
             return Some(url.clone());

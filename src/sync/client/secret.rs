@@ -1,4 +1,4 @@
-//! The service's secret at a source: in which way it is taken, and to whom it may be sent.
+//! The service's secret at a source: how the source accepts it, and where it may be sent.
 
 use url::{Host, Url};
 
@@ -11,19 +11,18 @@ use crate::consent::ClientAuth;
 /// How a source reacts to the service's secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretTried {
-    /// It takes it in this way.
+    /// It accepts the secret in this way.
     Taken(ClientAuth),
-    /// It refuses it in every way.
+    /// It refuses the secret in all ways.
     Refused,
-    /// Its answers do not tell.
+    /// Its answers are inconclusive.
     Untold(Error),
 }
 
 impl Client {
-    /// Finds out how a source accepts the service's secret: requests access with an invalid refresh token. A source
-    /// that rejects the token and not the client has accepted the secret. Only errors of RFC 6749 count, because a
-    /// gateway's page is no answer of the token endpoint. `None` without a secret. An error if the secret may not be
-    /// sent there.
+    /// Finds out how a source accepts the service's secret: requests access with an invalid refresh token. If the
+    /// source rejects the token and not the client, it has accepted the secret. Only errors of RFC 6749 count, because
+    /// a page may come from a gateway. `None` without a secret. An error if the secret must not be sent there.
     pub async fn try_secret(
         &self,
         configuration: &Configuration,
@@ -52,7 +51,7 @@ impl Client {
         Ok(Some(untold.map_or(SecretTried::Refused, SecretTried::Untold)))
     }
 
-    /// Whether the service's secret may be sent to the token endpoint that a configuration names.
+    /// Checks whether the secret may be sent to the configured token endpoint.
     pub(super) fn may_have_secret(
         &self,
         configuration: &Configuration,
@@ -71,8 +70,8 @@ impl Client {
     }
 }
 
-/// The ways in which a source may accept the secret, the most likely first: the known one, otherwise those that its
-/// configuration admits.
+/// The ways in which a source may accept the secret, the most likely first: the known one, otherwise those of its
+/// configuration.
 pub(super) fn ways(configuration: &Configuration, registration: &Registration, secret: &str) -> Vec<ClientAuth> {
     let methods = &configuration.token_endpoint_auth_methods_supported;
     let has = |name: &str| methods.iter().any(|method| method == name);
@@ -94,7 +93,7 @@ pub(super) fn ways(configuration: &Configuration, registration: &Registration, s
     ways
 }
 
-/// Whether a source refused what the client asked for, and so has taken the client itself (RFC 6749, section 5.2).
+/// Whether a source refused the grant, and therefore accepted the client (RFC 6749, section 5.2).
 fn refuses_grant(error: &Error) -> bool {
     const OF_THE_GRANT: [&str; 4] = [
         "invalid_grant",
@@ -105,7 +104,7 @@ fn refuses_grant(error: &Error) -> bool {
     matches!(error, Error::Refused { code, .. } if OF_THE_GRANT.contains(&code.as_str()))
 }
 
-/// Whether a source refused the client, and not what it asked for.
+/// Whether a source refused the client, and not the grant.
 pub(super) fn is_about_client(error: &Error) -> bool {
     match error {
         Error::Refused { code, .. } => code == "invalid_client",

@@ -11,14 +11,14 @@ use super::Client;
 use super::error::Error;
 use super::http::{FHIR_JSON, host, malformed};
 
-/// Bytes of a statement.
+/// The maximum bytes of a statement.
 const LARGEST: u64 = 16 << 20;
-/// Pieces of it that wait to be read.
+/// The number of pieces queued for the parser.
 const PIECES: usize = 4;
-/// Types, and entries of a type, that are kept.
+/// The maximum number of stored types, and of entries of a type.
 const TYPES: usize = 300;
 const ENTRIES: usize = 200;
-/// Letters of a name or address that are kept.
+/// The maximum number of characters of a stored name or address.
 const LETTERS: usize = 512;
 const OAUTH_URIS: &str = "http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris";
 const COMBINATION: &str = "http://hl7.org/fhir/StructureDefinition/capabilitystatement-search-parameter-combination";
@@ -29,10 +29,10 @@ const COMBINATION: &str = "http://hl7.org/fhir/StructureDefinition/capabilitysta
 pub struct Statement {
     /// The version of FHIR. Empty if it is not stated.
     pub fhir_version: String,
-    /// It answers in XML whatever is asked for.
+    /// Whether it answers only in XML.
     #[serde(skip_serializing_if = "is_false")]
     pub xml_only: bool,
-    /// Its own statement of its FHIR base.
+    /// The FHIR base that it states.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// The authorization endpoint, for sources without a SMART configuration.
@@ -41,24 +41,24 @@ pub struct Statement {
     /// The token endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// By type.
+    /// The resource types that it serves.
     pub types: BTreeMap<String, Served>,
 }
 
-/// How a type is served.
+/// The interactions of a type.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Derive)]
 #[serde(default)]
 pub struct Served {
-    /// Resources of it can be read.
+    /// Whether resources can be read.
     pub read: bool,
-    /// It can be searched.
+    /// Whether the type can be searched.
     pub search: bool,
     /// Its search parameters. Empty if they are not stated.
     pub parameters: Vec<String>,
-    /// A search of it brings Provenance along, if it is asked to.
+    /// Whether a search can include Provenance.
     #[serde(skip_serializing_if = "is_false")]
     pub provenance: bool,
-    /// Parameters that are taken together.
+    /// Parameters that are used together.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub combinations: Vec<Vec<String>>,
 }
@@ -68,14 +68,14 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl Statement {
-    /// Why records of the source cannot be read, whatever it is asked.
+    /// Why records of the source cannot be read at all.
     pub fn problem(&self) -> Option<String> {
         if self.xml_only {
             return Some("it gives FHIR as XML only, and only JSON is read".to_owned());
         }
         let version = self.fhir_version.as_str();
         let name = match version.split('.').next() {
-            // A statement without this entry is still accepted.
+            // A statement without a version is accepted.
             _ if matches!(version, "" | "4.0" | "R4") || version.starts_with("4.0.") => return None,
             Some("0" | "1") => " (DSTU2)",
             Some("3") => " (STU3)",
@@ -92,22 +92,22 @@ impl Statement {
         types.any(|served| served.tells_news())
     }
 
-    /// Whether it says anything of types at all.
+    /// Whether it lists any types.
     pub fn tells_types(&self) -> bool {
         !self.types.is_empty()
     }
 }
 
 impl Served {
-    /// Whether records can be asked for by when they were last updated.
+    /// Whether records can be searched by their last update.
     pub fn tells_news(&self) -> bool {
         self.parameters.iter().any(|name| name == "_lastUpdated")
     }
 }
 
 impl Client {
-    /// Asks a source for its CapabilityStatement. What is no R4, or no JSON, is an answer, too: [`Statement::problem`]
-    /// tells it.
+    /// Gets a source's CapabilityStatement. Another FHIR version or XML is not an error here; [`Statement::problem`]
+    /// reports it.
     pub async fn statement(&self, fhir_base: &str) -> Result<Statement, Error> {
         let address = format!("{}/metadata", fhir_base.trim_end_matches('/'));
         let (mut response, url) = self.http.open(&address, FHIR_JSON, None).await?;
@@ -142,7 +142,7 @@ impl Client {
                 begun = true;
                 is_xml = *first == b'<' && !is_html(&piece);
             }
-            // A reader that has seen enough takes no more.
+            // The parser has finished and takes no more pieces.
             if give.send(piece).await.is_err() {
                 break;
             }
@@ -165,13 +165,13 @@ impl Statement {
     }
 }
 
-/// Whether a page for people came.
+/// Whether a piece is from an HTML page.
 fn is_html(piece: &[u8]) -> bool {
     let start = String::from_utf8_lossy(&piece[..piece.len().min(256)]).to_ascii_lowercase();
     start.contains("<html") || start.contains("<!doctype html")
 }
 
-/// A body as it comes.
+/// A body that arrives in pieces.
 struct Pieces<B> {
     take: tokio::sync::mpsc::Receiver<B>,
     piece: std::io::Cursor<B>,
@@ -195,7 +195,7 @@ impl<B: AsRef<[u8]>> Read for Pieces<B> {
 /// Reads a statement. `None` for another resource.
 fn read(source: impl Read) -> Option<Statement> {
     let document: Document = serde_json::from_reader(std::io::BufReader::new(source)).ok()?;
-    // A Conformance is what DSTU2 has.
+    // DSTU2 calls it Conformance.
     if !matches!(document.resource_type.0.as_str(), "CapabilityStatement" | "Conformance") {
         return None;
     }
@@ -218,7 +218,7 @@ fn read(source: impl Read) -> Option<Statement> {
         }
         for resource in rest.resource.0 {
             let served = statement.types.entry(resource.ty.0).or_default();
-            // A type without listed interactions is assumed to support all.
+            // A type without listed interactions is assumed to support reading and searching.
             let is_silent = resource.interaction.0.is_empty();
             (served.read, served.search) = (served.read || is_silent, served.search || is_silent);
             for interaction in resource.interaction.0 {
@@ -321,7 +321,7 @@ struct Part {
     value_string: Option<Short>,
 }
 
-/// The beginning of a text.
+/// The start of a text.
 #[derive(Default)]
 struct Short(String);
 
@@ -343,7 +343,7 @@ impl<'de> Deserialize<'de> for Short {
     }
 }
 
-/// The first items of a list. The others are skipped.
+/// The first items of a list. The rest is skipped.
 struct Few<T, const MAX: usize>(Vec<T>);
 
 impl<T, const MAX: usize> Default for Few<T, MAX> {

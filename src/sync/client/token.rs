@@ -12,9 +12,9 @@ use super::secret::{encoded, is_about_client, ways};
 use crate::consent::ClientAuth;
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-/// Letters of a token or id that are taken.
+/// The maximum length of a token or id.
 const LONGEST: usize = 64 << 10;
-/// Letters of a Patient's id. R4 admits 64, and some sources give more.
+/// The maximum length of a Patient's id. R4 allows 64, but some sources use more.
 const LONGEST_ID: usize = 256;
 
 /// The service's registration with a source.
@@ -24,11 +24,11 @@ pub struct Registration {
     pub client_id: String,
     /// The secret of a confidential client.
     pub client_secret: Option<String>,
-    /// Scopes to ask for, separated by spaces.
+    /// The scopes to request, separated by spaces.
     pub scope: String,
-    /// How the secret is taken, where that is known.
+    /// How the source accepts the secret, if that is known.
     pub client_auth: Option<ClientAuth>,
-    /// Where the secret may be sent: to these addresses, or to any address with TLS.
+    /// The addresses to which the secret may be sent; `None` for any address with TLS.
     pub secret_at: Option<Realm>,
 }
 
@@ -37,9 +37,9 @@ pub struct Registration {
 pub struct Grant {
     /// The access token.
     pub access_token: String,
-    /// For how many seconds it holds, where the source says so.
+    /// Its lifetime in seconds, if the source states it.
     pub expires_in: Option<i64>,
-    /// To renew it with.
+    /// The refresh token, if there is one.
     pub refresh_token: Option<String>,
     /// The granted scope, if the source states it.
     pub scope: Option<String>,
@@ -47,7 +47,7 @@ pub struct Grant {
     pub patient: Option<String>,
     /// The patient's identity from an identity provider.
     pub id_token: Option<String>,
-    /// How the secret was taken, where there is one.
+    /// How the source accepted the secret, if there is one.
     pub client_auth: Option<ClientAuth>,
 }
 
@@ -69,7 +69,7 @@ impl std::fmt::Debug for Grant {
 }
 
 impl Client {
-    /// Exchanges the code that the patient came back with.
+    /// Exchanges the authorization code of a patient who came back.
     pub async fn exchange(
         &self,
         configuration: &Configuration,
@@ -87,7 +87,7 @@ impl Client {
         self.token(configuration, registration, &form).await
     }
 
-    /// Renews access. If the answer has no refresh token, the used one stays valid.
+    /// Refreshes the access token. If the answer has no refresh token, the used one stays valid.
     pub async fn refresh(
         &self,
         configuration: &Configuration,
@@ -98,7 +98,7 @@ impl Client {
         self.token(configuration, registration, &form).await
     }
 
-    /// Access to a facility for a person whose identity is verified: the identity provider's ID token is the assertion.
+    /// Requests access to a facility for a verified person. The identity provider's ID token is the assertion.
     pub async fn assert_identity(
         &self,
         configuration: &Configuration,
@@ -113,7 +113,7 @@ impl Client {
         self.token(configuration, registration, &form).await
     }
 
-    /// Access to a facility for a located person, in networks that take the service's own word.
+    /// Requests access to a facility for a located person, in networks that trust the service.
     pub async fn access_located(
         &self,
         configuration: &Configuration,
@@ -143,7 +143,7 @@ impl Client {
         let mut refused = None;
         for how in ways {
             match self.ask_token(configuration, registration, grant, Some(how)).await {
-                // The first refusal is about what RFC 6749 asks for.
+                // If all ways fail, the first refusal is reported, because it is about RFC 6749's default.
                 Err(error) if is_about_client(&error) => refused = refused.or(Some(error)),
                 answer => return answer,
             }
@@ -168,7 +168,7 @@ impl Client {
         match how {
             None => form.push(("client_id", id)),
             Some(ClientAuth::Post) => form.extend([("client_id", id), ("client_secret", secret)]),
-            // RFC 6749 has both halves encoded as in a form.
+            // RFC 6749 requires both parts in form encoding.
             Some(ClientAuth::Basic) => basic = Some((encoded(id), encoded(secret))),
             Some(ClientAuth::PlainBasic) => basic = Some((id.to_owned(), secret.to_owned())),
         }
@@ -201,7 +201,7 @@ fn granted(answer: &Answer) -> Result<Grant, Error> {
     if !bearer {
         return Err(malformed(&answer.url, "a token that is no bearer token"));
     }
-    // Some servers quote the number.
+    // Some servers send the number as a string.
     let seconds = &json["expires_in"];
     let expires_in = seconds.as_i64().or_else(|| seconds.as_str()?.parse().ok());
     Ok(Grant {
@@ -215,7 +215,7 @@ fn granted(answer: &Answer) -> Result<Grant, Error> {
     })
 }
 
-/// The id of a Patient. Some sources send a reference instead. `None` if it is no usable id: with an empty one a
+/// The id of a Patient. Some sources send a reference instead. `None` if the id is not usable: for an empty one, a
 /// lenient source would return everybody's records.
 pub(super) fn patient_id(patient: &str) -> Option<&str> {
     let id = patient.rsplit_once('/').map_or(patient, |(_, id)| id);

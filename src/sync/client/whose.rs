@@ -27,7 +27,7 @@ pub struct Arrival<'a> {
 }
 
 impl Client {
-    /// The id of the Patient whom access is for. `None` if that cannot be told of one.
+    /// The id of the Patient that the access is for. `None` if no single one can be determined.
     pub async fn whose(&self, arrival: &Arrival<'_>, grant: &Grant) -> Result<Option<String>, Error> {
         if let Some(id) = self.fhir_user(arrival, grant).await? {
             return Ok(Some(id));
@@ -38,7 +38,7 @@ impl Client {
             let answer = self.fetch(&address, &grant.access_token, &realm).await?;
             match answer.status {
                 200 => return Ok(sole_patient(&answer.body)),
-                // It may mind the size of the page.
+                // The source may refuse the page size, so the next address has none.
                 400 | 422 => {}
                 status if super::is_passing(status) => return Err(answer.refusal()),
                 _ => return Ok(None),
@@ -47,7 +47,7 @@ impl Client {
         Ok(None)
     }
 
-    /// The Patient that a verified ID token names.
+    /// The Patient in a verified ID token.
     async fn fhir_user(&self, arrival: &Arrival<'_>, grant: &Grant) -> Result<Option<String>, Error> {
         let Configuration { issuer, jwks_uri, .. } = arrival.configuration;
         let (Some(token), Some(issuer), Some(_)) = (&grant.id_token, issuer, jwks_uri) else {
@@ -71,7 +71,7 @@ impl Client {
     }
 }
 
-/// The Patient of this source that a `fhirUser` names.
+/// The Patient of this source in a `fhirUser`.
 fn named_patient(user: &str, base: &str) -> Option<String> {
     let relative = match Url::parse(user) {
         Ok(_) => user.strip_prefix(base.trim_end_matches('/'))?.strip_prefix('/')?,
@@ -81,7 +81,7 @@ fn named_patient(user: &str, base: &str) -> Option<String> {
     patient_id(id).filter(|one| *one == id).map(str::to_owned)
 }
 
-/// The Patient of a page that has one and leads to no other.
+/// The Patient of a page with only one and without a next page.
 fn sole_patient(body: &[u8]) -> Option<String> {
     let page: Value = serde_json::from_slice(body).ok()?;
     let mut links = page["link"].as_array().into_iter().flatten();

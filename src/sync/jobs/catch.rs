@@ -10,10 +10,10 @@ use super::source::{Trouble, internal};
 use super::spool::Draft;
 use crate::fhir::facts;
 
-/// The maximum number of kept references.
+/// The maximum number of stored references.
 const WANTED: usize = 200_000;
 
-/// How much all catches of a job hold together.
+/// The totals of all results of a job.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     bytes: AtomicU64,
@@ -21,26 +21,26 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Bytes of all records that were kept.
+    /// The bytes of all records that the job keeps.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 }
 
-/// Records that have arrived and are not kept yet.
+/// Records that have arrived but are not kept yet.
 pub(super) struct Catch<'w> {
     held: &'w Held,
     draft: Option<Draft>,
     bytes: u64,
     records: u64,
-    /// Records of types that were not granted.
+    /// The number of records of types that were not granted.
     unasked: u64,
     met: Vec<String>,
     wanted: BTreeSet<String>,
 }
 
 impl Catch<'_> {
-    /// Whether a record of this name, as `Patient/1`, is in it.
+    /// Whether it contains a record with this name, such as `Patient/1`.
     pub(super) fn has(&self, name: &str) -> bool {
         self.met.iter().any(|one| one == name)
     }
@@ -54,7 +54,7 @@ impl Drop for Catch<'_> {
 }
 
 impl<'w> Work<'w> {
-    /// Begins an empty one.
+    /// Begins an empty result.
     pub(super) fn begin(&'w self, draft: &str) -> Result<Catch<'w>, Trouble> {
         Ok(Catch {
             held: &self.held,
@@ -90,7 +90,7 @@ impl<'w> Work<'w> {
         catch.met.push(record.name.clone());
         references(&record.line, self.source.base(), |ty, id| {
             let name = facts().get(ty).name;
-            // Other people's Patients are not asked for, and Binaries are no records (`attach`).
+            // Other people's Patients are not fetched, and `attach` handles Binaries.
             if self.granted.contains(&ty) && !matches!(name, "Patient" | "Binary") && catch.wanted.len() < WANTED {
                 catch.wanted.insert(format!("{name}/{id}"));
             }
@@ -102,7 +102,7 @@ impl<'w> Work<'w> {
     pub(super) fn keep(&self, mut catch: Catch<'_>) -> Result<u64, Trouble> {
         let Some(draft) = catch.draft.take() else { return Ok(0) };
         let records = self.spool.keep(draft).map_err(internal)?;
-        // Kept results stay in memory.
+        // A kept result still counts, so its drop must not subtract it.
         (catch.bytes, catch.records) = (0, 0);
         self.unasked.fetch_add(catch.unasked, Ordering::Relaxed);
         lock(&self.met).extend(std::mem::take(&mut catch.met));

@@ -1,4 +1,4 @@
-//! From a spool into the lake: one snapshot with all of a job's records, or none.
+//! Commits a spool to the lake: one snapshot with all of a job's records, or none.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use crate::consent::{BegunJob, Endpoint, Store};
 use crate::ingest::{self, Normalization, Options, Summary, Synced, SyncedAttachment, addresses};
 use crate::lake::{Lake, LakeError, LakeWriter};
 
-/// Between two looks at a lake that another writes.
+/// The interval between attempts to lock a lake that another process writes.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What is committed.
+/// The input of a commit.
 pub(super) struct Commit {
     pub(super) lake: Lake,
     pub(super) store: Arc<Store>,
@@ -22,13 +22,13 @@ pub(super) struct Commit {
     pub(super) rules: Normalization,
     pub(super) spool: Spool,
     pub(super) attachments: Vec<SyncedAttachment>,
-    /// The Patient among the records is one that the service made.
+    /// Whether the service generated the Patient among the records.
     pub(super) generated_patient: bool,
 }
 
 impl Commit {
-    /// Commits, unless the job was stopped. The consent is asked while the lake's lock is held: an erasure that a
-    /// revocation asks for needs the lock, too, and so comes after this or has made this come to nothing.
+    /// Commits unless the job was stopped. It checks the consent while it holds the lake's lock. An erasure needs the
+    /// lock too, so it comes later, or this commit sees that the consent has ended.
     pub(super) fn carry_out(self) -> Result<Summary, Trouble> {
         let mut writer = self.writer()?;
         if !self.stands()? {
@@ -63,7 +63,7 @@ impl Commit {
         ingest::sync(&mut writer, options, synced, &self.spool.files(), &self.attachments).map_err(internal)
     }
 
-    /// The lake's writer, waited for as long as the job stands.
+    /// The lake's writer. Waits for it as long as the job is not stopped.
     fn writer(&self) -> Result<LakeWriter, Trouble> {
         loop {
             match self.lake.writer() {

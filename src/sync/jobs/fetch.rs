@@ -1,6 +1,6 @@
-//! Fetches everything in a plan into a spool. Every missing part is reported as a [`Gap`]. A search that fails in the
-//! middle is dropped whole. Records of types that the patient did not grant are not stored, even if the source sends
-//! them.
+//! Fetches all records of a plan into a spool. It reports each missing part as a [`Gap`]. If a search fails in the
+//! middle, all its records are dropped. Records of types that the patient did not grant are not stored, even if the
+//! source sends them.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::AtomicU64;
@@ -21,27 +21,26 @@ use crate::fhir::{TypeId, facts};
 use crate::sync::client::Statement;
 use crate::sync::settings::SyncLimits;
 
-/// Types and referred resources that are fetched at once; the source's gate decides how many of their requests are
-/// sent.
+/// The number of types and referenced resources fetched at the same time. The source's gate limits their requests.
 pub(super) const AT_ONCE: usize = 8;
-/// Seconds before the last sync from which on records are asked for again: clocks differ, and some sources show records
-/// late.
+/// Requests for changes start this many seconds before the last sync, because clocks differ and some sources show
+/// records late.
 const MARGIN: i64 = 86_400;
 
-/// What was fetched.
+/// The fetched records and gaps.
 #[derive(Debug, Default)]
 pub(super) struct Fetched {
     pub(super) gaps: Vec<Gap>,
     pub(super) records: u64,
-    /// Bytes of them.
+    /// The bytes of the records.
     pub(super) bytes: u64,
-    /// Records of types that were not granted.
+    /// The number of records of types that were not granted.
     pub(super) unasked: u64,
     /// Whether the person's Patient is among the records.
     pub(super) has_patient: bool,
 }
 
-/// The patient whose records are fetched, and the known facts about the source.
+/// The patient whose records are fetched, and facts about the source.
 #[derive(Clone, Copy)]
 pub(super) struct Whose<'w> {
     /// The id of the Patient at the source.
@@ -63,18 +62,18 @@ pub(super) struct Work<'w> {
     pub(super) unasked: AtomicU64,
     pub(super) granted: HashSet<TypeId>,
     pub(super) readable: HashSet<TypeId>,
-    /// Types that the source does not list.
+    /// Types that the source's statement does not list.
     pub(super) unlisted: HashSet<TypeId>,
     /// `Type/id` of the fetched records.
     pub(super) met: Mutex<HashSet<String>>,
     /// `Type/id` of the targets of references.
     pub(super) wanted: Mutex<BTreeSet<String>>,
     pub(super) refusals: Refusals,
-    /// Searches that were refused with pages of every size. Who holds it tries sizes.
+    /// The number of searches refused at all page sizes. The holder of the lock may try sizes.
     pub(super) vain_sizes: tokio::sync::Mutex<u32>,
 }
 
-/// The result of a type.
+/// The result for a type.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) records: u64,
@@ -97,7 +96,7 @@ impl Found {
     }
 }
 
-/// Fetches. An error means that nothing more will be had, or that the job was stopped.
+/// Fetches the records. An error means that no request can succeed any more, or that the job was stopped.
 pub(super) async fn fetch(
     source: &Source,
     plan: &Plan,
@@ -136,7 +135,7 @@ pub(super) async fn fetch(
     if !is_searched || fetched.gaps.iter().any(|gap| gap.ty == "Provenance") {
         fetched.gaps.extend(provenance_gap(without));
     }
-    // References of a record that was not taken are not followed.
+    // References of dropped records are not followed.
     if fetched.records > 0 {
         work.follow(&mut fetched).await?;
     }
@@ -147,13 +146,13 @@ pub(super) async fn fetch(
     Ok(fetched)
 }
 
-/// A type that came, and whose Provenance the source refused to give along with it.
+/// A type that was fetched without Provenance, because the source refused to include it.
 struct NotAlong {
     ty: &'static str,
     status: u16,
 }
 
-/// The gap for missing Provenance: once for all types.
+/// The gap for missing Provenance, one for all types.
 fn provenance_gap(mut without: Vec<NotAlong>) -> Option<Gap> {
     without.sort_by_key(|one| one.ty);
     let status = without.first()?.status;
@@ -181,7 +180,7 @@ impl<'w> Work<'w> {
         Ok((found, not_along))
     }
 
-    /// Fetches a type that the source lists, or one of a source that lists none.
+    /// Fetches a type that the source's statement lists, or any type if it lists none.
     async fn listed(&'w self, name: &'static str, address: &str, along: &mut Along) -> Result<Found, Trouble> {
         if let Some(since) = self.since(name)
             && let Reply::Had(catch) = self
@@ -197,9 +196,9 @@ impl<'w> Work<'w> {
         }
     }
 
-    /// Asks for a type that the source does not list: statements are often incomplete. It is asked plainly, and that it
-    /// is refused is a gap only if it was promised. A 401 is taken for a refusal of the type: where access has ended,
-    /// types that are listed show it.
+    /// Tries a type that the source's statement does not list, because statements are often incomplete. It makes a
+    /// plain search. A refusal is a gap only if the type was promised. A 401 counts as a refusal of the type: if access
+    /// has ended, the listed types show it.
     async fn unlisted(&'w self, name: &'static str, address: &str, is_promised: bool) -> Result<Found, Trouble> {
         let size = self.source.pages().first();
         let mut reply = self.ask_at(address, size, name).await;
@@ -222,8 +221,8 @@ impl<'w> Work<'w> {
         })
     }
 
-    /// The time from which records of a type are new: if the source can search by update time, and all older ones are
-    /// stored. A type without stored records is fetched whole, which costs little.
+    /// The time of the oldest new records of a type. It needs a source that can search by update time, and complete
+    /// older records. A type without stored records is fetched whole, which costs little.
     fn since(&self, name: &str) -> Option<String> {
         let last = self.whose.since?;
         let has = |names: &[String], name: &str| names.iter().any(|one| one == name);
@@ -236,7 +235,7 @@ impl<'w> Work<'w> {
         whole.then(|| at.to_rfc3339_opts(SecondsFormat::Secs, true))
     }
 
-    /// Fetches the Patient: by its id, else by a search for its id.
+    /// Fetches the Patient: by its id, otherwise by a search for its id.
     async fn patient(&'w self) -> Result<Found, Trouble> {
         let (base, id) = (self.source.base(), encoded(self.whose.patient));
         let name = format!("Patient/{}", self.whose.patient);
@@ -259,7 +258,7 @@ impl<'w> Work<'w> {
         Ok(Found::gap(Gap::of("Patient", why)))
     }
 
-    /// Reads one resource, which has to be of this name.
+    /// Reads one resource, which must have this name.
     pub(super) async fn read(&self, url: &str, name: &str) -> Result<Result<Record, Why>, Trouble> {
         let mut again = true;
         loop {

@@ -14,15 +14,15 @@ use super::plan::encoded;
 use super::source::Trouble;
 use crate::fhir::facts;
 
-/// Resources that are read for references to them, and how far they may lead on.
+/// The maximum number of referenced resources to read, and the maximum number of rounds.
 const REFERRED: usize = 50_000;
 const ROUNDS: usize = 6;
-/// The maximum number of failing reads of a type that the source does not list. If none succeeds by then, the type is
-/// given up.
+/// The maximum number of failing reads of a type, and of a type that the source does not list. If none has succeeded by
+/// then, the type is given up.
 const VAIN: u32 = 20;
 const VAIN_UNLISTED: u32 = 3;
 
-/// How reads of a type fare.
+/// The numbers of successful and failed reads of a type.
 #[derive(Default)]
 struct Tally {
     had: u32,
@@ -32,7 +32,7 @@ struct Tally {
 impl<'w> Work<'w> {
     /// Reads missing targets of references, and their targets.
     pub(super) async fn follow(&'w self, fetched: &mut Fetched) -> Result<(), Trouble> {
-        // A type that broke off is left out whole.
+        // A type whose search failed is left out.
         let failed = fetched.gaps.iter().filter(|gap| matches!(gap.why, Why::Failed(_)));
         let broken: HashSet<&'static str> = failed.map(|gap| gap.ty).collect();
         let tallies: Mutex<HashMap<&'static str, Tally>> = Mutex::default();
@@ -109,8 +109,7 @@ impl<'w> Work<'w> {
         }
         let url = format!("{}/{ty}/{}", self.source.base(), encoded(id));
         let read = match self.read(&url, &format!("{ty}/{id}")).await {
-            // For a type that the source does not list, this is a refusal. Other types show by it that access has
-            // ended.
+            // For an unlisted type, a 401 is a refusal. For other types it means that access has ended.
             Err(Trouble::Shut(_)) if !is_listed => Err(Why::Refused(401)),
             read => read?,
         };

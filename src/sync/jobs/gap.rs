@@ -1,19 +1,20 @@
-//! Gaps: the records that a job could not get, and why. Collected while it runs and reported at its end.
+//! Gaps: the records that a job could not fetch, with reasons. They are collected while it runs and reported at its
+//! end.
 
 use super::source::Trouble;
 use crate::consent::{JobReport, Missing, MissingReason};
 use crate::ingest::Summary;
 use crate::normalize::Counts;
 
-/// Records that were not had.
+/// Missing records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Gap {
     /// The resource type.
     pub(super) ty: &'static str,
-    /// The filter of a narrower search; all of the type without.
+    /// The filter of a narrower search; `None` for the whole type.
     pub(super) part: Option<String>,
     pub(super) why: Why,
-    /// How many, if they were asked for one by one.
+    /// The number of records, if they were requested one by one.
     pub(super) records: Option<u64>,
 }
 
@@ -21,23 +22,23 @@ pub(super) struct Gap {
 pub(super) enum Why {
     /// The source answered with this status.
     Refused(u16),
-    /// Records refer to it, and it is not there.
+    /// Records refer to a resource that does not exist at the source.
     NotFound(u16),
-    /// Records refer to it, and the source says that it does not serve the type.
+    /// Records refer to a resource, and the source's statement does not list the type.
     NotListed,
-    /// The source refused the wide search. These narrower ones were tried.
+    /// The source refused the search for all, and these narrower ones were tried.
     Narrowed(String),
-    /// It could not be fetched whole.
+    /// The type could not be fetched completely.
     Failed(Trouble),
-    /// The source does not list a search for it, and refused one with this status or failed.
+    /// The source does not list a search for the type, and a search failed, with a status if it was refused.
     Unlisted(Option<u16>),
-    /// It was not given along with these types: the source refused that with this status.
+    /// The source refused to include the resource in searches of these types, with this status.
     NotAlong(u16, String),
-    /// The source refused too many searches of the type to be asked for the rest of it.
+    /// The source refused too many searches of the type, so the rest was not requested.
     GivenUp,
-    /// More than are followed.
+    /// The limit of followed references was reached.
     TooMany,
-    /// An attachment larger than so many bytes, which stays at the source.
+    /// An attachment larger than this number of bytes. It stays at the source.
     TooLarge(u64),
 }
 
@@ -167,7 +168,7 @@ pub(super) fn rules(summary: &Summary) -> Vec<(String, Counts)> {
     did.map(|(rule, did)| (rule.name().to_owned(), *did)).collect()
 }
 
-/// Why records of a type were not taken, as far as it is known: each reason once.
+/// The known reasons why records of a type were refused, without duplicates.
 fn reasons(summary: Option<&Summary>, ty: &str) -> String {
     let refusals = summary.iter().flat_map(|summary| &summary.refusals);
     let of_type = refusals.filter(|refusal| refusal.ty.is_some_and(|one| crate::fhir::facts().get(one).name == ty));

@@ -1,4 +1,4 @@
-//! One job: the plan of its requests, the fetching into a spool on disk with referenced records, and the commit as one
+//! One job: it plans its requests, fetches records and their references into a spool on disk, and commits them as one
 //! snapshot.
 
 mod attach;

@@ -1,5 +1,5 @@
-//! A Patient for sources that give none: the little that the person's other records say of them. It is marked as made
-//! by the service.
+//! Generates a Patient for sources that send none, from the few facts in the person's other records. The Patient is
+//! marked as generated.
 
 use std::io::{self, BufRead, BufReader};
 
@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 
 use crate::lake::scratch::TextFile;
 
-/// Records that are looked through.
+/// The maximum number of records searched.
 const MAX_RECORDS: usize = 10_000;
-/// The parts that are used of a Patient contained in a record.
+/// The elements copied from a Patient contained in a record.
 const TAKEN: &[&str] = &["identifier", "name", "telecom", "gender", "birthDate", "address"];
 
-/// A Patient with this id, as a line of NDJSON: from a Patient that is contained in a record and whom it is about, else
-/// with the name that stands beside a reference, else with its id alone.
+/// A Patient with this id, as a line of NDJSON. The facts come from a contained Patient that a record is about.
+/// Otherwise the Patient has the name beside a reference, or only its id.
 pub(super) fn made(files: &[TextFile], id: &str) -> io::Result<String> {
     let mut patient = Map::new();
     patient.insert("resourceType".to_owned(), "Patient".into());
@@ -67,7 +67,7 @@ fn contained(record: &Value, reference: &Value) -> Option<Map<String, Value>> {
     Some(taken.map(|name| ((*name).to_owned(), patient[*name].clone())).collect())
 }
 
-/// Whether a reference names this Patient, or nobody by an id.
+/// Whether a reference names this Patient, or has no id.
 fn is_about(reference: &Value, id: &str) -> bool {
     match reference["reference"].as_str() {
         None => true,

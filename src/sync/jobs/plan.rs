@@ -1,13 +1,13 @@
-//! Plans the requests for a patient's records at a source: the types that the directory lists, as far as the granted
-//! scopes reach. A patient's own records are searched. Other granted types (organizations, practitioners) are read by
-//! reference. The source's statement says what it supports; without a statement everything is tried.
+//! Plans the requests for a patient's records at a source: the types in the directory that the scopes grant. A
+//! patient's own records are searched. Other granted types (organizations, practitioners) are read by reference. The
+//! source's statement says what it supports; without a statement everything is tried.
 
 use crate::fhir::compartment::patient_params;
 use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::{TypeId, facts};
 use crate::sync::client::Statement;
 
-/// Types asked for where the directory lists none: those of the supported types that have records.
+/// The types requested if the directory lists none: the supported types that have records.
 const USUAL: &[&str] = &[
     "AllergyIntolerance",
     "CarePlan",
@@ -38,7 +38,7 @@ const USUAL: &[&str] = &[
 /// Types whose resources contain other resources. These would bypass all checks here.
 const WRAPPERS: &[&str] = &["Bundle", "Parameters"];
 
-/// The known facts about a source before it is asked for records.
+/// The known facts about a source before records are requested.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known<'k> {
     /// Types that the directory lists.
@@ -48,19 +48,19 @@ pub(super) struct Known<'k> {
     pub(super) statement: Option<&'k Statement>,
 }
 
-/// The requests for a type.
+/// The requests of a job.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) searches: Vec<Search>,
-    /// Types that are granted: records of others are not taken.
+    /// The granted types. Records of other types are not stored.
     pub(super) granted: Vec<TypeId>,
-    /// The types that can be read by id, as far as it is known.
+    /// The types that can be read by id, as far as known.
     pub(super) readable: Vec<TypeId>,
-    /// The types of those that the source's statement leaves out.
+    /// The granted types that the source's statement does not list.
     pub(super) unlisted: Vec<TypeId>,
 }
 
-/// A type that is asked for by patient.
+/// A type that is searched by patient.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Search {
     pub(super) ty: TypeId,
@@ -73,7 +73,7 @@ pub(super) struct Search {
 pub(super) enum Listing {
     /// The source's statement, or the source has none.
     Source,
-    /// The directory only.
+    /// Only the directory.
     Directory,
     /// Neither: it is one of the usual types.
     Nowhere,
@@ -81,9 +81,9 @@ pub(super) enum Listing {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// The Patient itself.
+    /// A read of the Patient.
     Read,
-    /// A search by patient: the query without the size of pages.
+    /// A search by patient: its query without the page size.
     Search(String),
 }
 
@@ -95,8 +95,8 @@ impl Search {
 }
 
 /// The plan for a patient of a source. It searches the types that the directory lists and the patient granted. The
-/// source's statement says how; types that it leaves out are tried all the same. The Patient is always read. Every
-/// granted type is read if a reference points to it.
+/// source's statement says how; types missing there are tried too. The Patient is always read. Granted types are also
+/// read by references to them.
 pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
     let usual = USUAL.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let names = if known.listed.is_empty() { &usual } else { known.listed };
@@ -136,7 +136,7 @@ pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
             Some(Some(served)) if served.search => (served.parameters.as_slice(), Listing::Source),
             Some(Some(_)) => continue,
         };
-        // A statement that names other parameters of the type may not name them all.
+        // The statement's list of parameters may be incomplete.
         let found = by_patient(ty, parameters).map(|parameter| (parameter, listing));
         let found = found.or_else(|| Some((by_patient(ty, &[])?, Listing::Directory)));
         if let Some((parameter, listing)) = found {
@@ -148,7 +148,7 @@ pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
     plan
 }
 
-/// The parameter that searches a type by patient: one of those that the source names, if it names any.
+/// The parameter that searches a type by patient. If the source names parameters, it must be one of them.
 fn by_patient(ty: TypeId, named: &[String]) -> Option<&'static str> {
     let admitted = |code: &&str| named.is_empty() || named.iter().any(|one| one == code);
     let of_patient = SearchParameters::builtin().get(ty, "patient").map(|_| "patient");
@@ -162,7 +162,7 @@ fn by_patient(ty: TypeId, named: &[String]) -> Option<&'static str> {
         .find(|code| codes.contains(code))
 }
 
-/// Whether granted scopes reach a type. Where they name no records at all, the source decides.
+/// Whether scopes grant a type. If they name no records at all, the source decides.
 fn is_granted(scope: &str, ty: &str) -> bool {
     let mut any = false;
     for one in scope.split_ascii_whitespace() {
@@ -176,7 +176,7 @@ fn is_granted(scope: &str, ty: &str) -> bool {
             continue;
         };
         any = true;
-        // SMART 1: `read` or `*`. SMART 2: letters of `cruds`, perhaps followed by a query.
+        // SMART 1: `read` or `*`. SMART 2: letters of `cruds`, optionally with a query.
         let letters = permission.split('?').next().unwrap_or_default();
         let reads = matches!(letters, "read" | "*")
             || (letters != "write" && letters.chars().all(|c| "cruds".contains(c)) && letters.contains(['r', 's']));
@@ -187,7 +187,7 @@ fn is_granted(scope: &str, ty: &str) -> bool {
     !any
 }
 
-/// An id as a part of a path or query.
+/// Encodes an id for a path or query.
 pub(super) fn encoded(id: &str) -> String {
     percent_encoding::utf8_percent_encode(id, percent_encoding::NON_ALPHANUMERIC)
         .to_string()
@@ -290,7 +290,7 @@ mod tests {
         };
         let expected = ["Coverage?beneficiary=p", "ExplanationOfBenefit?patient=p", "Patient"];
         assert_eq!(listed(Listing::Source), expected);
-        // Statements are often incomplete: parameters that they leave out, and types.
+        // Statements are often incomplete: they lack parameters and types.
         assert_eq!(listed(Listing::Directory), ["Goal?patient=p"]);
         let others = listed(Listing::Nowhere);
         assert!(others.contains(&"Condition?patient=p".to_owned()), "{others:?}");

@@ -1,4 +1,4 @@
-//! A job from its beginning to its end.
+//! Runs a job from its beginning to its end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,13 +21,13 @@ use crate::normalize::Day;
 use crate::sync::client::{Client, Statement};
 use crate::sync::settings::Settings;
 
-/// The maximum delay of a job in seconds, whatever its source requests: somebody waits for the records.
+/// The maximum delay of a job in seconds, whatever its source requests, because somebody waits for the records.
 const LONGEST_WAIT: i64 = 3_600;
 /// The attempts of a job whose source sends invalid answers.
 const BROKEN_ATTEMPTS: u32 = 3;
 /// The seconds for which a source's statement is used before it is read again.
 const STATEMENT_HOLDS: i64 = 7 * 86_400;
-/// How long a source is waited for to say it.
+/// The timeout for reading a source's statement.
 const STATEMENT_WAIT: Duration = Duration::from_secs(20);
 
 const SECONDS_OF_A_DAY: i64 = 86_400;
@@ -37,7 +37,7 @@ pub(in crate::sync) struct JobResources {
     pub(in crate::sync) store: Arc<Store>,
     pub(in crate::sync) lake: Lake,
     pub(in crate::sync) client: Client,
-    /// Without a trailing slash.
+    /// The service's address without a trailing slash.
     pub(in crate::sync) base_url: String,
     pub(in crate::sync) settings: Settings,
 }
@@ -50,7 +50,7 @@ pub(in crate::sync) struct JobContext {
     base_url: String,
     pub(in crate::sync) settings: Settings,
     pub(in crate::sync) spools: Spools,
-    /// One of the jobs and erasures of this process writes the lake at a time.
+    /// Only one job or erasure of this process writes the lake at a time.
     pub(in crate::sync) writing: Arc<tokio::sync::Mutex<()>>,
     gates: Mutex<HashMap<String, Arc<Gate>>>,
 }
@@ -76,7 +76,7 @@ impl JobContext {
         }
     }
 
-    /// The rules that records are normalized by today.
+    /// The current rules for normalizing records.
     pub(in crate::sync) fn rules(&self) -> Normalization {
         let days = self.store.clock().now().div_euclid(SECONDS_OF_A_DAY);
         Normalization {
@@ -168,9 +168,9 @@ pub(in crate::sync) async fn run(shop: Arc<JobContext>, job: String) {
     }
 }
 
-/// A job that is done.
+/// The result of a successful job.
 struct Done {
-    /// For the audit log.
+    /// The detail for the audit log.
     detail: String,
     /// Counts of the rules of normalization.
     normalized: String,
@@ -178,7 +178,7 @@ struct Done {
     report: JobReport,
 }
 
-/// Fetches and commits. Returns what was stored. `fetched` keeps the fetched records, whatever the result.
+/// Fetches and commits. Returns what was stored. `fetched` gets the result of fetching, even if the job fails.
 async fn carry_out(
     shop: &Arc<JobContext>,
     errand: BegunJob,
@@ -233,7 +233,7 @@ async fn carry_out(
         statement: statement.as_ref(),
     };
     let plan = plan(&patient, known);
-    // A record that only references lead to is met again only when all is fetched.
+    // A record known only by references is found again only if everything is fetched.
     let is_searched = |name: &String| {
         plan.searches
             .iter()
@@ -268,7 +268,7 @@ async fn carry_out(
     judge(fetched, errand.job.attempts, last, is_known)?;
     // If nothing is new, the stored records are normalized again.
     let is_new = fetched.records > 0;
-    // New records alone say less about the patient than earlier syncs.
+    // New records alone say less about the patient than the earlier syncs.
     let is_whole = is_new && !is_known;
     let generated_patient = is_whole && !fetched.has_patient && !had_patient && is_granted_patient(&fetched.gaps);
     let (spool, patient) = match generated_patient {
@@ -321,7 +321,7 @@ async fn carry_out(
     })
 }
 
-/// The owner of a job's attachments, and the stored ones among them.
+/// The owner of a job's attachments, and the attachments already stored.
 async fn whose_attachments(
     shop: &JobContext,
     errand: &BegunJob,
@@ -342,13 +342,13 @@ async fn whose_attachments(
     })
 }
 
-/// Whether reading the Patient failed. Without the grant for it nobody expects one.
+/// Whether reading the Patient failed permanently. Without a grant for it there is no gap.
 fn is_granted_patient(gaps: &[Gap]) -> bool {
     gaps.iter()
         .any(|gap| gap.ty == "Patient" && !matches!(gap.why, Why::Failed(_)))
 }
 
-/// Adds a Patient to the records.
+/// Adds a generated Patient to the records.
 fn make_patient(spool: Spool, patient: String) -> std::io::Result<(Spool, String)> {
     let line = person::made(&spool.files(), &patient)?;
     let mut draft = spool.draft("generated-Patient")?;
@@ -357,8 +357,7 @@ fn make_patient(spool: Spool, patient: String) -> std::io::Result<(Spool, String
     Ok((spool, patient))
 }
 
-/// The source's statement: the stored one, or after a while a new one. A source without a statement is asked without
-/// it.
+/// The source's statement: the stored one, or a new one if it is too old. `None` if the source has none.
 async fn statement(shop: &JobContext, endpoint: &Endpoint, dialect: &Dialect) -> Result<Option<Statement>, Trouble> {
     let kept = dialect
         .statement
@@ -371,7 +370,7 @@ async fn statement(shop: &JobContext, endpoint: &Endpoint, dialect: &Dialect) ->
     let asked = tokio::time::timeout(STATEMENT_WAIT, shop.client.statement(&endpoint.fhir_base)).await;
     let Ok(Ok(found)) = asked else { return Ok(kept) };
     if found.problem().is_some() {
-        // A gateway's page in its place may pass: it is not remembered, and what the source said before counts.
+        // A gateway's page may be temporary. It is not stored, and the earlier statement stays valid.
         let sound = kept.filter(|kept: &Statement| kept.problem().is_none());
         return Ok(Some(sound.unwrap_or(found)));
     }
@@ -384,9 +383,9 @@ async fn statement(shop: &JobContext, endpoint: &Endpoint, dialect: &Dialect) ->
     Ok(Some(found))
 }
 
-/// Whether to store the fetched records: if all are there, or on the last attempt whatever is there. Permanent faults
-/// get fewer attempts than temporary ones. If records are stored already (`is_known`), no records may mean that nothing
-/// is new.
+/// Decides whether to store the fetched records: if they are complete, or on the last attempt in any case. Permanent
+/// failures get fewer attempts than temporary ones. If records are stored already (`is_known`), an empty result may
+/// mean that nothing is new.
 fn judge(fetched: &Fetched, attempt: u32, last: bool, is_known: bool) -> Result<(), Trouble> {
     let mut broken = None;
     for gap in &fetched.gaps {
@@ -402,7 +401,7 @@ fn judge(fetched: &Fetched, attempt: u32, last: bool, is_known: bool) -> Result<
             retry_after: None,
         });
     }
-    // Permanently missing records do not fail a sync without new records.
+    // Permanently missing records do not fail a sync that finds nothing new.
     if fetched.records > 0 || (is_known && broken.is_none()) {
         return Ok(());
     }
@@ -412,7 +411,7 @@ fn judge(fetched: &Fetched, attempt: u32, last: bool, is_known: bool) -> Result<
     })
 }
 
-/// The stored records in words, for the audit log. Missing ones have their own lines.
+/// The stored records in words, for the audit log. Missing ones have their own entries.
 fn told(fetched: &Fetched, summary: &Summary) -> String {
     let total = summary.total();
     let mut text = format!("{} stored, {} unchanged", total.stored, total.unchanged);

@@ -1,5 +1,5 @@
-//! A source's own words about its failures: the issues of its OperationOutcomes, cleaned and bounded. They are for the
-//! application whose patient made the request, and never for a log.
+//! A source's own words about its failures: the issues of its OperationOutcomes, cleaned and shortened. They are for
+//! the application whose patient made the request, and never for a log.
 //!
 //! An issue keeps its severity, code, details, diagnostics and expressions. Tokens are cut out, and so is every long
 //! word, because tokens, addresses and dumps of records are long words. Narratives, extensions and contained resources
@@ -11,18 +11,18 @@ use serde_json::{Value, json};
 
 use crate::fhir::outcome::{IssueType, Severity};
 
-/// Bytes of an answer that are looked through.
+/// The maximum bytes of an answer that is searched.
 const LARGEST: usize = 256 << 10;
-/// Issues that are kept.
+/// The maximum number of stored issues.
 const ISSUES: usize = 8;
-/// Letters of a text, and of one word in it.
+/// The maximum number of characters of a text, and of one word in it.
 const LETTERS: usize = 500;
 const WORD: usize = 48;
-/// Codings of an issue, and expressions.
+/// The maximum number of codings of an issue, and of expressions.
 const PARTS: usize = 4;
-/// A shorter text is no secret.
+/// The minimum length of a secret to cut out.
 const SHORTEST_SECRET: usize = 6;
-/// Stands where something is cut out.
+/// Replaces text that was cut out.
 const CUT: &str = "…";
 
 /// The issues that one source sent during one job.
@@ -30,7 +30,7 @@ const CUT: &str = "…";
 pub(super) struct Said(Mutex<Vec<Value>>);
 
 impl Said {
-    /// Keeps the issues of an answer that is an OperationOutcome, without these secrets.
+    /// Stores the issues of an OperationOutcome, with these secrets cut out.
     pub(super) fn hear(&self, body: &[u8], secrets: &[&str]) {
         let is_full = || self.0.lock().unwrap_or_else(PoisonError::into_inner).len() >= ISSUES;
         if body.len() > LARGEST || is_full() {
@@ -94,7 +94,7 @@ fn cleaned(issue: &Value, secrets: &[&str]) -> Value {
     clean
 }
 
-/// A text without secrets, long words and control characters, of at most this many characters.
+/// A text without secrets, long words and control characters, shortened to the maximum length.
 fn cut(text: &str, secrets: &[&str]) -> String {
     let secrets = secrets.iter().filter(|secret| secret.len() >= SHORTEST_SECRET);
     let clean = secrets.fold(text.to_owned(), |text, secret| text.replace(secret, CUT));
@@ -170,7 +170,7 @@ mod tests {
         let outcome = json!({"resourceType": "OperationOutcome", "issue": issues[..3]});
         let said = Said::default();
         said.hear(outcome.to_string().as_bytes(), &[]);
-        // The same again says nothing new.
+        // A repeated outcome adds nothing.
         said.hear(outcome.to_string().as_bytes(), &[]);
         let kept: Vec<Value> = serde_json::from_str(&said.written().unwrap()).unwrap();
         assert_eq!(kept.len(), 3);

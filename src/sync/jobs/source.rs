@@ -1,4 +1,4 @@
-//! A source as one job sees it: renews access in time, limits concurrent requests, and retries temporary failures.
+//! A source as one job uses it: refreshes access in time, limits concurrent requests, and retries temporary failures.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -14,35 +14,35 @@ use crate::consent::{Authorization, AuthorizationType, Credential, Dialect, Endp
 use crate::sync::client::{Answer, Client, Configuration, Error, Grant, Realm, Registration, is_passing};
 use crate::sync::settings::Pace;
 
-/// Access is renewed when it has fewer seconds left than this.
+/// Access is renewed if it expires within this number of seconds.
 const IN_TIME: i64 = 30;
 
 /// Why a request to a source failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Trouble {
-    /// It may pass.
+    /// A temporary failure.
     #[error("{why}")]
     Passing {
         why: String,
-        /// Seconds for which the source wants to be left alone.
+        /// The number of seconds that the source asks to wait.
         retry_after: Option<u64>,
     },
     /// Repeating the request will not help, but other requests may succeed.
     #[error("{0}")]
     Broken(String),
-    /// Nothing more will be had.
+    /// No request of this job can succeed any more.
     #[error("{0}")]
     Over(String),
     /// Access to the source has ended, so no further request can succeed.
     #[error("{0}")]
     Shut(String),
-    /// The job has been stopped.
+    /// The job was stopped.
     #[error("it was stopped")]
     Stopped,
 }
 
 impl Trouble {
-    /// Whether nothing else that the job wants will be had.
+    /// Whether all further requests of the job are pointless.
     pub(super) fn ends_all(&self) -> bool {
         matches!(self, Trouble::Over(_) | Trouble::Shut(_) | Trouble::Stopped)
     }
@@ -52,7 +52,7 @@ impl Trouble {
 #[derive(Debug)]
 pub(in crate::sync) struct Gate {
     requests: Semaphore,
-    /// Until when the source wants to be left alone.
+    /// The end of the pause that the source asked for.
     rest: std::sync::Mutex<Option<Instant>>,
 }
 
@@ -74,9 +74,9 @@ impl Gate {
     }
 }
 
-/// How one job asks a source.
+/// The conditions under which one job uses a source.
 pub(super) struct Terms {
-    /// Shared with the other jobs that ask it.
+    /// The gate that all jobs of the source share.
     pub(super) gate: Arc<Gate>,
     pub(super) pace: Pace,
     /// The source's own words about its failures.
@@ -85,7 +85,7 @@ pub(super) struct Terms {
     pub(super) dialect: Dialect,
 }
 
-/// A source as a job asks it.
+/// A source as one job uses it.
 pub(super) struct Source {
     client: Client,
     store: Arc<Store>,
@@ -110,15 +110,15 @@ pub(super) struct Source {
 enum Renewal<'a> {
     /// The source's refresh token.
     Refresh(&'a str),
-    /// The service's own word for this Patient of a located facility.
+    /// The service's own assertion for this Patient of a located facility.
     Located(&'a str),
-    /// The identity provider's, for as long as its ID token holds.
+    /// The identity provider's ID token, while it is valid.
     Asserted(&'a str),
 }
 
 struct Access {
     credential: Credential,
-    /// How often it was renewed.
+    /// The number of renewals.
     generation: u64,
 }
 
@@ -171,19 +171,19 @@ impl Source {
         })
     }
 
-    /// How many records it is asked for at once.
+    /// The page sizes of the source.
     pub(super) fn pages(&self) -> &PageSizes {
         &self.pages
     }
 
-    /// Notes that it took pages of this size.
+    /// Notes that the source accepted pages of this size.
     pub(super) fn took(&self, size: u32) {
         let Some(size) = self.pages.took(size) else { return };
         let (store, endpoint) = (self.store.clone(), self.endpoint.clone());
         remember(move || store.dialects().set_page_size(&endpoint, size));
     }
 
-    /// Notes where a next page was that is not taken for the source's.
+    /// Notes the origin of a next page that was not accepted as the source's.
     pub(super) fn pages_elsewhere(&self, origin: &str) {
         let (store, endpoint, origin) = (self.store.clone(), self.endpoint.clone(), origin.to_owned());
         remember(move || store.dialects().set_elsewhere(&endpoint, &origin));
@@ -204,7 +204,7 @@ impl Source {
         Ok(self.ask(url, None).await?.answer)
     }
 
-    /// The same with the body in a file.
+    /// The same, with the body in a file.
     pub(super) async fn download(&self, url: &str, target: DownloadTarget<'_>) -> Result<Reply, Trouble> {
         self.ask(url, Some(target)).await
     }
@@ -220,7 +220,7 @@ impl Source {
             };
             if let Ok(Reply { answer: refusal, .. }) = reply.as_ref()
                 && refusal.status != 200
-                // The first 401 only asks for a renewal.
+                // The first 401 only causes a renewal.
                 && (refusal.status != 401 || renewed)
             {
                 self.hear(&refusal.body).await;
@@ -258,7 +258,7 @@ impl Source {
         }
     }
 
-    /// Notes the message of an answer without records. Tokens in it are cut out.
+    /// Notes the messages of an answer without records. Tokens in it are cut out.
     pub(super) async fn hear(&self, body: &[u8]) {
         let access = self.access.lock().await;
         let credential = &access.credential;
@@ -272,7 +272,7 @@ impl Source {
         self.said.hear(body, &secrets);
     }
 
-    /// Leave to send a request.
+    /// Waits for permission to send a request.
     async fn turn(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Trouble> {
         loop {
             if let Some(rest) = self.gate.rest().filter(|rest| *rest > Instant::now()) {
@@ -283,7 +283,7 @@ impl Source {
         }
     }
 
-    /// An access token that holds for the next request, and how often it was renewed.
+    /// An access token that is valid for the next request, and the number of renewals.
     async fn token(&self) -> Result<(String, u64), Trouble> {
         let access = self.access.lock().await;
         let (token, generation) = (access.credential.access_token.clone(), access.generation);
@@ -387,7 +387,7 @@ pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
     done.map_err(|_| Trouble::Over("the service failed".to_owned()))
 }
 
-/// Stores what was found out about a source. No job waits for it or fails by it, because it can be found out again.
+/// Stores a fact about a source in the background. Failures are ignored, because the fact can be found out again.
 pub(super) fn remember(work: impl FnOnce() -> Result<(), crate::consent::Error> + Send + 'static) {
     tokio::task::spawn_blocking(move || {
         if let Err(error) = work() {
@@ -396,7 +396,7 @@ pub(super) fn remember(work: impl FnOnce() -> Result<(), crate::consent::Error> 
     });
 }
 
-/// A failure of our own, which may pass.
+/// A failure of the service itself, which may be temporary.
 pub(super) fn internal(error: impl std::fmt::Display) -> Trouble {
     tracing::error!(%error, "a sync met a failure of the service itself");
     Trouble::Passing {
@@ -405,10 +405,10 @@ pub(super) fn internal(error: impl std::fmt::Display) -> Trouble {
     }
 }
 
-/// Between half of a time and the whole, so that jobs that failed together do not come again together.
+/// A random time between half of a time and all of it. So jobs that failed together do not retry together.
 fn jittered(time: Duration) -> Duration {
     let half = time / 2;
-    // A new hasher has keys of its own.
+    // Each new hasher has random keys.
     let chance = std::hash::RandomState::new().hash_one(0u8) as u32;
     half + half.mul_f64(f64::from(chance) / f64::from(u32::MAX))
 }

@@ -1,5 +1,6 @@
-//! The spool: fetched records on disk until they are committed. Each job has a folder, which is sealed under a key in
-//! memory and removed with the job. Nobody can read what an ended process left, and the next process removes it.
+//! The spool: fetched records on disk until they are committed. Each job has a folder, which is sealed with a key in
+//! memory and removed with the job. So an ended process leaves nothing readable, and the next process removes its
+//! folders.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -17,7 +18,7 @@ pub(in crate::sync) struct Spools {
 }
 
 impl Spools {
-    /// Takes the folder over and empties it. `None` while another process has it.
+    /// Locks the folder and empties it. `None` if another process holds it.
     pub(in crate::sync) fn take(lake: &Path) -> io::Result<Option<Spools>> {
         let folder = lake.join("spool");
         private::folder(&folder)?;
@@ -40,7 +41,7 @@ impl Spools {
         Ok(Some(Spools { folder, _lock: lock }))
     }
 
-    /// A spool for a job.
+    /// Opens a spool for a job.
     pub(super) fn open(&self, job: &str) -> io::Result<Spool> {
         let folder = self.folder.join(job);
         if folder.exists() {
@@ -64,7 +65,7 @@ pub(super) struct Spool {
 }
 
 impl Spool {
-    /// A file for records that count only once it is kept.
+    /// Creates a file of records. They count only after [`Spool::keep`].
     pub(super) fn draft(&self, name: &str) -> io::Result<Draft> {
         let path = self.folder.join(format!("{name}.ndjson"));
         Ok(Draft {
@@ -74,7 +75,7 @@ impl Spool {
         })
     }
 
-    /// Keeps a draft, and returns how many records it has.
+    /// Keeps a draft. Returns its number of records.
     pub(super) fn keep(&self, draft: Draft) -> io::Result<u64> {
         draft.file.finish()?;
         let mut files = self.files.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -90,12 +91,12 @@ impl Spool {
         std::fs::rename(&draft.path, kept.path())
     }
 
-    /// A place for a file that is none of records.
+    /// A path for a file that holds no records.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// What was kept.
+    /// The kept files.
     pub(super) fn files(&self) -> Vec<TextFile> {
         let mut files = self
             .files
@@ -118,7 +119,7 @@ impl Drop for Spool {
     }
 }
 
-/// A file being written.
+/// A file while it is written.
 #[derive(Debug)]
 pub(super) struct Draft {
     path: PathBuf,
@@ -159,12 +160,12 @@ mod tests {
         let mut text = String::new();
         file.open().unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "{}\n");
-        // A reader of the disk learns nothing.
+        // The file on disk is not readable without the key.
         let stored = std::fs::read(file.path()).unwrap();
         assert!(!stored.windows(2).any(|two| two == b"{}"));
         drop(spool);
         assert!(!folder.exists());
-        // A spool that a killed process left behind.
+        // A killed process left a spool.
         std::mem::forget(spools.open("j2").unwrap());
         drop(spools);
         Spools::take(lake.path()).unwrap().unwrap();

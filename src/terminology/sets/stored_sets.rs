@@ -1,5 +1,5 @@
-//! The value sets beside the lake: one Parquet file with `url`, `version` and `resource`, of which each is parsed when
-//! it is asked for.
+//! The value sets beside the lake: one Parquet file with `url`, `version` and `resource`. Each value set is parsed when
+//! somebody asks for it.
 
 use std::sync::Arc;
 

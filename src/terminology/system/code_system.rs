@@ -39,7 +39,7 @@ impl Head {
         }
     }
 
-    /// A system of which some codes are given.
+    /// A system with some of its codes.
     pub(in crate::terminology) fn partial(url: &str, version: Option<String>) -> Head {
         Head {
             complete: false,

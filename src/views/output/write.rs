@@ -54,7 +54,7 @@ pub struct Rows {
     observer: Option<Arc<dyn Fn(usize) + Send + Sync>>,
 }
 
-/// A view's output as pieces of bytes, and what it amounts to.
+/// A view's output as pieces of bytes.
 pub struct Pieces {
     pieces: Box<dyn Iterator<Item = Result<Vec<u8>, RunError>> + Send>,
 }

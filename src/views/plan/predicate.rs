@@ -26,7 +26,7 @@ pub(in crate::views) fn of(views: &[Arc<View>]) -> Arc<dyn Predicate> {
     let labels: Vec<String> = views.iter().map(text).collect();
     let necessary = match views {
         [only] => only.necessary(),
-        // Items of which each view wants its own decide nothing alone.
+        // If each view needs its own items, these decide nothing alone.
         several => Necessary {
             prune: Prune::any(several.iter().map(|view| view.necessary().prune)),
             ..Necessary::default()

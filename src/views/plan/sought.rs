@@ -50,7 +50,7 @@ impl Sought {
         tells.then(|| Sought {
             label: format!("for {filter}").into(),
             leaves: LeafSet::new(),
-            // No row is asked: the filter above the view does that.
+            // The scan need not test rows again, because the filter above the view does.
             necessary: Necessary {
                 exact: true,
                 ..necessary
@@ -246,7 +246,7 @@ fn cell_compared(column: &Column, cell: &Cell, path: &str, operator: Operator, v
                 ScalarValue::Int64(Some(number)) => i32::try_from(*number).ok()?,
                 _ => return None,
             };
-            // FHIRPath has no negative literal that the analysis takes for one.
+            // The analysis recognizes no negative literals of FHIRPath.
             (number >= 0).then_some(())?;
             Some(format!("({path}) {} {number}", symbol(operator)?))
         }

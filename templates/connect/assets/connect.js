@@ -1,20 +1,20 @@
-// What scripts add to the pages; every one of them works without.
+// Additions to the pages. Every page also works without scripts.
 (() => {
   'use strict';
 
-  // An error summary is where to begin, for a keyboard or a screen reader.
+  // Users of a keyboard or a screen reader begin at the error summary.
   const summary = document.getElementById('summary');
   if (summary) summary.focus();
 
-  // The page that holds the link component learns which page is shown, and nothing of what is on it.
+  // Tells the page with the link component which page is shown, but nothing of its content.
   const { origin, channel, view } = document.body.dataset;
   const holder = window.opener || (window.parent !== window ? window.parent : null);
   if (view && holder) holder.postMessage({ type: 'svc-link', channel, event: 'view', view }, origin);
 
-  // The window beside a frame is done. Browsers let a script close what a script has opened.
+  // The window beside a frame is done. Browsers let a script close a window that a script has opened.
   if (document.querySelector('[data-closes]')) window.close();
 
-  // A form is sent once, and says that it is on its way. One that opens a window of its own may be sent again.
+  // A form is sent once and then shows that it is being sent. A form that opens a window may be sent again.
   const AGAIN = 10000;
   document.addEventListener('submit', (event) => {
     const form = event.target;
@@ -22,7 +22,7 @@
     if (form.dataset.sent) return event.preventDefault();
     form.dataset.sent = 'yes';
     const button = event.submitter || form.querySelector('button');
-    // The button keeps its value, which a disabled one would not send.
+    // The button is not disabled, because the form would then lack its value.
     button.setAttribute('aria-disabled', 'true');
     const status = document.createElement('p');
     if (form.dataset.busy) {
@@ -31,19 +31,19 @@
       form.append(status);
       setTimeout(() => { status.textContent = form.dataset.busy; }, 150);
     }
-    // Who stopped the page from loading is still here.
+    // The user may have stopped the page from loading, so the form can be sent again later.
     setTimeout(() => {
       delete form.dataset.sent;
       button.removeAttribute('aria-disabled');
       status.remove();
     }, AGAIN);
   });
-  // Coming back with the browser's back button finds the page as it was left.
+  // The back button may show an old copy of the page, so the page is loaded again.
   addEventListener('pageshow', (event) => {
     if (event.persisted) location.reload();
   });
 
-  // Called when the service has been asked for something, which gives a session its whole time again.
+  // Called after each request to the service, because a request restarts the time of the session.
   let been = () => {};
 
   // Organizations while their name is typed. While the field has the focus it is a combobox, and the organizations are the options of its
@@ -109,7 +109,7 @@
       event.preventDefault();
     });
 
-    // What the page shows; somebody may have typed before this runs.
+    // The query of the list that the page shows. The user may have typed before this script runs.
     let asked = input.defaultValue.trim();
     let said = found.textContent;
     let under_way = null;
@@ -121,7 +121,7 @@
       if (under_way) under_way.abort();
       const mine = new AbortController();
       under_way = mine;
-      // What comes at once needs no word that it is coming.
+      // A fast answer needs no notice that a search is running.
       const slow = setTimeout(() => {
         results.setAttribute('aria-busy', 'true');
         found.textContent = find.dataset.searching;
@@ -136,7 +136,7 @@
       try {
         const url = find.dataset.typeahead + '?' + new URLSearchParams({ q: query });
         const answer = await fetch(url, { signal: mine.signal, credentials: 'same-origin' });
-        // The session is over, as the page itself will say.
+        // The session is over. The page says so when it is loaded again.
         if (answer.status === 410) return location.reload();
         if (!answer.ok) return done(said);
         been();
@@ -147,7 +147,7 @@
         if (document.activeElement === input) dress();
         done(told ? told.dataset.found : '');
       } catch {
-        // The button still searches.
+        // The user can still search with the button.
         done(said);
       }
     };
@@ -158,7 +158,7 @@
     ask();
   }
 
-  // A session that nobody uses ends. Two minutes before, the page asks; what was typed on it stays.
+  // An unused session ends. Two minutes before, the page asks whether to stay. It keeps what the user typed.
   const staying = document.getElementById('staying');
   if (staying) {
     const WARNED = 120_000;
@@ -175,10 +175,10 @@
     const look = () => {
       clearTimeout(timer);
       const left = until - Date.now();
-      // A moment later, so that the session has ended for the service, too: it says so.
+      // The page is loaded a second after the end, when the session has ended for the service, too.
       if (left < -1000) return location.reload();
       if (left <= WARNED && !staying.open) staying.showModal();
-      // A machine that sleeps stops its timers.
+      // Timers stop while a machine sleeps, so the page looks at the clock often.
       timer = setTimeout(look, Math.min(left > WARNED ? left - WARNED : left + 1100, 30_000));
     };
     const stay = async () => {
@@ -198,7 +198,7 @@
       event.stopPropagation();
       stay();
     });
-    // Escape means to stay, too: somebody is here.
+    // Escape also keeps the session, since it shows that somebody is here.
     staying.addEventListener('cancel', (event) => {
       event.preventDefault();
       stay();
@@ -209,7 +209,7 @@
     been = begin;
   }
 
-  // A page that waits, for a source or for a window beside its frame, goes on when the session does.
+  // A page that waits for a source or for a window beside its frame moves on with the session.
   const waiting = document.querySelector('[data-watch]');
   if (waiting) {
     const { watch, mark, text, late } = waiting.dataset;
@@ -218,7 +218,7 @@
       const beside = 'beside-' + crypto.getRandomValues(new Uint32Array(2)).join('-');
       form.addEventListener('submit', () => {
         waiting.textContent = text;
-        // Opened by this script, the window may close itself in the end; else it is left to the form.
+        // A window that this script opens may close itself later. Without it, the form opens the window.
         if (window.open('', beside, 'popup,width=520,height=760')) form.target = beside;
       });
     }

@@ -1,18 +1,18 @@
-// The link component: TabulariumLink.create({publishableKey, user, onSuccess, onExit}) and open(). link.d.ts beside it says what each
-// option, event and error is.
+// The link component: TabulariumLink.create({publishableKey, user, onSuccess, onExit}) and open(). link.d.ts beside it
+// describes each option, event and error.
 (() => {
   'use strict';
-  // A page without a document, as on a server that renders one, may load this, but not create a link.
+  // A server that renders pages has no document. It may load this script, but cannot create a link.
   const script = typeof document === 'undefined' ? null : document.currentScript;
   const known = script && /^(.*)\/link\/v1\/link\.js([?#].*)?$/.exec(script.src);
   // The component's own words, by language. A server that speaks more languages puts theirs here.
   const texts = {"en":{"close":"Close","title":"Connect your health records"},"es":{"close":"Cerrar","title":"Conecte sus registros médicos"}};
-  // How long a frame that has loaded may say nothing.
+  // The milliseconds within which a loaded frame must send a message.
   const SILENCE = 2000;
   const nothing = () => {};
   let last = null;
 
-  // What a callback throws is the page's own error, and stops nothing here.
+  // An exception of a callback is the page's own error and does not stop this script.
   const call = (callback, ...args) => {
     try {
       callback(...args);
@@ -21,7 +21,7 @@
     }
   };
 
-  // The address of the service: the one that is named, or the one that this script came from.
+  // The address of the service: from the options, otherwise the address from which this script was loaded.
   const serviceOf = (options) => {
     const named = options.service || (known && known[1]);
     if (!named) throw new TypeError('create() needs a service, since this script does not come from it');
@@ -58,7 +58,7 @@
     return window.open(url, '_blank', `popup,width=${width},height=${height},left=${left},top=${top}`);
   };
 
-  // The words of the language that the page asks for, or that its reader likes best.
+  // The words in the language of the options, otherwise in the reader's preferred language.
   const spoken = (language) => {
     for (const wanted of [language, ...(language ? [] : navigator.languages || []), 'en']) {
       for (let tag = wanted || ''; tag; tag = tag.slice(0, Math.max(0, tag.lastIndexOf('-')))) {
@@ -82,7 +82,7 @@
     const dialog = document.createElement('dialog');
     dialog.setAttribute('aria-label', frame.title);
     dialog.style.cssText = 'padding:0;border:0;border-radius:.9rem;width:min(34rem,100vw);height:min(48rem,100vh);max-width:100vw;max-height:100vh;overflow:hidden';
-    // The way out where the frame has none: it may show nothing at all, and keys that are pressed in it stay there.
+    // A button to leave. The frame may show nothing, and keys pressed in it do not reach this page.
     const leave = document.createElement('button');
     leave.type = 'button';
     leave.textContent = words.close;
@@ -118,7 +118,7 @@
       running = null;
     };
 
-    // The end without a token; `error` is null where the reader closed what was open.
+    // Ends the flow without a token. `error` is null if the reader closed the window or the frame.
     const leave = (error) => {
       stop();
       call(onEvent, 'exit', { error });
@@ -130,13 +130,13 @@
       if (!state.loaded) {
         state.loaded = true;
         clearTimeout(state.silence);
-        // A page that says at once why there is none is no page of the flow.
+        // If the first message is an exit, no page of the flow was shown, so `onLoad` is not called.
         if (data.event === 'view') {
           call(onEvent, 'load', {});
           call(onLoad);
         }
       }
-      // What was called may have closed the link.
+      // The callback may have closed the link.
       if (running !== state) return;
       if (data.event === 'view') {
         call(onEvent, 'view', { view: data.view });
@@ -153,7 +153,7 @@
       const shown = layer(url, options);
       state.window = shown.frame.contentWindow;
       state.remove = shown.remove;
-      // A page that the browser refuses to show loads as well, and says nothing.
+      // A page that the browser refuses to show also loads, but sends no message.
       shown.frame.addEventListener('load', () => {
         if (state.loaded || running !== state) return;
         clearTimeout(state.silence);
@@ -170,7 +170,7 @@
         fail('popup_blocked', 'The browser did not open a window; call open() when the user clicks.');
         return;
       }
-      // A message that is on its way when the window closes goes first.
+      // A message may arrive just after the window closes, so the exit waits for it.
       let closed = 0;
       state.watch = setInterval(() => {
         if (state.window.closed && ++closed > 2 && running === state) leave(null);
@@ -204,7 +204,7 @@
       }
     };
 
-    // Takes what is shown away; nobody is told.
+    // Removes the window or the frame. No callback is called.
     const close = () => {
       const shown = running;
       stop();

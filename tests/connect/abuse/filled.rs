@@ -1,4 +1,4 @@
-//! What somebody can leave in the store who sends requests that nobody follows.
+//! What remains in the store after requests that nobody continues.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn rows(server: &Server, table: &str) -> i64 {
 
 #[test]
 fn a_flow_that_nobody_begins_leaves_nothing_but_a_count() {
-    // A request with a long state left a consent, a session and lines in the audit log, still there after 400 days.
+    // A request with a long state left a consent, a session and audit entries, which were still there after 400 days.
     let world = World::new();
     let (consents, lines) = (rows(&world.server, "consent"), rows(&world.server, "audit"));
     let long = "s".repeat(4_000);
@@ -33,7 +33,7 @@ fn a_flow_that_nobody_begins_leaves_nothing_but_a_count() {
             assert_eq!(world.browser().ask("GET", &address, None).status, 303);
         }
     }
-    // Somebody who looks at the first page has begun.
+    // A browser that opens the first page has begun the flow.
     world.enter(&[]);
     assert_eq!(rows(&world.server, "consent"), consents + 13);
     world.store().clock().advance(IDLE_SECONDS);
@@ -48,7 +48,7 @@ fn a_flow_that_nobody_begins_leaves_nothing_but_a_count() {
         (rows(&world.server, "flow_session"), rows(&world.server, "unbegun_flow")),
         (0, 0)
     );
-    // The consent that was begun, its end, and the count.
+    // The entries are the begun consent, its end, and the count.
     assert_eq!(rows(&world.server, "audit"), lines + 3);
     let audit = world.store().audit().newest(None, 10).unwrap();
     let counted = audit.iter().find(|entry| entry.action == "flow.never-begun").unwrap();
@@ -74,7 +74,7 @@ fn old_lines_of_a_flow_that_ended_are_archived_and_told_as_before() {
         let sql = "SELECT count(*) FROM audit WHERE consent = ?1";
         store.query_row(sql, [consent], |row| row.get::<_, usize>(0)).unwrap()
     };
-    // Lines stay for 90 days. The other consent goes on until its refresh token ends, just as late.
+    // Entries stay for 90 days. The other consent lasts until its refresh token expires, at the same time.
     world.store().clock().advance(ARCHIVED_AFTER - DAY);
     world.store().sweep().unwrap();
     assert_eq!(
@@ -106,14 +106,14 @@ fn a_browser_that_went_on_is_told_how_its_flow_ended() {
             .unwrap()
             .ends_with("/errors/session_timeout")
     );
-    // One that did not go on in time finds its session gone.
+    // A browser that continues too late finds its session gone.
     let mut late = world.browser();
     late.ask("GET", &world.authorize(&[]), None);
     world.store().clock().advance(IDLE_SECONDS);
     assert_eq!(late.follow().status, 410);
 }
 
-/// A server that admits so many flows from an address, with an application.
+/// A server with a limit of flows per address, and an application.
 fn limited(burst: u32) -> (Server, String) {
     let flows = Rate {
         every: Duration::from_secs(3_600),
@@ -161,7 +161,7 @@ fn flows_of_one_address_have_a_bucket() {
         format!("/link/start?publishable_key={client}&origin={ORIGIN}&channel=c"),
     ];
     let mut browser = Browser::new(&format!("http://{}", server.address));
-    // What begins no flow is not charged.
+    // A request that begins no flow does not count.
     for _ in 0..10 {
         assert_eq!(browser.ask("GET", &doors[0].replace("S256", "plain"), None).status, 303);
         assert_eq!(browser.ask("HEAD", &doors[0], None).status, 303);
@@ -177,10 +177,10 @@ fn flows_of_one_address_have_a_bucket() {
         assert!(page.header("set-cookie").is_empty());
     }
     assert_eq!(rows(&server, "flow_session"), 5);
-    // A flow that is under way is shown, and the rest of the service is not held up.
+    // A flow that has begun still works, and so do the other routes.
     assert_eq!(browser.go("/connect").status, 200);
     assert_eq!(server.send("GET", "/endpoints", &[], "").json(), json!([]));
-    // A step that would leave rows waits as well; leaving does not.
+    // A step that would add rows is refused too; leaving is not.
     let csrf = browser.page.values("csrf")[0].clone();
     let fields = [("csrf", csrf.as_str()), ("endpoint", "nowhere")];
     assert_eq!(browser.ask("POST", "/connect/choose", Some(&fields)).status, 429);

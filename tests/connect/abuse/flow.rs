@@ -1,4 +1,4 @@
-//! What keeps others out of a patient's flow: tokens of forms, cookies, states, and addresses to come back to.
+//! What protects a patient's flow from others: form tokens, cookies, states, and redirect URIs.
 
 use super::super::browser::Browser;
 use super::super::world::World;
@@ -68,7 +68,7 @@ fn without_a_session_there_is_nothing_to_do() {
     assert_eq!(stranger.go("/connect/progress").status, 410);
 }
 
-/// Away at a source, with the address at which it sends the patient back.
+/// A browser on its way to a source, and the callback address for it.
 fn away(world: &World) -> (Browser, String) {
     let mut browser = world.enter(&[("svc_endpoint_id", "lakeshore")]);
     let back = world.away(&mut browser, &Visit::of(&world.payer.person(0).user));
@@ -80,10 +80,10 @@ fn an_answer_counts_in_the_browser_that_was_sent_only() {
     let world = World::new();
     let (mut browser, back) = away(&world);
     assert_eq!(world.browser().go(&back).status, 400);
-    // Nor in one that has a session of its own.
+    // A browser with another session is refused too.
     let mut other = world.enter(&[("svc_external_id", "user-2")]);
     assert_eq!(other.go(&back).status, 400);
-    // It was not used up by that.
+    // That did not use the answer up.
     assert!(browser.go(&back).answer("code").is_some());
 }
 
@@ -173,7 +173,7 @@ fn an_answer_without_a_code_is_a_failure_of_the_source() {
     odd.query_pairs_mut().clear().extend_pairs(kept);
     browser.go(odd.as_str());
     assert_eq!(world.states(), ["lakeshore OAUTH ERRORED"]);
-    // A code that the source does not know is refused by it.
+    // The source refuses a code that it does not know.
     browser.press("share", &[]);
     let there = browser.page.location();
     let back = world.payer.log_in(there.as_str(), &world.payer.person(0).user);

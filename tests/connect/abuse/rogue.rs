@@ -1,4 +1,4 @@
-//! Sources that lie to the service while a patient is on the way to them, and answers that are forged on the way back.
+//! Sources that send false answers during a flow, and forged callbacks.
 
 use serde_json::{Value, json};
 use tabularium::consent::{Actor, AuthorizationType, EndpointStatus, IDLE_SECONDS, NewEndpoint, Organization};
@@ -9,7 +9,7 @@ use super::super::browser::Browser;
 use super::super::world::World;
 use crate::harness::rogue::{Rogue, Said};
 
-/// A source that says this of itself, where `BASE` stands for its address, and grants this.
+/// A source with this configuration and token response, in which `BASE` stands for its address.
 fn source(configuration: Value, token: Said) -> Rogue {
     Rogue::start(move |asked, base| match asked.path.as_str() {
         "/fhir/.well-known/smart-configuration" => {
@@ -28,7 +28,7 @@ fn granting(token: Value) -> Said {
     Said::json(&token)
 }
 
-/// Lists the source, and gives a browser that is asked to agree to it.
+/// Lists the source, and opens a browser that is asked to agree to it.
 fn entered(world: &World, rogue: &Rogue) -> Browser {
     let organization = Organization {
         id: "rogue".to_owned(),
@@ -64,7 +64,7 @@ fn entered(world: &World, rogue: &Rogue) -> Browser {
     world.enter(&[("svc_endpoint_id", "rogue")])
 }
 
-/// The `state` that the patient is sent to the source with.
+/// The `state` in the redirect to the source.
 fn sent(browser: &mut Browser) -> String {
     let there = browser.press("share", &[]).location();
     let mut pairs = there.query_pairs();
@@ -116,7 +116,7 @@ fn a_configuration_that_redirects_into_the_network_or_without_end_is_none() {
         let mut browser = entered(&world, &rogue);
         browser.send("share", &[]);
         assert_eq!(browser.page.heading(), "We can’t reach Rogue", "{to}");
-        // The statement, the configuration and the statement in its place, each with five redirects.
+        // The statement, the configuration, and the statement instead of it, each with five redirects.
         assert!(rogue.asked().len() <= 18, "{}", rogue.asked().len());
     }
 }
@@ -174,7 +174,7 @@ fn what_is_no_grant_connects_nothing() {
             json!({"access_token": "a", "patient": ""}),
             "Rogue has no records for you",
         ),
-        // A search for an empty Patient is one for everybody, where a source is lenient.
+        // A lenient source would answer a search for an empty Patient with everybody's records.
         (
             json!({"access_token": "a", "patient": "Patient/"}),
             "Rogue has no records for you",
@@ -210,7 +210,7 @@ fn what_is_no_grant_connects_nothing() {
         let state = sent(&mut browser);
         browser.go(&back(&[("state", &state), ("code", "c")]));
         let shown = browser.page.heading();
-        // The page's words for a missing Patient are its own.
+        // The page for a missing Patient has its own words.
         match heading {
             "We can’t reach Rogue" => assert_eq!(shown, heading, "{token}"),
             _ => assert_eq!(world.states(), ["rogue OAUTH BOUNCED"], "{token} {shown}"),
@@ -300,7 +300,7 @@ fn of_concurrent_answers_one_counts() {
 fn an_answer_after_the_end_asks_the_source_for_nothing() {
     let rogue = source(sound(), granting(json!({"access_token": "a", "patient": "p"})));
     let world = World::new();
-    // Cancelled.
+    // The patient cancelled.
     let mut browser = entered(&world, &rogue);
     let (state, cookies) = (sent(&mut browser), browser.cookies.clone());
     browser.go("/connect");
@@ -308,13 +308,13 @@ fn an_answer_after_the_end_asks_the_source_for_nothing() {
     browser.cookies = cookies;
     assert!(browser.go(&back(&[("state", &state), ("code", "c")])).status >= 400);
     assert_eq!(world.states(), ["rogue OAUTH ABANDONED"]);
-    // Left alone for too long.
+    // The session timed out.
     let mut browser = world.enter(&[("svc_endpoint_id", "rogue")]);
     let state = sent(&mut browser);
     world.store().clock().advance(IDLE_SECONDS + 1);
     browser.ask("GET", &back(&[("state", &state), ("code", "c")]), None);
     assert!(browser.page.answer("error").is_some());
-    // Left for another.
+    // The patient chose another source.
     let mut browser = world.enter(&[]);
     browser.send("choose", &[("endpoint", "rogue")]);
     let state = sent(&mut browser);
@@ -333,15 +333,14 @@ fn a_state_or_code_of_another_patient_is_of_no_use() {
     let own = sent(&mut thief);
     let mut victim = world.enter(&[("svc_endpoint_id", "rogue"), ("svc_external_id", "user-2")]);
     sent(&mut victim);
-    // The thief's answer in the victim's browser would put the thief's records, or the victim's, into the wrong
-    // consent.
+    // The thief's answer in the victim's browser would put records into the wrong consent.
     assert_eq!(
         victim.go(&back(&[("state", &own), ("code", "of-the-thief")])).status,
         400
     );
     assert_eq!(rogue.count("/token"), 0);
     assert_eq!(world.states(), ["rogue OAUTH AUTHORIZING"]);
-    // A stolen code goes to the source with the thief's own verifier, by which the source refuses it.
+    // A stolen code is sent to the source with the thief's own verifier, so the source refuses it.
     thief.go(&back(&[("state", &own), ("code", "of-the-victim")]));
     let asked = rogue.asked();
     let exchange = asked.iter().find(|asked| asked.path == "/token").unwrap();

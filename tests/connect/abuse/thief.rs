@@ -1,4 +1,4 @@
-//! What somebody can do who has a cookie that is not theirs, or can put one into another's browser.
+//! Attacks with a stolen cookie, or with a cookie planted in another browser.
 
 use tabularium::consent::{Actor, Clock, NewApplication};
 use tabularium::lake::Mode;
@@ -40,12 +40,12 @@ fn over_tls_a_cookie_of_another_host_or_of_plain_http_is_not_taken() {
     }
     assert!(!cookie.contains("Domain"), "{cookie}");
     assert_eq!(browser.go("/connect").status, 200);
-    // A neighbour in the domain, or somebody on the way, can set the same value by another name only.
+    // A neighbour in the domain, or somebody on the way, can set the value only under another name.
     let value = browser.cookies.remove("__Host-svc_session").unwrap();
     browser.cookies.insert("svc_session".to_owned(), value);
     assert_eq!(browser.go("/connect").status, 410);
     assert_eq!(browser.ask("GET", "/connect/progress", None).status, 410);
-    // Nor does a flow go on by it.
+    // The flow cannot be resumed with it either.
     let resumed = browser.ask("GET", &format!("/oauth/authorize?{request}&svc_resume=true"), None);
     assert!(resumed.header("set-cookie").starts_with("__Host-svc_session="));
     let framed = form_urlencoded::Serializer::new(String::new())
@@ -69,8 +69,7 @@ fn a_session_that_was_planted_is_not_gone_on_with() {
     let world = World::new();
     let mut thief = world.enter(&[]);
     let planted = thief.cookies.clone();
-    // The victim's browser has the thief's cookie, and begins a flow of its own: the cookie is another one from then
-    // on.
+    // The victim's browser has the thief's cookie and begins its own flow. From then on it has a new cookie.
     let mut victim = world.browser();
     victim.cookies = planted.clone();
     victim.go(&world.authorize(&[("svc_external_id", "user-2")]));
@@ -108,12 +107,12 @@ fn svc_resume_takes_up_the_very_request_of_the_very_browser() {
         assert_ne!(other.cookies, cookies, "{changes:?}");
         assert_eq!(other.page.heading(), "Where are your records?", "{changes:?}");
     }
-    // At the other door it is another request, too.
+    // At the other entry point it counts as another request.
     let mut smart = world.browser();
     smart.cookies = cookies.clone();
     smart.go(&format!("/link/auth?{}", world.query(&[("svc_resume", "true")])));
     assert_ne!(smart.cookies, cookies);
-    // Another browser has nothing to go on with.
+    // Another browser has no session to resume.
     let mut stranger = world.browser();
     stranger.go(&world.authorize(&[("svc_resume", "true")]));
     assert_eq!(stranger.page.heading(), "Where are your records?");

@@ -1,4 +1,4 @@
-//! The date of birth, as patients write it.
+//! The date of birth in the forms that patients type.
 
 use super::super::world::World;
 
@@ -70,7 +70,7 @@ fn a_date_that_nobody_was_born_on_is_named_and_kept() {
         let page = browser.press("search", &fields);
         assert_eq!(page.status, 422);
         assert!(page.text.contains(said), "{}", page.text);
-        // What was typed is still there, and the summary leads to the first of the fields.
+        // The typed text is still there, and the error summary links to the first field.
         let typed = ["birth_day", "birth_month", "birth_year"].map(|name| page.values(name).remove(0));
         assert_eq!(typed, [day, month, year]);
         assert!(

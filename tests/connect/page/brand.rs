@@ -1,4 +1,4 @@
-//! Who asks, whose records they are, and who runs the service, as the pages show it.
+//! The pages show the application, the source and the operator.
 
 use std::path::Path;
 
@@ -45,13 +45,13 @@ fn the_application_says_who_it_is_before_anything_else() {
             r#"<a href="{link}" target="_blank" rel="noopener noreferrer">"#
         ));
     }
-    // The service itself is small, and comes last.
+    // The service's own name is small and comes last.
     assert!(at(r#"<p class="brand">"#) > at("</main>"));
     let address = browser.page.behind(r#"<img src="/connect/logo/application/"#);
     let shown = browser.go(&format!("/connect/logo/application/{address}"));
     assert_eq!((shown.status, shown.header("content-type")), (200, "image/svg+xml"));
     assert_eq!(shown.text, SVG);
-    // A script in a logo runs nowhere.
+    // A script in a logo must not run.
     assert!(shown.header("content-security-policy").ends_with("sandbox"));
     assert_eq!(browser.go("/connect/logo/application/nobody").status, 404);
     assert_eq!(browser.go("/connect/logo/organization/lakeshore").status, 404);

@@ -1,11 +1,11 @@
-//! What all pages have in common.
+//! Properties that all pages share.
 
 use tabularium::consent::{Actor, AuthorizationType, EndpointStatus, NewEndpoint};
 use tabularium::lake::Mode;
 
 use super::super::world::World;
 
-/// Lists an organization that patients know by this name.
+/// Lists an endpoint with this name.
 fn list(world: &World, number: usize, label: &str) {
     let organization = world
         .store()
@@ -77,7 +77,7 @@ fn names_are_shown_as_they_are_written() {
         assert!(browser.page.heading().contains(name), "{}", browser.page.text);
         browser.send("add", &[]);
     }
-    // A name from right to left is kept from turning the sentence around it.
+    // A right-to-left name is isolated, so that it does not reorder the sentence.
     browser.send("choose", &[("endpoint", "listed-0")]);
     let apart = format!("\u{2068}{}\u{2069}", names[0]);
     assert_eq!(browser.page.heading(), format!("Share your records from {apart}?"));
@@ -124,7 +124,7 @@ fn pages_load_nothing_from_elsewhere_and_are_framed_by_nobody() {
         assert_eq!(page.header("cache-control"), "no-store");
         assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
         assert!(!page.header("x-request-id").is_empty());
-        // Neither scripts nor styles stand in a page itself.
+        // The page has no inline scripts or styles.
         assert!(!page.text.contains("<style") && !page.text.contains(" style=") && !page.text.contains("<script>"));
         assert!(!page.text.contains("onclick"));
     }

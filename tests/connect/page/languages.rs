@@ -1,4 +1,4 @@
-//! The pages in the language of whoever reads them.
+//! The pages in the reader's language.
 
 use tabularium::http::{Languages, Pages};
 
@@ -6,7 +6,7 @@ use super::super::browser::{Browser, Page};
 use super::super::world::World;
 use super::pseudo::{MARKS, accented, arabic, write};
 
-/// A service that speaks two languages more, one of them from right to left.
+/// A service with two more languages, one of them written from right to left.
 fn polyglot() -> World {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "en-XA", accented);
@@ -18,21 +18,21 @@ fn polyglot() -> World {
     World::showing(pages)
 }
 
-/// A browser in a new flow whose owner reads this language.
+/// A browser in a new flow that prefers this language.
 fn reader(world: &World, language: &str, changes: &[(&str, &str)]) -> Browser {
     let mut changes = changes.to_vec();
     changes.push(("ui_locales", language));
     world.enter(&changes)
 }
 
-/// What a page says and names, without its markup.
+/// The texts and names on a page, without its markup.
 fn said(page: &Page) -> String {
     let head = regex::Regex::new(r"(?s)<(code|noscript|li><a href=[^>]* lang=)[^>]*>.*?</(code|noscript|a)>").unwrap();
     let tag = regex::Regex::new(r"(?s)<[^>]*>").unwrap();
     tag.replace_all(&head.replace_all(&page.text, ""), "\n").into_owned()
 }
 
-/// Whatever a marked language did not say.
+/// The texts on a page that do not come from the marked language.
 fn unmarked(page: &Page) -> Vec<String> {
     let mut depth = 0;
     let mut rest = String::new();
@@ -52,7 +52,7 @@ fn unmarked(page: &Page) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// Every page that a patient comes by without leaving the service.
+/// Visits all pages that a patient sees within the service.
 fn walk(world: &World, language: &str, mut see: impl FnMut(&str, &Page)) {
     let mut browser = reader(world, language, &[("svc_search_mode", "true")]);
     see("find", &browser.page);
@@ -99,7 +99,7 @@ fn every_word_of_every_page_comes_from_its_language() {
     }
 }
 
-/// Whether it is the name of somebody in the directory.
+/// Whether a text is a name from the directory.
 fn is_name(world: &World, text: &str, others: &[&str]) -> bool {
     let endpoints = world.store().endpoints().all(None).unwrap();
     let known = |text: &str| {
@@ -135,7 +135,7 @@ fn the_language_is_the_browsers_until_somebody_chooses_another() {
         .server
         .send("GET", "/errors", &[("accept-language", "es-MX, en;q=0.5")], "");
     assert!(spanish.text.contains("Códigos de error"), "{}", spanish.text);
-    // The switch leads to the same page; the choice stays.
+    // The switch leads to the same page, and the choice is remembered.
     let link = r#"<a href="/connect?language=ar" lang="ar" dir="rtl""#;
     assert!(browser.page.text.contains(link), "{}", browser.page.text);
     let page = browser.go("/connect?language=ar");
@@ -150,7 +150,7 @@ fn the_language_is_the_browsers_until_somebody_chooses_another() {
     browser.send("choose", &[("endpoint", "lakeshore")]);
     assert!(browser.page.text.contains(r#"dir="rtl""#), "{}", browser.page.text);
     assert!(browser.go("/errors").text.contains(r#"dir="rtl""#));
-    // What is no language changes nothing.
+    // An unknown language changes nothing.
     assert!(browser.go("/connect?language=tlh").text.contains(r#"dir="rtl""#));
     let page = browser.go("/errors/abandoned?language=en");
     assert!(page.text.contains("What you started was ended"), "{}", page.text);

@@ -1,4 +1,4 @@
-//! Who comes to a page whose time is over: what became of it, and the way back.
+//! A browser on a page of an ended session learns how it ended, and gets the way back.
 
 use tabularium::consent::IDLE_SECONDS;
 
@@ -16,7 +16,7 @@ fn who_has_shared_and_goes_back_is_told_so_and_led_to_the_application() {
         "{}",
         page.text
     );
-    // Nothing can be sent from there.
+    // The page has no form.
     assert!(!page.text.contains("<form"), "{}", page.text);
 }
 
@@ -78,7 +78,7 @@ fn who_comes_from_nowhere_is_told_where_to_begin() {
 
 #[test]
 fn a_name_that_is_typed_on_leaves_it_to_the_page_to_tell_the_application() {
-    // The page's script followed the redirect in the background, where it leads nowhere, and the application was never
+    // The page's script followed the redirect in the background, where it leads nowhere. So the application was never
     // told.
     let world = World::new();
     let mut browser = world.enter(&[]);
@@ -100,7 +100,7 @@ fn a_form_of_an_older_window_leads_to_the_newest() {
         (page.status, page.heading().as_str()),
         (403, "You continued in another window")
     );
-    // Nothing is wrong, so nothing is shown as that.
+    // Nothing failed, so the page shows no error.
     assert!(
         !page.text.contains("notice bad") && !page.text.contains(r#"role="alert""#),
         "{}",

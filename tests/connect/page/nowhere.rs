@@ -1,4 +1,4 @@
-//! Addresses that nothing is at, as browsers and as programs see them; and the icon.
+//! Addresses without a route, as browsers and programs see them; and the icon.
 
 use tabularium::http::{Branding, Pages};
 
@@ -49,7 +49,7 @@ fn browsers_see_a_page_and_programs_are_told() {
         "{}",
         spanish.text
     );
-    // The FHIR API speaks FHIR to everybody.
+    // The FHIR API answers all clients with FHIR.
     let fhir = world.server.send("GET", "/fhir/a/b/c/d/e", &[BROWSER], "");
     assert_eq!(
         (fhir.status, fhir.header("content-type")),

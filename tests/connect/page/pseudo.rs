@@ -1,5 +1,5 @@
-//! Languages that nobody speaks, made from the English file: every text is marked and 40 % longer, so that a page shows
-//! what does not come from its language and what does not fit.
+//! Artificial languages generated from the English file. All texts are marked and 40 % longer. So a page reveals texts
+//! from elsewhere and texts that do not fit.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use fluent_syntax::ast::{Entry, Expression, Pattern, PatternElement};
 use fluent_syntax::{parser, serializer};
 
 const ENGLISH: &str = include_str!("../../../templates/languages/en.ftl");
-/// What stands around every text.
+/// The marks around all texts.
 pub(crate) const MARKS: [char; 2] = ['\u{27e6}', '\u{27e7}'];
 
-/// Writes `tag.ftl`, with these letters for the English ones.
+/// Writes `tag.ftl` with other letters instead of the English ones.
 pub(crate) fn write(folder: &Path, tag: &str, letter: fn(char) -> char) {
     let mut resource = parser::parse(ENGLISH.to_owned()).unwrap();
     for entry in &mut resource.body {
@@ -48,7 +48,7 @@ fn lengthened(pattern: &mut Pattern<String>, letter: fn(char) -> char) {
     }
 }
 
-/// Latin letters that nobody takes for English.
+/// Latin letters that differ from English ones.
 pub(crate) fn accented(letter: char) -> char {
     match letter {
         'a' => 'à',

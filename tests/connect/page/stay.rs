@@ -1,4 +1,4 @@
-//! The time that a session has, and more of it.
+//! The time of a session, and its extension.
 
 use tabularium::consent::{ConsentState, IDLE_SECONDS};
 
@@ -20,7 +20,7 @@ fn pages_say_when_they_close_and_ask_before() {
         text.contains(r#"<dialog id="staying" role="alertdialog" aria-labelledby="staying-title""#),
         "{text}"
     );
-    // Outside of a session nothing ends.
+    // Pages outside of a session have no timeout.
     let mut stranger = world.browser();
     for address in ["/errors", "/connect/callback/x"] {
         let page = stranger.go(address);
@@ -42,7 +42,7 @@ fn who_stays_has_the_whole_time_again() {
         world.store().clock().advance(IDLE_SECONDS - 1);
         browser.page = shown.clone();
         let page = browser.press("stay", &[]);
-        // A browser stays on the page that it shows, with what is typed there.
+        // The browser stays on its page, with the text typed there.
         assert_eq!((page.status, page.text.as_str()), (204, ""));
     }
     assert_eq!(browser.go("/connect").heading(), shown.heading());

@@ -1,4 +1,4 @@
-//! For how long records are shared: as the source grants it, on every page and in every answer.
+//! How long records are shared: all pages and answers say what the source grants.
 
 use serde_json::{Value, json};
 use tabularium::consent::Usage;
@@ -26,7 +26,7 @@ fn get(world: &World, path: &str, tokens: &Value) -> Value {
     answer.json()
 }
 
-/// Does to the store what a worker or an operator would.
+/// Changes the store directly, as a worker or an operator would.
 fn sql(world: &World, sql: &str, id: &str) {
     let store = rusqlite::Connection::open(world.server.folder().join("service.sqlite")).unwrap();
     store.busy_timeout(std::time::Duration::from_secs(60)).unwrap();
@@ -35,7 +35,8 @@ fn sql(world: &World, sql: &str, id: &str) {
 
 #[test]
 fn usage_follows_what_the_source_grants() {
-    // Without a refresh token it stayed MULTIPLE: the page said 24 hours, and the records were there after 81 days.
+    // Without a refresh token the usage stayed MULTIPLE. The page said 24 hours, but the records were there after 81
+    // days.
     let lasting = Visit::of("");
     let declined = Visit {
         offline: false,
@@ -43,11 +44,11 @@ fn usage_follows_what_the_source_grants() {
     };
     for (knobs, visit, usage) in [
         (json!({}), &lasting, "MULTIPLE"),
-        // The patient wants to share once.
+        // The patient chose one-time sharing.
         (json!({}), &declined, "ONE_TIME"),
-        // The source does not offer it.
+        // The source does not offer a refresh token.
         (json!({"refreshable": false}), &lasting, "ONE_TIME"),
-        // It promises it and does not give it.
+        // The source promises a refresh token but sends none.
         (json!({"no_refresh_token": true}), &lasting, "ONE_TIME"),
     ] {
         let world = World::new();
@@ -93,7 +94,7 @@ fn a_source_is_asked_for_lasting_access_only_if_the_application_asked() {
     for (endpoint, scope, asked) in [
         ("lakeshore", "launch/patient offline_access", true),
         ("lakeshore", "launch/patient", false),
-        // It is known to give none.
+        // The directory knows that it sends none.
         ("hilltop", "launch/patient offline_access", false),
     ] {
         let mut browser = world.enter(&[("svc_endpoint_id", endpoint), ("scope", scope)]);
@@ -107,7 +108,7 @@ fn a_source_is_asked_for_lasting_access_only_if_the_application_asked() {
     }
 }
 
-/// Searches for the places of somebody who has several; gives their endpoints.
+/// Searches for the places of a person with several. Returns their endpoints.
 fn located(world: &World, browser: &mut Browser) -> Vec<String> {
     let mut people = (0..12).map(|number| world.payer.person(number));
     let person = people.find(|person| person.facilities() > 1).unwrap();
@@ -125,12 +126,12 @@ fn located(world: &World, browser: &mut Browser) -> Vec<String> {
 
 #[test]
 fn self_attested_places_that_can_be_asked_again_are_shared_on() {
-    // The pages said 24 hours, the usage was MULTIPLE, and no schedule ever asked them.
+    // The pages said 24 hours, but the usage was MULTIPLE, and no schedule ever synced the places again.
     let world = World::new();
     let refreshable = "UPDATE endpoint SET refreshable = 1 WHERE id = ?1";
     let mut browser = world.enter(&[SEARCH]);
     let found = located(&world, &mut browser);
-    // None can be asked again.
+    // No place can be synced again.
     assert!(
         browser.page.text.contains(ONCE) && !browser.page.text.contains(ONGOING),
         "{}",
@@ -138,7 +139,7 @@ fn self_attested_places_that_can_be_asked_again_are_shared_on() {
     );
     sql(&world, refreshable, &found[0]);
     let page = browser.go("/connect").text.clone();
-    // One can, and the page says which.
+    // One place can, and the page says which.
     assert!(page.contains(ONCE) && page.contains(ONGOING), "{page}");
     let name = world
         .store()
@@ -197,7 +198,7 @@ fn every_page_says_it_in_the_same_sentence() {
     browser.send("choose", &[("endpoint", "hilltop")]);
     assert!(browser.page.text.contains(ONCE) && !browser.page.text.contains(ONGOING));
     browser.send("add", &[]);
-    // What was expected before the grant is not what is said after it.
+    // After the grant, the page shows what was granted and not what was expected.
     browser.send("choose", &[("endpoint", "riverbend")]);
     assert!(browser.page.text.contains(ONGOING), "{}", browser.page.text);
     world.connect_as(&mut browser, &once(&world));

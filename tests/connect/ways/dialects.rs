@@ -1,4 +1,4 @@
-//! Sources that answer otherwise than the textbook has it, on a patient's way through them.
+//! Sources that deviate from the standards, seen from a patient's flow.
 
 use serde_json::json;
 use tabularium::consent::{Actor, ClientAuth, NewEndpoint};
@@ -6,7 +6,7 @@ use tabularium::consent::{Actor, ClientAuth, NewEndpoint};
 use super::super::world::World;
 use crate::harness::payer::Visit;
 
-/// Saves an endpoint anew, with another secret or scope.
+/// Saves an endpoint again with another secret or scope.
 fn save(world: &World, id: &str, secret: Option<&str>, scope: Option<&str>) {
     let known = world.store().endpoints().get(id).unwrap().unwrap();
     let new = NewEndpoint {
@@ -84,7 +84,7 @@ fn a_secret_of_odd_letters_is_taken_in_the_sources_way() {
             Some(way),
             "{by}"
         );
-        // The way is known from then on, and the check finds it by itself.
+        // The way is known now, and the check finds it by itself.
         save(&world, "cedarway", None, None);
         let data = world.server.folder();
         let check = ["endpoint", "check", "cedarway", "--allow-private-sources"];
@@ -140,7 +140,7 @@ fn a_source_whose_records_cannot_be_read_is_not_gone_to() {
 
 #[test]
 fn a_secret_is_not_sent_to_an_origin_that_nobody_agreed_to() {
-    // A source's SMART configuration decided where the secret went.
+    // A source's SMART configuration used to decide where the secret was sent.
     let world = World::new();
     world.payer.turn("cedarway", &json!({"token_elsewhere": true}));
     let visit = Visit::of(&world.payer.person(0).user);

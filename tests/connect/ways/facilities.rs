@@ -1,5 +1,4 @@
-//! The pages of a verified patient whose records lie at several places: a part for each place, with the C-CDA documents
-//! that it has.
+//! The PDF of a verified patient with records at several places: a part for each place, with its C-CDA documents.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -16,7 +15,7 @@ use crate::pdf::reading::{assert_in_order, squeezed, text};
 
 const PDF: &str = "/fhir/Patient/$PATIENT_ID/$pdf";
 
-/// Fetches the records of all sources of the newest consent.
+/// Syncs all sources of the newest consent.
 fn sync(world: &World) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -63,7 +62,7 @@ fn documents_of_each_place_stand_in_its_part() {
         world.payer.turn(place, &json!({"attachments": ["ccda"]}));
     }
     let mut browser = world.enter(&[IDENTITY]);
-    // The third person was seen at three places, and chooses two.
+    // The third person was seen at three places and chooses two.
     verified(&world, &mut browser, 2);
     let found = browser.page.values("facility");
     browser.send("facilities", &[("facility", &found[0]), ("facility", &found[1])]);
@@ -92,7 +91,7 @@ fn documents_of_each_place_stand_in_its_part() {
     );
     let mut expected = vec!["Sources", labels[0].as_str(), &labels[1]];
     for label in &labels {
-        // The documents are what such a place gives, so they come before the sections.
+        // Facilities mostly send documents, so these come before the sections.
         expected.extend([
             label.as_str(),
             "Attached documents",

@@ -1,4 +1,4 @@
-//! Finding an organization on its page, and while its name is typed.
+//! Finding an organization on its page and while typing its name.
 
 use tabularium::consent::{Actor, AuthorizationType, EndpointStatus, NewEndpoint, Organization};
 use tabularium::lake::Mode;
@@ -6,7 +6,7 @@ use tabularium::lake::Mode;
 use super::super::world::World;
 use crate::commands::service_commands::done;
 
-/// Lists an organization of its own.
+/// Lists an endpoint with an organization of its own.
 fn list(world: &World, id: &str, name: &str, ty: &str, place: &str) {
     let organization = Organization {
         id: id.to_owned(),
@@ -105,7 +105,7 @@ fn where_nothing_is_found_the_page_leads_on() {
         page.text
     );
     assert!(!page.text.contains("/connect/details"), "{}", page.text);
-    // Whoever may be looked for by their details is led there.
+    // A patient who can be found by their details is led there.
     let mut browser = world.enter(&[("svc_search_mode", "true")]);
     assert!(
         browser.page.text.contains("we can look for your records"),
@@ -132,7 +132,7 @@ fn the_popular_come_first_and_then_the_operators_choice() {
     let mut browser = world.enter(&[]);
     browser.send("choose", &[("endpoint", "lakeshore")]);
     world.connect(&mut browser);
-    // Grants are counted anew once an hour.
+    // Grants are counted once an hour.
     world.store().clock().advance(3_600);
     assert_eq!(first()[..3], ["lakeshore", "hilltop", "cedarway"]);
     world.store().clock().advance(91 * 86_400);

@@ -1,4 +1,4 @@
-//! IAL2 mode: the patient shows who they are, and the places that hold their records are found.
+//! IAL2 mode: the patient proves who they are, and a record locator finds the places with their records.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::harness::payer::{Payer, Visit};
 
 pub(in crate::connect) const IDENTITY: (&str, &str) = ("svc_ial2_mode", "true");
 
-/// Goes to the identity provider as the person of a number, and comes back.
+/// Signs in at the identity provider as the person of a number, and comes back.
 pub(in crate::connect) fn verified<'b>(world: &World, browser: &'b mut Browser, person: u64) -> &'b Page {
     let there = browser.press("identity", &[("provider", "truename")]).location();
     assert!(there.as_str().contains("nonce="), "{there}");
@@ -42,7 +42,7 @@ fn a_verified_patient_connects_the_places_that_were_found() {
         all.iter()
             .all(|one| one.identity_provider.as_deref() == Some("truename"))
     );
-    // A plan is added by hand.
+    // A health plan is added by hand.
     browser.send("add", &[]);
     browser.send("choose", &[("endpoint", "lakeshore")]);
     world.connect(&mut browser);
@@ -56,7 +56,7 @@ fn a_verified_patient_connects_the_places_that_were_found() {
 fn a_verified_patient_whom_nobody_knows_ends_without_records() {
     let world = World::new();
     let mut browser = world.enter(&[IDENTITY]);
-    // The tenth person was seen nowhere.
+    // The tenth person was seen at no place.
     let page = verified(&world, &mut browser, 9);
     assert_eq!(page.heading(), "We found no records for you", "{}", page.text);
     let page = browser.press("leave", &[]);
@@ -115,7 +115,7 @@ fn who_does_not_agree_at_the_identity_provider_may_try_again() {
         "{}",
         browser.page.text
     );
-    // The page said "{} did not confirm who you are."
+    // The page showed "{} did not confirm who you are."
     let text = browser.page.text.clone();
     assert!(
         text.contains("Truename Identity didn’t confirm who you are") && !text.contains('{'),
@@ -161,7 +161,7 @@ fn none_of_the_places_chosen_is_said() {
 
 #[test]
 fn access_by_a_verified_identity_that_ends_before_the_records_are_there_is_asked_for_again() {
-    // The ID token was forgotten with the session, so a sync that outlived the first access token failed for good.
+    // The ID token was deleted with the session. So a sync that outlived the first access token failed permanently.
     let world = World::new();
     let mut browser = world.enter(&[IDENTITY]);
     verified(&world, &mut browser, 2);
@@ -199,6 +199,6 @@ fn access_by_a_verified_identity_that_ends_before_the_records_are_there_is_asked
     runtime.block_on(worker.stop());
     assert_eq!(job().state, JobState::Completed, "{:?}", job().failure);
     assert_eq!(world.payer.requests(&found[0])["token"], 2);
-    // Nothing more is fetched with it, so nothing is kept of it.
+    // No further sync needs the credential, so it is deleted.
     assert_eq!(world.store().credentials().get(&authorization.id).unwrap(), None);
 }

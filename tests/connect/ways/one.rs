@@ -1,4 +1,4 @@
-//! The way with one source: choose, review, sign in there, and back with a code.
+//! The flow with one source: choose, review, sign in there, and return with a code.
 
 use std::collections::HashMap;
 
@@ -45,7 +45,7 @@ fn a_patient_connects_one_organization_and_the_application_gets_a_code() {
     assert_eq!(consent.patients, [patient.as_str()]);
     let kept = world.store().credentials().get(&authorization.id).unwrap().unwrap();
     assert!(kept.refresh_token.is_some());
-    // The browser has nothing left of the session but how it was called.
+    // The browser keeps only the name of the ended session.
     assert_eq!(browser.cookies.keys().collect::<Vec<_>>(), ["svc_left"]);
     assert_eq!(browser.go("/connect").status, 410);
     let tokens = world.exchange(&page.answer("code").unwrap());
@@ -57,7 +57,7 @@ fn a_patient_connects_one_organization_and_the_application_gets_a_code() {
 fn an_organization_that_is_chosen_twice_is_chosen_once() {
     let world = World::new();
     let mut browser = world.enter(&[]);
-    // The second half of a double click carries the first page's token.
+    // The second request of a double click has the first page's token.
     let csrf = browser.page.values("csrf")[0].clone();
     browser.send("choose", &[("endpoint", "lakeshore")]);
     let again = [("csrf", csrf.as_str()), ("endpoint", "lakeshore")];
@@ -84,7 +84,7 @@ fn organizations_are_found_by_name_and_by_brand() {
     }
     let nothing = browser.go("/connect?q=zzz");
     assert!(nothing.text.contains("We found nothing for “zzz”"));
-    // Places without a sign-in of their own are none to choose.
+    // Places without a sign-in page cannot be chosen here.
     assert!(!browser.go("/connect?q=north").text.contains("Northfield Hospital"));
 }
 
@@ -144,7 +144,7 @@ fn whoever_goes_back_in_the_browser_finds_the_organizations_until_one_is_connect
     browser.send("choose", &[("endpoint", "lakeshore")]);
     assert_eq!(browser.page.heading(), "Share your records from Lakeshore Health Plan?");
     assert_eq!(browser.go(&at).heading(), "Where are your records?");
-    // It changed nothing by itself.
+    // Opening the page changed nothing.
     assert_eq!(
         browser.go("/connect").heading(),
         "Share your records from Lakeshore Health Plan?"
@@ -153,7 +153,7 @@ fn whoever_goes_back_in_the_browser_finds_the_organizations_until_one_is_connect
     browser.send("choose", &[("endpoint", "riverbend")]);
     world.connect(&mut browser);
     assert_eq!(browser.go(&at).heading(), "Your sources");
-    // Whose source the application named has none to choose.
+    // If the application named the source, there is none to choose.
     let mut named = world.enter(&[("svc_endpoint_id", "lakeshore")]);
     assert_eq!(
         named.go(&at).heading(),
@@ -185,7 +185,7 @@ fn a_wrong_login_stays_at_the_source_and_the_session_open() {
     let leads = wrong.location().unwrap_or_default();
     assert!(!leads.starts_with(&world.base()), "{leads}");
     assert_eq!(world.states(), ["lakeshore OAUTH AUTHORIZING"]);
-    // Who comes back by themselves may go there again.
+    // A patient who came back without an answer can go there again.
     browser.go("/connect");
     assert!(world.connect(&mut browser).answer("code").is_some());
     assert_eq!(

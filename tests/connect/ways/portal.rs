@@ -1,4 +1,4 @@
-//! Patient portals (type CREDENTIALS): patients sign in at the portal's own page, and it gives access for once.
+//! Patient portals (type CREDENTIALS): patients sign in at the portal's own page, and it grants access once.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use super::super::browser::Browser;
 use super::super::world::World;
 use crate::harness::payer::Visit;
 
-/// Connects the portal as the person of a number, and finishes; gives what came of the code.
+/// Connects the portal as the person of a number, finishes, and returns the token response.
 fn shared(world: &World, person: u64) -> Value {
     let mut browser = world.enter(&[("svc_external_id", &format!("user-{person}"))]);
     browser.send("choose", &[("endpoint", "fernwood")]);

@@ -1,4 +1,4 @@
-//! Search mode: several sources in one session, found in the directory or by what patients say of themselves.
+//! Search mode: several sources in one session, found in the directory or by the patient's details.
 
 use tabularium::consent::{Actor, ConsentState, EndpointStatus, IDLE_SECONDS};
 use tabularium::lake::Mode;
@@ -9,7 +9,7 @@ use crate::harness::payer::{Payer, Visit};
 
 const SEARCH: (&str, &str) = ("svc_search_mode", "true");
 
-/// The form for a search by details.
+/// Sends the form for a search by details.
 fn details(browser: &mut Browser) {
     browser.send("details", &[]);
     assert_eq!(browser.page.heading(), "Find your records by your details");
@@ -25,7 +25,7 @@ fn several_sources_are_connected_in_one_session() {
     assert!(page.text.contains("Lakeshore Health Plan"));
     assert_eq!(world.consent().state, ConsentState::Created);
     browser.send("add", &[]);
-    // What is connected is shown as that, and not to be chosen again.
+    // A connected source is marked and cannot be chosen again.
     assert!(browser.page.text.contains("Connected"), "{}", browser.page.text);
     browser.send("choose", &[("endpoint", "riverbend")]);
     world.connect(&mut browser);
@@ -65,7 +65,7 @@ fn each_source_is_listed_with_what_it_shares_and_for_how_long() {
     assert!(!browser.page.text.contains("for 24 hours"), "{}", browser.page.text);
     browser.send("add", &[]);
     browser.send("choose", &[("endpoint", "riverbend")]);
-    // What the patient left out there is not listed here.
+    // The types that the patient left out at the source are not listed.
     let visit = Visit {
         types: Some(vec!["Patient".to_owned(), "Immunization".to_owned()]),
         offline: false,
@@ -122,7 +122,7 @@ fn the_list_speaks_of_more_sources_only_where_there_are_more() {
     for text in more {
         assert!(!browser.page.text.contains(text), "{text}: {}", browser.page.text);
     }
-    // What is connected can still be taken off, and is to be chosen again then.
+    // A connected source can still be removed, and then be chosen again.
     browser.send("remove", &[("endpoint", "lakeshore")]);
     assert!(browser.page.text.contains(more[1]), "{}", browser.page.text);
 }
@@ -218,7 +218,7 @@ fn details_that_are_missing_or_wrong_are_named() {
     assert!(page.text.contains("Enter your date of birth"));
     assert!(!page.text.contains("Enter your first name"));
     assert!(!page.text.contains("<script>alert"));
-    // What was filled in stays.
+    // The form keeps its values.
     assert_eq!(page.values("given"), [odd]);
 }
 
@@ -316,8 +316,7 @@ fn a_refusal_after_something_is_connected_loses_nothing() {
 
 #[test]
 fn a_facility_is_found_by_its_name_and_connected_by_details() {
-    // Facilities of the directory were found by details only, so that a patient who typed the name of one found
-    // nothing.
+    // The directory's facilities were found only by details, so a patient who typed a facility's name found nothing.
     let world = World::new();
     let person = world.payer.person(0);
     let mut browser = world.enter(&[SEARCH]);
@@ -334,7 +333,7 @@ fn a_facility_is_found_by_its_name_and_connected_by_details() {
         "{}",
         browser.page.text
     );
-    // What is wrong with the form does not lose the name.
+    // Errors in the form do not lose the name.
     let page = browser.press("search", &[("given", "A")]);
     assert_eq!(
         (page.status, page.heading().as_str()),
@@ -356,7 +355,7 @@ fn a_facility_is_found_by_its_name_and_connected_by_details() {
     );
     browser.send("facilities", &[("facility", "northfield")]);
     assert_eq!(world.states(), ["northfield IAL1 AUTHORIZED"]);
-    // What is connected is not chosen again.
+    // A connected source is not chosen again.
     browser.send("add", &[]);
     let csrf = browser.page.values("csrf")[0].clone();
     let again = [("csrf", csrf.as_str()), ("endpoint", "northfield")];
@@ -369,7 +368,7 @@ fn a_facility_is_found_by_its_name_and_connected_by_details() {
 #[test]
 fn a_facility_that_does_not_know_the_patient_is_named_beside_those_that_do() {
     let world = World::new();
-    // The first person was seen at one place only.
+    // The first person was seen at only one place.
     let person = world.payer.person(0);
     assert_eq!(person.facilities(), 1);
     let mut browser = world.enter(&[SEARCH]);
@@ -405,7 +404,7 @@ fn a_facility_that_nobody_is_found_at_is_named_and_another_way_is_open() {
     browser.send("details", &[]);
     assert_eq!(browser.page.heading(), "Find your records at Eastgate Clinic");
     browser.send("add", &[]);
-    // From the organizations on nobody in particular is looked for.
+    // From the list of organizations the search is for no particular place.
     browser.send("details", &[]);
     assert_eq!(browser.page.heading(), "Find your records by your details");
     browser.send("add", &[]);

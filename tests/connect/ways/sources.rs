@@ -1,5 +1,5 @@
-//! Several sources before the patient finishes: one is removed, one that failed is tried again, and the steps above the
-//! page say how far they are.
+//! Several sources in one flow: one is removed, a failed one is tried again, and the steps above the page show the
+//! progress.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use super::super::world::World;
 
 const SEARCH: (&str, &str) = ("svc_search_mode", "true");
 
-/// The step that is under way.
+/// The name of the current step.
 fn current(page: &Page) -> Option<&str> {
     let rest = page.text.split(r#"aria-current="step"><span>"#).nth(1)?;
     rest.split('<').next()
@@ -38,7 +38,7 @@ fn a_source_that_is_removed_is_given_back_and_not_shared() {
         ["lakeshore OAUTH REVOKED", "riverbend OAUTH AUTHORIZED"]
     );
     assert!(!browser.page.text.contains("Lakeshore"), "{}", browser.page.text);
-    // Pressed twice, or for what is not there, it changes nothing.
+    // A second press, or one for an unknown source, changes nothing.
     for endpoint in ["lakeshore", "cedarway", "", "' OR 1"] {
         browser.send("remove", &[("endpoint", endpoint)]);
         assert_eq!(browser.page.heading(), "Your sources");
@@ -90,7 +90,7 @@ fn a_source_that_failed_is_tried_again_from_where_it_is_listed() {
             .text
             .contains(r#"aria-label="Try Riverbend Medical Center again""#)
     );
-    // What did not fail is not chosen from there.
+    // A source that did not fail cannot be chosen from there.
     browser.send("choose", &[("endpoint", "cedarway")]);
     assert_eq!(browser.page.heading(), "Your sources");
     world.payer.turn("riverbend", &json!({"fail_token": false}));

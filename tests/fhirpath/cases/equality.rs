@@ -1,6 +1,6 @@
 use super::Family;
 
-/// A code and lists, none, no value, numbers, quantities, complex items.
+/// The rows: a code and lists, none, no value, numbers, quantities, complex items.
 pub(super) const FAMILY: Family = Family {
     name: "equality and membership",
     rows: &[

@@ -1,10 +1,9 @@
-//! Every function and every operator over rows of every sort: the usual, none, elements without a value, many items,
-//! other types. What is expected is what FHIRPath N1 (http://hl7.org/fhirpath/N1/) says, and for later functions its
+//! All functions and operators over rows of all kinds: the usual, none, elements without a value, many items, other
+//! types. The expected results follow FHIRPath N1 (http://hl7.org/fhirpath/N1/) and, for later functions, its
 //! successor.
 //!
-//! A family has rows and, for each of its expressions, what each of the rows yields. An expression is evaluated over
-//! all of the rows at once, over each alone, over slices of a larger batch and over the rows in another order: the
-//! answers must be the same.
+//! A family has rows, and expressions with the results for each row. An expression is evaluated over all rows together,
+//! over each alone, over slices of a larger batch, and over reordered rows. The answers must be equal.
 
 mod collections;
 mod equality;
@@ -20,14 +19,14 @@ use tabularium::fhirpath::{CompileOptions, Evaluation, Expr, ExprKind, Operator,
 
 use super::generated::arranged::Arranged;
 
-/// An expression, and what each of the family's rows yields: values as JSON, separated by spaces. A row that is in
-/// error is `!` and a part of the message. Where all rows yield the same, it is given once.
+/// An expression with the result for each of the family's rows: JSON values separated by spaces. An error is `!` and a
+/// part of its message. If all rows have the same result, it is given once.
 type Case = (&'static str, &'static [&'static str]);
 
 /// Expressions over the same rows.
 struct Family {
     name: &'static str,
-    /// Elements of Patients, without their id.
+    /// Elements of Patients, without an id.
     rows: &'static [&'static str],
     cases: &'static [Case],
 }
@@ -63,7 +62,7 @@ fn patient() -> TypeId {
     facts().lookup("Patient").unwrap()
 }
 
-/// The rows of a family.
+/// The rows of a family as resources.
 fn rows(family: &Family) -> Arranged {
     let text = |(place, row): (usize, &&str)| match row.is_empty() {
         true => format!(r#"{{"resourceType":"Patient","id":"r{place}"}}"#),
@@ -73,7 +72,7 @@ fn rows(family: &Family) -> Arranged {
     Arranged::new(patient(), &texts)
 }
 
-/// What an expression yields for each row, in each arrangement.
+/// The results of an expression for each row, in each arrangement.
 fn answers(rows: &Arranged, expression: &str) -> Vec<(&'static str, Vec<String>)> {
     match compile(expression, patient(), &CompileOptions::default()) {
         Ok(program) => rows.answers(&program, answer),
@@ -134,7 +133,7 @@ fn functions_and_operators_do_what_the_specification_says() {
     );
 }
 
-/// Functions called and operators applied, in data or in what comes of data: what stands on literals alone is left out.
+/// Collects the functions and operators that are applied to data. Those applied only to literals are left out.
 fn used(expr: &Expr, names: &mut BTreeSet<String>) -> bool {
     let mut any = |parts: &[&Expr]| parts.iter().filter(|part| used(part, names)).count() > 0;
     let (name, over_data) = match &expr.kind {
@@ -171,7 +170,7 @@ fn used(expr: &Expr, names: &mut BTreeSet<String>) -> bool {
     over_data
 }
 
-/// A function that is added needs a case here: over rows that have nothing, much and the wrong thing.
+/// A new function needs a case here: over rows with no items, many items, and items of the wrong type.
 #[test]
 fn every_function_and_operator_has_cases_over_data() {
     let mut covered: BTreeMap<String, usize> = BTreeMap::new();

@@ -1,6 +1,6 @@
 use super::Family;
 
-/// A decimal, none, no value, two numbers, a text, an integer, a Quantity, the greatest integer.
+/// The rows: a decimal, none, no value, two numbers, a text, an integer, a Quantity, the greatest integer.
 pub(super) const ARITHMETIC: Family = Family {
     name: "arithmetic",
     rows: &[
@@ -142,7 +142,7 @@ pub(super) const ARITHMETIC: Family = Family {
     ],
 };
 
-/// True, none, no value, false, several, a text.
+/// The rows: true, none, no value, false, several, a text.
 pub(super) const LOGIC: Family = Family {
     name: "logic",
     rows: &[
@@ -169,14 +169,14 @@ pub(super) const LOGIC: Family = Family {
         ("extension.value and true", &["", "", "", "", "!single"]),
         ("extension.value or true", &["true", "true", "true", "true", "!single"]),
         ("true xor extension.value", &["", "", "", "", "!single"]),
-        // A single item that is no boolean stands for true.
+        // A single item of another type counts as true.
         ("id and true", &["true"]),
         ("extension.select(value and true)", &["", "", "", "", "true false"]),
         ("extension.where(value or {}).count()", &["0", "0", "0", "0", "1"]),
     ],
 };
 
-/// One, none, no value, two, a number.
+/// The rows: one text, none, no value, two, a number.
 pub(super) const TEXTS: Family = Family {
     name: "sums of texts",
     rows: &[

@@ -1,6 +1,7 @@
 use super::Family;
 
-/// Relative references, none, one to another server, one by identifier, several, and to a contained resource.
+/// The rows: relative references, none, one to another server, one by identifier, several, and one to a contained
+/// resource.
 pub(super) const FAMILY: Family = Family {
     name: "references",
     rows: &[

@@ -1,4 +1,4 @@
-//! Codes, profiles, narratives and modifiers where no terminology is given; variables and choices.
+//! Codes, profiles, narratives and modifiers without a terminology; variables and choices.
 
 use super::Family;
 

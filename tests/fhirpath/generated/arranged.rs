@@ -1,5 +1,5 @@
-//! Resources in all the ways that they may come to an evaluation: together, alone, as a slice of a larger batch, in
-//! another order.
+//! Resources arranged in all the ways that an evaluation may get them: together, alone, as a slice of a larger batch,
+//! and reordered.
 
 use arrow::array::RecordBatch;
 use tabularium::fhir::TypeId;
@@ -9,9 +9,9 @@ use tabularium::fhirpath::{Evaluation, Program};
 pub(in crate::fhirpath) struct Arranged {
     together: RecordBatch,
     alone: Vec<RecordBatch>,
-    /// The same rows in the middle of others, which a slice leaves out.
+    /// The same rows as a slice in the middle of others.
     sliced: RecordBatch,
-    /// Every second row first, and from the end.
+    /// Every second row first, from the end.
     order: Vec<usize>,
     shuffled: RecordBatch,
 }
@@ -42,7 +42,7 @@ impl Arranged {
         self.alone.len()
     }
 
-    /// What `answer` makes of each row, arrangement by arrangement.
+    /// The answers for each row, by arrangement.
     pub(in crate::fhirpath) fn answers(
         &self,
         program: &Program,

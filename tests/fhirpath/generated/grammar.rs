@@ -1,9 +1,9 @@
-//! Expressions and resources made of bytes: which alternative is taken, again and again. Expressions know what they are
-//! over, so that most of them compile and find something. Where the bytes end, the simplest alternative is taken.
+//! Generates expressions and resources from bytes: each byte chooses an alternative. Expressions know the type that
+//! they apply to, so most of them compile and find values. After the last byte, the simplest alternative is chosen.
 
 use serde_json::{Map, Value, json};
 
-/// A run of choices.
+/// The remaining bytes.
 pub(in crate::fhirpath) struct Choices<'a> {
     bytes: std::slice::Iter<'a, u8>,
 }
@@ -23,7 +23,7 @@ impl<'a> Choices<'a> {
     }
 }
 
-/// What an expression stands on.
+/// The type that an expression applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fhirpath) enum On {
     Patient,
@@ -45,7 +45,7 @@ pub(in crate::fhirpath) enum On {
     Text,
     Date,
     Quantity,
-    /// A choice of types.
+    /// A choice element.
     Any,
 }
 
@@ -55,7 +55,7 @@ pub(in crate::fhirpath) const ROOTS: [(On, &str); 3] = [
     (On::Response, "QuestionnaireResponse"),
 ];
 
-/// The elements that paths take from here.
+/// The elements that paths use from here.
 fn elements(on: On) -> &'static [(&'static str, On)] {
     match on {
         On::Patient => &[
@@ -121,7 +121,7 @@ fn elements(on: On) -> &'static [(&'static str, On)] {
     }
 }
 
-/// What of a choice is asked for, and what that is.
+/// The types of a choice that expressions request.
 const KINDS: [(&str, On); 8] = [
     ("string", On::Text),
     ("integer", On::Number),
@@ -158,7 +158,7 @@ const DATES: [&str; 8] = [
 const QUANTITIES: [&str; 6] = ["1 'mg'", "0.001 'g'", "70.5 'kg'", "4 days", "1 year", "1 'm'"];
 
 impl Choices<'_> {
-    /// An expression over a resource of this type.
+    /// An expression over this type.
     pub(in crate::fhirpath) fn expression(&mut self, on: On) -> String {
         match self.pick(6) {
             0 => self.collection(on, 3).0,
@@ -170,7 +170,7 @@ impl Choices<'_> {
         }
     }
 
-    /// A path of some steps, and what it leads to.
+    /// A path of some steps, and the type of its result.
     fn path(&mut self, on: On) -> (String, On) {
         let (mut text, mut at) = (String::new(), on);
         for _ in 0..=self.pick(3) {
@@ -191,7 +191,7 @@ impl Choices<'_> {
         (text, at)
     }
 
-    /// A path to items of a kind, through a choice where need be. It may be of any number of items.
+    /// A path to items of a kind, if needed through a choice. It may yield any number of items.
     fn path_to(&mut self, on: On, kind: On) -> String {
         let (mut text, mut at) = self.path(on);
         for _ in 0..3 {
@@ -223,7 +223,7 @@ impl Choices<'_> {
         text
     }
 
-    /// The same as one item: without that, most rows of real records are in error.
+    /// The same as one item. Without that, most rows of real records would be errors.
     fn single(&mut self, on: On, kind: On) -> String {
         let path = self.path_to(on, kind);
         match self.pick(5) {
@@ -270,7 +270,7 @@ impl Choices<'_> {
             10 => {
                 let (other, _) = self.collection(on, depth - 1);
                 let of = self.one(&["combine", "intersect", "exclude", "union"]);
-                // What is asked for inside stands on the whole, not on the items.
+                // The inner expression is evaluated on the whole, not on each item.
                 (format!("{text}.{of}({other})"), On::Any)
             }
             11 => {
@@ -551,7 +551,7 @@ impl Choices<'_> {
     }
 }
 
-/// An object of those members that are there.
+/// An object of the members that are not null.
 fn object(members: Vec<(&str, Value)>) -> Value {
     let there = members.into_iter().filter(|(_, value)| !value.is_null());
     Value::Object(
@@ -628,7 +628,7 @@ impl Choices<'_> {
         }
     }
 
-    /// What stands in place of a value.
+    /// Extensions or an id instead of a value.
     fn mark(&mut self) -> Value {
         match self.pick(2) {
             0 => json!({"id": "m"}),
@@ -733,7 +733,7 @@ impl Choices<'_> {
         ]))
     }
 
-    /// The members and a value of some type, or none.
+    /// The members, and a value of some type or none.
     fn valued(&mut self, mut members: Vec<(&str, Value)>) -> Value {
         match self.pick(10) {
             0 => {}

@@ -1,4 +1,4 @@
-//! Expressions changed at random are parsed, compiled and run, or refused: nothing panics, and nothing takes long.
+//! Randomly changed expressions are parsed, compiled and run, or refused. None panics, and none takes long.
 
 use serde_json::Value;
 use tabularium::fhir::facts;
@@ -106,8 +106,7 @@ fn changed_expressions_are_survived() {
     );
 }
 
-/// Whatever nests, nested without end, is refused before it can use up the stack, and within the time that it takes to
-/// say so.
+/// Any deep nesting is refused soon, before it can use up the stack.
 #[test]
 fn deep_nesting_is_refused() {
     let ty = facts().lookup("Patient").unwrap();
@@ -152,7 +151,7 @@ fn deep_nesting_is_refused() {
                 let _ = program.evaluate(&batch);
             }
         }
-        // No operator and no step may be repeated this often.
+        // No operator or step may be repeated this often.
         let deepest = &shape[4];
         match parse(deepest) {
             Err(FhirPathError::TooDeep { .. } | FhirPathError::TooLong { .. } | FhirPathError::Syntax { .. }) => {}

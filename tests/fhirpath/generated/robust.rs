@@ -1,12 +1,12 @@
-//! No text makes the engine panic, and no data: arbitrary runs of tokens are compiled and, where they compile,
+//! No expression and no data makes the engine panic: random token sequences are compiled and, if they compile,
 //! evaluated.
 
 use proptest::prelude::*;
 use tabularium::fhir::facts;
 use tabularium::fhirpath::{CompileOptions, FhirPathError, Focus, compile};
 
-/// Awkward on purpose: valueless and repeated primitives, partial dates, wrong units, an odd reference, contained
-/// resources.
+/// Deliberately awkward: primitives without values, repeated ones, partial dates, wrong units, an odd reference,
+/// contained resources.
 const PATIENTS: [&str; 3] = [
     r#"{"resourceType":"Patient","id":"a","name":[{"given":["A",null,"ä"],"_given":[null,{"id":"i"},null]},{"family":"F"}],
         "birthDate":"1970-06","deceasedDateTime":"2020-01-01T10:00:00+14:00","multipleBirthInteger":2,
@@ -116,7 +116,7 @@ const TOKENS: [&str; 96] = [
     "not()",
 ];
 
-/// Texts that are expressions more often than not: steps and operators around operands.
+/// Texts that often are valid expressions: steps and operators around operands.
 fn sensible() -> impl Strategy<Value = String> {
     let operand = prop::sample::select(&TOKENS[..38]);
     let step = prop::sample::select(vec![
@@ -229,7 +229,7 @@ proptest! {
     }
 }
 
-/// A caller with room for so many items learns that there are more before they are made.
+/// If a result exceeds the caller's limit, the error comes before the items are created.
 #[test]
 fn a_result_beyond_what_the_caller_has_room_for_is_refused() {
     let ty = facts().lookup("Patient").unwrap();
@@ -258,7 +258,7 @@ fn a_result_beyond_what_the_caller_has_room_for_is_refused() {
     }
 }
 
-/// Below contained resources items may be of hundreds of types: a short text could keep the compiler busy for long.
+/// Items below contained resources may have hundreds of types, so a short text could keep the compiler busy for long.
 #[test]
 fn steps_through_every_type_count_as_work() {
     let ty = facts().lookup("Patient").unwrap();

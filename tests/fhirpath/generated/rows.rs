@@ -1,5 +1,5 @@
-//! A row's answer does not depend on the rows beside it: an expression over a batch yields for each row what it yields
-//! over that row alone, errors included.
+//! A row's answer does not depend on other rows: an expression over a batch gives each row the same result as over the
+//! row alone, including errors.
 
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
@@ -10,7 +10,7 @@ use tabularium::fhirpath::{CompileOptions, Evaluation, compile};
 use super::arranged::Arranged;
 use super::grammar::{Choices, ROOTS};
 
-/// Types and values of a row, or its error.
+/// The types and values of a row, or its error.
 fn answer(evaluation: &Evaluation, row: usize) -> String {
     if let Some(fault) = evaluation.faults.iter().find(|fault| fault.row as usize == row) {
         return format!("!{}", fault.error);
@@ -43,8 +43,7 @@ impl Case {
         }
     }
 
-    /// Each row's answer, once it is known that they are the same in every arrangement; `None` for what does not
-    /// compile.
+    /// Each row's answer, after the check that all arrangements agree. `None` if the expression does not compile.
     fn answers(&self) -> Option<Vec<String>> {
         let ty = facts().lookup(self.root).unwrap();
         let program = compile(&self.expression, ty, &CompileOptions::default()).ok()?;
@@ -73,7 +72,7 @@ proptest! {
     }
 }
 
-/// The property above says little if few of the expressions compile, or few find anything.
+/// The property above is weak if few of the expressions compile or find values.
 #[test]
 fn most_of_the_expressions_mean_something() {
     let mut random = ChaCha8Rng::seed_from_u64(7);

@@ -1,6 +1,6 @@
-//! Some hundreds of expressions over resources of many types yield what npm `fhirpath` says they yield; where it
-//! departs from the specification, the fixture says what is expected and why. `tests/fixtures/expressions.mjs` made the
-//! expected values.
+//! Some hundreds of expressions over resources of many types give the same results as npm `fhirpath`. If that departs
+//! from the specification, the fixture has the expected result and the reason. `tests/fixtures/expressions.mjs`
+//! generated the expected values.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::search_values::{row_json, same};
 const RESOURCES: &str = include_str!("../../fixtures/expressions.resources.ndjson");
 const EXPECTED: &str = include_str!("../../fixtures/expressions.jsonl");
 
-/// What an expression yields over the resource; `None` if it is in error.
+/// The result of an expression over the resource; `None` for an error.
 fn found(resource: &str, expression: &str) -> Option<Vec<Value>> {
     let json: Value = serde_json::from_str(resource).unwrap();
     let ty = facts().lookup(json["resourceType"].as_str().unwrap()).unwrap();

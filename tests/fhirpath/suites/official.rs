@@ -1,4 +1,4 @@
-//! HL7's FHIRPath suite for R4: what of it holds. `harness::report` says how to have the results in a file.
+//! HL7's FHIRPath suite for R4: which cases pass. `harness::report` explains how to write the results to a file.
 
 use std::collections::BTreeSet;
 
@@ -9,17 +9,17 @@ use tabularium::fhirpath::{Collection, CompileOptions, compile};
 use crate::harness;
 use crate::harness::report::Report;
 
-/// The cases that do not hold, and why that is so.
+/// The cases that do not pass, with the reasons.
 const DEVIATIONS: [&str; 3] = [
-    // A tenth of a second is added; the suite drops it for the UCUM unit only.
+    // We add a tenth of a second; the suite drops it for the UCUM unit only.
     "testPlus/testPlusDate19",
-    // 08 is the whole hour, whose last moment is 08:59:59.999; the suite takes it for the minute 08:00 here, not in its
-    // others.
+    // 08 means the whole hour, whose last moment is 08:59:59.999. The suite takes it for the minute 08:00 here, but not
+    // in its other cases.
     "HighBoundary/HighBoundaryDateTimeMillisecond1",
     "HighBoundary/HighBoundaryDateTimeMillisecond3",
 ];
 
-/// How a case went.
+/// The result of a case.
 enum Outcome {
     Values(Vec<(String, String)>),
     CompileError(String),
@@ -63,7 +63,7 @@ fn values(collection: &Collection) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Dates without their signs; a zero below zero is the same decimal as a zero.
+/// Dates without their prefixes; negative zero equals zero.
 fn plain(text: &str) -> &str {
     match text.trim_start_matches('@').trim_start_matches('T') {
         "-0.0" => "0.0",

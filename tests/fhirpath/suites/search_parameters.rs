@@ -1,4 +1,4 @@
-//! All 1,375 search parameters of R4, composites' components included, compile for each type they apply to.
+//! All 1,375 search parameters of R4, including components of composites, compile for each of their types.
 
 use tabularium::fhir::search_parameter::SearchParameters;
 use tabularium::fhir::{TypeId, facts};

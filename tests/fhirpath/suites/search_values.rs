@@ -1,5 +1,5 @@
-//! What the search parameters' expressions yield over real records is what npm `fhirpath` says they yield; and a row's
-//! result does not depend on the rows beside it. `tests/fixtures/search_values.mjs` made the expected values.
+//! The search parameters' expressions give the same results over real records as npm `fhirpath`, and a row's result
+//! does not depend on other rows. `tests/fixtures/search_values.mjs` generated the expected values.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ const EXPECTED: &str = include_str!("../../fixtures/search_values.jsonl");
 
 struct Expected {
     resource: String,
-    /// By parameter; those that yield nothing are absent.
+    /// Values by parameter. Parameters without values are absent.
     values: BTreeMap<String, Vec<Value>>,
 }
 
@@ -61,7 +61,7 @@ pub(in crate::fhirpath) fn row_json(collection: &Collection, row: usize) -> Vec<
         .collect()
 }
 
-/// The same JSON, numbers compared by value.
+/// Whether two JSON values are equal, with numbers compared by value.
 pub(in crate::fhirpath) fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => left.as_f64() == right.as_f64(),

@@ -1,5 +1,5 @@
-//! The kind of lake that tests make: open ones, or sealed ones in a process that `sealed::kinds` has started for it.
-//! And what of a lake's files is read past the program, by the Parquet library alone.
+//! The kind of lakes that tests create: open ones, or sealed ones in a process that `sealed::kinds` has started. Also
+//! reads a lake's files with the Parquet library alone, independently of the program.
 
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
@@ -12,20 +12,20 @@ use parquet::errors::{ParquetError, Result};
 use tabularium::lake::seal::KeyStore;
 use tabularium::lake::{KekSource, KeyId, Keys, Lake, LakeOptions, deletes};
 
-/// Set where tests make sealed lakes.
+/// Set if tests create sealed lakes.
 pub(crate) const SEALED: &str = "TABULARIUM_TEST_SEALED";
-/// A key-encryption key for these, in the variable from which the program takes one.
+/// A key-encryption key for them, in the variable that the program reads.
 pub(crate) const KEK: (&str, &str) = (
     "TABULARIUM_LAKE_KEY",
     "6f1d7f0f5b6c4d3e2a190817263544536271809fa0b1c2d3e4f5061728394a5b",
 );
 
-/// Whether tests of this process make sealed lakes.
+/// Whether tests of this process create sealed lakes.
 pub(crate) fn is_sealed() -> bool {
     std::env::var_os(SEALED).is_some()
 }
 
-/// What makes a lake of the kind that is tested.
+/// The options for a lake of the tested kind.
 pub(crate) fn options() -> LakeOptions {
     LakeOptions {
         sealed: is_sealed().then_some(true),
@@ -33,7 +33,7 @@ pub(crate) fn options() -> LakeOptions {
     }
 }
 
-/// The same key-encryption key, in a file that lies in no lake.
+/// The same key-encryption key, in a file outside of all lakes.
 pub(crate) fn kek() -> KekSource {
     static FILE: OnceLock<PathBuf> = OnceLock::new();
     let made = || {
@@ -47,17 +47,17 @@ pub(crate) fn kek() -> KekSource {
     KekSource::File(FILE.get_or_init(made).clone())
 }
 
-/// The lake in a folder; a new one of the kind that is tested.
+/// Opens the lake in a folder, or creates one of the tested kind.
 pub(crate) fn open_or_create(dir: impl AsRef<Path>) -> Lake {
     Lake::open_or_create_with(dir, options()).unwrap()
 }
 
-/// What `tabularium import` takes to make a lake of the kind that is tested.
+/// The arguments of `tabularium import` for a lake of the tested kind.
 pub(crate) fn flags() -> &'static [&'static str] {
     if is_sealed() { &["--sealed"] } else { &[] }
 }
 
-/// The keys of the lake in which a data file lies.
+/// The keys of the lake that contains a data file.
 pub(crate) fn keys_of(file: &Path) -> Keys {
     let folder = file.ancestors().find(|folder| folder.join("keys.sqlite").exists());
     folder.map_or_else(Keys::none, |folder| {
@@ -66,7 +66,7 @@ pub(crate) fn keys_of(file: &Path) -> Keys {
     })
 }
 
-/// Keys of the lake in a folder that open no file of any snapshot, and none that has expired since the last erasure.
+/// The keys of a lake that open no file. Files of all snapshots count, and those that expired since the last erasure.
 pub(crate) fn stray_keys(data: &Path, keys: &Keys) -> Vec<KeyId> {
     if !keys.seals() {
         return Vec::new();
@@ -88,12 +88,12 @@ pub(crate) fn deleted(path: &Path) -> Vec<u64> {
     deletes::read(path, &keys_of(path)).unwrap()
 }
 
-/// A reader of a lake's Parquet file that knows nothing of the program, but for the file's key.
+/// A reader of a lake's Parquet file that is independent of the program, except for the file's key.
 pub(crate) fn parquet(path: &Path) -> ParquetRecordBatchReaderBuilder<File> {
     try_parquet(path).unwrap()
 }
 
-/// The same of a file that may be none.
+/// The same for a file that may not be Parquet.
 pub(crate) fn try_parquet(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
     let options = ArrowReaderOptions::new();
     let keys = keys_of(path);

@@ -1,4 +1,4 @@
-//! Small lakes for tests: Patient rows given as JSON, shredded, written and committed.
+//! Small lakes for tests: Patient rows given as JSON, which are shredded, written and committed.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use tabularium::lake::{Lake, LakeOptions, Mode, Snapshot, TableSnapshot, Transac
 
 use super::super::kind;
 
-/// A new lake with a clock of its own.
+/// A new lake with its own clock.
 pub(crate) struct Fixture {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) clock: Arc<ManualClock>,
@@ -36,7 +36,7 @@ pub(crate) fn fixture() -> Fixture {
 }
 
 impl Fixture {
-    /// Commits one file of these rows.
+    /// Commits these rows as one file.
     pub(crate) fn commit(&self, rows: &[Row]) -> Arc<Snapshot> {
         let mut writer = self.lake.writer().unwrap();
         let mut transaction = writer.begin();
@@ -54,7 +54,7 @@ pub(crate) struct Row {
     pub(crate) resource: String,
 }
 
-/// A row of its owner's Patient, whose id sorts with the owner.
+/// A row of its owner's Patient. Its id sorts like the owner.
 pub(crate) fn row(owner: i64) -> Row {
     with(owner, r#""name":[{"family":"Smith"}]"#)
 }
@@ -71,7 +71,7 @@ pub(crate) fn with(owner: i64, elements: &str) -> Row {
     }
 }
 
-/// The type whose table the rows go to.
+/// The type of the rows' table.
 pub(crate) fn patient() -> TypeId {
     facts().lookup("Patient").unwrap()
 }
@@ -81,7 +81,7 @@ pub(crate) fn table(snapshot: &Snapshot) -> &TableSnapshot {
     snapshot.table(Mode::Live, patient()).unwrap()
 }
 
-/// Writes a file of these rows (in their order) and adds it to the table of live Patients.
+/// Writes a file of these rows, in their order, and adds it to the table of live Patients.
 pub(crate) fn add(transaction: &mut Transaction<'_>, rows: &[Row]) -> WrittenFile {
     let written = write(transaction, rows);
     transaction.add_file(Mode::Live, patient(), written.clone());
@@ -116,8 +116,7 @@ pub(crate) fn write(transaction: &mut Transaction<'_>, rows: &[Row]) -> WrittenF
     write_file(&path, patient(), &schema, [&batch], transaction.keys()).unwrap()
 }
 
-/// The live rows of a table, file after file in the table's order, as a reader that knows nothing of the scan finds
-/// them.
+/// The live rows of a table, file by file in the table's order. The reader is independent of the scan.
 pub(crate) fn rows(table: &TableSnapshot) -> Vec<Vec<Row>> {
     table
         .files
@@ -135,7 +134,7 @@ pub(crate) fn rows(table: &TableSnapshot) -> Vec<Vec<Row>> {
         .collect()
 }
 
-/// The text of every live resource of every table.
+/// The texts of all live resources of all tables.
 pub(crate) fn resources(snapshot: &Snapshot) -> Vec<String> {
     let mut found = Vec::new();
     for file in snapshot.tables.values().flat_map(|table| &table.files) {
@@ -177,7 +176,7 @@ pub(crate) fn files_below(dir: &Path) -> BTreeSet<PathBuf> {
     found
 }
 
-/// All files of a data folder but for those that were moved aside as orphans.
+/// All files of a data folder except those that were moved aside as orphans.
 pub(crate) fn files_in_place(data: &Path) -> BTreeSet<PathBuf> {
     let aside = data.join(".orphans");
     let mut files = files_below(data);

@@ -1,5 +1,5 @@
-//! Small lakes of real columns: JSON resources are shredded, written and committed as an import would do it, with the
-//! owner and application that a test gives them.
+//! Small lakes with real columns. JSON resources are shredded, written and committed as by an import, with a test's
+//! owners and applications.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl Record {
         }
     }
 
-    /// Files it under a person of its application.
+    /// Files the record under a person of its application.
     pub(crate) fn of(self, lake: &Lake, patient: &str) -> Record {
         let owner = lake.owner_of(&self.application, patient);
         Record {
@@ -83,7 +83,7 @@ pub(crate) fn ty(name: &str) -> TypeId {
     facts().lookup(name).unwrap()
 }
 
-/// An empty lake in a folder of its own.
+/// An empty lake in its own folder.
 pub(crate) fn lake() -> (tempfile::TempDir, Lake) {
     let dir = tempfile::tempdir().unwrap();
     let lake = crate::harness::kind::open_or_create(dir.path());
@@ -160,7 +160,8 @@ pub(crate) fn patient(lake: &Lake, application: &str, id: &str) -> Arc<Scope> {
     })
 }
 
-/// The scope of a patient token over the rows of one owner, whose Patient's id sorts with it (`harness::lake::row`).
+/// The scope of a patient token over the rows of one owner, whose Patient's id sorts like the owner
+/// (`harness::lake::row`).
 pub(crate) fn patient_of(lake: &Lake, owner: i64) -> Arc<Scope> {
     let id = format!("p{owner:06}");
     let mut scope = Scope::clone(&patient(lake, "local", &id));

@@ -1,4 +1,4 @@
-//! Everything a lake holds, read from its Parquet files by the Parquet library alone: no scan, no scope.
+//! The contents of a lake, read from its Parquet files with the Parquet library alone, without scan or scope.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -25,7 +25,7 @@ pub(crate) struct Stored {
 /// Mode, application, type, id.
 pub(crate) type Identity = (Mode, String, &'static str, String);
 
-/// Owner, `Type/id` and version of all rows of the newest snapshot. A row that stands twice fails the test.
+/// Owner, `Type/id` and version of all rows of the newest snapshot. A duplicate row fails the test.
 pub(crate) fn versions(lake: &Lake) -> BTreeMap<i64, BTreeMap<String, i64>> {
     let mut owners: BTreeMap<i64, BTreeMap<String, i64>> = BTreeMap::new();
     for ((_, ty), table) in &lake.snapshot().tables {
@@ -59,7 +59,7 @@ pub(crate) fn versions(lake: &Lake) -> BTreeMap<i64, BTreeMap<String, i64>> {
     owners
 }
 
-/// All rows of the newest snapshot. A row that stands twice fails the test.
+/// All rows of the newest snapshot. A duplicate row fails the test.
 pub(crate) fn stored(lake: &Lake) -> BTreeMap<Identity, Stored> {
     let mut rows = BTreeMap::new();
     for ((mode, ty), table) in &lake.snapshot().tables {
@@ -124,7 +124,7 @@ pub(crate) fn stored(lake: &Lake) -> BTreeMap<Identity, Stored> {
     rows
 }
 
-/// Every column of the live rows of an authorization, decoded to text.
+/// All columns of an authorization's live rows, decoded to text.
 pub(crate) fn decoded(lake: &Lake, authorization: &str) -> Vec<String> {
     let mut rows = Vec::new();
     for table in lake.snapshot().tables.values() {
@@ -145,7 +145,7 @@ pub(crate) fn decoded(lake: &Lake, authorization: &str) -> Vec<String> {
     rows
 }
 
-/// Every row of a file, deleted ones too, its columns decoded to text.
+/// All rows of a file, including deleted ones, with their columns decoded to text.
 pub(crate) fn decoded_file(path: &std::path::Path) -> Vec<String> {
     let reader = kind::parquet(path);
     let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! The program's commands on a folder of records.
+//! Runs the program's commands on a folder of records.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -10,7 +10,7 @@ pub(crate) fn run(arguments: &[&str]) -> Output {
     Command::new(PROGRAM).args(arguments).output().unwrap()
 }
 
-/// Runs a command that must end well; what it wrote to standard output.
+/// Runs a command that must succeed. Returns its standard output.
 pub(crate) fn done(arguments: &[&str]) -> Vec<u8> {
     let done = run(arguments);
     assert!(
@@ -26,7 +26,7 @@ pub(crate) fn record(command: &str, folder: &Path, arguments: &[&str]) -> Output
     run(&[&[command, "--data", folder.to_str().unwrap()], arguments].concat())
 }
 
-/// Such a command must end with one sentence that says this, exit code 2, and nothing on standard output.
+/// Checks that such a command ends with one sentence containing this text, exit code 2, and no standard output.
 pub(crate) fn refused(command: &str, folder: &Path, arguments: &[&str], told: &str) {
     let done = record(command, folder, arguments);
     let error = String::from_utf8(done.stderr).unwrap();
@@ -36,7 +36,7 @@ pub(crate) fn refused(command: &str, folder: &Path, arguments: &[&str], told: &s
     assert!(done.stdout.is_empty());
 }
 
-/// What every such command refuses of somebody who is there, `ann`.
+/// Checks the refusals that all such commands share, for the patient `ann`.
 pub(crate) fn refuses_what_all_refuse(command: &str, folder: &Path) {
     let inside = folder.join("data/ann.json");
     for (options, told) in [

@@ -1,5 +1,5 @@
-//! Processes that are killed at random moments. `TABULARIUM_KILLS` sets how many rounds such a test has, and
-//! `TABULARIUM_SEED` when the kills come.
+//! Kills processes at random moments. `TABULARIUM_KILLS` sets the number of rounds of such a test, and
+//! `TABULARIUM_SEED` the random seed.
 
 use std::path::Path;
 use std::process::Child;
@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// How many rounds a test has; the usual number unless another one is set.
+/// The number of rounds of a test, `usual` by default.
 pub(crate) fn rounds(usual: usize) -> usize {
     number("TABULARIUM_KILLS").unwrap_or(usual)
 }
 
-/// What chance begins with; the usual number unless another one is set.
+/// The random seed, `usual` by default.
 pub(crate) fn seed(usual: u64) -> u64 {
     number("TABULARIUM_SEED").unwrap_or(usual)
 }
 
-/// The moments of a test's kills.
+/// The random generator of a test's kills.
 pub(crate) fn chance(usual: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed(usual))
 }
@@ -30,7 +30,7 @@ fn number<N: std::str::FromStr>(name: &str) -> Option<N> {
     number
 }
 
-/// Kills a process once it has come so far, and a moment later. `false` where it came to its end before.
+/// Kills a process a moment after it reached a point. `false` if it ended before.
 pub(crate) fn kill_when(mut child: Child, moment: Duration, mut has_come: impl FnMut() -> bool) -> bool {
     let begun = Instant::now();
     while !has_come() && child.try_wait().unwrap().is_none() {
@@ -47,7 +47,7 @@ pub(crate) fn kill_when(mut child: Child, moment: Duration, mut has_come: impl F
     !child.wait().unwrap().success()
 }
 
-/// How many files there are below a folder in which files come and go.
+/// The number of files below a folder, while files are created and removed.
 pub(crate) fn files_seen(folder: &Path) -> usize {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return 0;

@@ -1,4 +1,4 @@
-//! The program as a process that serves.
+//! The program as a server process.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -8,17 +8,17 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_tabularium");
 /// A running command, killed when dropped.
 pub(crate) struct Process {
     child: Child,
-    /// What it printed until it served.
+    /// Its output until it served.
     pub(crate) printed: Vec<String>,
 }
 
 impl Process {
-    /// Starts a command and reads what it prints up to the line that names its address.
+    /// Starts a command and reads its output up to the line with its address.
     pub(crate) fn start(arguments: &[&str]) -> Process {
         Process::run(Command::new(PROGRAM).args(arguments))
     }
 
-    /// The same in a shell that has run this before.
+    /// The same in a shell that runs `before` first.
     pub(crate) fn limited(before: &str, arguments: &[&str]) -> Process {
         let script = format!("{before} && exec \"$0\" \"$@\"");
         Process::run(Command::new("sh").args(["-c", &script, PROGRAM]).args(arguments))
@@ -38,7 +38,7 @@ impl Process {
         panic!("it ended before it served: {:?}", process.printed);
     }
 
-    /// `http://127.0.0.1:port`.
+    /// Its address, such as `http://127.0.0.1:port`.
     pub(crate) fn base_url(&self) -> String {
         let last = self.printed.last().unwrap();
         let url = last
@@ -48,7 +48,7 @@ impl Process {
         url.trim_end_matches("/fhir").to_owned()
     }
 
-    /// Asks it to end as an operator would; gives the exit code.
+    /// Asks it to end as an operator would. Returns the exit code.
     pub(crate) fn terminate(mut self) -> Option<i32> {
         let asked = Command::new("kill")
             .args(["-TERM", &self.child.id().to_string()])

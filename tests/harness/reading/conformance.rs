@@ -1,5 +1,5 @@
-//! Holds a resource against the R4 facts: every property is defined, every required element is there, values have the
-//! JSON form and the lexical form of their type, references point to types they may.
+//! Validates a resource against the R4 facts: properties are defined, required elements are present, values have the
+//! JSON form and the lexical form of their type, and references point to allowed types.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use tabularium::fhir::reference::{Reference, is_id};
 use tabularium::fhir::temporal::{Temporal, TimeOfDay};
 use tabularium::fhir::{Child, Element, Kind, Primitive, TypeId, facts};
 
-/// What is wrong with a resource, as `path: complaint`; empty where nothing is.
+/// The faults of a resource, as `path: complaint`.
 pub(crate) fn complaints(resource: &Value) -> Vec<String> {
     let mut complaints = Vec::new();
     resource_at(resource, "", &mut complaints);
@@ -29,7 +29,7 @@ fn object_at(object: &Map<String, Value>, ty: TypeId, path: &str, complaints: &m
     if object.is_empty() {
         complaints.push(format!("{path}: empty"));
     }
-    // A value and its `_` companion are the same property of the element.
+    // A value and its `_` companion count as one property.
     let mut given: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (name, value) in object {
         let at = format!("{path}.{name}");

@@ -80,7 +80,7 @@ impl Json {
         }
     }
 
-    /// Exchanges the text of every `reference` property for which `change` has another.
+    /// Replaces the text of each `reference` property for which `change` returns another one.
     pub(crate) fn change_references(&mut self, change: &dyn Fn(&str) -> Option<String>) {
         match self {
             Json::Object(entries) => {
@@ -100,7 +100,7 @@ impl Json {
         }
     }
 
-    /// Takes `versionId` and `lastUpdated` out of `meta`, and an empty `meta` out of the resource.
+    /// Removes `versionId` and `lastUpdated` from `meta`, and an empty `meta` from the resource.
     pub(crate) fn take_commit_meta(&mut self) -> (Option<String>, Option<String>) {
         let mut taken = (None, None);
         if let Json::Object(entries) = self {
@@ -119,8 +119,8 @@ impl Json {
     }
 }
 
-/// Where the first thing stands that a value was to have and has not: every property, the items of lists in their
-/// order, and texts as they are. The value may have more.
+/// The place of the first wanted value that is missing: properties, items of lists in order, and texts. The value may
+/// have more.
 pub(crate) fn lacks(value: &Value, wanted: &Value) -> Option<String> {
     match (value, wanted) {
         (Value::Object(map), Value::Object(wanted)) => wanted.iter().find_map(|(key, wanted)| {

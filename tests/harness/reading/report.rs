@@ -1,6 +1,6 @@
-//! Results of a conformance suite as a summary file, in the form in which implementations of SQL on FHIR publish
-//! theirs: by file of the suite, each test's name and whether it passed. Written where `TABULARIUM_REPORT` names a
-//! folder:
+//! Writes the results of a conformance suite as a summary file, in the format that implementations of SQL on FHIR
+//! publish: for each file of the suite, each test's name and whether it passed. It is written if `TABULARIUM_REPORT`
+//! names a folder:
 //!
 //!     TABULARIUM_REPORT=/tmp/report cargo test --test main suite
 
@@ -34,7 +34,7 @@ impl Report {
     }
 }
 
-/// Says why a value is no report, by the public schema `http://hl7.org/fhir/uv/sql-on-fhir/test-report`.
+/// Why a value is not a valid report, by the public schema `http://hl7.org/fhir/uv/sql-on-fhir/test-report`.
 fn fault(report: &Value) -> Option<String> {
     let Some(files) = report.as_object() else {
         return Some("not an object".to_string());

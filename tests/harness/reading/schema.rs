@@ -1,13 +1,14 @@
-//! Whether a value is what a schema of the OpenAPI document says: JSON Schema as far as the document uses it, a keyword
-//! that is not known here being an error. Stricter than the standard in one way: a member that the schema does not
-//! declare is a fault, unless it says that there may be others, so that an answer and its schema cannot grow apart.
+//! Validates a value against a schema of the OpenAPI document. It supports the JSON Schema keywords that the document
+//! uses; an unknown keyword is an error.
 //!
-//! The crates that do all of JSON Schema would make the tests parse numbers in another way than the program
-//! (`serde_json/float_roundtrip`).
+//! It is stricter than the standard in one way: undeclared members are faults unless the schema allows others. So an
+//! answer and its schema cannot drift apart.
+//!
+//! The crates for full JSON Schema would change how the tests parse numbers (`serde_json/float_roundtrip`).
 
 use serde_json::{Map, Value};
 
-/// What is wrong with a value; nothing if it is as the schema says.
+/// The faults of a value; empty if it matches the schema.
 pub(crate) fn faults(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     Check {
@@ -90,7 +91,7 @@ impl Check<'_> {
         }
     }
 
-    /// Members by their own schema, others by that for others.
+    /// Checks each member by its own schema, and others by the schema for others.
     fn members(&mut self, keywords: &Map<String, Value>, value: &Value, place: &str) {
         let Some(members) = value.as_object() else { return };
         let others = keywords.get("additionalProperties").unwrap_or(&Value::Bool(false));

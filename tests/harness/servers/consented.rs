@@ -1,5 +1,5 @@
-//! Applications with keys, endpoints and consents that patients have finished, made through the store as the flow makes
-//! them, for tests that begin where the flow ends.
+//! Applications with keys, endpoints and finished consents. They are created through the store as the flow does, for
+//! tests that begin after the flow.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -13,7 +13,7 @@ use tabularium::lake::{Lake, Mode};
 
 use super::super::server::{Answer, Server};
 
-/// Where the codes of applications that are made here go.
+/// The redirect URI of these applications.
 pub(crate) const REDIRECT_URI: &str = "https://app.example/callback";
 
 /// An application with the keys of both modes.
@@ -36,7 +36,7 @@ impl Keys {
     }
 }
 
-/// Two halves as `Authorization: Basic`.
+/// Two parts as `Authorization: Basic`.
 pub(crate) fn basic(publishable: &str, secret: &str) -> String {
     format!("Basic {}", STANDARD.encode(format!("{publishable}:{secret}")))
 }
@@ -77,7 +77,7 @@ impl App {
     }
 }
 
-/// What an endpoint is like; two of one name are one.
+/// The properties of an endpoint, identified by its name.
 #[derive(Clone)]
 pub(crate) struct TestEndpoint {
     pub(crate) name: &'static str,
@@ -99,7 +99,7 @@ pub(crate) const PAYER: TestEndpoint = TestEndpoint {
 };
 
 impl TestEndpoint {
-    /// Adds the endpoint to the directory, and gives its id.
+    /// Adds the endpoint to the directory. Returns its id.
     pub(crate) fn save(&self, store: &Store) -> String {
         let organization = Organization {
             id: format!("org-{}", self.name),
@@ -133,7 +133,7 @@ impl TestEndpoint {
     }
 }
 
-/// A flow that a patient is to finish.
+/// A flow that a patient will finish.
 pub(crate) struct Flow<'f> {
     pub(crate) app: &'f App,
     pub(crate) mode: Mode,
@@ -144,7 +144,7 @@ pub(crate) struct Flow<'f> {
 }
 
 impl<'f> Flow<'f> {
-    /// A flow of test mode over `/oauth/authorize` with one payer, for records that keep coming.
+    /// A flow of test mode over `/oauth/authorize` with one payer, for lasting access.
     pub(crate) fn of(app: &'f App) -> Flow<'f> {
         Flow {
             app,
@@ -156,7 +156,7 @@ impl<'f> Flow<'f> {
         }
     }
 
-    /// The same for one time.
+    /// The same for one-time access.
     pub(crate) fn once(app: &'f App) -> Flow<'f> {
         Flow {
             usage: Usage::OneTime,
@@ -164,7 +164,7 @@ impl<'f> Flow<'f> {
         }
     }
 
-    /// The same over the link component.
+    /// The same through the link component.
     pub(crate) fn link(app: &'f App) -> Flow<'f> {
         Flow {
             origin: Origin::Link,
@@ -172,7 +172,7 @@ impl<'f> Flow<'f> {
         }
     }
 
-    /// The consent with its sources authorized, but not finished.
+    /// Creates the consent with authorized sources, but does not finish it.
     pub(crate) fn begin(&self, store: &Store, lake: &Lake) -> Begun {
         let client = &self.app.keys(self.mode).publishable;
         let scope = match self.usage {
@@ -229,7 +229,7 @@ impl<'f> Flow<'f> {
         begun
     }
 
-    /// The finished flow, with its code.
+    /// Finishes the flow. Returns its code.
     pub(crate) fn finish(&self, server: &Server) -> Finished {
         self.finish_in(&server.store, &server.lake)
     }
@@ -278,7 +278,7 @@ pub(crate) struct Begun {
     pub(crate) patients: Vec<String>,
 }
 
-/// A consent that waits to be exchanged.
+/// A consent that is ready to be exchanged.
 pub(crate) struct Finished {
     pub(crate) consent: String,
     pub(crate) client: String,
@@ -334,7 +334,7 @@ impl Server {
 }
 
 impl Answer {
-    /// The `error` of a token endpoint's refusal, which is in form in every respect.
+    /// The status and the `error` of a token endpoint's refusal, after a check of its form.
     pub(crate) fn oauth_error(&self) -> (u16, String) {
         let body = self.json();
         let description = body["error_description"].as_str().unwrap();

@@ -1,5 +1,4 @@
-//! A sandbox in this process, and a person at its pages: it logs in, agrees and comes back with whatever the payer
-//! says.
+//! A sandbox in this process, and a person at its pages who logs in, agrees and comes back with the payer's answer.
 
 use std::thread::JoinHandle;
 
@@ -10,7 +9,7 @@ use tokio::sync::oneshot;
 use ureq::http::{HeaderMap, Response};
 use url::Url;
 
-/// A sandbox on a port of its own.
+/// A sandbox on its own port.
 pub(crate) struct Payer {
     pub(crate) base: String,
     sandbox: Sandbox,
@@ -18,27 +17,27 @@ pub(crate) struct Payer {
     thread: Option<JoinHandle<std::io::Result<()>>>,
 }
 
-/// An answer whose redirects were not followed.
+/// A response. Redirects are not followed.
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
 }
 
-/// How a person behaves at an organization's pages.
+/// A person's choices on an organization's pages.
 #[derive(Clone, Debug)]
 pub(crate) struct Visit {
     pub(crate) user: String,
     pub(crate) password: String,
-    /// Resource types whose boxes are left checked; all of them without.
+    /// Resource types whose boxes stay checked; `None` for all.
     pub(crate) types: Option<Vec<String>>,
-    /// Whether the box for lasting access is left checked.
+    /// Whether the box for lasting access stays checked.
     pub(crate) offline: bool,
     pub(crate) agree: bool,
 }
 
 impl Visit {
-    /// Somebody who leaves every box as it is and agrees.
+    /// A person who leaves all boxes as they are and agrees.
     pub(crate) fn of(user: &str) -> Visit {
         Visit {
             user: user.to_owned(),
@@ -51,17 +50,18 @@ impl Visit {
 }
 
 impl Payer {
-    /// A sandbox of so many people.
+    /// A sandbox with this many people.
     pub(crate) fn start(patients: u64) -> Payer {
         Payer::with(patients, &[])
     }
 
-    /// A sandbox with knobs turned as the command line turns them, as `lakeshore.slow=200`.
+    /// A sandbox with knobs set as on the command line, such as `lakeshore.slow=200`.
     pub(crate) fn with(patients: u64, knobs: &[&str]) -> Payer {
         Payer::serve(patients, knobs, |_| None)
     }
 
-    /// A sandbox with the sample application beside it, which is told the sandbox's address and gives its settings.
+    /// A sandbox with the sample application. The closure gets the sandbox's address and returns the application's
+    /// settings.
     pub(crate) fn with_app(patients: u64, app: impl FnOnce(&str) -> AppSettings) -> Payer {
         Payer::serve(patients, &[], |base| Some(app(base)))
     }
@@ -95,7 +95,7 @@ impl Payer {
                     _ = stopped => Ok(()),
                 }
             });
-            // Requests that a knob holds up are not waited for.
+            // Does not wait for requests that a knob delays.
             runtime.shutdown_background();
             served
         });
@@ -107,12 +107,12 @@ impl Payer {
         }
     }
 
-    /// The person of a number, from 0 on.
+    /// The person of a number, from 0.
     pub(crate) fn person(&self, index: u64) -> Person {
         self.sandbox.person(index).unwrap()
     }
 
-    /// `http://127.0.0.1:port/lakeshore/fhir`.
+    /// The FHIR base, such as `http://127.0.0.1:port/lakeshore/fhir`.
     pub(crate) fn fhir_base(&self, organization: &str) -> String {
         format!("{}/{organization}/fhir", self.base)
     }
@@ -122,24 +122,24 @@ impl Payer {
         format!("{}/.well-known/smart-configuration", self.fhir_base(organization))
     }
 
-    /// Turns knobs: of one organization, or of `all`.
+    /// Sets knobs of one organization, or of `all`.
     pub(crate) fn turn(&self, organization: &str, knobs: &Value) {
         let reply = self.json("PATCH", &format!("/admin/{organization}/knobs"), knobs);
         assert_eq!(reply.status, 200, "{}", reply.text);
     }
 
-    /// How often an organization was asked: `fhir`, `pages`, `token`, `most_at_once`.
+    /// The request counts of an organization: `fhir`, `pages`, `token`, `most_at_once`.
     pub(crate) fn requests(&self, organization: &str) -> Value {
         self.get(&format!("/admin/{organization}/requests"), None).value()
     }
 
-    /// Ends every access token of an organization.
+    /// Invalidates all access tokens of an organization.
     pub(crate) fn expire(&self, organization: &str) {
         let path = format!("/admin/{organization}/expire");
         assert_eq!(self.json("POST", &path, &Value::Null).status, 200);
     }
 
-    /// Changes one record of a person; gives its reference.
+    /// Changes one record of a person. Returns its reference.
     pub(crate) fn bump(&self, organization: &str, user: &str, record: Option<&str>) -> String {
         let body = serde_json::json!({"user": user, "record": record});
         let reply = self.json("POST", &format!("/admin/{organization}/bump"), &body);
@@ -154,7 +154,7 @@ impl Payer {
         assert_eq!(reply.status, 201, "{}", reply.text);
     }
 
-    /// `GET` of a path or URL.
+    /// Sends `GET` to a path or URL.
     pub(crate) fn get(&self, path: &str, token: Option<&str>) -> Reply {
         let headers: Vec<(&str, String)> = token
             .map(|token| ("authorization", format!("Bearer {token}")))
@@ -163,7 +163,7 @@ impl Payer {
         self.send("GET", path, &headers, "")
     }
 
-    /// A form sent to a path or URL.
+    /// Sends a form to a path or URL.
     pub(crate) fn form(&self, path: &str, fields: &[(&str, &str)]) -> Reply {
         let body = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(fields)
@@ -172,7 +172,7 @@ impl Payer {
         self.send("POST", path, &headers, &body)
     }
 
-    /// JSON sent to a path or URL.
+    /// Sends JSON to a path or URL.
     pub(crate) fn json(&self, method: &str, path: &str, body: &Value) -> Reply {
         self.send(
             method,
@@ -182,7 +182,7 @@ impl Payer {
         )
     }
 
-    /// A request as it is; redirects are not followed.
+    /// Sends a request without following redirects.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, String)], body: &str) -> Reply {
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
@@ -211,12 +211,12 @@ impl Payer {
         }
     }
 
-    /// Logs a person in and agrees to everything; gives where the payer sends the browser in the end, query included.
+    /// Logs a person in and agrees to everything. Returns the final redirect with its query.
     pub(crate) fn log_in(&self, authorization_url: &str, user: &str) -> Url {
         self.visit(authorization_url, &Visit::of(user))
     }
 
-    /// Goes through an organization's pages; gives where it sends the browser in the end.
+    /// Goes through an organization's pages. Returns the final redirect.
     pub(crate) fn visit(&self, authorization_url: &str, visit: &Visit) -> Url {
         let mut reply = self.get(authorization_url, None);
         for _ in 0..6 {
@@ -232,7 +232,7 @@ impl Payer {
         panic!("the pages do not end");
     }
 
-    /// Fills the form of a page in and sends it.
+    /// Fills in the form of a page and sends it.
     fn answer_form(&self, address: &str, visit: &Visit) -> Reply {
         let shown = self.get(address, None);
         if shown.location().is_some() {
@@ -255,7 +255,7 @@ impl Payer {
         self.form(address, &fields)
     }
 
-    /// An authorization URL of an organization for a redirect URI, with the verifier that belongs to it.
+    /// An authorization URL of an organization for a redirect URI, with its verifier.
     pub(crate) fn authorization_url(&self, organization: &str, redirect_uri: &str, scope: &str) -> (String, String) {
         let verifier = "a-verifier-of-fortythree-letters-or-more-123".to_owned();
         let challenge = challenge(&verifier);
@@ -281,7 +281,7 @@ impl Reply {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
-    /// Where a redirect leads.
+    /// The target of a redirect.
     pub(crate) fn location(&self) -> Option<String> {
         let location = self.headers.get("location")?;
         Some(location.to_str().unwrap().to_owned())
@@ -296,7 +296,7 @@ impl Reply {
             .clone()
     }
 
-    /// The values of the fields of a name, as they stand in the page.
+    /// The values of the fields with a name, as written in the page.
     fn values(&self, name: &str) -> Vec<String> {
         let mark = format!(r#"name="{name}" value=""#);
         let rest = self.text.split(&mark).skip(1);

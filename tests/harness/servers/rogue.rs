@@ -1,4 +1,4 @@
-//! A source on the wire that answers as a test wants it to, and remembers what it was asked.
+//! A source whose answers a test defines. It records its requests.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) method: String,
-    /// With the query.
+    /// The path with the query.
     pub(crate) path: String,
     /// Names in lower case.
     pub(crate) headers: Vec<(String, String)>,
@@ -21,14 +21,14 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// The value of a header, or nothing.
+    /// The value of a header; empty if it is missing.
     pub(crate) fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(one, _)| one == name);
         found.map_or("", |(_, value)| value)
     }
 }
 
-/// What is answered.
+/// A response.
 #[derive(Clone, Debug)]
 pub(crate) struct Said {
     pub(crate) status: u16,
@@ -67,7 +67,7 @@ impl Said {
     }
 }
 
-/// A server on a port of its own. It ends when dropped.
+/// A server on its own port. It ends when dropped.
 pub(crate) struct Rogue {
     pub(crate) base: String,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -76,7 +76,7 @@ pub(crate) struct Rogue {
 }
 
 impl Rogue {
-    /// A server that answers by this function, which is told the server's own address.
+    /// A server that answers by this function. The function gets the server's address.
     pub(crate) fn start(answer: impl Fn(&Asked, &str) -> Said + Send + Sync + 'static) -> Rogue {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -105,12 +105,12 @@ impl Rogue {
         }
     }
 
-    /// What it was asked so far.
+    /// The requests so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 
-    /// How often it was asked for a path that begins like this.
+    /// The number of requests with this path prefix.
     pub(crate) fn count(&self, path: &str) -> usize {
         self.asked().iter().filter(|asked| asked.path.starts_with(path)).count()
     }

@@ -1,4 +1,4 @@
-//! A service on a loopback port, in this process, over a lake of a few records.
+//! A service on a loopback port in this process, over a lake of a few records.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use super::super::records;
 use super::super::records::Record;
 
-/// When every server's clock starts, in seconds since the Unix epoch.
+/// The start of all servers' clocks, in seconds since the Unix epoch.
 pub(crate) const START: i64 = 1_800_000_000;
 
 /// A running service. It stops when dropped.
@@ -32,7 +32,7 @@ pub(crate) struct Server {
     folder: tempfile::TempDir,
 }
 
-/// What came back.
+/// A response.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: ureq::http::HeaderMap,
@@ -57,7 +57,7 @@ impl Answer {
     }
 }
 
-/// A lake of these resources.
+/// A lake with these resources.
 fn stored(resources: &[serde_json::Value]) -> (tempfile::TempDir, Lake) {
     let (folder, lake) = records::lake();
     let records: Vec<Record> = resources.iter().map(|resource| filed(&lake, resource)).collect();
@@ -71,13 +71,13 @@ impl Server {
         Server::limited(resources, Limits::default())
     }
 
-    /// A server over these resources that holds to `limits`.
+    /// A server over these resources with these limits.
     pub(crate) fn limited(resources: &[serde_json::Value], limits: Limits) -> Server {
         let (folder, lake) = stored(resources);
         Server::over(folder, lake, limits)
     }
 
-    /// A server over these resources that hardly waits for records to be erased.
+    /// A server over these resources with a short wait for erasures.
     pub(crate) fn impatient(resources: &[serde_json::Value]) -> Server {
         let limits = Limits {
             erasure_time: Duration::from_millis(50),
@@ -86,12 +86,12 @@ impl Server {
         Server::limited(resources, limits)
     }
 
-    /// A server over these resources, imported as the program imports them: a live Bundle of the local application.
+    /// A server over these resources, imported as the program does: a live Bundle of the local application.
     pub(crate) fn imported(resources: &[serde_json::Value]) -> Server {
         Server::imported_at(resources, Clock::at(START))
     }
 
-    /// The same with a clock that the program's commands go by, too.
+    /// The same with a clock that the program's commands use too.
     pub(crate) fn imported_at(resources: &[serde_json::Value], clock: Clock) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let lake = crate::harness::kind::open_or_create(folder.path());
@@ -105,7 +105,7 @@ impl Server {
         Server::run(folder, lake, Limits::default(), Arc::default(), false, clock, None)
     }
 
-    /// The same with ids rewritten, as a sync gives them.
+    /// The same with rewritten ids, as after a sync.
     pub(crate) fn rewritten(resources: &[serde_json::Value]) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let lake = crate::harness::kind::open_or_create(folder.path());
@@ -121,14 +121,14 @@ impl Server {
         Server::over(folder, lake, Limits::default())
     }
 
-    /// A server that knows these CodeSystems and ValueSets, in a Bundle.
+    /// A server with the CodeSystems and ValueSets of a Bundle.
     pub(crate) fn with_terminology(resources: &[serde_json::Value], bundle: &serde_json::Value) -> Server {
         let (folder, lake) = stored(resources);
         let terminology = Terminology::parse(&bundle.to_string()).unwrap();
         Server::knowing(folder, lake, Limits::default(), Arc::new(terminology))
     }
 
-    /// A server over an empty lake whose clock is this one. While a source is asked it holds a page back for this long.
+    /// A server over an empty lake with this clock. `interim` is how long its pages wait for a source.
     pub(crate) fn starting_at(clock: Clock, interim: Duration) -> Server {
         let (folder, lake) = stored(&[]);
         let limits = Limits {
@@ -138,7 +138,7 @@ impl Server {
         Server::run(folder, lake, limits, Arc::default(), false, clock, None)
     }
 
-    /// The same, known to its clients by another address, as behind a proxy.
+    /// The same with another public address, as behind a proxy.
     pub(crate) fn known_as(base_url: &str, clock: Clock) -> Server {
         let (folder, lake) = stored(&[]);
         Server::run(
@@ -152,18 +152,18 @@ impl Server {
         )
     }
 
-    /// A server over a lake that is filled already.
+    /// A server over an existing lake.
     pub(crate) fn over(folder: tempfile::TempDir, lake: Lake, limits: Limits) -> Server {
         Server::knowing(folder, lake, limits, Arc::default())
     }
 
-    /// A server over a lake that is filled already, known to its clients by another address.
+    /// A server over an existing lake with another public address.
     pub(crate) fn at(folder: tempfile::TempDir, lake: Lake, base_url: &str) -> Server {
         let (limits, clock) = (Limits::default(), Clock::at(START));
         Server::run(folder, lake, limits, Arc::default(), false, clock, Some(base_url))
     }
 
-    /// A server over a lake in a folder that explains its answers to those who may ask.
+    /// A server over an existing lake that explains its answers to authorized callers.
     pub(crate) fn explaining(folder: tempfile::TempDir, lake: Lake) -> Server {
         Server::run(
             folder,
@@ -193,7 +193,7 @@ impl Server {
         Server::with_pages(folder, lake, limits, (terminology, explain), clock, base_url, pages)
     }
 
-    /// A server over an empty lake whose pages look and speak like this.
+    /// A server over an empty lake with these pages.
     pub(crate) fn showing(clock: Clock, interim: Duration, pages: Pages) -> Server {
         let (folder, lake) = stored(&[]);
         let limits = Limits {
@@ -276,7 +276,7 @@ impl Server {
         self.send("GET", path, &[("authorization", &format!("Bearer {token}"))], "")
     }
 
-    /// Status and content type of an answer whose body is not looked at.
+    /// The status and content type of a response. Its body is ignored.
     pub(crate) fn status_and_type(
         &self,
         method: &str,
@@ -292,7 +292,7 @@ impl Server {
         )
     }
 
-    /// A request whose answer, or whose own body, need not be text: status, headers and bytes.
+    /// Sends a request with a binary body or response. Returns status, headers and bytes.
     pub(crate) fn send_bytes(
         &self,
         method: &str,
@@ -305,7 +305,7 @@ impl Server {
         (response.status().as_u16(), response.headers().clone(), bytes)
     }
 
-    /// A request with these headers and this body.
+    /// Sends a request with these headers and this body.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let mut response = self.exchange(method, path, headers, body.as_bytes());
         let text = response.body_mut().read_to_string().unwrap();
@@ -348,7 +348,7 @@ impl Server {
         }
     }
 
-    /// How the server ended.
+    /// The server's result.
     pub(crate) fn outcome(&mut self) -> Result<(), ServeError> {
         self.stop();
         self.thread.take().map_or(Ok(()), |thread| thread.join().unwrap())
@@ -379,7 +379,7 @@ fn filed(lake: &Lake, resource: &serde_json::Value) -> Record {
     }
 }
 
-/// The rules of normalization, without a terminology.
+/// The rules of normalization without a terminology.
 pub(crate) fn rules() -> tabularium::ingest::Normalization {
     tabularium::ingest::Normalization {
         knowledge: tabularium::normalize::Knowledge::default(),

@@ -1,5 +1,4 @@
-//! A browser without scripts that goes wherever links, forms and redirects lead, across servers, with cookies of each
-//! path.
+//! A browser without scripts that follows links, forms and redirects across servers, with cookies by path.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -9,13 +8,13 @@ use url::Url;
 
 static TAG: LazyLock<Regex> = LazyLock::new(|| Regex::new("<[^>]*>").unwrap());
 
-/// A browser and the page it shows.
+/// A browser and its current page.
 pub(crate) struct Surfer {
     pub(crate) url: Url,
     pub(crate) status: u16,
     pub(crate) text: String,
     cookies: Vec<Cookie>,
-    /// How addresses begin where nobody serves: they are gone to and not asked for.
+    /// The prefix of addresses without a server. The browser stops there without a request.
     outside: Option<String>,
 }
 
@@ -27,7 +26,7 @@ struct Cookie {
 }
 
 impl Surfer {
-    /// Goes to an address and on to where it redirects.
+    /// Opens an address and follows redirects.
     pub(crate) fn open(address: &str) -> Surfer {
         let mut surfer = Surfer {
             url: Url::parse(address).unwrap(),
@@ -40,7 +39,7 @@ impl Surfer {
         surfer
     }
 
-    /// The same; it stops at addresses that begin with `outside`, at which nobody serves.
+    /// The same; it stops at addresses that begin with `outside`, where there is no server.
     pub(crate) fn open_until(outside: &str, address: &str) -> Surfer {
         let mut surfer = Surfer {
             url: Url::parse(outside).unwrap(),
@@ -53,36 +52,36 @@ impl Surfer {
         surfer
     }
 
-    /// Whether it was nobody who answered: the page says so.
+    /// Whether there was no server at the address. The page says so.
     pub(crate) fn is_cut_off(&self) -> bool {
         self.status == 0 && !self.text.is_empty()
     }
 
-    /// Goes to an address, relative to the page's, and on to where it redirects.
+    /// Opens an address relative to the page's, and follows redirects.
     pub(crate) fn go(&mut self, address: &str) {
         let url = self.url.join(address).unwrap();
         self.request("GET", url, None);
     }
 
-    /// Shows the page again.
+    /// Reloads the page.
     pub(crate) fn reload(&mut self) {
         self.request("GET", self.url.clone(), None);
     }
 
-    /// The text of the first element of an id, which holds no other element.
+    /// The text of the first element with an id. It must contain no other element.
     pub(crate) fn element(&self, id: &str) -> String {
         let pattern = format!(r#"(?s)<\w+[^>]*\sid="{id}"[^>]*>(.*?)</"#);
         let found = Regex::new(&pattern).unwrap().captures(&self.text);
         plain(&found.unwrap_or_else(|| panic!("no element {id}: {}", self.text))[1])
     }
 
-    /// The value of an attribute that stands once in the page.
+    /// The value of an attribute that occurs once in the page.
     pub(crate) fn attribute(&self, name: &str) -> String {
         let found = attribute(&self.text, name);
         found.unwrap_or_else(|| panic!("no attribute {name}: {}", self.text))
     }
 
-    /// Whether the page has a form whose action ends like this, with a button that shows these words.
+    /// Whether the page has a form whose action ends like this, with a button of this text.
     pub(crate) fn offers(&self, action: &str, button: &str) -> bool {
         self.form(action, button).is_some()
     }
@@ -98,8 +97,7 @@ impl Surfer {
         })
     }
 
-    /// Sends the form whose action ends like this, as it is filled in, by the button that shows these words; `fields`
-    /// are filled in before.
+    /// Fills in `fields` of the form whose action ends like this, and sends it by the button of this text.
     pub(crate) fn press(&mut self, action: &str, button: &str, fields: &[(&str, &str)]) {
         let page = self.url.as_str();
         let form = self.form(action, button);
@@ -152,7 +150,7 @@ impl Surfer {
                     url = url.join(&location).unwrap();
                     "GET".clone_into(&mut method);
                 }
-                // A page without scripts that waits for a source goes on by itself.
+                // A page that waits for a source reloads by itself without scripts.
                 Ok(None) if self.text.contains(r#"<noscript><meta http-equiv="refresh""#) => {
                     std::thread::sleep(Duration::from_millis(50));
                     "GET".clone_into(&mut method);
@@ -222,7 +220,7 @@ impl Surfer {
     }
 }
 
-/// The buttons of a form: tag and words.
+/// The buttons of a form: tag and text.
 fn buttons(form: &str) -> impl Iterator<Item = (&str, String)> {
     form.split("<button").skip(1).map(|rest| {
         let (tag, rest) = rest.split_once('>').unwrap();
@@ -233,7 +231,7 @@ fn buttons(form: &str) -> impl Iterator<Item = (&str, String)> {
     })
 }
 
-/// The fields of a form that are sent when nobody touches them.
+/// The fields that a form sends without changes by the user.
 fn inputs(form: &str) -> Vec<(String, String)> {
     let tags = form.split("<input").skip(1).map(|rest| rest.split('>').next().unwrap());
     tags.filter_map(|tag| {
@@ -251,7 +249,7 @@ fn attribute(tag: &str, name: &str) -> Option<String> {
     Some(plain(rest.split('"').next()?))
 }
 
-/// Text without character references, as the templates write them.
+/// Text with its character references decoded.
 fn plain(text: &str) -> String {
     let references = [
         ("&#60;", "<"),

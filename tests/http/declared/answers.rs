@@ -1,6 +1,5 @@
-//! Answers are what `/openapi.json` says of them: every operation is asked for everything that it declares, and what
-//! comes back goes by the schema that stands there. So clients that are generated from the document read what the
-//! service really answers.
+//! Responses match `/openapi.json`: the tests request each declared response of each operation and validate it against
+//! its schema. So clients generated from the document can read the service's responses.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -22,7 +21,7 @@ const FORM: &str = "application/x-www-form-urlencoded";
 struct Walk {
     server: Server,
     document: Value,
-    /// `method path status media` of what was answered as declared.
+    /// The declared responses that occurred: `method path status media`.
     seen: RefCell<BTreeSet<String>>,
 }
 
@@ -44,7 +43,7 @@ impl Walk {
         }
     }
 
-    /// Sends a request to a route of the document; gives the answer, if it is JSON, once it is found to be as declared.
+    /// Sends a request to a route and checks that the response is declared. Returns the response if it is JSON.
     fn ask(&self, method: &str, route: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Value {
         let (status, head, bytes) = self
             .server
@@ -70,7 +69,7 @@ impl Walk {
         }
         let media = head.get("content-type").map_or("", |value| value.to_str().unwrap());
         let media = media.split(';').next().unwrap();
-        // Some routes give whatever was stored.
+        // Some routes return stored media types.
         let is_any = response["content"][media].is_null() && !response["content"]["*/*"].is_null();
         let media = if is_any { "*/*" } else { media };
         let content = &response["content"][media];
@@ -97,19 +96,19 @@ impl Walk {
         self.ask("get", route, path, &[("authorization", &bearer)], "")
     }
 
-    /// A JSON object to a route without names in its path.
+    /// Posts a JSON object to a route without parameters in its path.
     fn post(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> Value {
         let headers = [&[("content-type", JSON)], headers].concat();
         self.ask("post", path, path, &headers, &body.to_string())
     }
 
-    /// What an operation declares and was not answered.
+    /// The declared responses that did not occur.
     fn left(&self) -> Vec<String> {
         let seen = self.seen.borrow();
         let mut left = Vec::new();
         for (path, methods) in self.document["paths"].as_object().unwrap() {
             for (method, operation) in methods.as_object().unwrap() {
-                // The head of an answer has no body.
+                // The response to HEAD has no body.
                 if method == "head" {
                     continue;
                 }
@@ -136,7 +135,7 @@ impl Walk {
     }
 }
 
-/// FHIR's routes.
+/// Walks FHIR's routes.
 fn fhir(walk: &Walk) {
     let token = walk.server.application_token();
     let get = |route: &str, path: &str| walk.get(route, path, &token);
@@ -229,7 +228,7 @@ fn fhir(walk: &Walk) {
     }
 }
 
-/// Health cards, and what their verifiers ask for.
+/// Walks the routes of health cards and their verifiers.
 fn cards(walk: &Walk) {
     let issue = "/fhir/Patient/{id}/$health-cards-issue";
     let bearer = format!("Bearer {}", walk.server.patient_token("anna"));
@@ -259,7 +258,7 @@ fn cards(walk: &Walk) {
     walk.ask("get", &route, &format!("{lists}/none.json"), &[], "");
 }
 
-/// Tokens and what they tell, by both APIs.
+/// Walks the routes of tokens of both APIs.
 fn tokens(walk: &Walk) {
     let server = &walk.server;
     let app = App::register(&server.store, "app");
@@ -327,7 +326,7 @@ fn tokens(walk: &Walk) {
         places: &live,
         ..Flow::of(&app)
     };
-    // A consent that nothing came of yet.
+    // A consent that is not finished.
     flow.begin(&server.store, &server.lake);
     let live = walk.post("/oauth/token", &[("authorization", &app.live.basic())], &own);
     walk.get("/rest/consents", "/rest/consents", &text(&live));
@@ -342,7 +341,7 @@ fn tokens(walk: &Walk) {
     }
 }
 
-/// Links of a patient, and what their recipients get.
+/// Walks the routes of a patient's links and their recipients.
 fn health_links(walk: &Walk) {
     let bearer = format!("Bearer {}", walk.server.patient_token("anna"));
     let token = [("authorization", bearer.as_str())];
@@ -387,7 +386,7 @@ fn health_links(walk: &Walk) {
     }
 }
 
-/// What anybody may ask.
+/// Walks the routes without authorization.
 fn open(walk: &Walk) {
     let get = |path: &str| walk.ask("get", path, path, &[], "");
     for path in [
@@ -420,7 +419,7 @@ fn open(walk: &Walk) {
     }
 }
 
-/// What becomes of a patient's records at their request.
+/// Walks the routes of erasures and revocations.
 fn erased(walk: &Walk) {
     let server = &walk.server;
     let token = server.patient_token("bert");
@@ -461,7 +460,7 @@ fn answers_of_every_route_go_by_their_schemas() {
     health_links(&walk);
     open(&walk);
     erased(&walk);
-    // Any route may refuse; here what the answer may be coded by.
+    // Any route may refuse; the listed content codings are checked here.
     for (route, methods) in walk.document["paths"].as_object().unwrap() {
         let path = route
             .replace("{type}", "Patient")
@@ -477,7 +476,7 @@ fn answers_of_every_route_go_by_their_schemas() {
     assert!(left.is_empty(), "declared and never seen:\n{}", left.join("\n"));
 }
 
-/// Whoever reads the directory needs the members' names, which the document did not tell.
+/// A reader of the directory needs the members' names, which the document lacked.
 #[test]
 fn every_answer_with_a_body_says_what_it_is() {
     let walk = Walk::new();

@@ -1,5 +1,5 @@
-//! Values for search parameters, drawn from resources by plain steps along the parameter's path. What is not a plain
-//! path is not drawn. Nothing here is shared with the engine.
+//! Draws values for search parameters from resources, by simple steps along the parameter's path. Other paths are
+//! skipped. It shares no code with the engine.
 
 use serde_json::Value;
 use tabularium::fhir::search_parameter::{SearchParameter, SearchParameters, SearchType};
@@ -14,14 +14,14 @@ pub(in crate::http) fn value(parameter: &SearchParameter, ty: &str, records: &[V
     })
 }
 
-/// The relative references that the parameter has in a resource.
+/// The relative references of the parameter in a resource.
 pub(in crate::http) fn references(parameter: &SearchParameter, ty: &str, record: &Value) -> Vec<String> {
     let items = items(parameter, ty, record).into_iter();
     let texts = items.filter_map(|item| item["reference"].as_str());
     texts.filter(|text| leads(parameter, text)).map(str::to_owned).collect()
 }
 
-/// Whether a text is a relative reference to where the parameter may lead.
+/// Whether a text is a relative reference to a target type of the parameter.
 fn leads(parameter: &SearchParameter, text: &str) -> bool {
     let mut parts = text.split('/');
     let target = parts.next().and_then(|name| facts().lookup(name));
@@ -29,18 +29,18 @@ fn leads(parameter: &SearchParameter, text: &str) -> bool {
     fits && parts.next().is_some() && parts.next().is_none()
 }
 
-/// What stands at the parameter's paths.
+/// The values at the parameter's paths.
 fn items<'a>(parameter: &SearchParameter, ty: &str, record: &'a Value) -> Vec<&'a Value> {
     let expression = parameter.expression.as_deref().unwrap_or_default();
     let branches = expression.split(" | ").filter_map(|branch| path(branch, ty));
     let found = branches.flat_map(|steps| along(record, ty, &steps));
-    // `occurrenceString` may read like a date and is none.
+    // `occurrenceString` may look like a date but is not one.
     let is_text = |ty: Option<TypeId>| ty.is_some_and(|ty| facts().get(ty).name == "string");
     let fitting = found.filter(|(_, ty)| parameter.ty != SearchType::Date || !is_text(*ty));
     fitting.map(|(value, _)| value).collect()
 }
 
-/// The property names of a branch for resources of this type, if it is made of such.
+/// The property names of a branch for this type, if it is a simple path.
 fn path(branch: &str, ty: &str) -> Option<Vec<String>> {
     let mut plain = branch.trim().trim_start_matches('(').trim_end_matches(')').to_owned();
     // `X.value as Quantity` and `X.value.as(Quantity)` are the property `valueQuantity`.
@@ -79,7 +79,7 @@ fn along<'a>(value: &'a Value, ty: &str, steps: &[String]) -> Vec<(&'a Value, Op
             };
             for (name, value) in object {
                 let Some(child) = facts().child(ty, name) else { continue };
-                // `onset` is `onsetDateTime`, and whatever else a choice may be.
+                // `onset` may be `onsetDateTime` or another type of the choice.
                 if name != step && !(child.element.choice && child.element.name == step) {
                     continue;
                 }
@@ -151,7 +151,7 @@ fn written(parameter: &SearchParameter, item: &Value) -> Option<String> {
         },
         SearchType::Date => match item {
             Value::String(text) => Some(text.clone()),
-            // A stretch of time is within what both of its ends are within.
+            // A period matches a search for one of its ends.
             item => item["start"]
                 .as_str()
                 .filter(|_| item.get("end").is_some())
@@ -159,7 +159,7 @@ fn written(parameter: &SearchParameter, item: &Value) -> Option<String> {
         },
         SearchType::Number => item.is_number().then(|| item.to_string()),
         SearchType::Quantity => {
-            // More digits than these do not survive being read as a binary number.
+            // Longer numbers lose digits when they are read as binary numbers.
             let number = item["value"].is_number().then(|| item["value"].to_string());
             let number = number.filter(|number| number.len() <= 15)?;
             let part = |name: &str| item[name].as_str().map(escaped).unwrap_or_default();
@@ -173,7 +173,7 @@ fn written(parameter: &SearchParameter, item: &Value) -> Option<String> {
     }
 }
 
-/// A value that any parameter of this kind may have.
+/// A plausible value for parameters of this kind.
 pub(in crate::http) fn plausible(parameter: &SearchParameter, all: &SearchParameters) -> String {
     match parameter.ty {
         // Some tokens are booleans.

@@ -1,4 +1,4 @@
-//! The CapabilityStatement: what it lists is answered over real records, and what it does not list is refused.
+//! The CapabilityStatement: everything it lists works over real records, and everything else is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -17,11 +17,11 @@ struct Walk {
     server: Server,
     bearer: String,
     statement: Value,
-    /// Some resources of each type.
+    /// Sample resources of each type.
     records: BTreeMap<String, Vec<Value>>,
 }
 
-/// A server of the real records and what it says of itself, or `None` after saying that the test was skipped.
+/// A server over the real records with its CapabilityStatement. `None` if the test is skipped.
 fn walk(test: &str) -> Option<&'static Walk> {
     static WALK: OnceLock<Walk> = OnceLock::new();
     let shared = harness::shared(test)?;
@@ -65,7 +65,7 @@ impl Walk {
         self.server.send("GET", path, &headers, "")
     }
 
-    /// A strict search by POST.
+    /// Runs a strict search by POST.
     fn search(&self, place: &str, parameters: &[(&str, &str)]) -> Answer {
         let form = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(parameters)
@@ -79,7 +79,7 @@ impl Walk {
             .send("POST", &format!("/fhir{place}/_search"), &headers, &form)
     }
 
-    /// Whether a parameter of this name is refused as unknown; what its value is does not matter.
+    /// Whether a parameter name is refused as unknown, regardless of its value.
     fn is_unknown(&self, place: &str, name: &str) -> bool {
         let answer = self.search(place, &[(name, "x"), ("_count", "0")]);
         let refused = ["is not a search parameter of", "this server has none"];
@@ -149,7 +149,7 @@ fn every_parameter_finds_what_its_value_was_drawn_from() {
     assert!(drawn_from > 250, "{drawn_from} values were found in the records");
 }
 
-/// All modifiers that there are, and one that there is not.
+/// All modifiers, and an invalid one.
 const MODIFIERS: [&str; 13] = [
     "missing",
     "exact",
@@ -171,7 +171,7 @@ fn every_modifier_that_is_listed_is_taken_and_no_other() {
     let Some(walk) = walk("every_modifier_that_is_listed_is_taken_and_no_other") else {
         return;
     };
-    // One parameter of each kind: its type, and what is said of it.
+    // One parameter of each kind: its type, and the listed modifiers.
     let mut kinds = BTreeMap::new();
     for resource in walk.resources() {
         for parameter in parameters(&resource) {
@@ -199,7 +199,7 @@ fn every_modifier_that_is_listed_is_taken_and_no_other() {
                     let target = definition.targets.first().map_or("Patient", |ty| facts().get(*ty).name);
                     (target.to_owned(), "an-id".to_owned())
                 }
-                // Hierarchies are those of some types.
+                // Only some types have hierarchies.
                 "below" | "above"
                     if ty == "reference" && definition.targets.is_empty() && listed.contains("identifier") =>
                 {
@@ -216,7 +216,7 @@ fn every_modifier_that_is_listed_is_taken_and_no_other() {
             };
             let name = format!("{}:{written}", text(&parameter, "name"));
             let answer = walk.search(&format!("/{resource}"), &[(&name, &value), ("_summary", "count")]);
-            // Which value sets and code systems there are is no question of the modifier.
+            // The modifier works even if the value set or code system is unknown.
             let taken = answer.status == 200 || answer.text.contains("is not known here");
             assert_eq!(
                 taken,
@@ -266,8 +266,8 @@ fn every_include_is_taken_and_no_other() {
                     })),
                 "[Resource]:[field] only: {listed:?}"
             );
-            // A page of nothing: whether they are taken is the question here, what they bring along the next test's.
-            // All of them at once are taken of any type, those without references, too.
+            // A page without matches is enough to check that the values are accepted; the next test checks the
+            // includes. All values together are accepted for any type, even one without references.
             let mut all: Vec<(&str, &str)> = listed.iter().map(|value| (name, *value)).collect();
             all.extend([(name, "*"), ("_id", "nobody")]);
             let answer = walk.search(&place, &all);
@@ -320,7 +320,7 @@ fn includes_bring_along_what_is_referred_to() {
             let definition = definition(parameter);
             let pair = format!("{ty}:{}", definition.code);
             let listed = texts(&resource, "searchInclude").contains(&pair.as_str());
-            // These yield the resources themselves, and nothing to follow.
+            // These parameters yield resources instead of references.
             let leads = !["Bundle:composition", "Bundle:message"].contains(&pair.as_str());
             assert_eq!(listed, leads, "{pair}");
             let mut targets = walk.records[ty].iter().flat_map(|record| {
@@ -335,7 +335,7 @@ fn includes_bring_along_what_is_referred_to() {
             followed += 1;
             let from = record["id"].as_str().unwrap();
             let answer = walk.search(&format!("/{ty}"), &[("_id", from), ("_include", &pair)]);
-            // What is included is not included again where it is a match itself.
+            // A match is not included again.
             let mode = if id == from && target == ty { "match" } else { "include" };
             assert!(
                 holds(&answer, mode, &id),
@@ -383,7 +383,7 @@ fn what_is_not_listed_is_refused() {
             assert!(walk.is_unknown(&place, name), "{place}?{name} is not listed");
         }
     }
-    // Whatever R4 has for all types, and names that R4 does not have.
+    // Parameters that R4 defines for all types, and names that R4 does not define.
     let patient = walk
         .resources()
         .into_iter()
@@ -479,7 +479,7 @@ fn interactions_are_those_that_are_listed() {
         );
         if let Some(record) = walk.records[ty].first() {
             let path = format!("/fhir/{ty}/{}", record["id"].as_str().unwrap());
-            // A Binary is given out as the bytes that it holds, unless FHIR is asked for.
+            // A Binary is sent as its bytes, unless FHIR is requested.
             let wanted = [
                 ("authorization", walk.bearer.as_str()),
                 ("accept", "application/fhir+json"),
@@ -507,7 +507,7 @@ fn interactions_are_those_that_are_listed() {
             ("GET", format!("/fhir/{ty}/_history")),
             ("GET", format!("/fhir/{ty}/nobody/$everything")),
         ] {
-            // The operation is one of Patients, of whom this is none.
+            // The operation is only for Patients, and this is not a Patient.
             let code = match path.starts_with("/fhir/Patient/") && path.ends_with("$everything") {
                 true => "not-found",
                 false => "not-supported",
@@ -523,7 +523,7 @@ fn interactions_are_those_that_are_listed() {
     assert_eq!((post("/fhir"), post("/fhir/Patient/x/$summary")), (404, 404));
 }
 
-/// What is wrong with a JSON object by R4's definition of its type.
+/// The faults of a JSON object by R4's definition of its type.
 fn faults(ty: TypeId, value: &Value, place: &str, found: &mut Vec<String>) {
     let def = facts().get(ty);
     let Some(object) = value.as_object() else {
@@ -588,7 +588,7 @@ fn the_statement_is_one_of_r4() {
     }
 }
 
-/// Canonicals lead to what is known by a URL; what can bring nothing is not listed.
+/// Canonicals lead to resources with a known URL. Includes that can find nothing are not listed.
 #[test]
 fn includes_that_can_bring_nothing_are_not_listed() {
     let server = Server::start(&[json!({"resourceType": "Patient", "id": "p"})]);
@@ -613,7 +613,7 @@ fn includes_that_can_bring_nothing_are_not_listed() {
     assert_eq!(text(parameter.unwrap(), "documentation"), ":missing :[type] :below");
 }
 
-/// Patients have operations, and each is answered by the name that stands there.
+/// Patients have operations, and each works under its listed name.
 #[test]
 fn operations_are_listed_where_they_are_answered() {
     let Some(walk) = walk("operations_are_listed_where_they_are_answered") else {

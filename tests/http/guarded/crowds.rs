@@ -1,8 +1,8 @@
-//! Many connections and slow ones: whoever holds them keeps nobody else out.
+//! Many and slow connections do not block other clients.
 //!
-//! Connections used to keep their places for as long as their clients pleased, and requests waiting for their bodies
-//! counted as being answered: 1,100 idle sockets or 512 slow posts of one address kept everybody else out for half a
-//! minute. Here clients have an hour, so that nothing is answered unless others give way.
+//! Connections used to keep their places as long as their clients wanted, and requests that waited for their bodies
+//! counted as active. So 1,100 idle sockets or 512 slow posts of one address blocked everybody else for half a minute.
+//! Here clients have an hour, so others are only answered if the idle ones give way.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -17,13 +17,13 @@ use crate::harness::server::Server;
 const PATIENCE: Duration = Duration::from_secs(120);
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// How many sockets a test may hold: 5,000, or what the system leaves for them.
+/// The maximum number of sockets of a test: 5,000, or what the system allows.
 fn crowd() -> usize {
     let files = rlimit::increase_nofile_limit(u64::MAX).unwrap();
     usize::try_from(files / 4).unwrap().clamp(64, 5_000)
 }
 
-/// Limits by which no client is ever closed for being slow.
+/// Limits that never close a slow client.
 fn patient() -> Limits {
     Limits {
         connections: crowd() / 5,
@@ -45,7 +45,7 @@ fn connected(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// What a request is answered with, up to the end of its connection.
+/// The response to a request, read until the connection ends.
 fn answer(address: SocketAddr, request: &str) -> String {
     let mut stream = connected(address);
     stream.write_all(request.as_bytes()).unwrap();
@@ -58,7 +58,7 @@ fn get(path: &str, headers: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n")
 }
 
-/// The head of a post of so many bytes to the token endpoint.
+/// The head of a post of this length to the token endpoint.
 fn post(length: usize, headers: &str) -> String {
     format!(
         "POST /oauth/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\n\
@@ -66,7 +66,7 @@ fn post(length: usize, headers: &str) -> String {
     )
 }
 
-/// Everybody else is answered: reads, searches and posts.
+/// Checks that other clients' reads, searches and posts are answered.
 fn others_are_answered(server: &Server) {
     let bearer = format!("authorization: Bearer {}\r\n", server.application_token());
     for path in ["/fhir/Patient/anna", "/fhir/Patient?birthdate=1970"] {
@@ -87,7 +87,7 @@ fn idle_connections_keep_nobody_out() {
     let server = Server::limited(&records(), patient());
     let idle: Vec<TcpStream> = (0..crowd()).map(|_| connected(server.address)).collect();
     others_are_answered(&server);
-    // Nor do those that were answered once and stay.
+    // Idle connections after a response do not block others either.
     let kept: Vec<TcpStream> = (0..crowd() / 2)
         .map(|_| {
             let mut stream = connected(server.address);
@@ -111,7 +111,7 @@ fn slow_heads_and_bodies_keep_nobody_out() {
         let slow: Vec<TcpStream> = (0..crowd())
             .map(|_| {
                 let mut stream = connected(server.address);
-                // It may be closed for others already.
+                // The server may have closed it already.
                 let _ = stream.write_all(begun.as_bytes());
                 stream
             })
@@ -147,7 +147,7 @@ fn requests_whose_bodies_are_on_their_way_take_no_turn_from_others() {
         stream.write_all(&body.as_bytes()[..4]).unwrap();
     }
     others_are_answered(&server);
-    // Theirs is answered when it has come.
+    // The slow ones are answered once their bodies arrive.
     for mut stream in slow {
         stream.write_all(&body.as_bytes()[4..]).unwrap();
         let mut answer = String::new();
@@ -180,7 +180,7 @@ fn bodies_on_their_way_are_bounded_in_bytes() {
     assert_eq!(whole(), 400, "what has come as a whole is on its way no more");
 }
 
-/// Whether anything came back yet.
+/// Whether a response has begun.
 fn is_answered(stream: &TcpStream) -> bool {
     stream.set_nonblocking(true).unwrap();
     let peeked = stream.peek(&mut [0u8; 1]);
@@ -231,7 +231,7 @@ fn one_address_has_half_of_the_requests_at_once() {
     assert_eq!(searches.iter().filter(|stream| is_answered(stream)).count(), 1);
 }
 
-/// Shells and service managers leave a process 1,024 open files, sockets among them, and some leave fewer.
+/// Shells and service managers limit a process to 1,024 open files, including sockets, and some to fewer.
 #[test]
 fn connections_leave_files_for_the_lake_and_the_store() {
     let folder = tempfile::tempdir().unwrap();

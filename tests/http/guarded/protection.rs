@@ -1,4 +1,4 @@
-//! What browsers are told of every answer, and the pages for developers.
+//! The security headers of all responses, and the pages for developers.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -131,7 +131,7 @@ fn every_operation_has_an_example_and_every_id_stands_once() {
     assert_eq!(page.matches(">curl ").count(), operations);
     assert_eq!(page.matches("<form class=\"try\" hidden").count(), operations);
     assert_eq!(page.matches("aria-label=\"Call: ").count(), operations);
-    // A call by its example: of a route that needs nothing, as it stands there.
+    // An example call. It works unchanged for a route without parameters.
     let base = format!("http://{}", server.address);
     let lines = page
         .split(">curl &#39;")
@@ -205,7 +205,7 @@ fn the_start_leads_to_the_description() {
     }
 }
 
-/// hyper answers these by itself, before any route is asked.
+/// hyper answers these by itself, before routing.
 #[test]
 fn requests_that_cannot_be_read_are_refused_with_an_id_too() {
     let server = Server::start(&[]);
@@ -220,7 +220,7 @@ fn requests_that_cannot_be_read_are_refused_with_an_id_too() {
     ] {
         let mut stream = TcpStream::connect(server.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
-        // The server may have answered and closed before all of it is sent.
+        // The server may answer and close before it has received everything.
         let _ = stream.write_all(request.as_bytes());
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);

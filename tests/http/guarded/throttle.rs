@@ -1,4 +1,4 @@
-//! How often clients may ask, and what they are told.
+//! Rate limits of clients, and the responses when they are exceeded.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tabularium::lake::Mode;
 
 use crate::harness::server::Server;
 
-/// So slow that no test outlasts it.
+/// A rate so slow that no allowance returns during a test.
 fn once_in_a_while(burst: u32) -> Option<Rate> {
     Some(Rate {
         every: Duration::from_secs(3_600),

@@ -1,4 +1,4 @@
-//! The directory, and applying for access: what anybody may ask.
+//! The directory and applications for access, which need no authorization.
 
 use serde_json::{Value, json};
 use tabularium::consent::{Actor, AuthorizationType, EndpointStatus, NewEndpoint, Organization};
@@ -6,7 +6,7 @@ use tabularium::lake::Mode;
 
 use crate::harness::server::{Answer, Server};
 
-/// Texts that would do harm where they are pasted into SQL, pages or logs.
+/// Texts that would do harm in SQL, pages or logs.
 const HOSTILE: [&str; 4] = [
     "'; DROP TABLE applicant; --",
     "\" OR 1=1 --",

@@ -1,4 +1,4 @@
-//! What clients find out by themselves, and that the scripts of any page may read this and nothing else.
+//! Discovery documents. Scripts of any page may read these and nothing else.
 
 use std::collections::BTreeSet;
 
@@ -113,7 +113,7 @@ fn the_openapi_document_has_the_flows_that_discovery_tells_of() {
     let own = &scheme["flows"]["clientCredentials"];
     assert_eq!(own["tokenUrl"], discovered["token_endpoint"]);
     assert!(names(&own["scopes"]).is_empty());
-    // A token that one has already is as good.
+    // A client may also use an existing token.
     assert_eq!(openapi["security"], json!([{"oauth2": []}, {"bearer": []}]));
     for (path, methods) in openapi["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {

@@ -1,4 +1,4 @@
-//! The provider directory: Practitioners and Organizations, found with an application token of live mode.
+//! The provider directory: an application token of live mode finds Practitioners and Organizations.
 
 use serde_json::json;
 use tabularium::consent::{Actor, LOCAL_APPLICATION, NewApplication};

@@ -1,4 +1,4 @@
-//! Binaries that were imported with their bytes are served as those are that a sync has fetched.
+//! Imported Binaries with bytes are served like those that a sync has fetched.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

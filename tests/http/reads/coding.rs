@@ -37,7 +37,7 @@ fn decoded(coding: &str, coded: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// A Bundle less what differs from one answer to the next.
+/// A Bundle without the parts that differ between responses.
 fn bundle(bytes: &[u8]) -> Value {
     let mut bundle: Value = serde_json::from_slice(bytes).unwrap();
     for name in ["id", "meta"] {
@@ -106,7 +106,7 @@ fn answers_come_in_the_coding_asked_for() {
         let (_, headers, bytes) = get("GET", "/fhir/Patient/long", accept);
         assert_eq!((coding(&headers), bytes), (None, plain_read.clone()), "{accept}");
     }
-    // What is small is left as it is, unless that is what the client refuses.
+    // Small responses are not compressed, unless the client refuses the uncompressed form.
     let (_, headers, small) = get("GET", "/fhir/Patient/anna", "gzip");
     assert_eq!(coding(&headers), None);
     let (_, headers, coded) = get("GET", "/fhir/Patient/anna", "gzip, identity;q=0");
@@ -202,7 +202,7 @@ fn requests_may_be_coded_within_the_bound() {
         assert_eq!(found["entry"].as_array().unwrap().len(), 1, "{coding}");
     }
     let issue = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap()["issue"][0]["code"].clone();
-    // Few bytes that stand for many.
+    // Few bytes that decompress to many.
     let (status, _, bytes) = send("gzip", &gzip(&b"x".repeat(1_000_000))[..999]);
     assert_eq!((status, issue(&bytes)), (413, json!("too-long")));
     for (coding, body) in [

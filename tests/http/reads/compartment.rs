@@ -1,4 +1,4 @@
-//! All that is in a Patient's compartment, whatever its type: `/fhir/Patient/[id]/*`.
+//! Searches of a Patient's whole compartment: `/fhir/Patient/[id]/*`.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ fn get(server: &Server, token: &str, path: &str) -> Answer {
     server.get(path, token)
 }
 
-/// `Type/id` of the matches of all pages.
+/// `Type/id` of the matches on all pages.
 fn walk(server: &Server, token: &str, path: &str) -> Vec<String> {
     let base = format!("http://{}", server.address);
     let (mut found, mut next) = (Vec::new(), Some(path.to_owned()));
@@ -100,7 +100,7 @@ fn a_whole_compartment_is_one_search() {
         .send("POST", "/fhir/Patient/a/*/_search", &headers, "_type=Condition")
         .json();
     assert_eq!(posted["entry"].as_array().map(Vec::len), Some(1));
-    // No Practitioner is in a Patient's compartment, and only Patients have one here.
+    // Practitioners are in no Patient's compartment, and have no compartment of their own here.
     for path in ["/fhir/Patient/a/*?_type=Practitioner", "/fhir/Practitioner/d/*"] {
         let answer = get(&server, &application, path);
         assert_eq!(
@@ -119,10 +119,10 @@ fn a_patients_token_sees_its_own_rows_of_a_compartment() {
     let own = named("Patient/a Observation/o1 Condition/c1 Coverage/v");
     assert_eq!(found(&a, "/fhir/Patient/$PATIENT_ID/*"), own);
     assert_eq!(found(&a, "/fhir/Patient/a/*?_count=1"), own);
-    // What of b's rows speaks of a, and nothing of a's.
+    // b's rows that refer to a are found, but none of a's.
     assert_eq!(found(&b, "/fhir/Patient/a/*"), named("Patient/b Observation/o3"));
     assert_eq!(found(&a, "/fhir/Patient/b/*"), BTreeSet::new());
-    // A page's link belongs to this search alone.
+    // A page link is valid only for this search.
     let page: Value = get(&server, &a, "/fhir/Patient/a/*?_count=1").json();
     let next = page["link"]
         .as_array()

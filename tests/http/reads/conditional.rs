@@ -1,4 +1,4 @@
-//! Versions that a client holds: `If-None-Match`, `If-Modified-Since`, and `HEAD`.
+//! Conditional requests: `If-None-Match`, `If-Modified-Since`, and `HEAD`.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -21,7 +21,7 @@ fn a_read_depends_on_what_the_client_holds() {
         server.send(method, "/fhir/Patient/anna", &headers, "")
     };
     let first = get("GET", &[]);
-    // What is one person's must not answer another's request out of a cache.
+    // A cache must not use one person's response for another's request.
     assert_eq!(first.header("cache-control"), "private, no-cache");
     let varies: Vec<_> = first.headers.get_all("vary").iter().collect();
     assert!(varies.iter().any(|value| *value == "authorization"), "{varies:?}");
@@ -45,7 +45,7 @@ fn a_read_depends_on_what_the_client_holds() {
         (vec![(since, &*before)], 200),
         (vec![(since, "yesterday")], 200),
         (vec![(since, "2027-01-15")], 200),
-        // A tag makes the time count for nothing, either way.
+        // If there is a tag, the time is ignored.
         (vec![(tag, "W/\"2\""), (since, &*modified)], 200),
         (vec![(tag, "W/\"1\""), (since, &*before)], 304),
         (vec![(tag, "nonsense"), (since, &*modified)], 200),
@@ -85,7 +85,7 @@ fn what_is_not_there_is_not_held() {
     assert_eq!(server.send("GET", "/fhir/Patient/anna", &headers, "").status, 401);
 }
 
-/// What comes back on a connection for one request, byte by byte.
+/// The bytes of the response to one request on a connection.
 fn exchanged(server: &Server, request: &str) -> String {
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
@@ -134,7 +134,7 @@ fn head_is_get_without_the_body_on_every_route() {
         );
         assert!(head.1.is_empty() && !got.1.is_empty(), "{path}");
     }
-    // Where there is no GET there is no HEAD.
+    // A route without GET has no HEAD.
     let run = format!(
         "HEAD /fhir/ViewDefinition/$run HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\r\n"
     );

@@ -44,7 +44,7 @@ fn a_read_gives_the_part_that_is_asked_for() {
         assert!(tags.iter().any(|tag| tag["code"] == "SUBSETTED"), "{query}");
         assert_eq!(part.header("etag"), whole.header("etag"), "{query}");
     }
-    // What asks for all of it, or for nothing, gives the stored bytes.
+    // Requests for all or for no parts return the stored bytes.
     for query in [
         "_summary=false",
         "_summary=",

@@ -1,4 +1,4 @@
-//! What a client may wish of a search's answer: its size, its form, and how strictly the request is taken.
+//! Clients' preferences for a search's response: its size, its form, and strict handling.
 
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ fn a_count_over_the_largest_page_is_served_as_that_and_says_so() {
             link["url"].as_str().unwrap().to_owned()
         };
         assert!(url("self").contains("_count=1000"), "{}", url("self"));
-        // The links ask for what is served, so there is nothing to be said on the next page.
+        // The links contain the served size, so the next page has no warning.
         let next = url("next");
         let next = get(
             &server,
@@ -187,13 +187,13 @@ fn the_form_of_an_answer_is_json_by_any_of_its_names() {
     }
 }
 
-/// A value that is wrong for its parameter is refused by an answer that names both; so is a modifier that its type does
-/// not have.
+/// The refusal of an invalid value names the parameter and the value. The same holds for a modifier that the type does
+/// not support.
 #[test]
 fn wrong_values_and_modifiers_are_named() {
     let server = server();
     let values = [
-        // Every type of parameter, empty and malformed.
+        // All types of parameters, empty and malformed.
         (
             "Patient",
             "birthdate",
@@ -252,7 +252,7 @@ fn wrong_values_and_modifiers_are_named() {
             let query: String = form_urlencoded::Serializer::new(String::new())
                 .append_pair(parameter, value)
                 .finish();
-            // Empty parameters are left out, unless the client is strict.
+            // Empty parameters are ignored unless the client is strict.
             let strict = [("prefer", "handling=strict")];
             let wishes = if value.is_empty() { strict.as_slice() } else { &[] };
             if value.is_empty() && parameter != "_pretty" {
@@ -268,7 +268,7 @@ fn wrong_values_and_modifiers_are_named() {
                 .as_str()
                 .unwrap_or_default()
                 .to_owned();
-            // Of a list, a composite, a chain the part at fault is named; of `-code` in _sort, the code.
+            // For a list, a composite or a chain, the message names the faulty part; for `-code` in `_sort`, the code.
             let part = |part: &str| text.contains(&format!("'{part}'"));
             let named = part(value) || value.split([',', '$', ' ', ':', '-', '|']).any(part);
             let code = parameter.rsplit(['.', ':']).next().unwrap();
@@ -314,7 +314,7 @@ fn wrong_values_and_modifiers_are_named() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// R4 writes some searches with a slash before the query; links go without.
+/// R4 writes some searches with a slash before the query; links omit it.
 #[test]
 fn a_slash_before_the_query_changes_nothing() {
     let server = server();
@@ -356,7 +356,7 @@ fn what_is_at_fault_is_said_as_it_was_sent() {
     assert!(said("/fhir/Patient/p0000?_pretty=foo", &[], 400).starts_with("_pretty: 'foo' is not"));
     assert!(said("/fhir/Patient", &[("x-explain", "foo")], 400).starts_with("X-Explain: 'foo' is not"));
     assert!(said("/fhir/Observation?_elements=valueQuantity", &[], 400).contains("'value' for valueQuantity"));
-    // Bytes that are no text are not searched as some other text.
+    // Invalid UTF-8 is not searched as another text.
     assert_eq!(
         said("/fhir/Patient?family=%FF", &[], 400),
         "family: '%FF' is not percent-encoded UTF-8"

@@ -24,7 +24,7 @@ fn each_diagnosis_of_carin_is_a_condition_of_its_encounter() {
             "recordedDate": "2020-10-10T00:00:00-04:00"
         })
     };
-    // I95.1 is the principal diagnosis and another one: one Condition.
+    // I95.1 is both the principal and another diagnosis, so there is one Condition.
     assert_eq!(made.of("Condition"), ["I73.9", "I95.1", "L97.529"].map(expected));
 }
 
@@ -84,7 +84,7 @@ fn a_line_points_to_the_diagnoses_of_its_visit() {
         ));
     }
     told.sort();
-    // Nothing points to the third: it goes with the first visit.
+    // Nothing refers to the third diagnosis, so it belongs to the first visit.
     assert_eq!(
         told,
         [

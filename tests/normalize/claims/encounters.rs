@@ -53,7 +53,7 @@ fn origin_and_discharge_are_the_stays_hospitalization() {
     };
     let made = World::of(&shared, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBInpatient1.json"]).run();
     let encounter = made.only("Encounter");
-    // The admission period of 2011, not the billable period of 2019, is the stay.
+    // The stay is the admission period of 2011, not the billable period of 2019.
     assert_eq!(encounter["period"], json!({"start": "2011-05-23", "end": "2011-05-25"}));
     let expected = json!({
         "admitSource": {"coding": [{"system": "https://www.nubc.org/CodeSystem/PointOfOrigin", "code": "Dummy"}]},
@@ -98,7 +98,7 @@ fn a_professional_claim_of_carin_is_a_visit_at_its_place() {
     let made = World::of(&shared, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBProfessional2.json"]).run();
     let expected = json!({
         "status": "finished",
-        // Inpatient hospital, and no stay of the consent covers the day.
+        // It is an inpatient hospital, but no stay of the consent covers the day.
         "class": class("IMP", "inpatient encounter"),
         "type": [{"text": "Professional"}],
         "subject": {"reference": "Patient/Patient1"},
@@ -206,12 +206,12 @@ fn claims_whose_periods_meet_are_one_stay() {
     let claims = [
         bill("1", "0112", "2024-01-01", "2024-01-31"),
         bill("2", "0114", "2024-02-01", "2024-02-10"),
-        // Two days later: another stay.
+        // Two days later it is another stay.
         bill("3", "0111", "2024-02-12", "2024-02-13"),
-        // A physician's visit in the hospital, and one outside.
+        // A physician's visit in the hospital, and one elsewhere.
         service("4", "2024-01-15", "21", "99232"),
         service("5", "2024-01-15", "11", "99213"),
-        // Services under Part B in and after the stay.
+        // Part B services during the stay and after it.
         bill("6", "0121", "2024-01-05", "2024-01-06"),
         bill("7", "0121", "2024-03-05", "2024-03-05"),
     ];
@@ -294,7 +294,7 @@ fn supplies_equipment_and_laboratories_are_no_visit() {
             .len(),
         0
     );
-    // A visit beside the tests.
+    // A visit besides the tests.
     let visit = service("1", "2024-01-01", "11", "99213")["item"][0].clone();
     tests["item"].as_array_mut().unwrap().push(visit);
     assert_eq!(world([tests]).run().of("Encounter").len(), 1);
@@ -350,7 +350,8 @@ fn syntheas_claims_name_their_encounters() {
                 .filter(|(_, record)| record["resourceType"] == "ExplanationOfBenefit")
                 .count();
             let made = world.run();
-            // Every claim names an Encounter, its diagnoses are Conditions, and its codes are SNOMED CT's and CVX's.
+            // Every claim refers to an Encounter, its diagnoses are Conditions, and its codes are SNOMED CT's and
+            // CVX's.
             assert_eq!(made.counts().len(), 0, "{}", file.display());
         }
     }

@@ -48,7 +48,7 @@ fn a_contract_in_a_class_is_a_plan_and_the_coverage_refers_to_it() {
     let world = world([classed("1", "H1234-001"), classed("2", "H1234-001")]);
     let made = world.run();
     assert_eq!(made.only("InsurancePlan"), plan());
-    // It meets no profile: a Coverage does not tell the networks that Plan-Net asks for.
+    // It meets no profile, because a Coverage lacks the networks that Plan-Net requires.
     assert!(made.whole("InsurancePlan")[0]["meta"].get("profile").is_none());
     let id = &made.whole("InsurancePlan")[0]["id"];
     let mark = json!({"url": format!("{BASE}/StructureDefinition/normalized"), "valueCode": "InsurancePlan"});
@@ -59,7 +59,7 @@ fn a_contract_in_a_class_is_a_plan_and_the_coverage_refers_to_it() {
     }
     assert_eq!(made.of("Provenance").len(), 2);
 
-    // A later run sees what the one before added; what the source itself says stands.
+    // A later run sees what an earlier one added. The source's own values stay.
     let mut seen = classed("1", "H1234-001");
     seen["extension"] = json!([extension]);
     assert_eq!(self::world([seen.clone()]).run().of("InsurancePlan").len(), 1);
@@ -178,7 +178,7 @@ fn the_plan_table_gives_name_area_premium_and_contact() {
     world.plans = &Table;
     let mut expected = plan();
     expected["name"] = "Gold Advantage (HMO)".into();
-    // What the Coverage calls it, and other publications of CMS.
+    // The name in the Coverage and in other publications of CMS.
     expected["alias"] = json!(["Gold Advantage", "Gold Plan"]);
     expected["ownedBy"] = json!({"reference": "Organization/payer", "display": "Example Health"});
     let area = concept(

@@ -56,7 +56,7 @@ fn the_primary_member_of_the_care_team_asked_for_it() {
         order["dispenseRequest"]["quantity"],
         json!({"value": 2, "unit": "services"})
     );
-    // The one detail repeats the product: no compound.
+    // The only detail repeats the product, so it is not a compound.
     assert_eq!(order["medicationCodeableConcept"], concept(NDC, "00777310502", PROZAC));
 }
 
@@ -159,7 +159,7 @@ fn without_a_number_drug_and_prescriber_tell_and_a_gap_ends_it() {
         fill("1", "2024-01-01", "00777-3105-02"),
         // The same product in another package, 180 days later.
         fill("2", "2024-06-29", "00777-3105-30"),
-        // 181 days later.
+        // The same product, 181 days later.
         fill("3", "2024-12-27", "00777-3105-02"),
         fill("4", "2024-01-01", "00777-3106-02"),
         nobody,
@@ -235,7 +235,7 @@ fn a_sources_own_order_gains_the_claims() {
         [("supportingInformation", claim.clone())]
     );
 
-    // What a run added is made anew; what the source says by itself is not added.
+    // Additions of an earlier run are made again. The source's own values are not additions.
     let mut again = order(drug.clone(), "2024-01-01");
     again["supportingInformation"] = json!([claim]);
     world.records[1].1 = again.clone();
@@ -244,7 +244,7 @@ fn a_sources_own_order_gains_the_claims() {
     world.records[1].1 = again;
     assert_eq!(world.run().additions("MedicationRequest", "own"), []);
 
-    // 31 days apart, it is another prescription.
+    // With 31 days between them it is another prescription.
     world.records[1].1 = order(drug, "2023-12-31");
     assert_eq!(world.run().of("MedicationRequest").len(), 1);
 }
@@ -315,7 +315,7 @@ impl Codes for Drugs {
 
 #[test]
 fn the_terminology_adds_rxnorm_and_knows_ingredients() {
-    // Brand and generic have one ingredient.
+    // The brand and the generic have the same ingredient.
     let mut world = world([
         fill("1", "2024-01-31", "00777-3105-02"),
         fill("2", "2024-01-01", "65862-0193-01"),

@@ -119,7 +119,7 @@ fn a_period_of_several_days_is_a_period() {
     );
 }
 
-/// US Core requires when a completed procedure was performed. A claim without any day once gave none.
+/// US Core requires the time of a completed procedure. A claim without any day used to give none.
 #[test]
 fn a_procedure_without_a_day_says_that_the_source_has_none() {
     let mut claim = service("1", "2024-03-01", "11", "11042");

@@ -67,7 +67,7 @@ fn displays_and_texts_are_added_and_never_replaced() {
     ] {
         assert_eq!(normalized(observation(before))["code"], expected);
     }
-    // White space around a code is no content.
+    // White space around a code does not count.
     let spaced = json!({"coding": [{"system": "http://loinc.org", "code": " 8302-2\t"}], "text": "x"});
     assert_eq!(
         normalized(observation(spaced))["code"],

@@ -1,4 +1,4 @@
-//! What a source calls a code in its own words: the text of a CodeableConcept reaches what is made from the claim.
+//! A source's own text of a CodeableConcept is used in the resources generated from its claim.
 
 use serde_json::{Value, json};
 
@@ -103,8 +103,8 @@ fn a_substitution_is_told_in_the_sources_words() {
     assert_eq!(order["substitution"]["allowedCodeableConcept"]["text"], "State law");
 }
 
-/// A text that was taken from the display of another coding looked like the source's own in the next sync, and changed
-/// what was made.
+/// In the next sync, a text filled in from another coding's display looked like the source's own, and changed the
+/// generated resources.
 #[test]
 fn a_text_that_an_earlier_run_filled_in_changes_nothing() {
     let two = |system: &str, code: &str, display: &str| json!({"coding": [{"system": system, "code": code}, {"system": "urn:local", "code": "x", "display": display}]});

@@ -1,4 +1,4 @@
-//! References, and what the copies of one practitioner tell each other.
+//! References, and contributions between copies of one practitioner.
 
 use serde_json::{Value, json};
 use tabularium::normalize::{NoCodes, Rule};
@@ -139,7 +139,7 @@ fn copies_of_a_practitioner_gain_what_the_other_knows() {
     assert_eq!(after.get("a"), expected);
     assert_eq!(report.rules[&Rule::Knowledge].changed, 3);
     assert_eq!(after.normalize(&Few).0.records, after.records, "twice is once");
-    // When the other source goes, what it told goes too.
+    // When the other source is gone, its contributions are gone.
     let mut alone = after;
     alone.records.remove(1);
     assert_eq!(alone.normalize(&Few).0.get("a"), one);
@@ -175,7 +175,7 @@ fn the_patients_of_several_sources_are_linked() {
         assert_eq!(after.get(one)["link"], links);
     }
     assert_eq!(after.normalize(&NoCodes).0.records, after.records);
-    // A source with two Patients does not say which of them the others are.
+    // If a source has two Patients, it is unclear which one the others are.
     let (unsure, _) = consent.with(1, patient("c")).normalize(&NoCodes);
     assert!(["a", "b", "c"].iter().all(|id| unsure.get(id).get("link").is_none()));
     let mut alone = after;

@@ -61,8 +61,7 @@ fn a_resource_that_cannot_be_valid_stays_as_it_came() {
     }
 }
 
-/// A second run once took the placeholder of a Reference for the name of somebody, and gave what it made of the claim
-/// another id.
+/// A second run took the placeholder of a Reference for a name, so a resource generated from the claim got another id.
 #[test]
 fn what_is_made_does_not_change_with_placeholders() {
     let coded =

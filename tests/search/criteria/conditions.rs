@@ -1,4 +1,5 @@
-//! Composites, chains, `_has`, `_filter`, words and the rarer modifiers, against plain readings of every resource.
+//! Composites, chains, `_has`, `_filter`, text searches and rare modifiers, compared with plain readings of all
+//! resources.
 
 use std::collections::BTreeSet;
 
@@ -12,19 +13,19 @@ const UCUM: &str = "http://unitsofmeasure.org";
 
 type Reading<'a> = Box<dyn Fn(&Value) -> bool + 'a>;
 
-/// Every resource of some types.
+/// All resources of some types.
 struct World<'c> {
     corpus: &'c Corpus,
 }
 
 impl World<'_> {
-    /// `Type/id` of the resources of a type that a reading keeps.
+    /// `Type/id` of a type's resources that a reading keeps.
     fn names(&self, ty: &str, keep: impl Fn(&Value) -> bool) -> BTreeSet<String> {
         let all = self.corpus.everything(ty);
         all.iter().filter(|resource| keep(resource)).map(name).collect()
     }
 
-    /// What the resources of a type that a reading keeps refer to at a path.
+    /// The references at a path of a type's resources that a reading keeps.
     fn referred(&self, ty: &str, path: &str, keep: impl Fn(&Value) -> bool) -> BTreeSet<String> {
         let all = self.corpus.everything(ty);
         let kept = all.iter().filter(|resource| keep(resource));
@@ -33,7 +34,7 @@ impl World<'_> {
     }
 }
 
-/// Whether a reference at a path leads to one of these.
+/// Whether a reference at a path points to one of these.
 fn refers(resource: &Value, path: &str, to: &BTreeSet<String>) -> bool {
     texts(resource, path)
         .into_iter()
@@ -46,7 +47,7 @@ fn quantity(resource: &Value, path: &str, unit: &str, holds: impl Fn(f64) -> boo
         .any(|quantity| quantity["code"] == unit && numbers(quantity, "value").into_iter().any(&holds))
 }
 
-/// Runs queries and compares with their readings; at least this share of them must have matches.
+/// Runs queries and compares them with their readings. At least this share of them must have matches.
 fn compare(corpus: &Corpus, queries: Vec<(&str, Reading<'_>)>, with_matches: usize) {
     let (mut wrong, mut matched) = (Vec::new(), 0);
     for (query, reading) in &queries {
@@ -93,7 +94,7 @@ fn composites_hold_within_one_item() {
             }),
         ),
         (
-            // A pressure whose diastolic part is high, not one whose systolic part is.
+            // The diastolic part must be high, not the systolic one.
             "Observation?component-code-value-quantity=8462-4$gt85",
             Box::new(|r| {
                 at(r, "component").into_iter().any(|component| {
@@ -262,7 +263,7 @@ fn reverse_chains_are_followed() {
     ] {
         assert!(corpus.page(&scope, wrong).is_err(), "{wrong}");
     }
-    // What is wrong is the name, and so the value is not shown as the fault.
+    // The name is wrong, so the message does not blame the value.
     let error = corpus
         .page(&scope, "Patient?_has:Nothing:patient:code=1234-5")
         .unwrap_err()
@@ -289,7 +290,7 @@ fn filters_combine_tests() {
             }),
         ),
         (
-            // `and` and `or` bind alike, from left to right.
+            // `and` and `or` have the same precedence and group from left to right.
             "Patient?_filter=gender eq female or birthdate lt 1970 and not (family sw \"mc\")",
             Box::new(|r| {
                 let old = spans(r, "birthDate", "none")
@@ -441,7 +442,7 @@ fn words_labels_and_rarer_modifiers() {
             ) else {
                 return false;
             };
-            // The spherical law of cosines: another formula than the engine's.
+            // The spherical law of cosines, a different formula from the engine's.
             let (a, b) = (latitude.to_radians(), lat.to_radians());
             let angle = (a.sin() * b.sin() + a.cos() * b.cos() * (lon - longitude).to_radians().cos()).acos();
             angle * 6371.0088 <= 30.0

@@ -74,7 +74,7 @@ fn examples_of_the_page() {
             "weight",
         ),
     ]);
-    // R4 has neither the element nor the parameters that this example of the page speaks of.
+    // R4 does not have the element and the parameters in this example of the page.
     world.refused(&[
         (
             "Observation?_filter=related[type eq \"has-component\"].target pr true",
@@ -177,7 +177,7 @@ fn operators() {
         ("ValueSet?_filter=url ss http://acme.org/fhir/ValueSet", "set"),
         ("ValueSet?_filter=url sb http://acme.org/fhir/ValueSet/1/x", "set"),
         ("Patient?_filter=death-date pr false", "peter petra anna"),
-        // From left to right: (a or b) and c.
+        // Evaluated from left to right: (a or b) and c.
         (
             "Patient?_filter=family eq miller or family eq carpet and gender eq male",
             "peter",

@@ -1,5 +1,5 @@
-//! Finer points of R4's search page over resources written down here: comparators, modifiers that do not fit, escapes,
-//! chains through many types, versions.
+//! Details of R4's search page over small resources: comparators, unsuitable modifiers, escapes, chains through many
+//! types, versions.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn patient(id: &str, more: Value) -> Value {
     resource
 }
 
-/// A quantity with a comparator stands for all numbers on one side, and compares as a range that is open.
+/// A quantity with a comparator means all numbers on one side, and compares as an open range.
 #[test]
 fn quantities_with_comparators() {
     let measured = |id: &str, comparator: Option<&str>, value: f64| {
@@ -62,7 +62,7 @@ fn quantities_with_comparators() {
     ]);
 }
 
-/// A modifier is refused where none of the values that a parameter has can be asked by it.
+/// A modifier is refused if the parameter's values never support it.
 #[test]
 fn modifiers_that_do_not_go_with_the_values() {
     let world = small(&[patient("a", json!({"gender": "male"}))]);
@@ -102,7 +102,7 @@ fn modifiers_that_do_not_go_with_the_values() {
     ]);
 }
 
-/// `\x` is illegal: a backslash of the value itself is written twice.
+/// `\x` is invalid: a backslash in the value must be doubled.
 #[test]
 fn a_backslash_stands_before_what_it_escapes() {
     let world = small(&[
@@ -122,7 +122,7 @@ fn a_backslash_stands_before_what_it_escapes() {
     ]);
 }
 
-/// Several types may have a parameter of one name, of which only some lead further.
+/// Several types may have a parameter with the same name, and only some of these continue the chain.
 #[test]
 fn a_chain_goes_on_where_it_can() {
     let world = small(&[
@@ -132,7 +132,7 @@ fn a_chain_goes_on_where_it_can() {
         json!({"resourceType": "Provenance", "id": "v", "target": [{"reference": "Encounter/e"}],
             "recorded": "2020-01-01T00:00:00Z"}),
     ]);
-    // `location` is a token of Provenance's other targets, too.
+    // Other targets of Provenance have a token parameter `location`.
     world.check(&[
         ("Provenance?target.location.address=spring", "v"),
         ("Provenance?target:Encounter.location.address=spring", "v"),
@@ -141,7 +141,7 @@ fn a_chain_goes_on_where_it_can() {
     world.refused(&[("Encounter?status.name=x", "status")]);
 }
 
-/// What stands behind a `|` is a version in canonicals, not in references.
+/// In canonicals, a `|` precedes a version; in references it does not.
 #[test]
 fn references_have_no_versions_behind_a_bar() {
     let conditional = "Organization?identifier=http://example.org/ids|1";
@@ -157,7 +157,7 @@ fn references_have_no_versions_behind_a_bar() {
     ]);
 }
 
-/// Strings ignore what nobody sees and the case of all letters; tokens the case of letters in all scripts.
+/// Strings ignore invisible characters and case. Tokens ignore case in all scripts.
 #[test]
 fn letters_count_and_nothing_else() {
     let coded = |id: &str, code: &str| {
@@ -205,7 +205,7 @@ fn letters_count_and_nothing_else() {
         ("Observation?code=STRASSE", "strasse"),
         ("Observation?code:text=Ärz", "arzt"),
     ]);
-    // Looked up among many.
+    // Looked up in a long list.
     let others: Vec<String> = (0..80).map(|at| format!("x{at}")).collect();
     let others = others.join(",");
     world.check(&[
@@ -224,7 +224,7 @@ fn letters_count_and_nothing_else() {
     ]);
 }
 
-/// What counts for nothing is left out, but refused by whoever is told of everything that is.
+/// Parameters without effect are ignored. A strict client gets an error instead.
 #[test]
 fn parameters_that_say_nothing() {
     let world = small(&[patient("a", json!({}))]);
@@ -251,7 +251,7 @@ fn parameters_that_say_nothing() {
     }
 }
 
-/// Clients name among the elements what every resource is told by.
+/// Clients may list elements that every resource has anyway.
 #[test]
 fn elements_that_are_always_there_may_be_named() {
     let world = small(&[patient("a", json!({"birthDate": "1970-01-01", "gender": "female"}))]);

@@ -1,4 +1,4 @@
-//! Many values of a kind, which are looked for all at once, find what a few of them find at a time.
+//! Long lists of values, which are looked up together, give the same matches as short ones.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::super::small::{Small, small};
 
 const UCUM: &str = "http://unitsofmeasure.org";
 
-/// Resources of which each value of a kind is met by some.
+/// Resources for the searches: some of them match each value of each kind.
 fn world() -> Small {
     let mut all: Vec<Value> = Vec::new();
     for at in 0..40 {
@@ -74,7 +74,7 @@ fn many_values_find_what_few_of_them_find() {
         ("RiskAssessment?probability", &|at| format!("0.{at:02}")),
     ] {
         let all: Vec<String> = (5..25).chain(1_000..1_180).map(form).collect();
-        // So few are asked one by one.
+        // So few values are compared one by one.
         let few = all
             .chunks(3)
             .flat_map(|few| world.found(&format!("{parameter}={}", few.join(","))));

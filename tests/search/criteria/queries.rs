@@ -1,4 +1,4 @@
-//! At least sixty queries against a plain reading of every resource.
+//! At least sixty queries compared with a plain reading of all resources.
 
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ fn measured(resource: &Value, holds: impl Fn(f64) -> bool) -> bool {
     numbers(resource, "valueQuantity.value").into_iter().any(holds)
 }
 
-/// Queries by type, value and prefix, each with its reading.
+/// Queries by type, value and prefix, each with its plain reading.
 const QUERIES: &[(&str, Reading)] = &[
     // Tokens.
     ("Observation?code=http://loinc.org|72166-2", |r| {
@@ -291,7 +291,7 @@ const QUERIES: &[(&str, Reading)] = &[
     (
         "Observation?_profile=http://hl7.org/fhir/us/core/StructureDefinition/us-core-smokingstatus",
         |r| {
-            // A canonical that names no version means all of them.
+            // A canonical without a version means all versions.
             let profile = "http://hl7.org/fhir/us/core/StructureDefinition/us-core-smokingstatus";
             texts(r, "meta.profile")
                 .iter()

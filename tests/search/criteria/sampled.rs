@@ -1,4 +1,4 @@
-//! Sampled data is searched by the bounds of its values.
+//! Sampled data is searched by the range of its values.
 
 use serde_json::{Value, json};
 
@@ -38,8 +38,8 @@ fn sampled_data_is_found_by_its_bounds() {
         json!({"resourceType": "Observation", "id": "quantity", "status": "final", "code": {"text": "q"},
             "valueQuantity": {"value": 105, "unit": "mV", "system": UCUM, "code": "mV"}}),
     ]);
-    // plain: 99 to 107.5, factor: 110 to 130, turned: 94 to 98, below: up to 102, above: from 102, only-below: up to
-    // 95.
+    // The ranges: plain 99 to 107.5, factor 110 to 130, turned 94 to 98, below up to 102, above from 102, only-below up
+    // to 95.
     for (value, expected) in [
         ("gt107", "plain factor above"),
         ("gt107.5", "factor above"),
@@ -63,12 +63,12 @@ fn sampled_data_is_found_by_its_bounds() {
         ("Observation?component-value-quantity=gt155", "part"),
         ("Observation?component-value-quantity=gt160", ""),
         ("Observation?combo-value-quantity=gt125", "factor above part"),
-        // R4's composites are of Quantities alone.
+        // R4's composites apply only to Quantities.
         ("Observation?combo-code-value-quantity=ecg$gt125", ""),
         ("Observation?_filter=value-quantity gt 125", "factor above"),
         ("Observation?value-quantity=1e2", ""),
     ]);
-    // Each is sorted by its lower bound, or downwards by its upper one; a bound that is open gives way to the other.
+    // Each is sorted by its lower bound, or descending by its upper bound. If a bound is open, the other one is used.
     let order = |query: &str| world.found(query).join(" ");
     let known = "_id=plain,factor,turned,below,above,only-below,quantity";
     assert_eq!(

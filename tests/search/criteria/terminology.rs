@@ -1,4 +1,4 @@
-//! `:in`, `:not-in`, `:below` and `:above` by code systems and value sets that the engine was given.
+//! `:in`, `:not-in`, `:below` and `:above` with the engine's code systems and value sets.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Real records with things in them that few real records have: numbers with a comparator, periods that are open, codes
-//! without a system, references of every form, values of which only an extension is there.
+//! Real records altered to contain rare forms: numbers with a comparator, open periods, codes without a system,
+//! references of all forms, values that are only an extension.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use tabularium::lake::Lake;
 
 use super::values::span;
 
-/// The most resources of a type: many types tell more than many rows.
+/// The maximum number of resources of a type, because many types test more than many rows.
 const OF_A_TYPE: usize = 120;
 
-/// How many resources of each type are made up, for what no real record at hand has: numbers, timings, ranges.
+/// The number of generated resources of each type, for forms that no real record has: numbers, timings, ranges.
 const MADE: usize = 25;
 
 /// A lake of altered records.
@@ -31,7 +31,7 @@ pub(super) fn lake(shared: &Path, seed: u64) -> (tempfile::TempDir, Lake) {
         crook.contain(resource);
     }
     altered.extend((0..MADE).flat_map(|at| crook.canonical(at)));
-    // In several files, as they come.
+    // In several files, in input order.
     for part in altered.chunks(altered.len() / 3 + 1) {
         let mut writer = lake.writer().unwrap();
         let mut session = Session::begin(&mut writer, Options::default()).unwrap();
@@ -43,7 +43,7 @@ pub(super) fn lake(shared: &Path, seed: u64) -> (tempfile::TempDir, Lake) {
     (folder, lake)
 }
 
-/// Some real resources, each once.
+/// Some real resources, without duplicates.
 fn resources(shared: &Path) -> Vec<Value> {
     let folders = ["uscore", "carin/ig-2.0.0", "synthea-2021", "pdex", "ips"];
     let folders: Vec<PathBuf> = folders.iter().map(|folder| shared.join("data").join(folder)).collect();
@@ -74,7 +74,7 @@ fn resources(shared: &Path) -> Vec<Value> {
     found
 }
 
-/// Alters at random.
+/// Alters resources at random.
 struct Crook(ChaCha8Rng);
 
 impl Crook {
@@ -90,7 +90,7 @@ impl Crook {
         from[self.below(from.len())]
     }
 
-    /// Resources of which parameters yield numbers, Timings, Ranges and Ages.
+    /// Generated resources with numbers, Timings, Ranges and Ages as search values.
     fn made(&mut self, at: usize) -> Vec<Value> {
         let number =
             |crook: &mut Crook| [0.0, 0.05, 0.25, 0.3, 1.0, 2.0, 50.0, 99.5, 100.0, 104.0, 1000.0][crook.below(11)];
@@ -165,7 +165,7 @@ impl Crook {
         made
     }
 
-    /// Puts what a reference inwards leads to where it leads.
+    /// Adds the contained resource for a reference that points to one.
     fn contain(&mut self, resource: &mut Value) {
         if resource.to_string().contains("\"#inside\"") && self.one_in(2) && resource.get("contained").is_none() {
             let ty = self.pick(&["Patient", "Patient", "Practitioner", "Organization"]);
@@ -173,7 +173,7 @@ impl Crook {
         }
     }
 
-    /// Resources that are known by URLs, and others that name them so.
+    /// Resources with URLs, and others with canonicals that name these.
     fn canonical(&mut self, at: usize) -> Vec<Value> {
         let mut named = |ty: &str| {
             let url = format!("http://example.org/{ty}/{}", self.below(6));
@@ -209,7 +209,7 @@ impl Crook {
         ]
     }
 
-    /// Alters a resource or a part of one here and there.
+    /// Alters parts of a resource at random.
     fn alter(&mut self, value: &mut Value, is_root: bool) {
         match value {
             Value::Array(items) => {
@@ -235,7 +235,7 @@ impl Crook {
         }
     }
 
-    /// An object of a type that shows in its properties.
+    /// Alters an object whose type is clear from its properties.
     fn object(&mut self, object: &mut Map<String, Value>) {
         let has = |name: &str| object.contains_key(name);
         if has("value") && (has("unit") || has("code")) && object["value"].is_number() {
@@ -243,7 +243,7 @@ impl Crook {
         } else if has("reference") {
             self.reference(object);
         } else if has("start") || has("end") {
-            // What is nothing is left out of records.
+            // The object must not become empty.
             if self.one_in(5) && object.len() > 1 {
                 let bound = self.pick(&["start", "end"]);
                 object.remove(bound);
@@ -325,14 +325,14 @@ impl Crook {
         object.insert("reference".to_owned(), json!(other));
     }
 
-    /// A property that holds a text, a number or a truth.
+    /// Alters a property with a text, a number or a boolean.
     fn primitive(&mut self, object: &mut Map<String, Value>, name: &str) {
         let value = &object[name];
         if name.starts_with('_') || value.is_object() || value.is_array() {
             return;
         }
         if self.one_in(25) && name != "reference" && name != "url" {
-            // Nothing of it is there but an extension.
+            // Replaces the value by an extension.
             object.remove(name);
             let extension = json!({"extension": [{"url": "http://example.org/why", "valueCode": "unknown"}]});
             object.insert(format!("_{name}"), extension);
@@ -340,7 +340,7 @@ impl Crook {
         }
         let Some(text) = value.as_str() else { return };
         let date = text.get(..10).filter(|date| span(date).is_some());
-        // An instant is whole; a date has no time.
+        // An instant must stay complete, and a date must have no time.
         let has_time = text.contains('T') && !["issued", "recorded", "date"].contains(&name);
         let other = match (date, self.below(12)) {
             (Some(date), 0) if has_time || text == date => date[..4].to_owned(),

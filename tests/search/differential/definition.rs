@@ -1,4 +1,4 @@
-//! Search parameters as HL7's table and an implementation guide's package define them, read here for the tests alone.
+//! Search parameters from HL7's table and from an implementation guide's package, read independently of the engine.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -15,16 +15,16 @@ const TABLE: &str = include_str!("../../../schemas/search-parameters.tsv");
 #[derive(Debug)]
 pub(super) struct Definition {
     pub(super) code: String,
-    /// `token`, `date`, ...
+    /// The kind, such as `token` or `date`.
     pub(super) kind: String,
-    /// The types that a reference may lead to; any, where there are none.
+    /// The target types of a reference; empty for any.
     pub(super) targets: Vec<String>,
     pub(super) expression: Expression,
-    /// Of a composite: the kind and expression of each component.
+    /// The components of a composite: kind and expression.
     pub(super) components: Vec<(String, Expression)>,
 }
 
-/// All of them by type and code; those of every type under `Resource`.
+/// All parameters by type and code. Those of all types are under `Resource`.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
     by_code: BTreeMap<(String, String), Rc<Definition>>,
@@ -32,7 +32,7 @@ pub(super) struct Definitions {
 }
 
 impl Definitions {
-    /// R4's.
+    /// R4's definitions.
     pub(super) fn of_r4() -> Definitions {
         let mut all = Definitions::default();
         let lines: Vec<&str> = TABLE.lines().filter(|line| !line.starts_with('#')).collect();
@@ -67,7 +67,7 @@ impl Definitions {
         all
     }
 
-    /// Adds what a SearchParameter resource defines; it goes before what R4 has under its code.
+    /// Adds the definition in a SearchParameter resource. It replaces R4's of the same code.
     pub(super) fn add(&mut self, resource: &Value) {
         let text = |name: &str| resource[name].as_str().unwrap_or_default();
         let names = |name: &str| {
@@ -90,13 +90,13 @@ impl Definitions {
         }
     }
 
-    /// The parameter of a type that a code means.
+    /// The parameter of a type with a code.
     pub(super) fn get(&self, ty: &str, code: &str) -> Option<&Rc<Definition>> {
         let of = |ty: &str| self.by_code.get(&(ty.to_owned(), code.to_owned()));
         of(ty).or_else(|| of("DomainResource")).or_else(|| of("Resource"))
     }
 
-    /// The parameters of a type, without those of every type.
+    /// The parameters of a type, without those for all types.
     pub(super) fn own(&self, ty: &str) -> impl Iterator<Item = &Rc<Definition>> {
         let ty = ty.to_owned();
         let of_type = self.by_code.range((ty.clone(), String::new())..);
@@ -111,7 +111,7 @@ fn listed(column: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The SearchParameters in the packages (gzipped tar archives) of a folder: their file names and contents.
+/// The SearchParameters in a folder's packages (gzipped tar archives): their file names and contents.
 pub(super) fn packaged(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     let mut packages: Vec<_> = std::fs::read_dir(folder)

@@ -1,9 +1,9 @@
-//! The small part of FHIRPath that search parameters are made of, walked over JSON: paths, `|`, `as`, `where` with an
-//! equality or with `resolve() is`, an index, and the one `deceased` that is a condition.
+//! The subset of FHIRPath in search parameters, evaluated over JSON: paths, `|`, `as`, `where` with an equality or with
+//! `resolve() is`, an index, and the one `deceased` that is a condition.
 
 use serde_json::Value;
 
-/// Types that a choice element's name can end with.
+/// Types that can end a choice element's name.
 const CHOICES: [&str; 36] = [
     "Base64Binary",
     "Boolean",
@@ -44,7 +44,7 @@ const CHOICES: [&str; 36] = [
 ];
 const CHOICES_TOO: [&str; 2] = ["SampledData", "Expression"];
 
-/// A value in a resource, with its type where the property's name tells it.
+/// A value in a resource, with its type if the property's name contains it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item<'a> {
     pub(super) value: &'a Value,
@@ -60,14 +60,14 @@ pub(super) struct Expression {
 
 #[derive(Debug)]
 enum Step {
-    /// A path of resources of this type; `Resource` and `DomainResource` are all.
+    /// The resources of this type; `Resource` and `DomainResource` mean all.
     Of(String),
-    /// From the resource.
+    /// Starts at the resource.
     Root,
     Child(String),
     As(String),
     PointingTo(String),
-    /// Where this path has this text.
+    /// Keeps items that have this text at this path.
     Having(Vec<String>, String),
     At(usize),
 }
@@ -84,7 +84,7 @@ impl Expression {
         Expression { paths, deceased: false }
     }
 
-    /// What it yields for a part of a resource.
+    /// The results for a part of a resource.
     pub(super) fn of<'a>(&self, part: &'a Value, root: &'a Value) -> Vec<Item<'a>> {
         const TRUE: &Value = &Value::Bool(true);
         const FALSE: &Value = &Value::Bool(false);
@@ -99,7 +99,7 @@ impl Expression {
             for step in path {
                 items = step.from(items, root);
             }
-            // `|` yields each once: the same place in the resource may be reached by two paths.
+            // `|` removes duplicates: two paths may reach the same place in the resource.
             for item in items {
                 if !found.iter().any(|other| std::ptr::eq(other.value, item.value)) {
                     found.push(item);
@@ -110,7 +110,7 @@ impl Expression {
     }
 }
 
-/// The parts of a text between separators that are outside of parentheses and quotation marks.
+/// Splits a text at separators outside of parentheses and quotation marks.
 fn outside(text: &str, separator: char) -> Vec<&str> {
     let (mut parts, mut start, mut depth, mut quoted) = (Vec::new(), 0, 0, false);
     for (at, c) in text.char_indices() {
@@ -215,7 +215,7 @@ fn children<'a>(value: &'a Value, name: &str) -> Vec<Item<'a>> {
         object.iter().find_map(|(property, child)| {
             let rest = property.strip_prefix(name)?;
             let ty = CHOICES.iter().chain(&CHOICES_TOO).find(|ty| **ty == rest)?;
-            // `subscriberId` is no form of `subscriber`: only values of any type can be ids.
+            // `subscriberId` is not a choice of `subscriber`: only `value` can have the type id.
             let is_choice = rest != "Id" || name == "value";
             is_choice.then_some(())?;
             Some((child, Some(*ty)))
@@ -231,7 +231,7 @@ fn children<'a>(value: &'a Value, name: &str) -> Vec<Item<'a>> {
     }
 }
 
-/// The type of what a reference leads to, as far as it says.
+/// The type of a reference's target, if the reference shows it.
 fn pointed(reference: &Value, root: &Value) -> Option<String> {
     let text = reference["reference"].as_str().unwrap_or_default();
     if let Some(id) = text.strip_prefix('#') {
@@ -250,7 +250,7 @@ fn pointed(reference: &Value, root: &Value) -> Option<String> {
     }
 }
 
-/// `Type/id` of a relative reference.
+/// The `Type/id` of a relative reference.
 pub(super) fn relative(reference: &Value) -> Option<String> {
     let text = reference["reference"].as_str()?;
     let segments: Vec<&str> = text.split('/').collect();

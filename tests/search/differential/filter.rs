@@ -1,4 +1,4 @@
-//! `_filter`: expressions drawn at random, and what they mean of each row.
+//! Random `_filter` expressions, and their results for each row.
 
 use serde_json::Value;
 
@@ -6,11 +6,11 @@ use super::draw::Draw;
 use super::values::{escaped, plain, split, split_prefix};
 use super::world::{Seen, World};
 
-/// The most tests of an expression.
+/// The maximum number of tests in an expression.
 const TESTS: usize = 4;
 
 impl Draw<'_, '_> {
-    /// A filter that a row of the type is likely to meet.
+    /// A filter that a row of the type probably meets.
     pub(super) fn filter(&mut self, ty: &str, row: usize) -> Option<(String, String)> {
         let mut text = self.test(ty, row)?;
         for _ in 1..1 + self.below(TESTS) {
@@ -27,7 +27,7 @@ impl Draw<'_, '_> {
     }
 
     fn test(&mut self, ty: &str, row: usize) -> Option<String> {
-        // What has no meaning in a filter is drawn again.
+        // A condition that filters do not support is drawn again.
         for _ in 0..12 {
             let Some((written, value)) = self.condition(ty, row, super::draw::DEPTH - 1) else {
                 continue;
@@ -73,7 +73,7 @@ impl Draw<'_, '_> {
 }
 
 impl World<'_> {
-    /// Row by row whether a filter holds; `None` where it is none.
+    /// For each row whether a filter holds; `None` if the filter is invalid.
     pub(super) fn filtered(&self, ty: &str, text: &str, seen: Seen<'_>) -> Option<Vec<bool>> {
         let mut reading = Reading {
             world: self,
@@ -85,7 +85,7 @@ impl World<'_> {
         reading.rest.is_empty().then_some(held)
     }
 
-    /// The kind of the parameter at the end of a chain; `None` where a modifier follows.
+    /// The kind of the parameter at the end of a chain; `None` if a modifier follows.
     fn kind(&self, ty: &str, written: &str) -> Option<String> {
         let (ty, code) = match written.rsplit_once('.') {
             Some((chain, code)) => (chain.rsplit_once(':')?.1, code),
@@ -104,7 +104,7 @@ struct Reading<'t, 'a> {
 }
 
 impl Reading<'_, '_> {
-    /// Parts from left to right, whatever joins them.
+    /// Evaluates the parts from left to right, with any operators.
     fn any(&mut self) -> Option<Vec<bool>> {
         let mut held = self.one()?;
         loop {

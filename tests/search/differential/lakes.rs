@@ -1,4 +1,4 @@
-//! The same real records in lakes of different layouts, and who sees what in them.
+//! The same real records in lakes of different layouts, and the records that each token sees.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -16,18 +16,18 @@ use super::definition::{Definitions, packaged};
 use super::expression::relative;
 use crate::harness::stored::stored;
 
-/// Engines over a lake: one that takes every shortcut and one that takes none.
+/// Engines over a lake: one with all optimizations, and one without any.
 pub(super) struct Engines {
     pub(super) usual: Engine,
     pub(super) plain: Engine,
 }
 
-/// R4's search parameters and those of the packages, for the engines and for the tests.
+/// The search parameters of R4 and of the packages, for the engines and for the tests.
 pub(super) fn parameters(shared: &Path) -> (Arc<SearchParameters>, Definitions) {
     parameters_in(shared, tempfile::tempdir().unwrap().path())
 }
 
-/// The same, with the packages' parameters in a folder.
+/// The same, with the packages' parameters stored in a folder.
 pub(super) fn parameters_in(shared: &Path, folder: &Path) -> (Arc<SearchParameters>, Definitions) {
     let mut definitions = Definitions::of_r4();
     for (at, (name, contents)) in packaged(&shared.join("definitions")).into_iter().enumerate() {
@@ -45,10 +45,10 @@ pub(super) fn engines(lake: &Lake, parameters: &Arc<SearchParameters>) -> Engine
     }
 }
 
-/// What a lake holds of the local application's live records.
+/// The local application's live records in a lake.
 pub(super) struct Held {
     pub(super) resources: Vec<Value>,
-    /// For each Patient what its token sees.
+    /// For each Patient the records that its token sees.
     pub(super) seen: BTreeMap<String, HashSet<String>>,
 }
 
@@ -74,7 +74,7 @@ impl Held {
             resources.push(serde_json::from_str(&row.resource).unwrap());
         }
         let seen = own.into_iter().map(|(patient, names)| {
-            // A person's own rows, the shared rows that they refer to, and what those refer to.
+            // A person's own rows, the shared rows that they refer to, and the references of those.
             let mut seen: HashSet<String> = names.iter().cloned().collect();
             let mut queue: VecDeque<String> = names.into();
             while let Some(name) = queue.pop_front() {
@@ -93,7 +93,7 @@ impl Held {
     }
 }
 
-/// Every relative reference in a resource.
+/// All relative references in a resource.
 fn references(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(object) => {
@@ -105,8 +105,8 @@ fn references(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// A lake of many small files: the records were imported folder by folder and file by file, some of them in an older
-/// form first, and some were deleted; another application and the test mode hold altered copies.
+/// A lake of many small files. The records were imported folder by folder and file by file, some in an older form
+/// first, and some were deleted. Another application and the test mode have altered copies.
 pub(super) fn crowded(shared: &Path) -> (tempfile::TempDir, Lake) {
     let folder = tempfile::tempdir().unwrap();
     let lake = Lake::open_or_create(folder.path()).unwrap();
@@ -141,7 +141,7 @@ pub(super) fn crowded(shared: &Path) -> (tempfile::TempDir, Lake) {
     (folder, lake)
 }
 
-/// The resources of folders with something else in them than they say.
+/// The resources of folders with altered contents.
 fn altered(folders: &[PathBuf]) -> Vec<Value> {
     let mut resources = Vec::new();
     for folder in folders {
@@ -167,7 +167,7 @@ fn altered(folders: &[PathBuf]) -> Vec<Value> {
     resources
 }
 
-/// Deletes rows here and there.
+/// Deletes some rows.
 fn delete_some(lake: &Lake) {
     let snapshot = lake.snapshot();
     let mut writer = lake.writer().unwrap();
@@ -186,7 +186,7 @@ fn delete_some(lake: &Lake) {
     transaction.commit("test", "").unwrap();
 }
 
-/// Merges a lake's files as far as they go.
+/// Merges a lake's files as far as possible.
 pub(super) fn compact(lake: &Lake) {
     let before = lake
         .snapshot()

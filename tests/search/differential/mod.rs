@@ -1,7 +1,6 @@
-//! Random searches over real records against a plain reading of each resource, in every way that a search can be run
-//! and over lakes of several layouts.
-//!
-//! Nothing here comes from the engine: search parameters, expressions, values and their comparison are read anew.
+//! Random searches over real records, compared with a plain reading of each resource. They run in all ways that a
+//! search can run, over lakes of several layouts. The tests share no code with the engine: they read search parameters,
+//! expressions and values themselves.
 
 mod crooked;
 mod definition;
@@ -26,7 +25,7 @@ use self::world::{Query, World};
 use super::corpus::{BASE, Corpus, corpus, link, name, resources};
 use crate::harness::records;
 
-/// How many searches each test draws, where `TABULARIUM_QUERIES` does not say.
+/// The default number of searches of each test, if `TABULARIUM_QUERIES` is not set.
 const QUERIES: usize = 250;
 
 fn queries() -> usize {
@@ -35,13 +34,13 @@ fn queries() -> usize {
         .map_or(QUERIES, |count| count.parse().unwrap())
 }
 
-/// A seed, other ones where `TABULARIUM_SEED` is set.
+/// A seed, changed by `TABULARIUM_SEED` if set.
 fn seeded(seed: u64) -> u64 {
     let other = std::env::var("TABULARIUM_SEED").ok();
     seed + other.map_or(0, |other| 1_000 * other.parse::<u64>().unwrap())
 }
 
-/// A way of running a search.
+/// A way to run a search.
 struct Way<'a> {
     label: String,
     engine: &'a Engine,
@@ -49,12 +48,12 @@ struct Way<'a> {
     seen: Option<&'a std::collections::HashSet<String>>,
 }
 
-/// What is asked besides the search itself.
+/// The form of the request.
 #[derive(Clone, Copy)]
 enum Form {
-    /// All pages, by their links.
+    /// All pages, following their links.
     Walk(usize),
-    /// One page from somewhere: first match and most matches.
+    /// One page by offset: the first match and the maximum number.
     Page(usize, usize),
     /// The number of matches.
     Count,
@@ -64,7 +63,7 @@ fn entries(page: &Value) -> Vec<String> {
     resources(page, "match").iter().map(name).collect()
 }
 
-/// What is wrong with the answers to a search, if anything is.
+/// The fault in the answers to a search, if there is one.
 fn fault(corpus: &Corpus, world: &World<'_>, way: &Way<'_>, query: &Query, form: Form) -> Option<String> {
     let expected = world.matches(query, way.seen);
     let ask = |query: &str| corpus.page_of(way.engine, &way.scope, query);
@@ -122,7 +121,7 @@ fn fault(corpus: &Corpus, world: &World<'_>, way: &Way<'_>, query: &Query, form:
     }
 }
 
-/// Where two lists of ids differ.
+/// The differences of two lists of ids.
 fn differ(expected: &[&str], found: &[String]) -> String {
     let (of, is): (BTreeSet<&str>, BTreeSet<&str>) = (
         expected.iter().copied().collect(),
@@ -142,7 +141,7 @@ fn differ(expected: &[&str], found: &[String]) -> String {
     )
 }
 
-/// Leaves out of a faulty search what it is faulty without.
+/// Removes parts from a faulty search as long as it stays faulty.
 fn shrink(query: &Query, faulty: impl Fn(&Query) -> bool) -> Query {
     let mut least = query.clone();
     let mut tried = 0;
@@ -184,7 +183,7 @@ fn smaller(query: &Query) -> Vec<Query> {
     all
 }
 
-/// What a run of searches found.
+/// The results of a series of searches.
 #[derive(Default)]
 struct Outcome {
     wrong: Vec<String>,
@@ -192,7 +191,7 @@ struct Outcome {
     names: BTreeSet<String>,
 }
 
-/// A lake, what it holds, and the engines over it.
+/// A lake, its contents, and the engines over it.
 struct Trial<'a> {
     corpus: &'a Corpus,
     lake: &'a Lake,
@@ -201,7 +200,7 @@ struct Trial<'a> {
     world: &'a World<'a>,
 }
 
-/// Draws searches and runs each in some of the ways.
+/// Generates searches and runs each in some of the ways.
 fn run(trial: &Trial<'_>, seed: u64, count: usize, out: &mut Outcome) {
     let Trial {
         corpus,
@@ -214,13 +213,13 @@ fn run(trial: &Trial<'_>, seed: u64, count: usize, out: &mut Outcome) {
     let patients: Vec<&String> = held.seen.keys().collect();
     for at in 0..count {
         let (mut query, meant) = draw.query();
-        // Somebody who sees what is meant, if anybody does.
+        // A patient whose token sees the target, if there is one.
         let first = draw.below(patients.len());
         let mut from_first = patients[first..].iter().chain(&patients[..first]);
         let patient = from_first.find(|patient| held.seen[**patient].contains(meant));
         let patient = *patient.unwrap_or(&patients[first]);
         let scope = match at % 4 {
-            // A patient's token, or a patient that the search names.
+            // A patient token, or a patient in the search.
             1 => Some(records::patient(lake, "local", patient)),
             3 if world.definitions.get(&query.ty, "patient").is_some() => {
                 let form = *draw.pick(&["", "Patient/"]);
@@ -292,7 +291,7 @@ fn one_file(seed: u64) {
     report(out, queries(), 40);
 }
 
-/// Fails where anything was wrong, or where fewer searches than so many of a hundred found something.
+/// Fails if there was a fault, or if less than this percentage of the searches found anything.
 fn report(out: Outcome, count: usize, least: usize) {
     if std::env::var_os("TABULARIUM_QUERIES").is_some() {
         println!(
@@ -349,7 +348,7 @@ fn random_searches_over_many_files_and_what_becomes_of_them() {
     report(out, count * 2, 40);
 }
 
-/// Forms that few real records have: each is made of one of them.
+/// Few real records have these forms, so real records are altered.
 #[test]
 fn random_searches_over_crooked_records() {
     let Some(corpus) = corpus("random searches") else {
@@ -371,7 +370,7 @@ fn random_searches_over_crooked_records() {
     report(out, queries(), 25);
 }
 
-/// Published parameters name choices as JSON does (`servicedDate`), and found nothing.
+/// Published parameters name choices as JSON does (`servicedDate`), and used to find nothing.
 #[test]
 fn parameters_of_packages_find_what_they_mean() {
     let Some(corpus) = corpus("searches by packages' parameters") else {

@@ -1,6 +1,6 @@
-//! The plans of random searches, written as bytes and run in another process, give the rows that they give here: over
-//! one snapshot, by an application's scope and by patients', with and without what the scan is spared, on first pages
-//! and on those that links lead to.
+//! Plans of random searches, written as bytes and run in another process, give the same rows as here. They read one
+//! snapshot with the scopes of applications and patients, with and without the scan's optimizations, on first pages and
+//! on linked pages.
 
 use tabularium::fhir::facts;
 use tabularium::search::{Engine, Handling, Request, raw};
@@ -14,7 +14,7 @@ use super::{corpus, link, seeded};
 use crate::harness::plans::Traveling;
 use crate::harness::records;
 
-/// Searches that are drawn.
+/// The number of searches.
 const SEARCHES: usize = 500;
 
 #[test]
@@ -41,7 +41,7 @@ fn plans_of_random_searches_give_the_same_rows_in_another_process() {
             continue;
         }
         let (engine, scope) = match at % 4 {
-            // Such a search takes a plan only without shortcuts.
+            // Such a search has a plan only without optimizations.
             0 => (
                 &plain,
                 records::patient(&lake, "local", patients[draw.below(patients.len())]),
@@ -50,7 +50,7 @@ fn plans_of_random_searches_give_the_same_rows_in_another_process() {
             _ => (&usual, corpus.application()),
         };
         let mut next = Some(query.text(&format!("_count={}&_elements=id", 1 + draw.below(20))));
-        // Every third with the page behind the first.
+        // Every third search also gets its second page.
         for page in 0..1 + usize::from(at % 3 == 0) {
             let Some(text) = next.take() else { break };
             let (name, parameters) = text.split_once('?').unwrap();

@@ -1,4 +1,4 @@
-//! Every resource of a lake as JSON, and which of them a search means: condition by condition, row by row.
+//! All resources of a lake as JSON, and the matches of a search, found condition by condition and row by row.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -11,7 +11,7 @@ use super::definition::{Definition, Definitions};
 use super::expression::{Item, relative};
 use super::values::{self, BOUND, Wanted, amount, fold, plain, split, time_of};
 
-/// `Type/id` of the resources that somebody sees; all, where it is `None`.
+/// `Type/id` of the visible resources; `None` for all.
 pub(super) type Seen<'s> = Option<&'s HashSet<String>>;
 
 /// A resource and its `Type/id`.
@@ -23,16 +23,16 @@ pub(super) struct Row<'a> {
 /// A search.
 #[derive(Clone, Debug)]
 pub(super) struct Query {
-    /// The type, or several between commas.
+    /// The type, or several separated by commas.
     pub(super) ty: String,
-    /// Name with modifiers, and value.
+    /// Parameter names with modifiers, and values.
     pub(super) conditions: Vec<(String, String)>,
-    /// Codes, and whether the greatest comes first.
+    /// Sort codes, and whether the order is descending.
     pub(super) sort: Vec<(String, bool)>,
 }
 
 impl Query {
-    /// As it stands in an address, with more parameters.
+    /// The search as in an address, with more parameters.
     pub(super) fn text(&self, more: &str) -> String {
         let mut text = form_urlencoded::Serializer::new(String::new());
         for (name, value) in &self.conditions {
@@ -59,7 +59,7 @@ pub(super) struct World<'a> {
     pub(super) definitions: &'a Definitions,
     rows: BTreeMap<String, Vec<Row<'a>>>,
     places: HashMap<String, usize>,
-    /// By the URL that they are known by.
+    /// Resources by their URL.
     urls: HashMap<String, Vec<String>>,
     values: RefCell<HashMap<(String, String), Values<'a>>>,
 }
@@ -105,12 +105,12 @@ impl<'a> World<'a> {
         self.rows.get(ty).map_or(&[], Vec::as_slice)
     }
 
-    /// Type and place of a resource.
+    /// The type and the index of a resource.
     pub(super) fn place<'n>(&self, name: &'n str) -> Option<(&'n str, usize)> {
         Some((name.split('/').next()?, *self.places.get(name)?))
     }
 
-    /// The values of a parameter, row by row.
+    /// The values of a parameter for each row.
     pub(super) fn values(&self, ty: &str, code: &str) -> Option<Values<'a>> {
         let key = (ty.to_owned(), code.to_owned());
         if let Some(known) = self.values.borrow().get(&key) {
@@ -126,7 +126,7 @@ impl<'a> World<'a> {
         Some(values)
     }
 
-    /// The matches of a search in their order, where it asks for one.
+    /// The matches of a search, sorted if it asks for that.
     pub(super) fn matches(&self, query: &Query, seen: Seen<'_>) -> Vec<&str> {
         let of_types = query.ty.split(',').map(|ty| self.matches_of(ty, query, seen));
         let mut all: Vec<_> = of_types.flatten().collect();
@@ -135,7 +135,7 @@ impl<'a> World<'a> {
             let by_key = keys.map(|((_, down), keys)| match keys {
                 (Some(a), Some(b)) if *down => b.cmp(a),
                 (Some(a), Some(b)) => a.cmp(b),
-                // What has no value comes last either way.
+                // Rows without a value come last in both directions.
                 (a, b) => b.is_some().cmp(&a.is_some()),
             });
             let first = by_key.reduce(Ordering::then).unwrap_or(Ordering::Equal);
@@ -145,7 +145,7 @@ impl<'a> World<'a> {
         all.into_iter().map(|(_, name)| name).collect()
     }
 
-    /// The matches of one type with what they are sorted by.
+    /// The matches of one type with their sort keys.
     fn matches_of(&self, ty: &str, query: &Query, seen: Seen<'_>) -> Vec<(Vec<Option<Key>>, &str)> {
         let rows = self.rows(ty);
         let mut left: Vec<usize> = (0..rows.len()).filter(|row| is_seen(seen, &rows[*row].name)).collect();
@@ -163,8 +163,8 @@ impl<'a> World<'a> {
         keyed.collect()
     }
 
-    /// Row by row whether a condition holds; `None` where the type has no such parameter, or none that such a value is
-    /// for.
+    /// For each row whether a condition holds; `None` if the type does not have the parameter, or the parameter does
+    /// not support the value.
     pub(super) fn holds(&self, ty: &str, written: &str, value: &str, seen: Seen<'_>) -> Option<Vec<bool>> {
         if let Some(path) = written.strip_prefix("_has:") {
             let parts: Vec<&str> = path.splitn(3, ':').collect();
@@ -191,7 +191,7 @@ impl<'a> World<'a> {
         let definition = self.definitions.get(ty, code)?.clone();
         let values = self.values(ty, code)?;
         if modifier == Some("missing") && definition.kind == "composite" {
-            // A tuple of which a component has no value is none.
+            // A tuple without a value for a component does not count.
             let rows = self.rows(ty).iter().zip(values.iter());
             let held = rows.map(|(row, items)| {
                 let whole = |item: &Item<'a>| {
@@ -236,7 +236,7 @@ impl<'a> World<'a> {
         }
         let not = modifier == Some("not");
         if modifier == Some("is-ne") {
-            // One value is another.
+            // One value must differ.
             let differs = |item: &Item<'_>| wanted.iter().all(|wanted| wanted.holds(item) != Some(true));
             return Some(values.iter().map(|items| items.iter().any(differs)).collect());
         }
@@ -288,7 +288,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Whether a condition holds of the contained resource of a type that a reference leads to.
+    /// Whether a condition holds for the contained resource of a type that a reference points to.
     fn holds_inside(&self, row: &Row<'a>, item: &Item<'_>, target: &str, rest: &str, value: &str) -> Option<bool> {
         let id = item.value.get("reference")?.as_str()?.strip_prefix('#')?;
         let mut contained = row.resource.get("contained")?.as_array()?.iter();
@@ -300,7 +300,7 @@ impl<'a> World<'a> {
         Some(World::new(self.definitions, alone).holds(target, rest, value, None)?[0])
     }
 
-    /// `Type/id` of the resources that a reference or a canonical leads to, as far as they exist.
+    /// `Type/id` of the existing targets of a reference or a canonical.
     pub(super) fn led_to(&self, value: &Value) -> Vec<String> {
         let Some(canonical) = value.as_str() else {
             return relative(value).into_iter().collect();
@@ -352,7 +352,7 @@ impl<'a> World<'a> {
         Some(held.collect())
     }
 
-    /// For each row what it is sorted by: of several values the least, or the greatest where that comes first.
+    /// The sort key of each row: of several values the lowest, or the highest if descending.
     fn keys(&self, ty: &str, code: &str, down: bool) -> Vec<Option<Key>> {
         let kind = self.definitions.get(ty, code).unwrap().kind.clone();
         let key = |item: &Item<'_>| match kind.as_str() {
@@ -373,7 +373,7 @@ fn is_seen(seen: Seen<'_>, name: &str) -> bool {
     seen.is_none_or(|seen| seen.contains(name))
 }
 
-/// The text that a value is sorted by.
+/// The text by which a value is sorted.
 fn text_of(kind: &str, value: &Value) -> Option<String> {
     let child = |name: &str| value.get(name)?.as_str().map(str::to_owned);
     match value {
@@ -382,7 +382,7 @@ fn text_of(kind: &str, value: &Value) -> Option<String> {
         Value::Bool(value) => Some(value.to_string()),
         _ if kind == "reference" => relative(value).or_else(|| child("reference")),
         _ if kind == "string" => {
-            // A name by its family, an address by its country, and so on.
+            // A name is sorted by its family, an address by its country, and so on.
             let names = [
                 "family",
                 "given",

@@ -1,4 +1,4 @@
-//! Canonicals as references: by text, by type and id, and followed by URL and version to what is stored.
+//! Canonicals as references: searched as text and by type and id, and resolved by URL and version.
 
 use serde_json::{Value, json};
 use tabularium::search::Handling;
@@ -24,7 +24,7 @@ fn answers(id: &str, patient: &str, canonical: &str) -> Value {
 
 const URL: &str = "http://example.org/Questionnaire/sleep";
 
-/// Everything that a questionnaire can be named by.
+/// Resources with all the ways to name a questionnaire.
 fn world() -> Small {
     let mut contained = answers("inside", "p", "#q");
     contained["contained"] =
@@ -132,7 +132,7 @@ fn chains_and_has_follow_canonicals_by_url_and_version() {
             "new",
         ),
     ]);
-    // No canonical leads to what is known by no URL.
+    // No canonical leads to a type without URLs.
     world.refused(&[
         ("Patient?_has:RequestGroup:instantiates-canonical:_id=group", "_has"),
         (
@@ -196,7 +196,7 @@ fn includes_follow_canonicals_by_url_and_version() {
     ]);
 }
 
-/// A URL says nothing of whose a resource is: canonicals lead to what the caller may see, and to nothing else.
+/// A URL does not determine an owner. Canonicals lead only to resources that the caller may see.
 #[test]
 fn canonicals_lead_to_nobody_elses_resources() {
     let answered = |patient: &str| answers(&format!("of-{patient}"), patient, URL);

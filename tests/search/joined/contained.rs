@@ -1,4 +1,4 @@
-//! Contained resources as matches, and as what chains lead to (R4 search, 3.1.1.5.5).
+//! Contained resources as matches and as targets of chains (R4 search, 3.1.1.5.5).
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ fn chains_are_evaluated_inside() {
     world().check(&[
         ("MedicationRequest?medication.ingredient-code=abc", "23 25"),
         ("MedicationRequest?medication:Medication.ingredient-code=xyz", "24"),
-        // What is contained beside the one that is referred to does not count.
+        // Only the referenced contained resource counts, not others beside it.
         ("MedicationRequest?medication.status=inactive", ""),
         ("Observation?subject:Patient.name=taylor", "inner"),
         ("Observation?patient.name=taylor", "inner"),
@@ -70,7 +70,7 @@ fn contained_resources_are_matches_when_asked_for() {
     let world = world();
     let application = records::application("local");
     let urls = |query: &str| world.urls(&application, query).join(" ");
-    // Without a sort they come as they lie, which is up to the lake.
+    // Without a sort the order is the lake's.
     let lying = |query: &str| {
         let mut urls = world.urls(&application, query);
         urls.sort();
@@ -103,7 +103,7 @@ fn contained_resources_are_matches_when_asked_for() {
             lying("Medication?ingredient-code=abc&_contained=both&_containedType=contained"),
             format!("Medication/whole {alone}")
         );
-        // Equal keys by id: of contained ones the container's goes first.
+        // Equal keys are ordered by id; for contained resources by the container's id first.
         assert_eq!(
             urls("Medication?ingredient-code=abc&_contained=both&_containedType=contained&_sort=-status"),
             "MedicationRequest/24#m2 MedicationRequest/25#m3 MedicationRequest/23#m1 MedicationRequest/25#m1 Medication/whole"
@@ -112,7 +112,7 @@ fn contained_resources_are_matches_when_asked_for() {
             urls("Medication?ingredient-code=abc&_contained=both&_sort=-status"),
             "MedicationRequest/24 MedicationRequest/25 MedicationRequest/23 Medication/whole"
         );
-        // A container that is a match itself is there once.
+        // A container that is a match itself appears once.
         assert_eq!(
             lying("Observation?status=final&_contained=both"),
             "Observation/inner Observation/outer"
@@ -130,12 +130,12 @@ fn contained_resources_are_matches_when_asked_for() {
         lying("Medication?_id=m1&_contained=true&_containedType=contained&ingredient-code=xyz"),
         "MedicationRequest/24#m1"
     );
-    // What is contained follows what is not, and the types follow each other.
+    // Contained resources follow the others, type by type.
     assert!(urls("Medication?ingredient-code=abc&_contained=both").starts_with("Medication/whole "));
     assert!(
         urls("?_type=Patient,Medication&_contained=true&_containedType=contained").contains("#p1 MedicationRequest/")
     );
-    // No list and no reference names what is contained, whatever its id.
+    // Lists and references cannot name contained resources, whatever their ids.
     assert_eq!(lying("Medication?_list=l&_contained=both"), "Medication/m1");
     assert_eq!(
         lying("Medication?_has:MedicationRequest:medication:status=active&_contained=both&_containedType=contained"),
@@ -186,7 +186,7 @@ fn what_a_page_of_them_shows() {
     assert_eq!(urls, ["MedicationRequest/24", "Patient/b"]);
 }
 
-/// A patient's token finds what its own records contain, and nothing of another's.
+/// A patient token finds resources contained in its own records, and none of others'.
 #[test]
 fn through_a_scope() {
     let world = world();
@@ -205,8 +205,8 @@ fn through_a_scope() {
     assert!(world.urls(&other, query).is_empty());
 }
 
-/// `patient` is what `subject` leads to if that is a Patient, wherever it lies; `:missing` and `_sort` knew of Patients
-/// outside only.
+/// `patient` is the target of `subject` if that is a Patient, contained or not. `:missing` and `_sort` used to ignore
+/// contained Patients.
 #[test]
 fn what_a_reference_inwards_is_of_counts_for_missing_and_order() {
     let world = world();

@@ -1,4 +1,4 @@
-//! `_include` and `_revinclude` by wildcards and in turn, and pages that bring more along than one answer holds.
+//! `_include` and `_revinclude` with wildcards and iteration, and pages with more includes than one answer holds.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use tabularium::search::{Engine, IncludeLimits};
 use super::super::brute::texts;
 use super::super::corpus::{BASE, corpus, ids, link, name, resources};
 
-/// `Type/id` of what resources refer to at some paths, as far as it exists.
+/// `Type/id` of the existing references at some paths.
 fn targets(resources: &[Value], paths: &[&str], existing: &BTreeSet<String>) -> BTreeSet<String> {
     let all = resources
         .iter()
@@ -126,7 +126,7 @@ fn iterating_includes_follow_what_was_brought_along() {
     assert!(!expected.is_empty());
     expected.extend(included);
     assert_eq!(ids(&resources(&page, "include")), expected);
-    // Back from what was brought along: the claims of the encounters.
+    // Reverse includes of includes: the claims of the encounters.
     let back = corpus
         .page(&scope, &format!("{query}&_revinclude:iterate=Procedure:encounter"))
         .unwrap();
@@ -144,7 +144,7 @@ fn iterating_includes_follow_what_was_brought_along() {
     assert_eq!(found, referring.map(name).collect());
 }
 
-/// However little one answer brings along, walking the links gives every match and every resource that belongs to it.
+/// However few includes an answer holds, following the links gives all matches and all their includes.
 #[test]
 fn what_one_answer_does_not_hold_comes_with_the_next() {
     let Some(corpus) = corpus("search include limits") else {
@@ -198,7 +198,7 @@ fn what_one_answer_does_not_hold_comes_with_the_next() {
     assert_eq!(matches, men.iter().map(name).collect::<Vec<_>>());
     included.retain(|name| name.starts_with("Condition/"));
     assert_eq!(included, expected);
-    // Back by the links, no match is passed over.
+    // The links back skip no match.
     let (mut back, mut previous) = (Vec::new(), Some(last));
     while let Some(query) = previous {
         let page = corpus.page_of(&engine, &scope, &query).unwrap();

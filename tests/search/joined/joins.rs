@@ -1,6 +1,6 @@
-//! Conditions on other resources and long lists of ids and people: what they are answered by (sets of ids, owners,
-//! dictionaries, indexes, the smaller side first) gives what reading every resource gives, and leads a patient's token
-//! to nobody else's rows.
+//! Conditions on other resources, and long lists of ids and people. The engine answers them with sets of ids, owners,
+//! dictionaries and indexes, the smaller side first. The results equal reading every resource, and a patient token
+//! never reaches another person's rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -21,14 +21,14 @@ const PEOPLE: usize = 40;
 const CODES: [&str; 5] = ["pulse", "weight", "glucose", "rare", "never"];
 const GENDERS: [&str; 3] = ["female", "male", "unknown"];
 
-/// What a search asks of a resource.
+/// A condition on a resource.
 #[derive(Clone, Debug)]
 enum Ask {
     Code(&'static str),
     Gender(&'static str),
     Class(&'static str),
     Ids(Vec<String>),
-    /// A reference to one of these; where `typed`, they are Patients.
+    /// References to people. If `typed`, they name the type Patient.
     People {
         parameter: &'static str,
         typed: bool,
@@ -58,7 +58,7 @@ struct Records {
     _folder: tempfile::TempDir,
 }
 
-/// A person's id: of a UUID's form every second time.
+/// A person's id; every second one is a UUID.
 fn person(at: usize) -> String {
     match at % 2 {
         0 => format!("00000000-0000-4000-8000-{at:012x}"),
@@ -100,14 +100,14 @@ fn records() -> &'static Records {
     })
 }
 
-/// One import: new resources, and some that were there before, now about somebody else.
+/// The resources of one import: new ones, and some existing ones that now belong to another person.
 fn resources(random: &mut ChaCha8Rng, part: usize) -> Vec<Value> {
     let mut all = Vec::new();
     let patient = |at: usize| json!({"reference": format!("Patient/{}", person(at))});
     if part == 0 {
         for at in 0..PEOPLE {
             all.push(json!({"resourceType": "Patient", "id": person(at), "gender": GENDERS[at % 3]}));
-            // An id says nothing without its type.
+            // The same id with another type is another resource.
             all.push(json!({"resourceType": "Group", "id": person(at), "type": "person", "actual": false}));
         }
         for at in 0..4 {
@@ -133,7 +133,7 @@ fn resources(random: &mut ChaCha8Rng, part: usize) -> Vec<Value> {
                 observation["subject"] =
                     json!({"reference": format!("Group/{}", person(random.random_range(0..PEOPLE)))})
             }
-            // Nobody is the subject: the row is filed under the one who performs.
+            // There is no subject, so the row is filed under the performer.
             1 => observation["performer"] = json!([patient(random.random_range(0..PEOPLE))]),
             2 => {
                 observation["subject"] = patient(random.random_range(0..PEOPLE));
@@ -158,7 +158,7 @@ fn name(resource: &Value) -> String {
     )
 }
 
-/// What a resource refers to by a parameter.
+/// The references of a resource by a parameter.
 fn referred(resource: &Value, parameter: &str) -> Vec<String> {
     let element = match parameter {
         "patient" => "subject",
@@ -175,7 +175,7 @@ fn referred(resource: &Value, parameter: &str) -> Vec<String> {
         .collect()
 }
 
-/// The resources of a type that meet what is asked, by plain reading.
+/// The resources of a type that meet a condition, by plain reading.
 fn meeting(world: &World, ty: &str, ask: &Ask) -> BTreeSet<String> {
     let targets = match ask {
         Ask::Chain { ty, rest, .. } => meeting(world, ty, rest),
@@ -210,7 +210,7 @@ fn meeting(world: &World, ty: &str, ask: &Ask) -> BTreeSet<String> {
         .collect()
 }
 
-/// Name and value of the parameter.
+/// The parameter's name and value.
 fn parameter(ask: &Ask) -> (String, String) {
     match ask {
         Ask::Code(code) => ("code".to_owned(), (*code).to_owned()),
@@ -252,7 +252,7 @@ fn people(random: &mut ChaCha8Rng) -> Ask {
     Ask::People {
         parameter: ["patient", "subject"][random.random_range(0..2)],
         typed: random.random_bool(0.5),
-        // Some are nobody.
+        // Some ids do not exist.
         ids: some_ids(random, person, PEOPLE + 10),
     }
 }
@@ -328,7 +328,7 @@ impl Records {
         serde_json::from_slice(&bundle.unwrap_or_else(|error| panic!("{query}: {error}"))).unwrap()
     }
 
-    /// All matches, which this many resources do not exceed, in the order found; the number of them is asked apart.
+    /// All matches in the order found, on one page. Their number is requested separately.
     fn found(&self, engine: &Engine, scope: &Arc<Scope>, compartment: Option<&str>, query: &str) -> Vec<String> {
         let count = self.bundle(engine, scope, compartment, &format!("{query}&_summary=count"))["total"].as_u64();
         let mut all = Vec::new();
@@ -432,7 +432,7 @@ fn a_patients_conditions_on_other_resources_stay_within_their_rows() {
             let alone = subject.is_empty() && referred(resource, "performer").contains(&reference);
             name(resource) == reference || subject.contains(&reference) || alone
         };
-        // Of the shared rows those alone can be seen that own rows refer to, and only these lead there.
+        // Only shared rows that the person's own rows refer to are visible, and only these are found.
         let is_seen = |resource: &Value| own(resource) || resource["resourceType"] == "Practitioner";
         let seen: World = records
             .world
@@ -484,10 +484,10 @@ fn several_types_are_asked_who_refers_to_them() {
     };
     let expected = meeting(&records.world, "Patient", &rest);
     assert!(!expected.is_empty());
-    // No Encounter is what the parameter refers to; that is no fault of a search of both.
+    // The parameter does not refer to Encounters, but that is not an error in a search of both types.
     let both = found("_type=Encounter,Patient&_has:Observation:patient:code=rare&_count=1000").unwrap();
     assert_eq!(both, expected);
-    // A subject can be a Group as well as a Patient.
+    // A subject may be a Group or a Patient.
     let rest = |ty| {
         meeting(
             &records.world,

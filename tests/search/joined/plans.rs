@@ -1,5 +1,5 @@
-//! What `explain` says of conditions on other resources and of includes: semi-joins with the plans of both sides, which
-//! of them goes first, and the stages of a walk along references.
+//! `explain` for conditions on other resources and for includes: semi-joins with the plans of both sides, the order of
+//! execution, and the stages of following references.
 
 use std::fmt::Write as _;
 
@@ -53,7 +53,7 @@ pub(in crate::search) fn records() -> Small {
     small(&all)
 }
 
-/// The plans of searches, each with its query. Rows that come out of an operator are part of it, times are not.
+/// Compares the plans of searches with the expected ones. Output rows are shown, times are not.
 fn check(queries: &[&str], expected: &Expect) {
     let records = records();
     let mut shown = String::new();
@@ -128,8 +128,7 @@ fn what_a_reference_leads_to_is_found_by_the_same_plan() {
     );
 }
 
-/// Whose rows a search can match at all is decided by whom its condition leads to, and so this is found before it is
-/// planned.
+/// The target of a condition decides which owners' rows can match, so it is found before the search is planned.
 #[test]
 fn people_are_found_before_the_search_is_planned() {
     check(
@@ -184,7 +183,7 @@ fn the_side_that_leaves_fewer_rows_goes_first() {
         &[
             "Observation?_id=o1,o2&encounter.class=AMB&_count=5",
             "Encounter?_id=e1,e2&_has:Observation:encounter:code=1234-1&_count=5",
-            // What the first finds narrows the second.
+            // The ids found by the first plan narrow the second.
             "Observation?_list=k0&encounter.class=IMP&_count=5",
         ],
         &expect![[r#"
@@ -277,8 +276,8 @@ fn includes_are_walked_in_stages() {
     );
 }
 
-/// The condition is a filter of the scan's like any other: what it leaves is decided on dictionary codes and, of few
-/// ids, by the index, though it was not known when the scan was planned.
+/// The condition is a filter of the scan, although it was unknown when the scan was planned. Dictionary codes decide
+/// it, and for few ids the index.
 #[test]
 fn ids_that_are_found_late_spare_the_scan_as_much() {
     let records = records();

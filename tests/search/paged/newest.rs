@@ -1,5 +1,5 @@
-//! A sort by date reads first what comes first and leaves unread what cannot: the page is the one that reading
-//! everything gives.
+//! A sort by date reads the first rows first and skips rows that cannot be on the page. The page equals the one from
+//! reading everything.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
@@ -22,8 +22,7 @@ struct Records {
     _folder: tempfile::TempDir,
 }
 
-/// Five files of 2,500 Observations each, a few years of their own apart; every form in which a time can stand, and
-/// none.
+/// Five files of 2,500 Observations, each of other years, with all forms of a time, and some without one.
 fn records() -> &'static Records {
     static RECORDS: OnceLock<Records> = OnceLock::new();
     RECORDS.get_or_init(imported)
@@ -45,7 +44,7 @@ fn imported() -> Records {
                 member.insert(name.to_owned(), value);
             }
             if at % 97 == 0 {
-                // More digits than the number's column holds.
+                // More digits than the number column can hold.
                 member["valueQuantity"] =
                     serde_json::from_str(r#"{"value":123456789012345678901234567890.5}"#).unwrap();
             }
@@ -82,7 +81,7 @@ fn time(random: &mut ChaCha8Rng, file: usize) -> Option<(&'static str, Value)> {
         }
     };
     let (one, other) = (date(), date());
-    // In the first file and the last there are open periods, in the second timings.
+    // The first and the last file have open periods, the second has timings.
     let value = match (random.random_range(0..100), file) {
         (0..3, _) => return None,
         (3..10, 0 | 4) => ("effectivePeriod", json!({"start": one})),
@@ -160,7 +159,7 @@ fn the_first_by_date_are_those_that_reading_everything_gives() {
         records.check(&format!("_sort={sort}{filter}&_count={count}&_offset={offset}"));
     }
 
-    // The best twenty of a code lie in one or two of the files; most pages of the others stay unread.
+    // The first twenty matches of a code are in one or two of the files, so most pages of the others are not read.
     let parameters = raw::parse("code=c3&_sort=date&date=ge2001-01-01&_count=20");
     let request = records.request(&parameters);
     let explained = records.engine.search_explained(&request, Form::Text);

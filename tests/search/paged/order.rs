@@ -1,12 +1,11 @@
-//! `_sort` puts matches in the order of the values, those without one last, equal ones by id.
+//! `_sort` orders matches by value; rows without a value come last, and equal ones are ordered by id.
 
 use serde_json::Value;
 
 use super::super::brute::{numbers, spans, texts};
 use super::super::corpus::{corpus, name};
 
-/// Checks that the resources of a sorted search stand in the order of `key`, whichever way, with ids deciding between
-/// equals.
+/// Checks that the resources of a sorted search are in the order of `key`, in either direction, with equal ones by id.
 fn check<K: PartialOrd + std::fmt::Debug>(query: &str, descending: bool, key: impl Fn(&Value) -> Option<K>) {
     let Some(corpus) = corpus("search order") else { return };
     let sorted = corpus.all(&corpus.application(), query);

@@ -1,4 +1,4 @@
-//! Pages: sizes, links, totals, includes, parts of resources, and what is refused.
+//! Pages: sizes, links, totals, includes, parts of resources, and refusals.
 
 use serde_json::Value;
 
@@ -163,7 +163,7 @@ fn what_is_refused_names_the_parameter() {
     }
 }
 
-/// A long body of a POST used to be answered with links that no GET could follow.
+/// A POST with a long body used to get links too long for a GET.
 #[test]
 fn links_that_would_be_too_long_are_refused() {
     let Some(corpus) = corpus("search long links") else {

@@ -1,5 +1,5 @@
-//! `_sort` by every type of parameter, over the population and for one person: of several values the one that comes
-//! first decides, rows without a value come last either way, and equal ones stand in the order of their ids.
+//! `_sort` by all types of parameters, over the population and for one person. Of several values the first one in the
+//! order decides. Rows without a value come last in both directions, and equal rows are ordered by id.
 
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ fn by_every_type_of_parameter_both_ways() {
     let application = records::application("local");
     let person = records::patient(&world.lake, "local", "p");
     for (query, expected) in [
-        // Dates: a Period begins before, and ends after.
+        // Dates: ascending by a Period's start, descending by its end.
         ("Observation?_sort=date", "b a f c d e"),
         ("Observation?_sort=-date", "b a f c d e"),
         ("Observation?_sort=value-quantity", "e c d a b f"),
@@ -131,7 +131,7 @@ fn several_types_by_any_key_they_share() {
                 let urls = world.urls(scope, &format!("{types}&_sort={sort}&_count={count}"));
                 let ids: Vec<&str> = urls.iter().map(|url| url.split('/').nth(1).unwrap()).collect();
                 assert_eq!(ids.join(" "), expected, "{sort} {count}");
-                // Equal in all: the types in the order they were named.
+                // If all keys are equal, the types come in the order of the request.
                 let same: Vec<&String> = urls.iter().filter(|url| url.ends_with("same")).collect();
                 assert_eq!(same, ["Observation/same", "Procedure/same"], "{sort}");
             }
@@ -145,7 +145,7 @@ fn several_types_by_any_key_they_share() {
     ]);
 }
 
-/// A parameter may look through all of a resource.
+/// A parameter's expression may visit all parts of a resource.
 #[test]
 fn by_whatever_lies_anywhere() {
     let folder = tempfile::tempdir().unwrap();

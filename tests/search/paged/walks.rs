@@ -1,5 +1,5 @@
-//! Walks over all pages of a search, forwards and back: every match once, in one order, whatever the page size; and
-//! tags of links that were not given out for the search.
+//! Walks over all pages of a search in both directions: each match once, in one order, with any page size. Also tags
+//! that belong to other searches.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tabularium::search::{Engine, Handling, Request, SearchError};
 use super::super::corpus::{BASE, Corpus, corpus, link, name, resources};
 use crate::harness::records::{self, Record};
 
-/// Searches of one type and of several, unsorted and sorted, by criteria of all kinds.
+/// Searches of one and of several types, unsorted and sorted, with all kinds of criteria.
 const SEARCHES: &[&str] = &[
     "Encounter?",
     "Encounter?class=AMB",
@@ -41,7 +41,7 @@ fn names(page: &Value) -> Vec<String> {
     resources(page, "match").iter().map(name).collect()
 }
 
-/// The pages from one on, by a relation, as names of their matches, and the last page's address.
+/// The pages reached from one by a relation, as names of their matches, and the last page's address.
 fn walk(corpus: &Corpus, scope: &Arc<Scope>, from: &str, relation: &str) -> (Vec<Vec<String>>, String) {
     let (mut pages, mut url) = (Vec::new(), from.to_owned());
     loop {
@@ -74,7 +74,7 @@ fn pages_are_parts_of_one_list_forwards_and_back() {
             back.iter().map(Vec::len).collect::<Vec<_>>()
         );
         assert!(!first.contains("_offset"), "{first}");
-        // A page begins where its offset says, tag or not, whatever the tag was for.
+        // A page begins at its offset, with any tag or none.
         let offset = last
             .split("_offset=")
             .nth(1)
@@ -121,7 +121,7 @@ fn a_person_walks_their_own() {
             "{search}: {:?}",
             back.iter().map(Vec::len).collect::<Vec<_>>()
         );
-        // Whom a link is given to sees their own matches behind as many as the link says.
+        // Another token's holder who follows a link sees their own matches from the link's offset on.
         let (of_all, theirs) = (
             page(corpus, &application, &format!("{search}&_count=5&_total=accurate")).unwrap(),
             whole.concat(),
@@ -197,7 +197,7 @@ fn a_tag_is_good_for_its_own_search_only() {
         let error = page(corpus, &scope, &url).unwrap_err();
         assert!(error.is_input(), "{damaged}: {error}");
     }
-    // FHIR's own parameter is another matter.
+    // FHIR's own `_tag` parameter is not affected.
     assert!(page(corpus, &scope, "Encounter?_tag=http://example.org|~~x").is_ok());
 }
 
@@ -244,7 +244,7 @@ fn pages_with_what_they_bring_along_are_parts_of_the_same_list() {
     }
 }
 
-/// A page ends where it has as many bytes as an answer may have, and the next goes on there.
+/// A page ends at the maximum bytes of an answer, and the next page continues there.
 #[test]
 fn large_resources_make_short_pages() {
     let text = "x".repeat(1 << 20);
@@ -293,7 +293,7 @@ fn large_resources_make_short_pages() {
             expected.reverse();
         }
         assert_eq!(seen, expected, "{sort}");
-        // Backwards a page ends where the one behind it begins, and what it has no room for comes before it.
+        // Going back, a page ends where the next one begins. What does not fit comes on the page before it.
         let (mut back, mut page) = (names(&last), last);
         while let Some(previous) = link(&page, "previous") {
             page = ask(&previous);

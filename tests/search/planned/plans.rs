@@ -1,4 +1,4 @@
-//! What `explain` says of plans: the filter, what the scan took over of it, the order and the limit.
+//! `explain` for plans: the filter, the part that the scan takes over, the order and the limit.
 
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ fn records() -> Small {
     small(&all)
 }
 
-/// The plans of searches, each with its query.
+/// Compares the plans of searches with the expected ones.
 fn check(queries: &[&str], expected: &Expect) {
     let records = records();
     let mut shown = String::new();
@@ -34,7 +34,7 @@ fn check(queries: &[&str], expected: &Expect) {
     expected.assert_eq(&shown);
 }
 
-/// The plans of a search under a name.
+/// Writes the plans of a search under a name.
 fn show(records: &Small, name: &str, query: &str, shown: &mut String) {
     writeln!(shown, "{name}").unwrap();
     let explained = records.explained(query);
@@ -188,7 +188,7 @@ fn a_persons_searches_have_no_plan() {
     );
 }
 
-/// The pages that links lead to: the second, the first from the second, and the last.
+/// The linked pages: the second, the first from the second, and the last.
 #[test]
 fn pages_are_walked_in_either_direction() {
     let records = records();

@@ -1,4 +1,4 @@
-//! Plans with other sides, written as bytes and run in another process: their rows, and whose they are.
+//! Plans with semi-joins, written as bytes and run in another process: their rows and their scopes.
 
 use serde_json::json;
 use tabularium::codec::CodecError;
@@ -48,7 +48,7 @@ fn plans_with_other_sides_give_the_same_rows_in_another_process() {
     assert!(traveling.arrive() > 20);
 }
 
-/// A chain is looked for inside of contained resources, too, and plans say what was asked there.
+/// A chain also searches contained resources, and plans show that condition.
 #[test]
 fn answers_inside_of_contained_resources_travel() {
     let encounter = |id: &str, class: &str| json!({"resourceType": "Encounter", "id": id, "status": "finished", "class": {"code": class}});
@@ -83,7 +83,7 @@ fn people() -> Small {
     small(&all)
 }
 
-/// A plan reads as whom it was made for. Who holds a patient's plan and would have it read another's is refused.
+/// A plan reads with its own scope. A patient's plan that was changed to read another patient is refused.
 #[test]
 fn a_plan_whose_scope_was_changed_is_refused() {
     let records = people();
@@ -137,7 +137,7 @@ fn a_plan_whose_scope_was_changed_is_refused() {
     }
 }
 
-/// Lakes of equal records have keys of their own.
+/// Lakes with equal records have different keys.
 #[test]
 fn a_plan_of_another_lake_is_refused() {
     let (records, others) = (people(), people());
@@ -149,7 +149,7 @@ fn a_plan_of_another_lake_is_refused() {
     assert_eq!(other.run(&[other.file("plan", &written)]).status.code(), Some(2));
 }
 
-/// A plan reads its snapshot, whatever has been stored since.
+/// A plan reads its own snapshot, even if newer rows are stored.
 #[test]
 fn a_plan_reads_the_snapshot_that_it_was_made_for() {
     let records = people();
@@ -169,7 +169,7 @@ fn a_plan_reads_the_snapshot_that_it_was_made_for() {
     assert_eq!(traveling.arrive(), 1);
 }
 
-/// Whoever reads a plan must know the search parameters that it was made with.
+/// A reader of a plan needs the search parameters that the plan was made with.
 #[test]
 fn a_plan_of_parameters_that_are_not_known_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The two ways of running a query agree, and a patient's token sees what its person may see.
+//! The two ways to run a query agree, and a patient token sees what its person may see.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::super::corpus::{corpus, ids, name};
 
 const PATIENT: &str = "3e26303e-a72a-4c60-866f-e5b81a9f1989";
 
-/// A query bound to one person runs over that person's columns; the same query with a second, unknown patient runs as a
+/// A query for one person runs over that person's columns. With a second, unknown patient the same query runs as a
 /// plan. Both give the same matches in the same order.
 #[test]
 fn over_a_person_and_as_a_plan() {

@@ -1,4 +1,4 @@
-//! The examples on what is returned, and on parameters that are not known or blank.
+//! The examples about results, and about unknown and empty parameters.
 
 use serde_json::{Value, json};
 use tabularium::search::Handling;
@@ -57,7 +57,7 @@ fn what_is_returned() {
         names(&only("Patient?_elements=identifier,active,link&_id=p", "match")),
         "active id identifier link meta resourceType"
     );
-    // The list of elements does not apply to included resources.
+    // `_elements` does not apply to included resources.
     let included = only("Observation?_elements=status&_include=Observation:subject", "include");
     assert!(included["photo"].is_array() && included["meta"].is_null(), "{included}");
     world.refused(&[
@@ -72,8 +72,8 @@ fn what_is_returned() {
     assert_eq!(world.page("Patient?_total=none").unwrap()["total"], Value::Null);
 }
 
-/// What a server does not know it may leave out, and says so by the `self` link; a named query it must refuse. A
-/// parameter without a value is no error, but where the client asked for strictness.
+/// A server may ignore unknown parameters and show that by the `self` link. It must refuse a named query. An empty
+/// parameter is not an error unless the client is strict.
 #[test]
 fn unknown_and_blank_parameters() {
     let world = small(&[patient("a", json!({"gender": "male"})), patient("b", json!({}))]);
@@ -106,7 +106,7 @@ fn unknown_and_blank_parameters() {
         ("Patient?_query=name", "_query"),
         ("?_type=Patient&_query=name", "_query"),
     ]);
-    // A blank among values is a mistake: alone it would find everything.
+    // An empty value in a list is an error: alone it would match everything.
     for query in [
         "Patient?_query=name",
         "?_query=name",

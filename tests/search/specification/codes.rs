@@ -1,4 +1,4 @@
-//! The examples on parameters of tokens, quantities and references.
+//! The examples about token, quantity and reference parameters.
 
 use serde_json::{Value, json};
 use tabularium::terminology::Terminology;
@@ -163,7 +163,7 @@ fn quantities() {
             "Observation?value-quantity=ap5.4|http://unitsofmeasure.org|mg",
             "mg mg5.44 mg5.45 mg5.9",
         ),
-        // Units are not converted: 5.4 mg is not found as 0.0054 g.
+        // Units are not converted: 0.0054 g does not find 5.4 mg.
         ("Observation?value-quantity=0.0054|http://unitsofmeasure.org|g", "g"),
         ("Observation?value-quantity=gt5.4||mg", "mg5.44 mg5.45 mg5.9"),
     ]);

@@ -1,5 +1,5 @@
-//! The examples of R4's search page (<http://hl7.org/fhir/R4/search.html>), section by section, over resources that its
-//! text speaks of.
+//! The examples of R4's search page (<http://hl7.org/fhir/R4/search.html>), section by section, over resources like
+//! those in its text.
 
 mod answers;
 mod codes;

@@ -1,4 +1,4 @@
-//! The examples on parameters that work together: chains, composites, lists, words and places.
+//! The examples about combined parameters: chains, composites, lists, text and places.
 
 use serde_json::{Value, json};
 
@@ -76,7 +76,7 @@ fn chains_and_reverse_chains() {
         ("DiagnosticReport?subject:Patient.name=peter", "of-peter"),
         ("DiagnosticReport?subject.name=peter", "of-peter"),
         ("DiagnosticReport?patient.given=paul", "of-paul"),
-        // Each chain is evaluated on its own: Joe is from CA, and Jane from MN.
+        // Each chain is evaluated separately: Joe is from CA, and Jane from MN.
         ("Patient?general-practitioner.name=Joe&general-practitioner.address-state=MN", "peter"),
         ("Patient?_has:Observation:patient:code=1234-5", "peter"),
         ("Patient?_has:Observation:patient:code=123,1234-5", "peter paul"),
@@ -226,7 +226,7 @@ fn near_a_place() {
     };
     let world = small(&[
         place("here", 42.2565, -83.6948),
-        // 0.1 degrees north, 11.1 km; 0.15 degrees north, 16.7 km.
+        // 0.1 degrees north is 11.1 km; 0.15 degrees north is 16.7 km.
         place("inside", 42.3565, -83.6948),
         place("outside", 42.4065, -83.6948),
     ]);

@@ -1,4 +1,4 @@
-//! The examples on parameters of all resources, and on those of numbers, dates, strings and URIs.
+//! The examples about parameters of all resources, and about number, date, string and URI parameters.
 
 use serde_json::{Value, json};
 
@@ -102,7 +102,7 @@ fn numbers() {
         ("RiskAssessment?probability=ap100", "a b c d e f g h"),
         ("RiskAssessment?probability=gt0.8&probability=lt1", "i"),
         ("RiskAssessment?probability=gt8e-1&probability=lt1", "i"),
-        // Whole numbers are exact whatever the digits, and no fraction is among them.
+        // Integers are exact, however they are written, and match no fractions.
         ("MolecularSequence?variant-start=2", "two"),
         ("MolecularSequence?variant-start=2.0", "two"),
         ("MolecularSequence?variant-start=2.5", ""),
@@ -167,7 +167,7 @@ fn dates() {
         ("Procedure?date=le2013-03-14", "from21jan until21jan 14mar 21jan"),
         ("Procedure?date=sa2013-03-14", "from15mar 15jun2015"),
         ("Procedure?date=eb2013-03-14", "until21jan 21jan"),
-        // A tenth of the two years to now, 67 days: 21-Jan is 52 days away.
+        // A tenth of the two years until now is 67 days, and 21-Jan is 52 days away.
         (
             "Procedure?date=ap2013-03-14",
             "from15mar from21jan until21jan 14mar 21jan",
@@ -175,7 +175,7 @@ fn dates() {
         ("Observation?date=2000", "year month zone"),
         ("Observation?date=2000-04", "month"),
         ("Observation?date=ge2000-05&date=lt2001", "year zone"),
-        // Every second day, but a day between is within the outer limits.
+        // The timing is every second day, but a day in between is within its outer limits.
         ("Observation?date=ge2014-02-01&date=le2014-02-01", "timing"),
         ("Observation?date=2000-12-31", "zone"),
         (

@@ -1,4 +1,4 @@
-//! What a sync brings and keeps, and who may read it in which form.
+//! Attachments that a sync fetches and stores, and who may read them in which form.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ fn a_sync_brings_what_records_refer_to_and_says_what_it_could_not_have() {
         assert_eq!(headers["x-content-type-options"], "nosniff");
         let runs = matches!(kind, "html" | "ccda");
         assert_eq!(headers.contains_key("content-disposition"), runs, "{kind}");
-        // The search gives the same address.
+        // A search result contains the same address.
         let (ty, id) = (text(&record, "resourceType"), text(&record, "id"));
         let found = world.get(&format!("/fhir/{ty}?_id={id}"), &connected.token).json();
         assert_eq!(found["entry"][0]["resource"], record);
@@ -71,7 +71,7 @@ fn a_sync_brings_what_records_refer_to_and_says_what_it_could_not_have() {
     );
     assert_eq!(said(&world, &connected), "5 fetched, 1 left at the source, 2 missing");
     assert!(tabularium::lake::check::check(world.server.folder()).unwrap().is_good());
-    // A Binary is a record like others.
+    // Binaries can be searched like other records.
     assert_eq!(world.total("Binary", &connected.token), 5);
     let found = world.get("/fhir/Binary?_count=1", &connected.token).json();
     let binary = &found["entry"][0]["resource"];
@@ -98,9 +98,9 @@ fn what_has_not_changed_is_not_fetched_again() {
     let (_, after, bytes) = ask(&world, "GET", &path, &connected.token, &[]);
     assert!(String::from_utf8(bytes).unwrap().contains("edition 1"));
     assert_ne!(before["etag"], after["etag"]);
-    // The one before belongs to snapshots that can still be read.
+    // The previous edition belongs to snapshots that are still readable.
     assert_eq!(files(&world).len(), 2 * KINDS.len());
-    // A file that somebody has taken away comes again.
+    // If a file was deleted, the next sync fetches it again.
     let edition = |path: &PathBuf| memchr::memmem::find(&std::fs::read(path).unwrap(), b"edition 1").is_some();
     for file in files(&world).iter().filter(|path| edition(path)) {
         std::fs::remove_file(file).unwrap();
@@ -157,7 +157,7 @@ fn bytes_are_served_in_every_form() {
         serde_json::from_slice::<Value>(&bytes).unwrap()["resourceType"],
         "OperationOutcome"
     );
-    // If the whole is no longer the same, all of it is wanted.
+    // If the document has changed, the whole is sent.
     let weak = format!("W/{etag}");
     for (tag, status) in [
         (etag.as_str(), 206),
@@ -179,7 +179,7 @@ fn bytes_are_served_in_every_form() {
     let (status, head, bytes) = ask(&world, "HEAD", &path, &connected.token, &[("range", "bytes=0-0")]);
     assert_eq!((status, bytes.len()), (200, 0));
     assert_eq!(head["content-length"], whole.len().to_string());
-    // As a resource.
+    // The document as a resource.
     let (status, head, bytes) = get(&[("accept", "application/fhir+json")]);
     assert_eq!((status, head["etag"].to_str().unwrap()), (200, "W/\"1\""));
     assert_eq!(head["content-length"], bytes.len().to_string());
@@ -190,7 +190,7 @@ fn bytes_are_served_in_every_form() {
     let summary = ask(&world, "GET", &format!("{path}?_summary=true"), &connected.token, &[]).2;
     assert_eq!(serde_json::from_slice::<Value>(&summary).unwrap().get("data"), None);
     assert_eq!(get(&[("accept", "application/fhir+xml")]).0, 406);
-    // Bytes that are not what they were are nobody's.
+    // Damaged bytes are not sent.
     let file = files(&world).remove(0);
     let mut damaged = std::fs::read(&file).unwrap();
     damaged[MOST as usize / 2] ^= 1;

@@ -1,4 +1,4 @@
-//! The end of a consent: nobody reads its documents in any form, and their bytes are gone.
+//! The end of a consent: its documents cannot be read in any form, and their bytes are gone.
 
 use serde_json::json;
 use tabularium::consent::{Actor, JobState, Usage};
@@ -6,7 +6,7 @@ use tabularium::consent::{Actor, JobState, Usage};
 use super::world::{World, again, ask, at_source, files, path, world};
 use crate::harness::lake::files_below;
 
-/// The status of each way of asking for a Binary: whole and in part, its head alone, what the client has, the resource.
+/// The status of each request for a Binary: whole, in part, only the head, conditional, and as a resource.
 fn each_way(world: &World, path: &str, token: &str) -> [u16; 6] {
     let ways: [(&str, &[(&str, &str)]); 6] = [
         ("GET", &[]),
@@ -19,7 +19,7 @@ fn each_way(world: &World, path: &str, token: &str) -> [u16; 6] {
     ways.map(|(method, headers)| ask(world, method, path, token, headers).0)
 }
 
-/// Nothing below the data folder has the line of a document that says whose it is.
+/// Checks that no file below the data folder, except the store, contains the line of a document that names its owner.
 fn assert_gone(world: &World, document: &str) {
     let line = document.lines().find(|line| line.contains("edition")).unwrap();
     let mark = line.split(", edition").next().unwrap();
@@ -38,7 +38,7 @@ fn assert_gone(world: &World, document: &str) {
 fn documents_go_with_their_consent() {
     let world = world(2, &json!({}));
     let (own, other) = (world.synced("riverbend", 0), world.synced("riverbend", 1));
-    // An earlier edition in an older snapshot.
+    // An older snapshot has an earlier edition.
     world.payer.turn("riverbend", &json!({"attachment_edition": 1}));
     again(&world, &own);
     let path = path(&world, &own, "text");

@@ -1,5 +1,6 @@
-//! What records refer to comes with them: documents of all kinds, as Binaries and by other addresses, with what is too
-//! large, missing or forbidden told; read by who may read the record, in any form; gone with the consent.
+//! Syncs fetch attachments of records: documents of all kinds, as Binaries and by other addresses. Missing, forbidden
+//! and too large ones are reported. Readers of a record can read them in any form, and they are gone after the consent
+//! ends.
 
 mod brought;
 mod ended;

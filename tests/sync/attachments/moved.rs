@@ -1,4 +1,4 @@
-//! A service that is started again under another address, and what the command line says of attachments.
+//! A service restarted with another address, and the command line's output about attachments.
 
 use serde_json::{Value, json};
 use tabularium::lake::Lake;

@@ -1,4 +1,4 @@
-//! People with documents of all kinds, and what is asked of them.
+//! People with documents of all kinds, and requests for these.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::harness::lake::files_below;
 use crate::sync::world::pace;
 pub(super) use crate::sync::world::{Connected, World, text};
 
-/// What is taken of one attachment here.
+/// The size limit of an attachment in these tests.
 pub(super) const MOST: u64 = 64 << 10;
 pub(super) const KINDS: [&str; 5] = ["pdf", "text", "html", "rtf", "ccda"];
 
@@ -39,7 +39,7 @@ pub(super) fn work(world: &World) {
     });
 }
 
-/// The path of the record that leads to a document.
+/// The path of the record that refers to a document.
 pub(super) fn record_path(world: &World, connected: &Connected, kind: &str) -> String {
     let ty = if kind == "html" {
         "DiagnosticReport"
@@ -53,7 +53,7 @@ pub(super) fn record_path(world: &World, connected: &Connected, kind: &str) -> S
     )
 }
 
-/// The record that leads to a document, as the service gives it.
+/// The record that refers to a document, as the service returns it.
 pub(super) fn record(world: &World, connected: &Connected, kind: &str) -> Value {
     let answer = world.get(&record_path(world, connected, kind), &connected.token);
     assert_eq!(answer.status, 200, "{}", answer.text);
@@ -75,7 +75,7 @@ pub(super) fn path(world: &World, connected: &Connected, kind: &str) -> String {
     path.unwrap_or_else(|| panic!("{url} is not the service's")).to_owned()
 }
 
-/// The bytes at the source.
+/// The document's bytes at the source.
 pub(super) fn at_source(world: &World, connected: &Connected, kind: &str) -> String {
     let id = format!("{}-{kind}", connected.source_patient);
     let place = match kind {
@@ -89,7 +89,7 @@ pub(super) fn at_source(world: &World, connected: &Connected, kind: &str) -> Str
     reply.text
 }
 
-/// Asks for a path with headers: status, headers, bytes.
+/// Requests a path with headers. Returns status, headers and bytes.
 pub(super) fn ask(
     world: &World,
     method: &str,
@@ -111,7 +111,7 @@ pub(super) fn again(world: &World, connected: &Connected) {
     assert_eq!(world.end_of(connected), JobState::Completed);
 }
 
-/// What the newest sync said of attachments.
+/// The newest sync's audit entry about attachments.
 pub(super) fn said(world: &World, connected: &Connected) -> String {
     let lines = world.audit(connected);
     let line = lines.iter().find(|line| line.contains("attachments: "));

@@ -1,4 +1,4 @@
-//! Records that come again: what changed has a new version, what did not keeps its own, and nothing is there twice.
+//! Repeated syncs: changed records get a new version, others keep theirs, and nothing is duplicated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -110,7 +110,7 @@ fn applications_are_synced_as_often_as_they_ask_for() {
             jobs(&lasting) == before + 1 && !world.job(&lasting).is_open()
         });
         assert_eq!(world.job(&lasting), JobState::Completed);
-        // What is due once is made once.
+        // A due job is created only once.
         assert_eq!(world.store().jobs().schedule().unwrap(), 0, "{frequency}");
     }
     assert_eq!(jobs(&once), 1);
@@ -143,7 +143,7 @@ fn an_authorizations_records_are_fetched_once_at_a_time() {
 fn a_worker_takes_up_what_another_left_behind() {
     let world = World::new(2, Mode::Live);
     let connected = world.connect("lakeshore", 0);
-    // As a killed process leaves it: begun, with a spool.
+    // A killed process leaves this state: a begun job and its spool.
     assert_eq!(world.store().jobs().due(9, 9).unwrap().len(), 1);
     let job = world.store().jobs().of_authorization(&connected.authorization).unwrap()[0]
         .id
@@ -200,7 +200,7 @@ fn a_walk_through_a_record_is_of_one_moment_whatever_syncs_bring() {
     let (mut found, mut next) = whole(before.len().div_ceil(5));
     let mut pages = 1;
     while let Some(path) = next {
-        // Another version of one record, a new one, and another person's.
+        // A new version of one record, a new record, and another person's record.
         world.payer.bump("lakeshore", &user, None);
         let added = json!({"resourceType": "Coverage", "id": format!("added-{pages}"), "status": "active",
                            "beneficiary": {"reference": format!("Patient/{}", connected.source_patient)},

@@ -1,4 +1,4 @@
-//! Many people at once.
+//! Many people at the same time.
 
 use std::collections::HashSet;
 use std::sync::Barrier;
@@ -15,7 +15,7 @@ use super::super::world::{World, text};
 const PEOPLE: u64 = 50;
 const ORGANIZATIONS: [&str; 4] = ["lakeshore", "cedarway", "hilltop", "riverbend"];
 
-/// Which source a person connects.
+/// The source that a person connects.
 pub(in crate::sync) fn organization(person: u64) -> &'static str {
     ORGANIZATIONS[person as usize % ORGANIZATIONS.len()]
 }
@@ -48,7 +48,7 @@ fn fifty_people_at_once_go_through_the_pages_and_get_their_records() {
     println!("and had their records after {:?}", begun.elapsed());
     for (person, granted) in people.iter().enumerate() {
         assert_eq!(total(&world.base_url(), "Patient", granted), 1, "person {person}");
-        // Plans know of claims, and the medical center of visits.
+        // Health plans have claims, and the medical center has visits.
         let more = ["ExplanationOfBenefit", "Encounter"].map(|ty| total(&world.base_url(), ty, granted));
         assert!(more.iter().sum::<u64>() > 0, "person {person}");
     }

@@ -1,5 +1,4 @@
-//! What normalization makes of the records of a consent: resources from claims, and what its sources know of one
-//! another.
+//! Normalization of a consent's records: resources generated from claims, and contributions between sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -57,7 +56,7 @@ fn claims_become_prescriptions_and_visits_that_an_application_finds() {
     for wanted in ["MedicationRequest", "Condition", "Procedure", "Provenance"] {
         assert!(types.contains(wanted), "no {wanted} among {types:?}");
     }
-    // Of what the claim tells happened at a visit, the visit is there: the source's own, or one that was made.
+    // If a generated resource names a visit, the visit exists: the source's own or a generated one.
     for (name, (_, resource)) in &made {
         if let Some(visit) = resource["encounter"]["reference"].as_str() {
             let read = world.get(&format!("/fhir/{visit}"), &connected.token);
@@ -79,7 +78,7 @@ fn claims_become_prescriptions_and_visits_that_an_application_finds() {
         );
         assert_eq!(code("EndpointId").as_deref(), Some("lakeshore"), "{name}");
         assert!(code("GeneratedBy").is_some(), "{name}");
-        // An application reads it, and another person's does not.
+        // The person's token can read it, and another person's cannot.
         let read = world.get(&format!("/fhir/{name}"), &connected.token);
         assert_eq!(read.status, 200, "{name}: {}", read.text);
     }
@@ -92,7 +91,7 @@ fn claims_become_prescriptions_and_visits_that_an_application_finds() {
         .filter(|name| name.starts_with("MedicationRequest/"))
         .count();
     assert_eq!(counts, prescriptions as u64);
-    // What was made refers to claims that are there.
+    // Generated resources refer to existing claims.
     let orders = made.iter().filter(|(name, _)| name.starts_with("MedicationRequest/"));
     for (name, (_, order)) in orders {
         let claims = order["supportingInformation"].as_array().unwrap();
@@ -186,7 +185,7 @@ fn sources_of_one_consent_are_normalized_together_and_forget_the_one_that_ends()
         assert_eq!(link["type"], "seealso");
         assert_eq!(link["other"]["reference"], json!(format!("Patient/{}", other.patient)));
     }
-    // The day of the first one is over.
+    // The day of the first source is over.
     world.store().clock().advance(86_400 - 60);
     let tokens = world.refresh("/oauth/token", &tokens).json();
     world.store().clock().advance(60);
@@ -242,7 +241,7 @@ fn a_reference_that_leads_nowhere_in_three_syncs_says_so() {
     }
 }
 
-/// The program itself serves here: what it knows of plans is its own to open, and to look at again.
+/// The program itself serves here, so it opens the tables of plans and reopens them.
 #[test]
 fn plans_that_are_loaded_name_the_plan_of_a_coverage_while_the_service_runs() {
     let world = World::new(1, Mode::Live);
@@ -271,14 +270,14 @@ fn plans_that_are_loaded_name_the_plan_of_a_coverage_while_the_service_runs() {
     };
     assert_eq!(name().as_deref(), Some("Gold of January"));
     load("Gold of February");
-    // The service notices within a second or two; a sync before that says what was known.
+    // The service notices within a second or two. An earlier sync uses the old table.
     world.until("the service takes up the new table", || {
         sync_again(&world, &connected);
         name().as_deref() == Some("Gold of February")
     });
 }
 
-/// Two sources of one consent: the first for a day, the second for good.
+/// Two sources of one consent: the first for a day, the second permanently.
 fn two_sources(world: &World, first: &str, second: &str) -> (Connected, Connected) {
     let one = world.authorize(first, 0, Usage::Multiple);
     let other = world.add_source(&one.consent, second, 0, Usage::Multiple);
@@ -297,7 +296,7 @@ fn both_synced(world: &World, sources: &(Connected, Connected)) {
     }
 }
 
-/// Has the day of the first source end. Its rows are to go.
+/// Lets the first source's day end. Its rows must be erased.
 fn end_the_day(world: &World, once: &Connected) {
     world.store().clock().advance(86_400);
     world.store().sweep().unwrap();
@@ -310,12 +309,12 @@ fn end_the_day(world: &World, once: &Connected) {
     assert!(gone.data_erased_at.is_some());
 }
 
-/// What only the first source knows.
+/// Texts that only the first source has.
 const SECRETS: [&str; 4] = ["Zebulon", "555-0199", "Quokka", "Narwhal"];
 const NPI: &str = "http://hl7.org/fhir/sid/us-npi";
 
-/// The first source knows a payer by its NPI, a telephone number, and what a code is called. The second one's records
-/// gain all of it: by an identifier, by a condition, by a contained copy, by a copy of the same NPI and by the code.
+/// The first source has a payer's NPI, a telephone number, and a code's display. The second source's records gain all
+/// of them: by an identifier, a condition, a contained copy, a copy with the same NPI, and the code.
 fn put_secrets(world: &World, once: &Connected, lasting: &Connected) {
     let user = world.payer.person(0).user;
     let organization = |id: &str, npi: &str, more: Value| {
@@ -362,8 +361,8 @@ fn put_secrets(world: &World, once: &Connected, lasting: &Connected) {
     world.payer.put("lakeshore", &user, &known);
 }
 
-/// A display, a text or a reference that another source's record gave had no mark, and stayed in the first source's
-/// record when the other's were erased.
+/// A display, a text or a reference contributed by another source had no mark. It stayed in the record after the other
+/// source's records were erased.
 #[test]
 fn an_erased_source_leaves_no_byte_in_the_records_of_another() {
     let world = World::working(1);
@@ -372,7 +371,7 @@ fn an_erased_source_leaves_no_byte_in_the_records_of_another() {
     let sources = (once, lasting);
     both_synced(&world, &sources);
     let (once, lasting) = sources;
-    // Whichever came first, now it is seen with the other.
+    // Whichever sync came first, the next one sees both sources.
     sync_again(&world, &lasting);
     let with_secrets = |secret: &str| {
         let rows = decoded(world.lake(), &lasting.authorization);
@@ -389,7 +388,7 @@ fn an_erased_source_leaves_no_byte_in_the_records_of_another() {
     for secret in SECRETS.into_iter().chain(hidden) {
         assert_eq!(with_secrets(secret), 0, "{secret} is left");
     }
-    // Nor in rows that are deleted, or in files of older snapshots.
+    // Deleted rows and files of older snapshots do not contain them either.
     for file in files_below(&world.server.folder().join("data")) {
         let name = file.to_string_lossy();
         if name.ends_with(".parquet") && !name.ends_with("-delete.parquet") {
@@ -402,14 +401,14 @@ fn an_erased_source_leaves_no_byte_in_the_records_of_another() {
             assert_eq!(told, [""; 0], "{}", file.display());
         }
     }
-    // What is left is what the second source alone would have: its next sync has nothing to change.
+    // The rest equals the second source's records alone: its next sync changes nothing.
     let before = versions(&world, &lasting);
     sync_again(&world, &lasting);
     assert_eq!(versions(&world, &lasting), before);
 }
 
-/// One history for all sources was overwritten by each sync, so that references of sources that are synced in turn were
-/// never met three times in a row.
+/// Each sync overwrote one history for all sources. So dangling references of alternating sources were never counted
+/// three times in a row.
 #[test]
 fn references_of_sources_that_are_synced_in_turn_are_counted_each() {
     let world = World::working(1);
@@ -444,7 +443,7 @@ fn references_of_sources_that_are_synced_in_turn_are_counted_each() {
     assert_eq!(versions(&world, &sources.0), before);
 }
 
-/// What could not be normalized anew had its erasure carried out and logged again each minute.
+/// If the remaining records could not be normalized, the erasure was repeated and logged each minute.
 #[test]
 fn an_erasure_whose_rest_cannot_be_normalized_is_put_off_for_longer_each_time() {
     let world = World::working(1);
@@ -466,7 +465,7 @@ fn an_erasure_whose_rest_cannot_be_normalized_is_put_off_for_longer_each_time() 
         (world.audit(&once), snapshot.erasures(), snapshot.id)
     };
     let before = noted();
-    // A minute, then two, then four.
+    // The waits are one minute, two and four.
     for wait in [60, 120, 240] {
         world.store().clock().advance(wait - 1);
         assert_eq!(carry_out(), (0, 0), "{wait}");
@@ -484,8 +483,8 @@ fn an_erasure_whose_rest_cannot_be_normalized_is_put_off_for_longer_each_time() 
     assert!(!left.is_empty() && left.iter().all(|row| !row.contains(&once.patient)));
 }
 
-/// Makes the texts of a file unreadable that has rows of one connection and none of another, which an erasure of the
-/// other's rows does not write anew; gives the file and its bytes.
+/// Damages the texts of a file that has rows of one connection but none of another, so that erasing the other's rows
+/// does not rewrite the file. Returns the file and its original bytes.
 fn damaged_texts(world: &World, connected: &Connected, other: &Connected) -> (PathBuf, Vec<u8>) {
     let snapshot = world.lake().snapshot();
     for file in snapshot.tables.values().flat_map(|table| &table.files) {

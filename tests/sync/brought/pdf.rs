@@ -1,5 +1,5 @@
-//! `$pdf` and `tabularium pdf` of synced records: documents that a sync brought are in the pages, for the patient, the
-//! application and the command alike, and nobody else's are.
+//! `$pdf` and `tabularium pdf` of synced records: the pages contain the synced documents for the patient, the
+//! application and the command, and no other person's.
 
 use serde_json::{Value, json};
 use tabularium::consent::Credential;
@@ -27,11 +27,11 @@ fn world(people: u64, kinds: &[&str]) -> World {
     world
 }
 
-/// What is taken of one attachment by a sync, where some stay at the source.
+/// The size limit of an attachment in a sync, so that some stay at the source.
 const MOST: u64 = 16 << 10;
 
-/// What a sync left at the source is fetched when the pages are made; what does not come is told on the last page and
-/// in the headers.
+/// Documents that stayed at the source are fetched for the pages. Missing ones are reported on the last page and in the
+/// headers.
 #[test]
 fn what_stayed_at_the_source_is_fetched_for_the_pages() {
     let world = World::new(1, Mode::Live);
@@ -64,7 +64,7 @@ fn what_stayed_at_the_source_is_fetched_for_the_pages() {
     let (failed, names, file) = get();
     assert_eq!((failed.as_str(), names.as_str()), ("1", "Riverbend Medical Center"));
     let shown = text(&file);
-    // The large one has the line many times over.
+    // The large document repeats the line.
     assert!(shown.matches(&line).count() > 200, "{}", shown.matches(&line).count());
     let lost = [
         "Not shown: the source did not give the document: it answered with status 404.",
@@ -83,7 +83,7 @@ fn what_stayed_at_the_source_is_fetched_for_the_pages() {
     ] {
         assert!(last.contains(&squeezed(told)), "{told}: {last}");
     }
-    // Where access has ended nothing is asked.
+    // If access has ended, nothing is requested.
     let asked = world.payer.requests("riverbend");
     let credential = world
         .store()
@@ -110,7 +110,7 @@ fn what_stayed_at_the_source_is_fetched_for_the_pages() {
         6
     );
     assert_eq!(world.payer.requests("riverbend"), asked);
-    // The command asks nobody: what is not here is at its source.
+    // The command sends no requests, so documents at the source are missing.
     let by_command = record("pdf", world.server.folder(), &["--patient", &connected.patient]);
     assert_eq!(
         text(&by_command.stdout)
@@ -120,7 +120,7 @@ fn what_stayed_at_the_source_is_fetched_for_the_pages() {
     );
 }
 
-/// The file by a token; how many sources failed.
+/// The PDF for a token, and the number of failed sources.
 fn pdf(world: &World, path: &str, token: &str) -> (String, Vec<u8>) {
     let authorization = format!("Bearer {token}");
     let headers = [("authorization", authorization.as_str())];
@@ -129,7 +129,7 @@ fn pdf(world: &World, path: &str, token: &str) -> (String, Vec<u8>) {
     (headers["x-pdf-sources-failed"].to_str().unwrap().to_owned(), file)
 }
 
-/// The files of a person by all ways: with the patient's token, with the application's, by the command.
+/// A person's PDF from each caller: the patient's token, the application's token, and the command.
 fn by_all_ways(world: &World, patient: &str, token: &str) -> Vec<(&'static str, Vec<u8>)> {
     let application = world.server.application_token();
     let concrete = format!("/fhir/Patient/{patient}/$pdf");
@@ -148,7 +148,7 @@ fn by_all_ways(world: &World, patient: &str, token: &str) -> Vec<(&'static str, 
     files.chain([("command", by_command.stdout)]).collect()
 }
 
-/// The line that stands in each document of a person.
+/// The line in all documents of a person.
 fn line(world: &World, person: u64) -> String {
     let person = world.payer.person(person);
     squeezed(&format!(
@@ -157,8 +157,8 @@ fn line(world: &World, person: u64) -> String {
     ))
 }
 
-/// Documents were read from Binaries with their bytes inside only, which no synced one has: each stood there as "not
-/// held here". The command showed none of a synced Patient's records at all.
+/// Only Binaries with their bytes inside were read, which synced ones do not have. So each was shown as "not held
+/// here". The command showed none of a synced Patient's records.
 #[test]
 fn documents_that_a_sync_brought_are_in_the_pages() {
     let world = world(1, &KINDS);
@@ -182,7 +182,7 @@ fn documents_that_a_sync_brought_are_in_the_pages() {
 fn nobody_elses_documents_are_in_the_pages() {
     let world = world(2, &["text"]);
     let (one, other) = (world.synced("riverbend", 0), world.synced("riverbend", 1));
-    // An imported person of the same application, whose records name the Binaries of both.
+    // An imported person of the same application, whose records name the Binaries of both people.
     let binary = |connected: &Connected| {
         let id = format!("{}-text", connected.source_patient);
         world.lake().synced_id(connected.owner, "riverbend", "Binary", &id)

@@ -1,5 +1,5 @@
-//! A sync brings all that the source has of a person, and nothing else: as it was but for ids, references and marks,
-//! and with what normalization adds.
+//! A sync stores exactly the source's records of a person. Only ids, references and marks differ, and normalization
+//! adds to them.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use tabularium::lake::Mode;
 use super::super::world::{Connected, World, text};
 use crate::harness::json::lacks;
 
-/// What is stored of a consent, by id, less the versions and dates.
+/// The stored resources of a consent by id, without versions and dates.
 fn here(world: &World, connected: &Connected) -> BTreeMap<String, Value> {
     let rows = world.rows(connected).into_iter().map(|(identity, row)| {
         assert_eq!(row.patient.as_deref(), Some(connected.patient.as_str()));
@@ -112,7 +112,7 @@ fn records_are_found_over_http_once_they_are_all_there() {
         .filter(|record| record["resourceType"] == "ExplanationOfBenefit")
         .count();
     assert_eq!(claims["total"], json!(count));
-    // What the source knows it by finds it, too.
+    // The source's identifier finds the Patient too.
     let known = format!(
         "/fhir/Patient?identifier=urn:sandbox:lakeshore|{}",
         connected.source_patient
@@ -153,7 +153,7 @@ fn the_audit_log_of_a_consent_tells_what_became_of_its_syncs() {
         normalized.contains("MedicationRequest ") && normalized.contains(" made"),
         "{normalized}"
     );
-    // The same counts stand with the sync.
+    // The sync's report has the same counts.
     let (data, job) = (world.server.folder(), job_of(&world, &connected));
     let shown = crate::commands::service_commands::json(data, &["sync", "show", &job]);
     let made = shown["rules"]["MedicationRequest"]["made"].as_u64().unwrap();
@@ -221,7 +221,7 @@ fn the_first_records_that_come_through_an_endpoint_validate_it() {
     assert_eq!(world.end_of(&first), JobState::Completed);
     assert_eq!(status("lakeshore"), EndpointStatus::UserValidated);
     assert_eq!(said(&first), ["endpoint.status-set lakeshore USER_VALIDATED"]);
-    // It happens once, where records come, and only from the first status.
+    // It happens once, only if records arrive, and only from the first status.
     assert!(said(&world.synced("lakeshore", 1)).is_empty());
     assert_eq!(world.end_of(&world.connect("cedarway", 0)), JobState::Failed);
     assert_eq!(status("cedarway"), EndpointStatus::Available);

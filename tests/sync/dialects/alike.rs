@@ -1,4 +1,4 @@
-//! Sources that refuse everything alike are not asked again and again.
+//! A source that refuses everything for the same reason is not asked repeatedly.
 
 use serde_json::json;
 use tabularium::consent::MissingReason;
@@ -7,7 +7,7 @@ use tabularium::lake::Mode;
 use super::super::world::World;
 use super::{missing, named};
 
-/// Types of people's own records that the source holds and that are searched.
+/// The searched types of people's own records at the source.
 const SEARCHED: [&str; 14] = [
     "AllergyIntolerance",
     "CarePlan",
@@ -27,7 +27,7 @@ const SEARCHED: [&str; 14] = [
 
 #[test]
 fn a_source_that_refuses_every_search_is_soon_left_alone() {
-    // It was sent several hundred narrower searches, with pages of each size.
+    // The source used to get several hundred narrower searches, with pages of each size.
     for knobs in [
         json!({"refuse_searches": 400}),
         json!({"refuse_searches": 400, "silent": true, "no_statement": true}),
@@ -52,7 +52,7 @@ fn a_source_that_refuses_every_search_is_soon_left_alone() {
 #[test]
 fn what_helps_no_type_is_not_tried_for_every_type() {
     let world = World::new(1, Mode::Live);
-    // A parameter that nobody could guess.
+    // An unpredictable parameter.
     let require: serde_json::Map<_, _> = SEARCHED
         .iter()
         .filter(|ty| **ty != "Immunization")

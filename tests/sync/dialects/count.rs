@@ -8,7 +8,7 @@ use super::{again, assert_whole};
 
 #[test]
 fn a_source_with_a_maximum_count_gives_all_its_records() {
-    // Blue Button takes 50 at most: 1 of 1,116 records came, and the sync was COMPLETED.
+    // Blue Button accepts at most 50: 1 of 1,116 records was fetched, and the sync was COMPLETED.
     for (knobs, size) in [
         (json!({"max_count": 50}), 50),
         (json!({"max_count": 50, "silent": true, "no_statement": true}), 50),
@@ -26,7 +26,7 @@ fn a_source_with_a_maximum_count_gives_all_its_records() {
             Some(size),
             "{knobs}"
         );
-        // What it takes is known the next time.
+        // The next sync knows the accepted size.
         again(&world, &connected);
         let second = asked() - first;
         assert!(second < first, "{knobs}: {second} requests after {first}");

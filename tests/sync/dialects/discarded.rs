@@ -1,4 +1,4 @@
-//! Pages that came before a search broke off: nothing goes by what stood in them.
+//! Pages of a search that failed later have no effect.
 
 use serde_json::json;
 use tabularium::consent::{JobState, MissingReason};
@@ -11,8 +11,8 @@ use crate::harness::rogue::{Rogue, Said};
 
 #[test]
 fn what_stood_in_a_discarded_page_is_neither_asked_for_nor_taken_for_fetched() {
-    // The page's references were followed, and its Practitioner, which went with it, was not read for the records that
-    // came.
+    // The page's references were followed although its records were dropped. Its Practitioner was dropped too, and was
+    // not read for the remaining records.
     let rogue = Rogue::start(|asked, base| {
         let path = asked.path.split('?').next().unwrap();
         let doctor = json!({"resourceType": "Practitioner", "id": "doctor", "name": [{"family": "Own"}]});

@@ -1,4 +1,4 @@
-//! What stands in pages beside the records that were asked for.
+//! Entries of pages other than the requested records.
 
 use serde_json::json;
 use tabularium::consent::JobState;

@@ -1,4 +1,4 @@
-//! One category is forbidden, as granular scopes have it.
+//! One category is forbidden, as with granular scopes.
 
 use serde_json::json;
 use tabularium::consent::MissingReason;

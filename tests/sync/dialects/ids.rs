@@ -1,4 +1,4 @@
-//! Ids that R4 does not admit.
+//! Ids that R4 does not allow.
 
 use serde_json::{Value, json};
 use tabularium::lake::Mode;
@@ -8,7 +8,7 @@ use super::missing;
 
 #[test]
 fn ids_of_older_payers_are_taken_and_kept_as_identifiers() {
-    // Nothing of such a source was stored.
+    // No record of such a source was stored.
     let world = World::new(1, Mode::Live);
     let (person, long) = (world.payer.person(0), format!("cov_{}", "7".repeat(80)));
     let patient = json!({"reference": format!("Patient/{}", person.patient)});

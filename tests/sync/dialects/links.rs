@@ -1,4 +1,4 @@
-//! How sources write the address of a next page.
+//! The forms in which sources write the address of a next page.
 
 use serde_json::json;
 use tabularium::consent::{Actor, MissingReason};

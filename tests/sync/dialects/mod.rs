@@ -1,5 +1,4 @@
-//! Sources as they are in the field: each dialect is played by the sandbox, and a sync ends with everything or says
-//! what is missing.
+//! Real sources' dialects, simulated by the sandbox. A sync fetches everything or reports what is missing.
 
 mod alike;
 mod count;
@@ -20,7 +19,7 @@ use tabularium::consent::{JobState, Missing, MissingReason};
 
 use super::world::{Connected, World, text};
 
-/// What the newest sync of somebody could not have.
+/// The missing records of a person's newest sync.
 fn missing(world: &World, connected: &Connected) -> Vec<Missing> {
     let mut jobs = world.store().jobs().list(Some(&connected.consent), 1).unwrap();
     jobs.remove(0).report.missing
@@ -34,7 +33,7 @@ fn named(missing: &[Missing]) -> Vec<(&str, Option<&str>, MissingReason)> {
         .collect()
 }
 
-/// Syncs once more.
+/// Syncs again.
 fn again(world: &World, connected: &Connected) {
     world
         .store()
@@ -44,13 +43,13 @@ fn again(world: &World, connected: &Connected) {
     assert_eq!(world.end_of(connected), JobState::Completed);
 }
 
-/// How many records of a type a source has.
+/// The number of a type's records at a source.
 fn at_source(world: &World, organization: &str, connected: &Connected, ty: &str) -> u64 {
     let records = world.record_of(organization, connected);
     records.iter().filter(|one| text(one, "resourceType") == ty).count() as u64
 }
 
-/// That everything a source has is here, and that nothing is said to be missing.
+/// Checks that all records of a source are stored, and that none is reported missing.
 fn assert_whole(world: &World, organization: &str, connected: &Connected) {
     assert_eq!(missing(world, connected), [], "{organization}");
     let source = world.record_of(organization, connected);
@@ -64,7 +63,7 @@ fn assert_whole(world: &World, organization: &str, connected: &Connected) {
     assert_eq!(here.len(), source.len());
 }
 
-/// The authorization of somebody as the REST API shows it.
+/// A person's authorization as the REST API shows it.
 fn shown(world: &World, connected: &Connected) -> Value {
     let answer = world.get("/rest/consent", &connected.token);
     assert_eq!(answer.status, 200, "{}", answer.text);

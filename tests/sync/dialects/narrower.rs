@@ -1,4 +1,4 @@
-//! Searches that need a category, an intent or a status.
+//! Searches that require a category, an intent or a status.
 
 use serde_json::json;
 use tabularium::consent::MissingReason;
@@ -26,7 +26,7 @@ fn searches_that_need_more_are_made_and_what_they_do_not_reach_is_said() {
             assert_eq!(world.total(ty, &connected.token), count, "{ty} {more}");
         }
         let gaps = missing(&world, &connected);
-        // The values of intent and status are all of R4's; categories are open.
+        // The searches cover all of R4's values of intent and status, but categories may have others.
         assert_eq!(named(&gaps), [("Observation", None, MissingReason::NotAsked)], "{more}");
         assert!(gaps[0].detail.contains("vital-signs"), "{}", gaps[0].detail);
     }

@@ -1,4 +1,4 @@
-//! Provenance that only comes along with what it is about.
+//! Provenance that is only available as an include.
 
 use serde_json::json;
 use tabularium::consent::MissingReason;
@@ -21,7 +21,7 @@ fn provenance_is_asked_for_along_with_its_targets() {
 
 #[test]
 fn a_source_that_refuses_provenance_along_gives_its_records_without() {
-    // A refusal by 403 lost each type, and one by 400 sent narrower searches with the same parameter.
+    // A 403 lost each type, and a 400 caused narrower searches with the same parameter.
     for (knobs, status, reason) in [
         (json!({"refuse_along": 400}), 400, MissingReason::NotServed),
         (json!({"refuse_along": 403}), 403, MissingReason::Forbidden),

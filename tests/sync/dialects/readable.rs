@@ -1,4 +1,4 @@
-//! Types that can be read by id and not searched, as CARIN and US Core have them.
+//! Types that can be read by id but not searched, as in CARIN and US Core.
 
 use serde_json::json;
 use tabularium::consent::{JobState, MissingReason, Usage};
@@ -20,12 +20,12 @@ const READ_ONLY: [&str; 8] = [
 
 #[test]
 fn what_can_only_be_read_is_read_where_records_refer_to_it() {
-    // No Patient came, and 1,067 of 1,301 references led nowhere.
+    // No Patient was stored, and 1,067 of 1,301 references led nowhere.
     for statement in [false, true] {
         let world = World::new(1, Mode::Live);
         let knobs = json!({"unsearchable": READ_ONLY, "no_statement": !statement});
         world.payer.turn("lakeshore", &knobs);
-        // As an earlier release listed such a source: by what can be searched.
+        // An earlier release listed such a source's searchable types only.
         let listed = "UPDATE endpoint SET resources = '[\"Coverage\",\"ExplanationOfBenefit\"]' WHERE id = ?1";
         world.sql(listed, "lakeshore");
         world.work();
@@ -83,7 +83,7 @@ fn a_source_without_a_patient_gets_one_until_it_gives_its_own() {
     let gaps = missing(&world, &connected);
     assert_eq!(gaps[0].ty, "Patient");
     assert!(gaps[0].detail.contains("the service made one"), "{}", gaps[0].detail);
-    // Its own takes the place of ours, and ours never that of its own.
+    // The source's own Patient replaces the generated one, and never the other way round.
     world.payer.turn("lakeshore", &json!({"unserved": []}));
     again(&world, &connected);
     let own = patient();
@@ -94,7 +94,7 @@ fn a_source_without_a_patient_gets_one_until_it_gives_its_own() {
     assert!(!is_made(&patient()));
 }
 
-/// The Patient of a consent, and whether the service made it.
+/// The Patient of a consent, and whether the service generated it.
 fn patient(world: &World, token: &str) -> (serde_json::Value, bool) {
     let answer = world.get("/fhir/Patient/$PATIENT_ID", token);
     assert_eq!(answer.status, 200, "{}", answer.text);
@@ -105,7 +105,7 @@ fn patient(world: &World, token: &str) -> (serde_json::Value, bool) {
     (patient, is_made)
 }
 
-/// Somebody connects a source twice in one session, and the syncs end one after the other.
+/// A person connects a source twice in one session, and the syncs end one after the other.
 fn twice(world: &World, knobs: [serde_json::Value; 2]) -> (Connected, String) {
     world.payer.turn("lakeshore", &knobs[0]);
     let first = world.authorize("lakeshore", 0, Usage::Multiple);
@@ -127,7 +127,7 @@ fn twice(world: &World, knobs: [serde_json::Value; 2]) -> (Connected, String) {
 #[test]
 fn who_authorizes_again_has_one_patient_which_is_the_sources_own_if_it_ever_gave_it() {
     let (unserved, served) = (json!({"unserved": ["Patient"]}), json!({"unserved": []}));
-    // Made first, and the source's own comes by the other authorization.
+    // The Patient is generated first. Later the other authorization fetches the source's own.
     let world = World::working(1);
     let (first, token) = twice(&world, [unserved.clone(), served.clone()]);
     let (own, is_made) = patient(&world, &token);
@@ -138,7 +138,8 @@ fn who_authorizes_again_has_one_patient_which_is_the_sources_own_if_it_ever_gave
     let claims = world.get(&about, &token).json()["total"].as_u64();
     assert_eq!(claims, Some(world.total("ExplanationOfBenefit", &token)));
     assert!(claims > Some(0));
-    // The source's own first, and by the other authorization it gives none: the one that would be made took its place.
+    // The source's own Patient comes first, and the other authorization gets none. The generated one used to replace
+    // it.
     let world = World::working(1);
     world.payer.turn("lakeshore", &served);
     let first = world.authorize("lakeshore", 0, Usage::Multiple);
@@ -147,7 +148,7 @@ fn who_authorizes_again_has_one_patient_which_is_the_sources_own_if_it_ever_gave
     for connected in [&first, &second] {
         assert_eq!(world.end_of(connected), JobState::Completed);
     }
-    // As if the second authorization had never brought the Patient itself.
+    // As if the second authorization had never fetched the Patient itself.
     let forget =
         "DELETE FROM sync_count WHERE type = 'Patient' AND job IN (SELECT id FROM sync_job WHERE authorization = ?1)";
     world.sql(forget, &second.authorization);

@@ -1,4 +1,4 @@
-//! Refreshes that ask for news only.
+//! Refreshes that request only changes.
 
 use chrono::{DateTime, SecondsFormat};
 use serde_json::json;
@@ -23,7 +23,7 @@ fn a_refresh_asks_for_what_is_new_where_the_source_tells_it() {
         };
         let now = DateTime::from_timestamp(world.store().clock().now(), 0).unwrap();
         put("fresh", &now.to_rfc3339_opts(SecondsFormat::Secs, true));
-        // What says of itself that it is old is not asked for again; a source without such dates is asked for all.
+        // A record with an old date is not fetched again. A source without such dates is asked for everything.
         put("old", "2001-01-01T00:00:00Z");
         again(&world, &connected);
         assert_eq!(missing(&world, &connected), []);
@@ -32,9 +32,9 @@ fn a_refresh_asks_for_what_is_new_where_the_source_tells_it() {
             world.get(&path, &connected.token).json()["total"].as_u64().unwrap()
         };
         assert_eq!((found("fresh"), found("old")), (1, old_comes), "{supported}");
-        // Nothing that is not given out again is lost.
+        // Records that are not sent again are kept.
         assert_eq!(world.rows(&connected).len() as u64, before as u64 + 1 + old_comes);
-        // A sync without any news is a sync.
+        // A sync without changes succeeds.
         again(&world, &connected);
         assert_eq!(world.rows(&connected).len() as u64, before as u64 + 1 + old_comes);
     }

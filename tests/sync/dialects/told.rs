@@ -1,4 +1,4 @@
-//! Where it is said what a sync could not have.
+//! The places that report a sync's missing records.
 
 use serde_json::{Value, json};
 use tabularium::consent::JobState;
@@ -64,7 +64,7 @@ fn what_is_missing_is_said_to_the_operator_and_to_the_application() {
     assert!(said.starts_with("id") && said.contains(job), "{said}");
     let refused = crate::commands::service_commands::run(data, &["sync", "show", "zzz"]);
     assert_eq!(refused.status.code(), Some(2));
-    // Once nothing is missing, nothing is said.
+    // If nothing is missing, nothing is reported.
     world.payer.turn("lakeshore", &json!({"unserved": []}));
     again(&world, &connected);
     assert_eq!(missing(&world, &connected), []);

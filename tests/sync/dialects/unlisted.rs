@@ -1,4 +1,4 @@
-//! CapabilityStatements that leave types out.
+//! CapabilityStatements that omit types.
 
 use serde_json::json;
 use tabularium::consent::{JobState, MissingReason};
@@ -11,7 +11,7 @@ use crate::harness::rogue::{Rogue, Said};
 
 #[test]
 fn types_that_a_statement_leaves_out_are_asked_for_all_the_same() {
-    // Their records were missing without a word.
+    // Their records were missing without a report.
     let world = World::new(1, Mode::Live);
     world.payer.turn(
         "lakeshore",

@@ -1,4 +1,4 @@
-//! The end of a consent: its jobs stop, its rows leave the lake, and nothing comes after.
+//! The end of a consent: its jobs stop, its rows leave the lake, and no rows follow.
 
 use serde_json::json;
 use tabularium::consent::{Actor, JobState, Readiness, Usage};
@@ -11,7 +11,7 @@ fn erased(world: &World) -> bool {
     world.store().erasures().open(0, 1).unwrap().is_empty()
 }
 
-/// Files below the lake's data in which these bytes stand.
+/// The number of files below the lake's data that contain these bytes.
 fn files_with(world: &World, bytes: &str) -> usize {
     let files = crate::harness::lake::files_below(&world.server.folder().join("data"));
     let has =
@@ -42,7 +42,7 @@ fn revoking_takes_the_rows_out_of_the_lake_and_leaves_others() {
     assert_eq!(world.total("Patient", &application), patients - 1);
     assert_eq!(world.get("/fhir/Patient", &people[1].token).status, 200);
     assert_eq!(world.store().credentials().get(&people[0].authorization).unwrap(), None);
-    // Once is enough.
+    // The second request changes nothing.
     assert_eq!(
         world
             .store()
@@ -78,7 +78,7 @@ fn many_consents_end_at_once() {
         assert_eq!(files_with(&world, &connected.patient), 0);
     }
     assert_eq!(world.rows(&people[5]), left);
-    // Recorded one by one and finished together.
+    // The erasures are recorded one by one and finished together.
     assert_eq!(world.lake().snapshot().erasures(), before + 6);
     assert_eq!(
         carry_out_erasures(world.store(), world.lake(), 0, &world.rules())
@@ -105,7 +105,7 @@ fn revoking_in_the_middle_of_a_sync_stops_it() {
         .unwrap();
     assert_eq!(world.job(&connected), JobState::Failed);
     world.until("the erasure", || erased(&world));
-    // The job is no longer at work: its spool is gone, and nobody asks any more.
+    // The job is not running any more: its spool is gone, and no requests are sent.
     let job = world.store().jobs().of_authorization(&connected.authorization).unwrap()[0]
         .id
         .clone();
@@ -120,7 +120,7 @@ fn revoking_in_the_middle_of_a_sync_stops_it() {
 fn a_job_that_was_stopped_commits_nothing() {
     let world = World::new(1, Mode::Live);
     let connected = world.connect("lakeshore", 0);
-    // Somebody writes the lake, so that the job has all its records and waits.
+    // Another writer holds the lake, so the job has all records and waits.
     let writer = world.lake().writer().unwrap();
     world.work();
     let fetched = || {
@@ -156,7 +156,7 @@ fn one_time_data_goes_after_its_day() {
 
 #[test]
 fn a_first_sync_that_is_not_done_when_one_time_data_goes_is_stopped() {
-    // It stayed open for good: it was begun again at each start, and whoever asked was told to wait for it.
+    // The job stayed open forever. It was restarted at each start, and clients were told to wait for it.
     let world = World::new(1, Mode::Live);
     let connected = world.connect_as("hilltop", 0, Usage::OneTime);
     let readiness = || world.store().consents().presence(&connected.consent).unwrap().readiness;
@@ -206,7 +206,7 @@ fn an_erasure_that_a_damaged_file_keeps_from_its_end_stays_asked_for_until_it_is
             .any(|line| line.starts_with("records.erased"))
     };
     let recorded = || world.lake().writer().unwrap().unfinished().len();
-    // It is not recorded again when it is tried again.
+    // A retry does not record the erasure again.
     for (after, done) in [(0, 1), (0, 0)] {
         let came = carry_out_erasures(world.store(), world.lake(), after, &world.rules()).unwrap();
         assert_eq!((came.done, came.left), (done, 1));
@@ -217,7 +217,7 @@ fn an_erasure_that_a_damaged_file_keeps_from_its_end_stays_asked_for_until_it_is
     let later = carry_out_erasures(world.store(), world.lake(), last, &world.rules()).unwrap();
     assert_eq!((later.done, later.left, later.last), (0, 0, last));
     std::fs::write(file, &whole).unwrap();
-    // A worker that begins tries again.
+    // A new worker retries it.
     world.work();
     world.until("the erasure", || erased(&damaged));
     assert_eq!(recorded(), 0);

@@ -1,5 +1,5 @@
-//! `$expunge` from the request to the receipt: what is answered, who may ask, what is hidden and when, what stops, and
-//! what is left on the disk.
+//! `$expunge` from the request to the receipt: the response, the callers, the hidden rows, the stopped work, and the
+//! remaining bytes on the disk.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -37,7 +37,7 @@ fn post(world: &World, path: &str, token: &str) -> Answer {
         .send("POST", path, &[("authorization", &bearer), ("traceparent", trace)], "")
 }
 
-/// The path of the status address in an answer.
+/// The path of the status address in a response.
 fn status(answer: &Answer) -> String {
     let url = answer.json()["issue"][0]["diagnostics"].as_str().unwrap().to_owned();
     let at = url.find("/fhir/").unwrap();
@@ -52,7 +52,7 @@ fn extension<'a>(outcome: &'a Value, name: &str) -> &'a Value {
         .unwrap_or_else(|| panic!("no {name} in {outcome}"))
 }
 
-/// Waits for the end, and gives what the receipt says once its signature is checked.
+/// Waits for the end. Returns the receipt's contents after a check of its signature.
 fn receipt(world: &World, path: &str, token: &str) -> (String, Value) {
     let end = std::cell::RefCell::new(Value::Null);
     world.until("the receipt", || {
@@ -72,7 +72,7 @@ fn verified(world: &World, receipt: &str) -> Value {
     verify_receipt(receipt, &keys).unwrap()
 }
 
-/// Files of the whole folder in which a text stands.
+/// The files of the whole folder that contain a text.
 fn files_with(folder: &Path, text: &str) -> Vec<String> {
     let has = |path: &PathBuf| {
         let bytes = std::fs::read(path).unwrap_or_default();
@@ -98,8 +98,8 @@ fn documents_of_the_consent_go_with_its_records() {
     goes_whole("riverbend", &["Organization", "DocumentReference", "Binary"], false);
 }
 
-/// A consent for an organization's records, which are of these types among others, is expunged; `has_generated`: rules
-/// of normalization make more of them.
+/// Expunges a consent for an organization's records, which include these types. With `has_generated`, rules have
+/// generated further ones.
 fn goes_whole(organization: &str, types: &[&str], has_generated: bool) {
     let world = World::new(2, Mode::Live);
     world.payer.turn(organization, &json!({"attachments": ["pdf", "text"]}));
@@ -107,7 +107,7 @@ fn goes_whole(organization: &str, types: &[&str], has_generated: bool) {
     let gone = world.connect(organization, 0);
     assert_eq!(world.end_of(&gone), JobState::Completed);
     let stays = world.synced(organization, 1);
-    // From now on files hold rows of both.
+    // After this, files contain rows of both people.
     let mut writer = world.lake().writer().unwrap();
     compact::run(&mut writer, &CompactOptions::new(Effort::Thorough), |_, _, _| {}).unwrap();
     drop(writer);
@@ -132,7 +132,7 @@ fn goes_whole(organization: &str, types: &[&str], has_generated: bool) {
     };
     let before = attachments(&world);
 
-    // Somebody writes the lake, so that nothing is erased yet.
+    // Another writer holds the lake, so nothing is erased yet.
     let writer = world.lake().writer().unwrap();
     let begun = Instant::now();
     let accepted = post(&world, PATH, &gone.token);
@@ -171,7 +171,7 @@ fn goes_whole(organization: &str, types: &[&str], has_generated: bool) {
             answer.text
         );
     }
-    // The application sees them no more either, though every file still has them.
+    // The application does not see the rows either, although all files still contain them.
     let read = world.get(&format!("/fhir/Patient/{}", gone.patient), &application);
     assert_eq!((read.status, read.issue().as_str()), (404, "not-found"));
     assert_eq!(world.total("Patient", &application), everybody - 1);
@@ -179,7 +179,7 @@ fn goes_whole(organization: &str, types: &[&str], has_generated: bool) {
     assert_eq!((waiting.status, &waiting.json()["id"]), (202, &json!("in-progress")));
     assert_eq!(waiting.header("x-progress"), "hidden; 0 of 1 parts erased");
     assert_eq!(world.get(&status, &application).status, 202);
-    // Who asks again is told of the same job.
+    // A repeated request gets the same job.
     assert_eq!(self::status(&post(&world, PATH, &gone.token)), status);
     drop(writer);
 
@@ -199,7 +199,7 @@ fn goes_whole(organization: &str, types: &[&str], has_generated: bool) {
         assert_eq!(claims["search"][part]["found"], 0, "{part}: {claims}");
     }
     assert!(claims["search"]["files"]["values"].as_u64().unwrap() > 0);
-    // The same id may be that of several versions.
+    // Several versions may have the same id.
     let ids: BTreeSet<(&str, &str)> = own.iter().map(|(identity, _)| (identity.2, &*identity.3)).collect();
     assert_eq!(claims["search"]["ids"].as_u64().unwrap(), ids.len() as u64);
     let (before, after) = (&claims["snapshots"]["before"], &claims["snapshots"]["after"]);
@@ -211,7 +211,7 @@ fn goes_whole(organization: &str, types: &[&str], has_generated: bool) {
     assert!(world.all_rows(&gone).is_empty());
     assert_eq!(world.all_rows(&stays), others);
     assert_eq!(world.get("/fhir/Patient", &stays.token).status, 200);
-    // The consent's own record names the Patient, by the id that this service gave; nothing else names anything.
+    // The consent itself names the Patient by our id. Nothing else names the person.
     world.rest();
     let folder = world.server.folder();
     let stored = files_with(folder, &gone.patient);
@@ -226,7 +226,7 @@ fn goes_whole(organization: &str, types: &[&str], has_generated: bool) {
     assert_eq!(files_with(folder, &family), [""; 0]);
 }
 
-/// Rows of an owner in all data files, those of earlier snapshots among them.
+/// The rows of an owner in all data files, including those of earlier snapshots.
 fn rows_in_files(world: &World, owner: i64) -> u64 {
     let is_data = |path: &PathBuf| {
         let path = path.to_string_lossy();
@@ -246,8 +246,7 @@ fn rows_in_files(world: &World, owner: i64) -> u64 {
     rows.sum()
 }
 
-/// What a receipt says of files is so on the disk: those that were replaced are gone, and what is named in their place
-/// has that sum.
+/// Checks a receipt's files on the disk: replaced ones are gone, and new ones have the stated checksum.
 fn check_files(world: &World, claims: &Value) {
     let data = world.server.folder().join("data");
     let files = claims["files"].as_array().unwrap();
@@ -308,7 +307,7 @@ fn only_the_patient_may_ask_and_only_when_records_are_there() {
     assert_eq!(accepted.status, 200, "{}", accepted.text);
     let status = status(&accepted);
     receipt(&world, &status, &application);
-    // Nobody else is told, neither another patient nor another application.
+    // Other patients and applications get no status.
     let app = App::register(world.store(), "app");
     let own = json!({"grant_type": "client_credentials"});
     let foreign = world
@@ -337,7 +336,7 @@ fn nothing_brings_the_records_back_but_a_new_authorization() {
         .applications()
         .set_sync_frequency(LOCAL_APPLICATION, daily, Actor::Operator)
         .unwrap();
-    // A sync is under way.
+    // A sync is running.
     world.payer.turn("lakeshore", &json!({"slow": 40, "page": 2}));
     let refreshed = world.refresh("/link/token", &tokens).json();
     world.until("the sync", || world.job(&connected) == JobState::Active);
@@ -497,7 +496,7 @@ fn keys_are_published_and_a_program_checks_a_receipt_by_them() {
     assert_eq!(code, Some(3));
 }
 
-/// Wherever the program is killed, the next one finishes what was asked for, and the receipt misses nothing of it.
+/// Wherever the program is killed, its next start finishes the requested erasure, and the receipt is complete.
 #[test]
 fn a_killed_service_finishes_every_expunge() {
     let people = kills::rounds(8) as u64;
@@ -539,7 +538,7 @@ fn a_killed_service_finishes_every_expunge() {
         let resources = claims["resources"].as_object().unwrap().values();
         let resources: u64 = resources.map(|count| count.as_u64().unwrap()).sum();
         assert_eq!(resources, rows as u64, "{claims}");
-        // The service merges files meanwhile, and those of earlier snapshots hold the rows, too.
+        // The service merges files meanwhile, and earlier snapshots' files contain the rows too.
         assert!(claims["rows"].as_u64().unwrap() >= resources, "{claims}");
         assert_eq!(claims["search"]["files"]["found"], 0);
         assert!(!claims["attachments"].as_array().unwrap().is_empty());
@@ -552,7 +551,7 @@ fn a_killed_service_finishes_every_expunge() {
     }
 }
 
-/// Imported records have no consent of a flow: the operator's token for the person is as good.
+/// Imported records have no flow's consent. The operator's token for the person works too.
 #[test]
 fn imported_records_go_by_the_token_of_their_patient() {
     let person = |id: &str| {

@@ -1,4 +1,4 @@
-//! Records whose time is over, and sources that gave none: what applications are told of them.
+//! Records after the end of their time, and sources without records: what applications are told.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ fn introspected(world: &World, tokens: &Value) -> Value {
 
 #[test]
 fn records_that_are_over_are_not_empty() {
-    // A token that was refreshed after the day found 200 and empty Bundles, which reads as "no allergies".
+    // A token refreshed after the day got 200 and empty Bundles, which means "no allergies" to a reader.
     let world = World::working(1);
     let connected = world.authorize("hilltop", 0, Usage::OneTime);
     let first = world.tokens(&connected);
@@ -65,7 +65,7 @@ fn records_that_are_over_are_not_empty() {
     assert_eq!((&one["active"], &one["state"]), (&json!(false), &json!("EXPIRED")));
     assert!(one["expiredAt"].is_string(), "{one}");
     assert_eq!(one["sync"].get("state"), None, "{one}");
-    // Whoever opened the source for one day does not open it any more.
+    // The access to the one-day source has ended.
     world.until("the end of the day", || {
         world
             .store()
@@ -76,7 +76,7 @@ fn records_that_are_over_are_not_empty() {
     });
 }
 
-/// A consent whose first source is for a day, and whose second one lasts.
+/// A consent with a one-day source and a permanent one.
 fn both(world: &World) -> (Connected, Connected, Value) {
     let once = world.authorize("hilltop", 0, Usage::Multiple);
     let lasting = world.add_source(&once.consent, "lakeshore", 0, Usage::Multiple);
@@ -89,7 +89,7 @@ fn both(world: &World) -> (Connected, Connected, Value) {
 
 #[test]
 fn of_several_sources_the_primary_patient_is_one_whose_records_are_here() {
-    // It went on naming the Patient that was deleted.
+    // The response still named the deleted Patient.
     let world = World::working(1);
     let (once, lasting, first) = both(&world);
     assert_eq!(first["patient"], *once.patient);
@@ -104,7 +104,7 @@ fn of_several_sources_the_primary_patient_is_one_whose_records_are_here() {
     };
     let all = BTreeSet::from([once.patient.clone(), lasting.patient.clone()]);
     assert_eq!(patients(&first), all, "the wildcard is all Patients of the consent");
-    // A token from before names the first Patient for as long as it lives.
+    // An older token names the first Patient until it expires.
     world.store().clock().advance(DAY - 60);
     let second = world.refresh("/oauth/token", &first).json();
     assert_eq!(second["patient"], *once.patient);
@@ -163,12 +163,12 @@ fn a_consent_whose_only_source_with_records_was_revoked_is_not_empty() {
     let world = World::working(1);
     let connected = world.synced("lakeshore", 0);
     let failed = world.add_source(&connected.consent, "hilltop", 0, Usage::OneTime);
-    // The second source failed while the patient was there.
+    // The second source failed during the flow.
     world.sql(
         "UPDATE patient_authorization SET state = 'ERRORED' WHERE id = ?1",
         &failed.authorization,
     );
-    // The same user's other link to the first source is revoked, and with it every link to that.
+    // Another link of the same user to the first source is revoked, and with it all links to that source.
     let other = world.synced("lakeshore", 0);
     world.store().revoke_links(&other.consent).unwrap();
     let consent = world.store().consents().get(&connected.consent).unwrap().unwrap();
@@ -178,7 +178,7 @@ fn a_consent_whose_only_source_with_records_was_revoked_is_not_empty() {
 
 #[test]
 fn one_failed_source_of_several_is_told() {
-    // The sum was COMPLETED.
+    // The consent's overall state was COMPLETED.
     let world = World::new(1, Mode::Live);
     let good = world.authorize("hilltop", 0, Usage::OneTime);
     let bad = world.add_source(&good.consent, "lakeshore", 0, Usage::Multiple);
@@ -217,7 +217,7 @@ fn an_authorization_in_error_is_tried_again_while_access_is_good() {
     let exchanged_at = authorization().exchanged_at;
     assert_eq!(authorization().state, AuthorizationState::Errored);
     processing(&world.get("/fhir/Patient", text(&first, "access_token")));
-    // A refresh that syncs nothing changes nothing.
+    // A refresh without a sync changes nothing.
     let second = world.refresh("/oauth/token", &first).json();
     assert_eq!(authorization().state, AuthorizationState::Errored);
 
@@ -252,7 +252,7 @@ fn an_authorization_in_error_whose_access_has_ended_is_not_tried_again() {
     assert_eq!(world.end_of(&connected), JobState::Failed);
     assert_eq!(world.store().credentials().get(&connected.authorization).unwrap(), None);
     for _ in 0..2 {
-        // The refresh token is not spent by it.
+        // The refused refresh does not use the token up.
         let refused = world.refresh("/link/token", &tokens);
         assert_eq!(refused.oauth_error(), (422, "invalid_grant".to_owned()));
         assert!(text(&refused.json(), "error_description").contains("authorize again"));
@@ -302,7 +302,7 @@ fn access_of_an_authorization_in_error_goes_when_nobody_may_try_again() {
     assert_eq!(world.refresh("/link/token", &tokens).status, 400);
 }
 
-/// What a payer says, with the token that it was asked with.
+/// A payer's refusal that contains the request's token.
 fn refusal() -> Value {
     json!({"fail_every": 1, "fail_status": 403, "fail_outcome": {
         "resourceType": "OperationOutcome",
@@ -316,7 +316,7 @@ fn refusal() -> Value {
     }})
 }
 
-/// The row of the newest job of an authorization, as it lies in the store.
+/// The stored messages of an authorization's first job.
 fn kept(world: &World, connected: &Connected) -> Option<Vec<u8>> {
     let store = rusqlite::Connection::open(world.server.folder().join("service.sqlite")).unwrap();
     let sql = "SELECT outcome FROM sync_job WHERE authorization = ?1 ORDER BY rowid LIMIT 1";
@@ -348,18 +348,18 @@ fn what_a_source_says_of_a_first_sync_reaches_the_application() {
         );
         assert!(!answer.text.contains(&connected.source_token) && !answer.text.contains("narrative"));
     }
-    // Nobody else reads it: it is sealed, and no line of the audit log has it.
+    // The messages are encrypted, and the audit log does not contain them.
     let sealed = kept(&world, &connected).unwrap();
     assert!(memchr::memmem::find(&sealed, b"March").is_none());
     let audit = world.audit(&connected).join("\n");
     assert!(!audit.contains("March") && !audit.contains("E17"), "{audit}");
-    // Another person's token finds nothing of it.
+    // Another person's token does not see them.
     let other = world.authorize("cedarway", 1, Usage::Multiple);
     let others = world.tokens(&other);
     assert_eq!(world.end_of(&other), JobState::Completed);
     assert_eq!(world.get("/fhir/Patient", text(&others, "access_token")).status, 200);
 
-    // It goes once records came.
+    // They are removed once records arrive.
     world.payer.turn("lakeshore", &json!({"fail_every": 0}));
     assert_eq!(world.refresh("/link/token", &tokens).status, 200);
     assert_eq!(world.end_of(&connected), JobState::Completed);
@@ -381,7 +381,7 @@ fn what_a_source_said_goes_with_the_consent() {
 
 #[test]
 fn a_source_that_wants_a_long_rest_is_asked_again_within_the_hour() {
-    // A first sync stood still for a day, and the application was told to come back in three seconds.
+    // A first sync waited for a day, and the application was told to retry in three seconds.
     let world = World::new(1, Mode::Live);
     let connected = world.authorize("lakeshore", 0, Usage::Multiple);
     let tokens = world.tokens(&connected);

@@ -1,5 +1,4 @@
-//! A service that is killed at random points while many people connect their sources, refresh their tokens and end
-//! their consents.
+//! A service killed at random points while many people connect sources, refresh tokens and end consents.
 
 use std::collections::HashSet;
 use std::hash::BuildHasher;
@@ -18,14 +17,14 @@ use super::super::world::{Connected, World, text};
 use super::service::{Seen, Service, check_files, check_records, check_states, is_erased, lasting_address, see};
 
 const PEOPLE: u64 = 50;
-/// How often the service is killed while people are on their way, while records are fetched, and while some are erased.
+/// The number of kills during flows, during syncs, and during erasures.
 const KILLS_IN_FLOWS: usize = 5;
 const KILLS_IN_SYNCS: usize = 3;
 const KILLS_IN_ERASURES: usize = 2;
-/// How many consents end before each of the last kills.
+/// The number of consents that end before each of the last kills.
 const ENDED: usize = 5;
 
-/// A service that is killed now and then, and what was seen of the lake each time.
+/// A service that is killed repeatedly, and the state of the lake after each kill.
 struct Victim<'w> {
     world: &'w World,
     address: String,
@@ -35,7 +34,7 @@ struct Victim<'w> {
 }
 
 impl Victim<'_> {
-    /// Kills it a moment from now, looks at what it leaves behind, and starts it again.
+    /// Kills the service after a random short time, inspects its data, and restarts it.
     fn kill(&mut self) {
         let moment = Duration::from_micros(self.chance.random_range(0..50_000));
         std::thread::park_timeout(moment);
@@ -51,7 +50,7 @@ fn a_killed_service_loses_and_doubles_nothing() {
     let seed = std::hash::RandomState::new().hash_one(0);
     println!("seed {seed}");
     let world = World::new(PEOPLE, Mode::Live);
-    // Few records each: the more of the time goes into what a kill may tear apart.
+    // Few records each, so that most time is spent in steps that a kill may interrupt.
     let withheld = json!({"withhold": ["ExplanationOfBenefit", "Observation"], "attachments": ["pdf", "html"]});
     world.payer.turn("all", &withheld);
     let address = lasting_address();
@@ -79,7 +78,7 @@ fn a_killed_service_loses_and_doubles_nothing() {
         let (mut in_flows, mut in_syncs) = (0, 0);
         for kill in 0..KILLS_IN_FLOWS + KILLS_IN_SYNCS {
             if kill < KILLS_IN_FLOWS {
-                // There are four pages for each, and a refresh.
+                // Each person takes about four pages and a refresh.
                 let goal = steps.load(Ordering::Relaxed) + victim.chance.random_range(10..50);
                 world.until("a flow", || steps.load(Ordering::Relaxed) >= goal || all_finished());
             } else {
@@ -99,7 +98,7 @@ fn a_killed_service_loses_and_doubles_nothing() {
     println!("{again} flows were begun again, {lost} answers to a refresh were lost");
     let open = "SELECT count(*) FROM sync_job WHERE state IN ('CREATED', 'WAITING', 'ACTIVE')";
     world.until("the end of all syncs", || world.count(open) == 0);
-    // Where a refresh was lost, its family has ended if the service took its time to start.
+    // If a refresh was lost and the service started slowly, the token family has ended.
     for gone in people.iter().filter(|gone| !gone.lost_refresh) {
         assert_eq!(total(&base, "Patient", &gone.tokens), 1);
     }
@@ -111,7 +110,7 @@ fn a_killed_service_loses_and_doubles_nothing() {
     victim.looks.push(see(&world));
     check_records(&world, &victim.looks);
 
-    // What was whole stays so while others go.
+    // Complete records stay complete while others are erased.
     let ends: Vec<Connected> = people[..ENDED * KILLS_IN_ERASURES]
         .iter()
         .map(|gone| world.connected(&gone.tokens))
@@ -144,18 +143,18 @@ fn a_killed_service_loses_and_doubles_nothing() {
     check_files(&world);
 }
 
-/// Somebody who has come to their end.
+/// A person with a finished flow.
 struct Gone {
     tokens: Value,
-    /// Every token that the application was given for them.
+    /// All tokens that the application received for the person.
     given: Vec<String>,
-    /// How often the application sent them.
+    /// How often the application started the flow.
     begun: usize,
-    /// Their refresh token was used, and nobody heard the answer.
+    /// Whether a used refresh token's response was lost.
     lost_refresh: bool,
 }
 
-/// Goes the way to tokens, and refreshes them.
+/// Goes through the flow to tokens, and refreshes them.
 fn go(mut journey: Journey, steps: &AtomicUsize) -> Gone {
     let mut gone = Gone {
         tokens: journey.tokens(steps),
@@ -183,7 +182,7 @@ impl Gone {
     }
 }
 
-/// No token was given twice, and the store knows as many grants as somebody heard of or may have missed.
+/// Checks that no token was issued twice, and that the store's number of grants fits the received and the lost ones.
 fn check_tokens(world: &World, people: &[Gone]) {
     let given: Vec<&String> = people.iter().flat_map(|gone| &gone.given).collect();
     let distinct: HashSet<&String> = given.iter().copied().collect();
@@ -194,7 +193,7 @@ fn check_tokens(world: &World, people: &[Gone]) {
         .map(|gone| gone.begun - 1 + usize::from(gone.lost_refresh))
         .sum();
     let heard = given.len() / 2;
-    // A flow that was begun again may have been broken off before its code was exchanged.
+    // A restarted flow may have been aborted before its code was exchanged.
     assert!(
         (heard..=heard + lost).contains(&stored),
         "{stored} grants, of which {heard} were heard of"

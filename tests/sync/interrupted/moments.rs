@@ -1,5 +1,5 @@
-//! A service that is killed at the moments between two things that belong together. A lock on one of its databases
-//! holds it there.
+//! Kills a service between two steps that belong together. A lock on one of its databases holds the service at that
+//! moment.
 
 use std::cell::RefCell;
 use std::sync::atomic::AtomicUsize;
@@ -13,7 +13,7 @@ use super::super::journey::{Journey, Refreshed, total};
 use super::super::world::{Connected, World};
 use super::service::{Held, Service, check_files, check_records, check_states, is_erased, lasting_address, see};
 
-/// A moment that was missed is waited for with the next person.
+/// If a moment is missed, the test retries with the next person.
 const PEOPLE: u64 = 8;
 const OPEN_ERASURES: &str = "SELECT count(*) FROM erasure WHERE done_at IS NULL";
 
@@ -52,7 +52,7 @@ impl Stage {
         self.service.take().unwrap().kill();
     }
 
-    /// Goes on as after a kill, to the end of all work, and looks at everything.
+    /// Continues after the kill to the end of all work, and checks everything.
     fn finish(&self, looks: &[super::service::Seen]) {
         if self.service.borrow().is_none() {
             self.start();
@@ -67,7 +67,7 @@ impl Stage {
         check_files(&self.world);
     }
 
-    /// Waits for something that is over soon.
+    /// Waits for a short-lived condition without a long sleep.
     fn catch(&self, what: &str, so: impl Fn() -> bool) {
         let begun = std::time::Instant::now();
         while !so() {
@@ -79,7 +79,7 @@ impl Stage {
         }
     }
 
-    /// The lake's lock, for which it waits.
+    /// The lake's writer, after waiting for the lock.
     fn writer(&self) -> LakeWriter {
         let taken = RefCell::new(None);
         self.catch("the lake's lock", || {
@@ -89,7 +89,7 @@ impl Stage {
         taken.take().unwrap()
     }
 
-    /// Somebody whose records have been fetched.
+    /// Connects a person and waits for their records.
     fn synced(&self, organization: &str, person: u64) -> Connected {
         let connected = self.world.connect(organization, person);
         assert_eq!(self.world.end_of(&connected), JobState::Completed);
@@ -97,7 +97,7 @@ impl Stage {
     }
 }
 
-/// Tries with one person after the other until `hit` says that the moment was met.
+/// Tries with one person after another until `hit` returns that the moment was met.
 fn until_hit(what: &str, mut hit: impl FnMut(u64) -> bool) {
     assert!((0..PEOPLE).any(&mut hit), "never met: {what}");
 }
@@ -172,7 +172,7 @@ fn killed_between_the_lakes_commit_and_the_end_of_the_job() {
         });
         let held = Held::store(&stage.world);
         let hit = held.count("SELECT count(*) FROM sync_job WHERE state = 'ACTIVE'") == 1;
-        // The job cannot end now. It does everything else.
+        // The job cannot end while the store is locked, but it does everything else.
         stage.catch("a commit", || see(&stage.world).contains_key(&connected.owner));
         stage.kill();
         drop(held);
@@ -182,7 +182,7 @@ fn killed_between_the_lakes_commit_and_the_end_of_the_job() {
         looks.push(look);
         assert!(!hit || stage.world.job(&connected) == JobState::Active);
         stage.start();
-        // It is done again, and nothing comes of that.
+        // The job runs again and changes nothing.
         assert_eq!(stage.world.end_of(&connected), JobState::Completed);
         let jobs = stage
             .world
@@ -243,7 +243,7 @@ fn killed_between_an_erasures_record_and_its_end() {
         stage.kill();
         drop(held);
         check_states(&stage.world);
-        // From its record on nobody is shown them.
+        // Once the erasure is recorded, the rows are hidden.
         stage.world.lake().refresh().unwrap();
         let shown = stage.world.total("Patient", &stage.world.server.application_token());
         assert_eq!(shown, 1 + people.len() as u64 - gone);
@@ -271,7 +271,7 @@ fn killed_between_an_erasures_end_and_its_note() {
         .unwrap();
     let held = Held::store(&stage.world);
     let noted = held.count(OPEN_ERASURES) == 0;
-    // Recorded, and finished. Files go with it, so nobody looks into them before the kill.
+    // The erasure is recorded and finished. It removes files, so the test does not read them before the kill.
     stage.catch("the erasure", || {
         stage.world.lake().refresh().unwrap();
         stage.world.lake().snapshot().erasures() == before + 2
@@ -301,7 +301,7 @@ fn killed_while_tokens_are_refreshed() {
     };
     let mut people: Vec<(Journey, Value)> = (0..4).map(begin).collect();
     let used = "SELECT count(*) FROM refresh_token WHERE used_at IS NOT NULL";
-    // First no refresh can be carried out before the kill, then some are.
+    // In the first round no refresh can be completed before the kill; in the second some are.
     for refreshed_first in [false, true] {
         let before = stage.world.count(used);
         let held = Held::store(&stage.world);
@@ -342,8 +342,8 @@ fn killed_while_tokens_are_refreshed() {
     stage.finish(&[]);
 }
 
-/// A source whose refresh tokens are good once has given the next one to a service that is no more. What the patient
-/// granted there is lost then, which the job says, and the patient can grant it anew.
+/// A source with single-use refresh tokens sent the next one to a service that was killed. The patient's grant is lost,
+/// the job reports it, and the patient can connect again.
 #[test]
 fn killed_between_a_sources_renewal_and_its_commit() {
     let stage = Stage::new();

@@ -1,4 +1,4 @@
-//! Records come, are merged and go at the same time.
+//! Syncs, merges and erasures at the same time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -14,23 +14,23 @@ use super::super::world::{Connected, World};
 use super::service::{check_files, check_records, check_states, is_erased};
 
 const PEOPLE: u64 = 24;
-/// How many people are on their way at once.
+/// The number of concurrent people.
 const AT_ONCE: u64 = 6;
 
-/// What is known of the people: what a look must and must not find.
+/// The facts that reads must agree with.
 #[derive(Clone, Default)]
 struct Known {
-    /// Tokens of those whose records are all there, with how many of a type there are.
+    /// Tokens of people whose records are complete, with the number of a type's records.
     whole: BTreeMap<String, (String, u64)>,
-    /// Ids of the Patients that have gone for good.
+    /// The ids of erased Patients.
     gone: BTreeSet<String>,
 }
 
-/// What becomes of a person.
+/// The fate of a person.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
     Stays,
-    /// Their consent ends while their records are fetched or committed, so many looks after it began.
+    /// Their consent ends while their records are fetched or committed, after this many checks of the sync.
     EndsInSync(usize),
     EndsLater,
 }
@@ -43,11 +43,11 @@ fn fate(person: u64) -> Fate {
     }
 }
 
-/// Connects somebody; gives what is left of them.
+/// Connects a person. Returns the connection if they stay.
 fn go(world: &World, person: u64, known: &Mutex<Known>) -> Option<Connected> {
     let connected = world.connect(organization(person), person);
     if let Fate::EndsInSync(looks) = fate(person) {
-        // They end anywhere between a job's beginning and its last step.
+        // The consent ends at any time between a job's beginning and its last step.
         let left = AtomicUsize::new(looks);
         world.until("a while of the sync", || {
             left.fetch_sub(1, Ordering::Relaxed) <= 1 || !world.job(&connected).is_open()
@@ -83,7 +83,7 @@ fn go(world: &World, person: u64, known: &Mutex<Known>) -> Option<Connected> {
     None
 }
 
-/// Looks at all people, by doors that applications use.
+/// Reads all people's records by applications' requests.
 fn look(world: &World, known: &Mutex<Known>) {
     let application = world.server.application_token();
     let before = known.lock().unwrap().clone();
@@ -102,7 +102,7 @@ fn look(world: &World, known: &Mutex<Known>) {
     }
     let after = known.lock().unwrap().clone();
     for (token, answer, patient, count) in found {
-        // Some may have gone meanwhile.
+        // Some may have been erased meanwhile.
         if after.whole.contains_key(token) {
             assert_eq!(answer.json()["total"], json!(count), "{patient}: {}", answer.text);
         }
@@ -130,7 +130,7 @@ fn syncs_erasures_and_compactions_do_not_disturb_each_other() {
                     Err(LakeError::Busy { .. }) => {}
                     Err(error) => panic!("{error}"),
                 }
-                // Others want the lock, too.
+                // Other writers want the lock too.
                 std::thread::park_timeout(std::time::Duration::from_millis(20));
             }
         });

@@ -1,4 +1,4 @@
-//! A backup from before a consent's end: what is restored of it has neither the rows nor the access.
+//! A backup from before a consent's end: a lake restored from it has neither the rows nor the access.
 
 use std::path::{Path, PathBuf};
 
@@ -65,7 +65,7 @@ fn what_was_revoked_since_a_backup_stays_revoked() {
     assert_eq!(files_with(&table, &gone.patient), Vec::<PathBuf>::new());
     assert!(!files_with(&table, &stays.patient).is_empty());
 
-    // The next backup takes the rows out of the first one.
+    // The next backup removes the rows from the first one.
     assert!(!files_with(&to, &gone.patient).is_empty());
     succeeds(&program(backup));
     let tables: Vec<PathBuf> = files_with(&to, &gone.patient);

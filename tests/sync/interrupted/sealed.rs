@@ -1,5 +1,4 @@
-//! A service over a sealed lake that is killed in the middle of a sync: what it has fetched lies on the disk, and
-//! nobody can read it.
+//! A service over a sealed lake is killed during a sync. Its fetched files remain on the disk, but cannot be read.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +12,7 @@ use super::service::{Held, Service, lasting_address};
 use crate::harness::lake::files_below;
 use crate::sealed::telling_texts;
 
-/// Every file of the folder as the disk has it. Files come and go.
+/// All files of the folder with their bytes. Files are created and removed meanwhile.
 fn bytes(world: &World) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = files_below(world.server.folder()).into_iter();
     files
@@ -21,7 +20,7 @@ fn bytes(world: &World) -> BTreeMap<PathBuf, Vec<u8>> {
         .collect()
 }
 
-/// Records that were fetched and not committed yet stood in clear in the folder `spool`, beside files that are sealed.
+/// Fetched records that were not committed yet were unencrypted in the folder `spool`, beside sealed files.
 #[test]
 fn what_a_killed_sync_leaves_beside_a_sealed_lake_is_read_by_nobody() {
     let world = World::sealed(1);
@@ -29,7 +28,7 @@ fn what_a_killed_sync_leaves_beside_a_sealed_lake_is_read_by_nobody() {
     let address = lasting_address();
     let service = Service::start(&world, &address);
     let empty = bytes(&world);
-    // Nothing is committed until all is fetched, and then neither.
+    // The catalog is locked, so nothing is committed before or after everything is fetched.
     let catalog = Held::catalog(&world);
     let connected = world.connect("riverbend", 0);
     let spool = world.server.folder().join("spool");
@@ -53,7 +52,7 @@ fn what_a_killed_sync_leaves_beside_a_sealed_lake_is_read_by_nobody() {
     let length: usize = spooled.iter().map(|path| left[*path].len()).sum();
     assert!(length > 10_000, "{length}");
 
-    // The next start fetches it all again, and says what there was.
+    // The next start fetches everything again, and logs the earlier remains.
     let service = Service::start(&world, &address);
     assert_eq!(world.end_of(&connected), JobState::Completed);
     world.lake().refresh().unwrap();
@@ -63,7 +62,7 @@ fn what_a_killed_sync_leaves_beside_a_sealed_lake_is_read_by_nobody() {
         .map(|(_, row)| serde_json::from_str(&row.resource).unwrap())
         .collect();
     let mut texts = telling_texts(&records);
-    // Of the store's own are ids and addresses, by which it knows whose an authorization is.
+    // The store itself contains ids and addresses, which it needs to find the owner of an authorization.
     let ours = [&connected.patient, &connected.source_patient].map(|id| format!("Patient/{id}"));
     let ids = [
         &connected.patient,
@@ -73,7 +72,7 @@ fn what_a_killed_sync_leaves_beside_a_sealed_lake_is_read_by_nobody() {
     ];
     texts.retain(|text| !ours.contains(text) && !ids.contains(&text));
     assert!(rows.iter().any(|(identity, _)| identity.2 == "Binary"));
-    // What was there before anybody came, as the organization's name, is nobody's.
+    // Texts that existed before the sync, such as the organization's name, do not count.
     let was_there = |text: &String| {
         let mut files = empty.values();
         files.any(|bytes| memchr::memmem::find(bytes, text.as_bytes()).is_some())

@@ -1,5 +1,4 @@
-//! The program as a process of its own, which is killed and started again, and what has to be true of what it leaves
-//! behind.
+//! The program as a process that is killed and restarted, and checks of its data afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
@@ -17,10 +16,10 @@ use crate::harness::kind::KEK;
 use crate::harness::lake::{files_below, files_in_place};
 use crate::harness::stored::{stored, versions};
 
-/// An address that the system gives to nobody who asks for any, so that a service which is started again has it again.
+/// An address that the system assigns to nobody else, so that a restarted service gets it again.
 pub(in crate::sync) fn lasting_address() -> String {
     static NEXT: OnceLock<AtomicU16> = OnceLock::new();
-    // Tests that run beside each other have addresses of their own, and so, most likely, have those of another run.
+    // Concurrent tests have different addresses, and those of another run are probably different.
     let somewhere = || (std::hash::RandomState::new().hash_one(0u8) % 22_000) as u16;
     let next = NEXT.get_or_init(|| AtomicU16::new(somewhere()));
     let port = |_| 10_000 + next.fetch_add(1, Ordering::Relaxed) % 22_000;
@@ -28,7 +27,7 @@ pub(in crate::sync) fn lasting_address() -> String {
     addresses.find(|address| TcpListener::bind(address).is_ok()).unwrap()
 }
 
-/// The program, serving.
+/// The serving program.
 pub(in crate::sync) struct Service {
     child: Child,
 }
@@ -51,7 +50,7 @@ impl Service {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // It listens by the time it says that it serves.
+        // When it prints its address, it already listens.
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap())
             .read_line(&mut line)
@@ -60,7 +59,7 @@ impl Service {
         Service { child }
     }
 
-    /// Ends it at once, whatever it is doing.
+    /// Kills it at once.
     pub(in crate::sync) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -74,16 +73,16 @@ impl Drop for Service {
     }
 }
 
-/// A database that nobody else writes while this is held.
+/// A database that nobody else can write while this exists.
 pub(in crate::sync) struct Held(rusqlite::Connection);
 
 impl Held {
-    /// The service's own: no state changes.
+    /// Locks the service's store: no state changes.
     pub(in crate::sync) fn store(world: &World) -> Held {
         Held::file(world, "service.sqlite")
     }
 
-    /// The lake's catalog: nothing is committed.
+    /// Locks the lake's catalog: no commits.
     pub(in crate::sync) fn catalog(world: &World) -> Held {
         Held::file(world, "catalog.sqlite")
     }
@@ -95,13 +94,13 @@ impl Held {
         Held(held)
     }
 
-    /// The number that a query gives as things stand.
+    /// The number from a query.
     pub(in crate::sync) fn count(&self, sql: &str) -> i64 {
         self.0.query_row(sql, [], |row| row.get(0)).unwrap()
     }
 }
 
-/// Rows of the store whose states do not go together.
+/// Checks that the store has no rows with contradictory states.
 pub(in crate::sync) fn check_states(world: &World) {
     for (what, sql) in [
         (
@@ -130,7 +129,7 @@ pub(in crate::sync) fn check_states(world: &World) {
              AND (SELECT count(DISTINCT family) FROM refresh_token WHERE consent = consent.id) <> 1",
         ),
         (
-            // A token that comes again after a while ends its family, and a slow machine may take that while to start.
+            // A repeated token ends its family after a while, and a slow machine may need longer to start.
             "a family with other than one refresh token to go on with",
             "SELECT count(*) FROM (SELECT 1 FROM refresh_token JOIN consent ON consent.id = consent WHERE state = 'EXCHANGED'
                  GROUP BY family HAVING sum(used_at IS NULL) <> 1)",
@@ -187,17 +186,17 @@ pub(in crate::sync) fn check_states(world: &World) {
     }
 }
 
-/// How many rows each owner had when somebody looked.
+/// The number of rows per owner at one time.
 pub(in crate::sync) type Seen = BTreeMap<i64, usize>;
 
-/// What a killed service leaves to see, before anybody tidies up.
+/// The rows that a killed service left, read before any clean-up.
 pub(in crate::sync) fn see(world: &World) -> Seen {
     world.lake().refresh().unwrap();
     let rows = versions(world.lake());
     rows.into_iter().map(|(owner, rows)| (owner, rows.len())).collect()
 }
 
-/// Every consent with its source. The operator's own have none.
+/// All consents with their sources. The operator's own have none.
 pub(in crate::sync) fn consents(world: &World) -> Vec<(Consent, Option<Authorization>)> {
     let store = rusqlite::Connection::open(world.server.folder().join("service.sqlite")).unwrap();
     store.busy_timeout(PATIENCE).unwrap();
@@ -210,8 +209,8 @@ pub(in crate::sync) fn consents(world: &World) -> Vec<(Consent, Option<Authoriza
     ids.map(Result::unwrap).map(consent).collect()
 }
 
-/// Looks at what is stored when all work is done: whose flow came to its end has all that the source has, once, and
-/// others have nothing; no look that was taken meanwhile saw a part of that.
+/// Checks the stored rows after all work is done. A finished flow has all of its source's records once; others have
+/// none. No earlier look saw a part.
 pub(in crate::sync) fn check_records(world: &World, looks: &[Seen]) {
     world.lake().refresh().unwrap();
     let rows = versions(world.lake());
@@ -243,14 +242,14 @@ pub(in crate::sync) fn check_records(world: &World, looks: &[Seen]) {
             let (ty, id) = name.split_once('/').unwrap();
             (format!("{ty}/{}", world.lake().synced_id(owner, &endpoint, ty, id)), 1)
         };
-        // What was stored twice would be a version of itself.
+        // A row stored twice would have a second version.
         let expected: BTreeMap<String, i64> = source.iter().map(here).collect();
         let found = rows.get(&owner).cloned().unwrap_or_default();
         let missing: Vec<_> = expected
             .iter()
             .filter(|(name, version)| found.get(*name) != Some(version))
             .collect();
-        // What rules made of the source's records was made once, with them.
+        // Generated resources were made once, with the source's records.
         let is_made = |name: &String, version: i64| generated.contains(name) && version == 1;
         let more: Vec<_> = found
             .iter()
@@ -261,7 +260,7 @@ pub(in crate::sync) fn check_records(world: &World, looks: &[Seen]) {
             missing.is_empty() && more.is_empty(),
             "{endpoint}: missing {missing:?}, too much {more:?}"
         );
-        // Each document came with the record that leads to it.
+        // Each document came with the record that refers to it.
         let documents = source
             .iter()
             .filter(|name| name.ends_with("-pdf") || name.ends_with("-html"));
@@ -274,8 +273,7 @@ pub(in crate::sync) fn check_records(world: &World, looks: &[Seen]) {
     }
 }
 
-/// Looks at what an ended service has left on disk, once the next writer has tidied up: what the lake has, and nothing
-/// else.
+/// Checks the files of a stopped service after the next writer's clean-up: exactly those of the lake exist.
 pub(in crate::sync) fn check_files(world: &World) {
     drop(world.lake().writer().unwrap());
     world.lake().refresh().unwrap();
@@ -294,7 +292,7 @@ pub(in crate::sync) fn check_files(world: &World) {
     assert_eq!(files_below(&spool), [spool.join("lock")].into());
 }
 
-/// The owners and files of all attachments that the catalog names.
+/// The owners and files of all attachments in the catalog.
 fn attachments(world: &World) -> Vec<(i64, PathBuf)> {
     let folder = world.server.folder();
     let catalog = rusqlite::Connection::open(folder.join("catalog.sqlite")).unwrap();
@@ -309,7 +307,7 @@ fn attachments(world: &World) -> Vec<(i64, PathBuf)> {
     statement.query_map([], row).unwrap().map(Result::unwrap).collect()
 }
 
-/// Whether a person's records are out of every file, once their consent has ended.
+/// Whether all files are without a person's records, after their consent ended.
 pub(in crate::sync) fn is_erased(world: &World, connected: &Connected) -> bool {
     let files = files_below(&world.server.folder().join("data"));
     let has = |path: &std::path::PathBuf| {

@@ -1,4 +1,4 @@
-//! The views of `examples/`, by the command: sound without a warning, and over real records each with rows.
+//! The views of `examples/` by the command: they have no warnings, and each has rows over real records.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `tabularium run`: over files and over a lake, its exit codes, and what it leaves behind.
+//! `tabularium run` over files and over a lake: its exit codes and its remaining files.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -152,7 +152,7 @@ fn a_faulty_view_is_one_sentence_and_exit_code_2() {
     refused(&view, &["--data", &path(folder.path(), "nowhere")], "nowhere");
 }
 
-/// A truncated gzip once counted as one refused resource, and a table appeared that lacked an unknown number of rows.
+/// A truncated gzip used to count as one refused resource, and the table lacked an unknown number of rows.
 #[test]
 fn input_that_ends_too_early_gives_no_table() {
     let folder = folder();
@@ -188,19 +188,19 @@ fn what_is_refused_is_named_and_the_rest_goes_on() {
     assert!(said.contains("0.ndjson:2: not JSON: the text ends too early"), "{said}");
 }
 
-/// What a view does not name is passed over, but no less strictly than it would be read.
+/// Unnamed elements are skipped, but they are checked as strictly as others.
 #[test]
 fn what_no_view_names_is_checked_all_the_same() {
     let folder = folder();
     let input = folder.path().join("input");
     let lines = [
-        // The type may stand anywhere, and what is contained has one of its own.
+        // The type may be anywhere in the text, and contained resources have their own.
         r#"{"contained":[{"resourceType":"Patient","id":"no"}],"id":"w","name":[{"family":"Wulf"}],"resourceType":"Patient"}"#,
         r#"{"contained":[{"resourceType":"Patient","id":"no"}],"resourceType":"Observation","resourceType":"Patient","id":"y"}"#,
         r#"{"resourceType":"Patient","id":"cut","photo":[{"url":"x}]}"#,
         r#"{"resourceType":"Observation","id":"other","note":[{"text":"\x"}]}"#,
         r#"{"resourceType":"Patient","id":"twice","name":[{"family":"F","use":"usual","use":"official"}]}"#,
-        // Where nothing is read, nobody looks for doubles; nor do those count that R4 does not define.
+        // Unread elements are not checked for duplicates, and elements unknown to R4 do not count.
         r#"{"resourceType":"Patient","id":"z","contact":[{"gender":"male","gender":"male"}],"x":1,"x":2}"#,
     ];
     std::fs::write(input.join("0.ndjson"), lines.join("\n")).unwrap();
@@ -241,7 +241,7 @@ fn what_no_view_names_is_checked_all_the_same() {
     }
 }
 
-/// A text of which there is room for one at a time once must not keep out what comes behind it.
+/// A large text that fits only once must not block the one after it.
 #[test]
 fn large_documents_follow_each_other() {
     let folder = folder();
@@ -262,7 +262,7 @@ fn large_documents_follow_each_other() {
     assert_eq!(text(&found.stdout), "a0,\na1,\n");
 }
 
-/// Rows went to a file beside the name, which then took the name: of a device, of a pipe, of a link.
+/// Rows went to a temporary file, which then replaced the target, even if that was a device, a pipe or a link.
 #[cfg(unix)]
 #[test]
 fn what_is_no_file_is_written_through() {

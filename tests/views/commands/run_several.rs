@@ -1,4 +1,4 @@
-//! `tabularium run` with several views, and with a choice of patients and times.
+//! `tabularium run` with several views, and with a selection of patients and times.
 
 use std::path::{Path, PathBuf};
 
@@ -67,7 +67,7 @@ impl Workspace {
         std::fs::write(self.path("views").join(file), view.to_string()).unwrap();
     }
 
-    /// The rows of one view, in alphabetical order.
+    /// The rows of one view, sorted.
     fn rows(&self, view: &str, arguments: &[&str]) -> Vec<String> {
         let found = tabularium(&[&["run", &self.text(view), "--no-header"], arguments].concat());
         assert_eq!((found.status.code(), text(&found.stderr).as_str()), (Some(0), ""));
@@ -77,7 +77,7 @@ impl Workspace {
     }
 }
 
-/// The names of all files in a folder, hidden ones too.
+/// The names of all files in a folder, including hidden ones.
 fn names(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
@@ -291,7 +291,7 @@ fn patients_and_times_choose_resources_of_files_and_lakes() {
             ["oa,final", "ob,final"]
         );
     }
-    // Whoever mistypes an id is told.
+    // A mistyped id is reported.
     let nobody = tabularium(&[
         "run",
         &place.text("views/seen.view.json"),
@@ -315,7 +315,7 @@ fn patients_and_times_choose_resources_of_files_and_lakes() {
     assert_eq!(since("views/seen.view.json", "2024-03-01T00:30:00Z"), ["oa,final"]);
     assert!(since("views/seen.view.json", "2024-03-01T00:30:01Z").is_empty());
     assert_eq!(since("views/people.view.json", "2024"), ["a,female"]);
-    // Of a lake the time of the last change of content that it knows of counts.
+    // For a lake, the time of the last change of content counts.
     assert_eq!(
         place
             .rows("views/people.view.json", &["--data", &lake, "--since", "2024"])

@@ -1,4 +1,4 @@
-//! `tabularium validate-view`: what it prints of sound, doubtful and faulty views, and its exit codes.
+//! `tabularium validate-view`: its output for correct, doubtful and faulty views, and its exit codes.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use expect_test::expect;
 use serde_json::{Value, json};
 
-/// Runs the command in a folder, so that messages name files as they were given.
+/// Runs the command in a folder, so that messages contain relative file names.
 fn validated(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tabularium"))
         .current_dir(folder)
@@ -77,7 +77,7 @@ fn every_faulty_view_is_one_sentence_and_the_others_are_shown() {
     let said = text(&found.stderr);
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines.len(), 3, "{said}");
-    // What is wrong is said once, where the views are shown.
+    // Each fault is reported once, beside its view.
     assert_eq!(lines[0], "tabularium: faulty.json: 2 errors");
     assert_eq!(lines[1], "tabularium: broken.json: 1 error");
     assert!(lines[2].contains("missing.json: "), "{said}");

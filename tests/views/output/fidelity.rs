@@ -1,10 +1,9 @@
-//! Values come out as they went in: every digit, precision and offset, from files and from a lake, in every format of
-//! text.
+//! Values keep every digit, precision and offset, from files and from a lake, in all text formats.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Values as JSON writes them: a decimal, and a dateTime, an instant or a year.
+/// Values in JSON: a decimal, and a dateTime, an instant or a year.
 const VALUES: [(&str, &str); 9] = [
     ("100.10", r#""2020-01-01T10:00:00.100+02:00""#),
     ("123456789012345678", r#""2020""#),
@@ -81,7 +80,7 @@ fn digits_precision_and_offset_stay() {
     }
 }
 
-/// Texts as JSON writes them, and as a cell of CSV has them.
+/// Texts in JSON, and their form in a CSV cell.
 const TEXTS: [(&str, &str); 8] = [
     (r#""123456789012345678901234567890""#, "123456789012345678901234567890"),
     (r#""007""#, "007"),
@@ -93,7 +92,7 @@ const TEXTS: [(&str, &str); 8] = [
     (r#""tab\tback\\slash/""#, "tab\tback\\slash/"),
 ];
 
-/// Times of day of every precision that R4 has, and odd ones.
+/// Times of day of all precisions in R4, and unusual ones.
 const TIMES: [&str; 8] = [
     "10:30:00",
     "23:59:59.999",

@@ -1,4 +1,4 @@
-//! What values look like on their way out: digits, dates, kinds, lists; and values that do not suit their column.
+//! The output form of values: digits, dates, kinds, lists; and values that do not fit their column.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ fn values_come_out_as_they_went_in() {
 
 #[test]
 fn a_lake_gives_what_files_give() {
-    // Serialized by itself, the resource would lose digits: what it cannot lose is compared.
+    // Serializing the resource itself would lose digits, so only the other values are compared.
     let resource = json!({"resourceType": "Observation", "id": "o", "effectiveDateTime": "2024-02", "valueQuantity": {"value": 0.5},
         "component": [{"valueInteger": 7}, {"valueBoolean": true}]});
     let (_folder, lake) = lake();
@@ -115,7 +115,7 @@ fn a_view_without_rows_is_a_whole_file() {
     );
 }
 
-/// What goes wrong with one column over [`OBSERVATION`]: when the view is read, or when it is run.
+/// The error of one column over [`OBSERVATION`], when the view is parsed or run.
 fn problem(column: serde_json::Value) -> String {
     let definition = json!({"resource": "Observation", "select": [{"column": [column]}]});
     match View::parse(definition.to_string().as_bytes()) {

@@ -1,4 +1,4 @@
-//! Columns of the types that views ask for, read back from Parquet; text formats keep what was written.
+//! Columns of the types that views declare, read back from Parquet. Text formats keep the written values.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 use tabularium::views::{Format, Rows, View};
 
-use super::super::command::{tabularium, text};
+use super::super::commands::run::{tabularium, text};
 use super::super::{rows_of, view, written};
 use crate::harness::shared;
 
@@ -70,7 +70,7 @@ fn type_hints_decide_the_types_of_parquet() {
     assert_eq!(column("small").as_primitive::<Int16Type>().value(0), 7);
     assert_eq!(column("big").as_primitive::<Int64Type>().value(0), 7);
     assert!(column("flag").as_boolean().value(0));
-    // The date as it was written, though it is the next day in UTC.
+    // The written date, although it is the next day in UTC.
     assert_eq!(column("day").as_primitive::<Date32Type>().value(0), 19_782);
     let moment = 1_709_267_400_120_000;
     let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
@@ -400,7 +400,7 @@ fn values_that_do_not_suit_are_named_by_the_branch_they_stand_in() {
     );
 }
 
-/// Real views join numbers and booleans; that once ended the run.
+/// Real views join numbers and booleans; that used to fail the run.
 #[test]
 fn numbers_and_booleans_are_joined_as_they_are_written() {
     let view = of(json!([
@@ -411,7 +411,7 @@ fn numbers_and_booleans_are_joined_as_they_are_written() {
     assert_eq!(text, "100.10/7,true\n");
 }
 
-/// The ballot's form of a view, the older one, and one with every kind of metadata give the same rows.
+/// The ballot's form of a view, the older form, and one with all kinds of metadata give the same rows.
 #[test]
 fn all_forms_of_a_view_run() {
     let body = json!({"status": "active", "resource": "Observation",

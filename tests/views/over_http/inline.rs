@@ -1,5 +1,4 @@
-//! `$run` over resources that come with the request: which of them, whose, since when, page by page; nothing of the
-//! lake.
+//! `$run` over resources in the request: selected by patient, group and time, page by page, without the lake's rows.
 
 use serde_json::{Value, json};
 
@@ -19,7 +18,7 @@ fn observation(id: &str, subject: &str, updated: &str) -> Value {
     observation
 }
 
-/// Three Observations and a stranger of another type, some of them in a Bundle.
+/// Three Observations and a resource of another type, some of them in a Bundle.
 fn brought() -> Vec<Value> {
     let entry = |address: &str, resource: Value| json!({"fullUrl": address, "resource": resource});
     let urn = "urn:uuid:0c3151bd-1cbf-4d64-b04d-cd9187a4c6e0";
@@ -80,10 +79,10 @@ fn what_was_sent_is_narrowed_as_the_lake_would_be() {
     };
     let patient = |id: &str| json!({"name": "patient", "valueReference": {"reference": format!("Patient/{id}")}});
     assert_eq!(narrowed(patient("anna")), (vec!["x1".to_owned()], "1".to_owned()));
-    // By an address that only the Bundle explains.
+    // By an address that only the Bundle defines.
     assert_eq!(narrowed(patient("zoe")).0, ["x2"]);
     assert_eq!(narrowed(patient("nobody")), (Vec::new(), "0".to_owned()));
-    // The Group is the lake's: Anna and Carl are its members, Ben was.
+    // The Group is in the lake: Anna and Carl are its members, Ben is a former one.
     let group = json!({"name": "group", "valueReference": {"reference": "Group/g"}});
     assert_eq!(narrowed(group).0, ["x1", "x3"]);
     let since = |time: &str| narrowed(json!({"name": "_since", "valueInstant": time})).0;
@@ -144,7 +143,7 @@ fn a_resource_that_is_none_is_named_by_its_place() {
     }
 }
 
-/// A resource that came without an id had the empty text for one.
+/// The id of a resource without one was an empty text.
 #[test]
 fn a_resource_without_an_id_has_none() {
     let server = super::run::server();

@@ -1,4 +1,4 @@
-//! `ViewDefinition/$run` over HTTP: whose rows, in which form, page by page, and what is refused.
+//! `ViewDefinition/$run` over HTTP: scopes, formats, pages and refusals.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -172,7 +172,7 @@ fn the_operation_answers_alike_by_all_its_names() {
     assert_eq!((both.status, both.issue().as_str()), (400, "invalid"));
 }
 
-/// What SQL on FHIR calls the operation.
+/// The operation's names in SQL on FHIR.
 const ALIASES: [&str; 6] = [
     "/fhir/ViewDefinition/$viewdefinition-run",
     "/fhir/ViewDefinition/%24viewdefinition-run",
@@ -352,8 +352,8 @@ fn parameters_stand_in_the_body_or_in_the_query() {
     );
 }
 
-/// A page link followed by posting the same body again gives the next page of the first page's snapshot: nothing is
-/// shown twice and nothing is left out, whatever was imported, changed or merged in between.
+/// Posting the same body to a page link gives the next page of the first page's snapshot. Nothing is shown twice or
+/// left out, whatever was imported, changed or merged meanwhile.
 #[test]
 fn pages_stay_whole_while_records_come_in() {
     let server = server();
@@ -440,7 +440,7 @@ fn a_group_stands_for_its_current_members() {
     assert_eq!((unknown.status, unknown.issue().as_str()), (404, "not-found"));
 }
 
-/// Who had left a Group counted as long as nobody had set `inactive`.
+/// Former members of a Group counted unless `inactive` was set.
 #[test]
 fn a_groups_members_are_those_of_today() {
     let member = |id: &str, period: Value| json!({"entity": {"reference": format!("Patient/{id}")}, "period": period});
@@ -449,7 +449,7 @@ fn a_groups_members_are_those_of_today() {
         observation("b1", "ben", 80.5),
         observation("c1", "carl", 90.5),
         observation("d1", "dora", 60.5),
-        // The servers' clock stands at 2027-01-15T08:00:00Z.
+        // The server's clock shows 2027-01-15T08:00:00Z.
         json!({"resourceType": "Group", "id": "g", "type": "person", "actual": true, "member": [
             member("anna", json!({"end": "2027-01-15T07:59:59Z"})), member("ben", json!({"start": "2027-01-16"})),
             member("carl", json!({"start": "2026", "end": "2027-01"})), member("dora", json!({"end": "soon"}))]}),
@@ -569,7 +569,7 @@ fn what_is_wrong_is_an_outcome() {
     assert_eq!((read.status, read.issue().as_str()), (404, "not-supported"));
 }
 
-/// Views asked for over HTTP, and searches, know the value sets that the server was given.
+/// Views over HTTP and searches use the server's value sets.
 #[test]
 fn value_sets_of_the_server_are_known_to_views_and_searches() {
     let gender = |id: &str, gender: &str| json!({"resourceType": "Patient", "id": id, "gender": gender});
@@ -597,7 +597,7 @@ fn value_sets_of_the_server_are_known_to_views_and_searches() {
     assert_eq!((unknown.status, unknown.issue().as_str()), (400, "invalid"));
 }
 
-/// Analysts post the view as it is.
+/// Analysts post the view itself.
 #[test]
 fn the_body_may_be_the_view_itself() {
     let server = server();
@@ -660,7 +660,7 @@ fn jsons_names_run_and_are_refused_under_strict_handling() {
     assert!(advised.text.contains("can be run"), "{}", advised.text);
 }
 
-/// Readers disagree on what an object says that has a property twice.
+/// Readers disagree on an object with a duplicate property.
 #[test]
 fn a_property_that_stands_twice_is_refused() {
     let server = server();
@@ -696,7 +696,7 @@ fn a_property_that_stands_twice_is_refused() {
     );
 }
 
-/// Such a view ran for up to 26 seconds and kept others waiting.
+/// Such a view ran for up to 26 seconds and delayed others.
 #[test]
 fn a_view_that_multiplies_its_items_is_too_costly() {
     let server = server();
@@ -729,7 +729,7 @@ fn a_view_that_multiplies_its_items_is_too_costly() {
     }
 }
 
-/// Six views of one patient's token, whose rows nobody took, kept every other view waiting until it was refused.
+/// Six unread views of one patient's token delayed all other views until they were refused.
 #[test]
 fn views_of_one_token_keep_no_other_waiting() {
     let server = server();
@@ -748,7 +748,7 @@ fn views_of_one_token_keep_no_other_waiting() {
             body.len()
         );
         stream.write_all(head.as_bytes()).unwrap();
-        // The first ones are under way, and nobody reads on.
+        // The first ones have begun, and the client stops reading.
         if place < 2 {
             let mut begun = [0; 15];
             stream.read_exact(&mut begun).unwrap();

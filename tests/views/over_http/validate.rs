@@ -1,4 +1,4 @@
-//! `ViewDefinition/$validate` over HTTP: every fault with its place, and the columns.
+//! `ViewDefinition/$validate` over HTTP: all faults with their places, and the columns.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What `explain` says of views: what is asked and what runs, from the rows down to what the scan took over.
+//! `explain` for views: the request and its plan, from the rows down to the scan's filters.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

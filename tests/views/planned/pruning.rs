@@ -1,4 +1,4 @@
-//! What a `where` tells the scan: rows that cannot match are not read, and none that match is lost.
+//! A `where` as a filter of the scan: rows that cannot match are skipped, and no match is lost.
 
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use tabularium::views::{Format, Resources};
 use super::super::{in_memory, over_lake, run, table, view, written};
 use crate::harness::records::{Record, application, commit, lake};
 
-/// Patients of many kinds, in files that differ from each other.
+/// Patients of many kinds in different files.
 fn patients() -> Vec<Vec<Value>> {
     let mut files = Vec::new();
     for file in 0..6 {
@@ -155,18 +155,18 @@ fn row_groups_that_cannot_match_are_skipped() {
     assert_eq!(read("active = true"), (48, 3));
     assert_eq!(read("birthDate > @1970"), (32, 3));
     assert_eq!(read("name.family = 'F2' and active"), (16, 1));
-    // Codes that lie between those asked for are told apart by the dictionary, row by row.
+    // The dictionary distinguishes codes within the range, row by row.
     assert_eq!(
         read("maritalStatus.coding.where(system = 's' and code = 'c3').exists()"),
         (7, 4)
     );
     assert_eq!(read("multipleBirth.ofType(integer) >= 4"), (10, 2));
-    // What may be in error is asked of every row.
+    // An expression that may fail is evaluated on all rows.
     assert_eq!(read("gender = 'male' and name.first().given.first().exists()"), (48, 3));
     assert_eq!(read("gender = 'male' and name.text.single().exists()"), (48, 6));
 }
 
-/// A fault that a pruned row group holds must not depend on how rows lie in files.
+/// Whether a fault is reported must not depend on the rows' places in files.
 #[test]
 fn an_error_is_met_wherever_its_row_lies() {
     let two = json!([{"family": "one"}, {"family": "two"}]);
@@ -221,8 +221,8 @@ fn the_plan_says_what_the_scan_decides() {
     "#]].assert_eq(&explained);
 }
 
-/// The page of a list with as many missing values as rows was taken for empty (its writer says so), and the values that
-/// are there were not found.
+/// If a page of lists had as many missing values as rows, it counted as empty, because its writer says so. Its values
+/// were not found.
 #[test]
 fn a_page_of_lists_with_as_many_nulls_as_rows_has_values() {
     let names = json!([{"family": "Aulus"}, {"text": "A"}]);

@@ -1,5 +1,5 @@
-//! Several views over one scan: each gives what it gives alone, whatever becomes of the others, and the plan shows what
-//! they share.
+//! Several views over one scan: each gives the same result as alone, whatever happens to the others, and the plan shows
+//! the shared parts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::super::{Resource, rows_of, run, table, view, written};
 use crate::harness::records::{Record, application, commit, lake};
 use crate::harness::shared;
 
-/// What became of each view: its output or its error.
+/// The result of each view: its output or its error.
 fn outputs(views: usize, events: Events) -> Vec<Result<String, String>> {
     let mut outputs: Vec<Result<Vec<u8>, String>> = (0..views).map(|_| Ok(Vec::new())).collect();
     let mut ended = vec![false; views];
@@ -174,7 +174,7 @@ fn a_view_that_fails_is_no_matter_of_the_others() {
     }
     assert!(found[1].as_ref().unwrap_err().contains("column 'x' has 2 values"));
     assert!(found[2].as_ref().unwrap_err().contains("single"), "{:?}", found[2]);
-    // What all views together leave out is asked of them too, and a fault there is still the one view's.
+    // A filter shared by all views is evaluated too, and its fault belongs only to the faulty view.
     let found = outputs(
         2,
         plan(&lake, &views[2..], &Resources::default(), None)
@@ -215,7 +215,7 @@ fn documents_are_read_once_for_views_of_all_types() {
     }
 }
 
-/// All views of a file of the suite at once, over its resources: what one reads must not change what another sees.
+/// All views of a suite's file together, over its resources. One view's columns must not change another's result.
 #[test]
 fn views_of_the_official_suite_agree_with_themselves_alone() {
     let Some(folder) = shared("views_of_the_official_suite_agree_with_themselves_alone") else {

@@ -1,4 +1,4 @@
-//! Rows are computed as they are taken, by several threads, in the order of the resources.
+//! Rows are computed on demand by several threads, in the order of the resources.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -68,18 +68,18 @@ fn the_first_rows_leave_before_the_input_ends_and_a_reader_who_leaves_stops_it()
     let mut pieces = Rows::of_documents(ids(), endless, None).pieces(Format::Ndjson);
     let first = pieces.next().unwrap().unwrap();
     assert!(first.starts_with(b"{\"id\":\"p0\"}\n{\"id\":\"p1\"}\n"));
-    // What has been read ahead of the reader is bounded.
+    // Reading ahead is bounded.
     assert!(
         read.load(Ordering::Relaxed) < 50,
         "{} documents",
         read.load(Ordering::Relaxed)
     );
     drop(pieces);
-    // The channel closes once the threads have let go of the input.
+    // The channel closes when the threads have released the input.
     stopped.recv().unwrap_err();
 }
 
-/// A lake of many files whose rows, made many by the view, would fill gigabytes.
+/// A lake of many files. A view multiplies its rows to gigabytes.
 pub(in crate::views) fn flood(limits: Limits) -> Server {
     let server = Server::limited(&[], limits);
     for file in 0..20 {
@@ -92,7 +92,7 @@ pub(in crate::views) fn flood(limits: Limits) -> Server {
     server
 }
 
-/// Rows of half a kilobyte, `width` squared for each resource.
+/// Rows of half a kilobyte, `width` squared per resource.
 pub(in crate::views) fn flooding(width: usize) -> serde_json::Value {
     let numbers: Vec<String> = (0..width).map(|number| format!("'{number}'")).collect();
     let each = |name: &str| json!({"forEach": format!("({})", numbers.join("|")), "column": [{"name": name, "path": "$this"}]});
@@ -111,7 +111,7 @@ pub(in crate::views) fn request(token: &str, view: &serde_json::Value) -> String
     )
 }
 
-/// The id of the resource that is read last. Files stand in the order of their owners, which differs from lake to lake.
+/// The id of the last resource. Files are ordered by owner, which differs between lakes.
 fn last_of(server: &Server, token: &str) -> String {
     let ids = json!({"resourceType": "ViewDefinition", "resource": "Patient", "status": "active",
         "select": [{"column": [{"name": "id", "path": "id"}]}]});
@@ -120,7 +120,7 @@ fn last_of(server: &Server, token: &str) -> String {
     text.lines().last().unwrap().to_owned()
 }
 
-/// The head of an answer and the beginning of its body.
+/// The head of a response and the beginning of its body.
 fn beginning(stream: &mut TcpStream, min_length: usize) -> String {
     let mut read = Vec::new();
     let mut buffer = [0; 4096];
@@ -132,8 +132,7 @@ fn beginning(stream: &mut TcpStream, min_length: usize) -> String {
     String::from_utf8_lossy(&read).into_owned()
 }
 
-/// One view at a time is allowed, so whether the first is still at work can be seen from outside: the next is turned
-/// away.
+/// Only one view may run at a time, so the refusal of the next one shows that the first still runs.
 #[test]
 fn an_answer_begins_before_the_scan_ends_and_a_client_that_hangs_up_stops_it() {
     let server = flood(Limits {
@@ -164,7 +163,7 @@ fn an_answer_begins_before_the_scan_ends_and_a_client_that_hangs_up_stops_it() {
     assert!(turned_away < 400, "the view goes on though nobody reads it");
 }
 
-/// An answer that breaks off behind its first rows is not ended as a whole one is.
+/// An answer with an error after its first rows must not look complete.
 #[test]
 fn an_error_behind_the_first_rows_breaks_the_connection_off() {
     let server = flood(Limits::default());
@@ -212,7 +211,7 @@ fn a_run_over_a_lake_stops_when_it_is_told_to() {
         let mut batches = run.rows().batches();
         assert!(batches.next().unwrap().is_ok());
         run.stop().ask();
-        // What threads have computed ahead still comes.
+        // Rows that threads have already computed still arrive.
         let last = batches.find(Result::is_err);
         assert!(matches!(last, Some(Err(RunError::Stopped))), "{last:?}");
     }
@@ -327,17 +326,17 @@ fn what_one_resource_may_give_is_bounded_by_rows_and_columns() {
     assert_eq!(rows(siblings(0..16, 2)), Ok(1 << 16));
     assert_eq!(rows(nested(12)), Ok(1 << 12));
     assert_eq!(rows(siblings(0..24, 2)), refused);
-    // A million rows, but of twenty columns.
+    // A million rows, but with twenty columns.
     assert_eq!(rows(siblings(0..20, 2)), refused);
     assert_eq!(rows(nested(24)), refused);
-    // What the innermost list would give is known before it is made.
+    // The result size of the innermost list is known before it is built.
     let long = (0..4).fold(json!([]), |inner, place| {
         let mut select = each(place, 90);
         select["select"] = inner;
         json!([select])
     });
     assert_eq!(rows(long), refused);
-    // Each select by itself would do, all of them do not.
+    // Each select alone is small enough, but all together are not.
     let many = (0..8).map(|select| json!({"select": siblings(select * 16..select * 16 + 16, 2)}));
     assert_eq!(rows(many.collect()), refused);
 }
@@ -346,7 +345,7 @@ fn first_error(mut batches: impl Iterator<Item = Result<RecordBatch, RunError>>)
     batches.find_map(Result::err).map(|error| error.to_string())
 }
 
-/// A text that stands in every row of one resource made batches of gigabytes of a small input.
+/// A text in all rows of one resource made batches of gigabytes from a small input.
 #[test]
 fn text_is_bounded_by_what_the_rows_take() {
     let text = "x".repeat(1 << 20);
@@ -380,7 +379,7 @@ fn text_is_bounded_by_what_the_rows_take() {
     assert_eq!(rows, 100);
     let refused = Some("the view yields too much text for one of the resources".to_owned());
     assert_eq!(first_error(repeated(&[40, 40], None)), refused);
-    // The branches of a union are copied at once.
+    // The branches of a union are copied together.
     let twice = json!({"unionAll": [{"column": [{"name": "u", "path": "%resource.name.text"}]},
         {"column": [{"name": "u", "path": "%resource.name.text"}]}]});
     assert_eq!(first_error(repeated(&[100], Some(twice))), refused);

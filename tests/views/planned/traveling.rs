@@ -1,4 +1,4 @@
-//! Plans of views, written as bytes and run in another process, give the rows that they give here.
+//! Plans of views, written as bytes and run in another process, give the same rows as here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ fn definition() -> Value {
             {"name": "read", "path": "now().toString()"}]}]})
 }
 
-/// What is left out, whose records they are, where a page lies: all of it travels, and so does the moment of `now()`.
+/// A plan contains all parameters of a run: filters, scope, page, and the time of `now()`.
 #[test]
 fn what_a_run_is_asked_for_travels_with_its_plan() {
     let (_folder, lake) = records::lake();
@@ -122,7 +122,7 @@ fn what_a_run_is_asked_for_travels_with_its_plan() {
         );
         traveling.add(name, run.plan()).unwrap();
     }
-    // A patient sees the same in the other process, and nothing else.
+    // A patient's scope shows the same rows in the other process, and no others.
     let ann = records::patient(&lake, "local", "ann");
     let run = run(&lake, &ann, &view, &Resources::default(), None);
     assert_eq!(traveling.rows(run.plan()).unwrap().len(), 18);

@@ -1,5 +1,4 @@
-//! Which views are run, and where the rows of each go. All that can be told to be wrong before a row is read is found
-//! here.
+//! The views to run, and the destinations of their rows. Reports every fault that can be found before a row is read.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

@@ -146,7 +146,7 @@ fn list(store: &Store, organization: &payer::Organization, sandbox: &str) -> Res
             Kind::Portal => AuthorizationType::Credentials,
             _ => AuthorizationType::Oauth,
         },
-        // A facility hands out no refresh token, but opens again to whoever was located there.
+        // A facility issues no refresh token, but can be asked again about a patient who was found there.
         refreshable: organization.refreshable || facility,
         refresh_valid_for: None,
         max_auth_period: match organization.id {

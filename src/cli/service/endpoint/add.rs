@@ -188,7 +188,8 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     report(&store, &endpoint, known.is_some(), &lines, arguments.json)
 }
 
-/// Where the secret may be sent beside the origin of the FHIR base: as is said now, else as was said before.
+/// The token endpoint that may get the secret in addition to the origin of the FHIR base: the given one, or the stored
+/// one.
 fn agreed(arguments: &Args, base: &str) -> Result<Option<String>, Failure> {
     if arguments.token_endpoint.is_some() || !arguments.data.join("service.sqlite").is_file() {
         return Ok(arguments.token_endpoint.clone());

@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
         None => Terminology::default(),
     };
     let url = systems::by_name(&arguments.system);
-    // A system of which the file is damaged would be taken as not loaded.
+    // Otherwise a system with a damaged file would count as not loaded.
     terminology.read(url).map_err(failure)?;
     if url == systems::NDC {
         terminology.read(systems::RXNORM).map_err(failure)?;

@@ -96,7 +96,7 @@ impl Collected {
         }
     }
 
-    /// The words of a text, and two or all of them written as one.
+    /// Adds the words of a text, each two neighbours joined, and all of them joined.
     fn add_text(&mut self, number: u32, text: &str, distance: u8) {
         let words = words(text);
         for pair in words.windows(2) {

@@ -160,7 +160,7 @@ fn define_variable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(call.input.clone()))
 }
 
-/// The work that a column is which items are in.
+/// The work that each column with items costs.
 const WORK_OF_COLUMN: usize = 32;
 /// The maximum number of rounds of `repeatAll` and `descendants`. Nothing else ends `repeatAll` if items lead to
 /// themselves.

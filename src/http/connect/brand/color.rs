@@ -1,10 +1,10 @@
-//! A brand's colour, made to be read: the contrasts of WCAG 2.2, computed.
+//! Makes a brand's colour readable, by the contrasts of WCAG 2.2.
 
 use std::fmt;
 
-/// What text needs against what is behind it (WCAG 2.2, 1.4.3).
+/// The contrast that text needs with its background (WCAG 2.2, 1.4.3).
 pub(super) const READABLE: f64 = 4.5;
-/// What the cards of the pages are painted in, by day and by night.
+/// The background of the cards on the pages, by day and by night.
 const CARDS: [Color; 2] = [Color([0xff, 0xff, 0xff]), Color([0x19, 0x23, 0x2b])];
 const WHITE: Color = Color([0xff; 3]);
 const INK: Color = Color([0x0b, 0x14, 0x1a]);
@@ -55,7 +55,7 @@ impl Color {
         Color(parts)
     }
 
-    /// The nearest one that can be read on `behind` and on `softly`, on the way to white or to ink.
+    /// The nearest colour with enough contrast to each of `behind`. It gets lighter or darker step by step.
     fn readable(self, behind: [Color; 2]) -> Color {
         let toward = match behind[0].luminance() > 0.18 {
             true => INK,
@@ -66,7 +66,7 @@ impl Color {
         fine.next().unwrap_or(toward)
     }
 
-    /// What is written on it.
+    /// The colour of text on this one.
     fn ink(self) -> Color {
         match self.contrast(WHITE) >= self.contrast(INK) {
             true => WHITE,
@@ -84,9 +84,9 @@ impl fmt::Display for Color {
 
 /// The colours of the pages for a brand's colour, by day and by night.
 pub(super) struct Palette {
-    /// Accent, what is written on it, and a tint behind text.
+    /// The accent, the colour of text on it, and a tint behind text.
     tones: [[Color; 3]; 2],
-    /// Whether the colour is used as it is, by day.
+    /// Whether the colour is used unchanged by day.
     pub(super) kept: bool,
 }
 
@@ -103,7 +103,7 @@ impl Palette {
         }
     }
 
-    /// The style sheet that paints the pages so.
+    /// The style sheet with these colours.
     pub(super) fn css(&self) -> String {
         let rule = |[accent, ink, soft]: [Color; 3]| {
             format!(":root {{ --accent: {accent}; --accent-ink: {ink}; --accent-soft: {soft}; }}")

@@ -1,4 +1,4 @@
-//! `branding.toml`: read and checked.
+//! Reads and checks `branding.toml`.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ pub enum BrandingError {
         /// Why.
         source: std::io::Error,
     },
-    /// It is no TOML, or has an option that nobody knows.
+    /// It is not valid TOML, or it has an unknown option.
     #[error("{}: {source}", path.display())]
     Syntax {
         /// The file.
@@ -29,7 +29,7 @@ pub enum BrandingError {
         /// What TOML says.
         source: Box<toml::de::Error>,
     },
-    /// An option says what cannot be.
+    /// An option has a value that is not allowed.
     #[error("{}: {option} {problem}", path.display())]
     Option {
         /// The file.
@@ -39,7 +39,7 @@ pub enum BrandingError {
         /// What is wrong.
         problem: &'static str,
     },
-    /// The logo is none.
+    /// The logo is not an accepted picture.
     #[error("{}: {source}", path.display())]
     Logo {
         /// The file.
@@ -69,16 +69,16 @@ pub struct Branding {
     pub(in crate::http::connect) logo: Option<Logo>,
     /// The style sheet with its colours.
     pub(in crate::http::connect) css: Option<String>,
-    /// Where patients read what becomes of their data.
+    /// The page that says what happens to patients' data.
     pub(in crate::http::connect) privacy: Option<String>,
-    /// Where they find help.
+    /// The page where patients find help.
     pub(in crate::http::connect) help: Option<String>,
-    /// Where they write to: an address of mail or of a page.
+    /// How patients reach the operator: an e-mail address or a page.
     pub(in crate::http::connect) contact: Option<String>,
 }
 
 impl Branding {
-    /// The brand in a folder. A colour that cannot be read as text is made darker or lighter, and a warning says so.
+    /// Reads the brand of a folder. A colour without enough contrast is made darker or lighter, and a warning says so.
     pub fn from_folder(folder: &Path) -> Result<Branding, BrandingError> {
         let path = folder.join(FILE);
         let text = std::fs::read_to_string(&path).map_err(|source| BrandingError::Unreadable {

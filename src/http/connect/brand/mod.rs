@@ -1,5 +1,5 @@
-//! The operator's own name, logo and colour on the pages: a folder with a `branding.toml`, checked before a patient
-//! sees it.
+//! The operator's name, logo and colour on the pages. They come from a folder with a `branding.toml`. The server checks
+//! them when it starts.
 
 mod color;
 mod file;

@@ -1,4 +1,4 @@
-//! What the forms of the pages do. Each takes one step and leads to where the session stands then.
+//! Handles the forms of the pages. Each form takes one step and redirects to the session's current page.
 
 use std::sync::Arc;
 
@@ -26,11 +26,11 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::lake::Mode;
 
-/// Letters that a detail may have.
+/// The maximum number of characters of a detail.
 const LONGEST: usize = 200;
 
-/// A form's handler: takes the form in, and says what comes of it or shows that something broke. One that leaves rows
-/// in the store is charged to the address.
+/// A form's handler: reads the form, runs the step and shows a page if something broke. A form that leaves rows in the
+/// store counts against the address's limit.
 macro_rules! action {
     ($(#[$doc:meta])* $name:ident, $work:ident $(, $charge:ident)?) => {
         $(#[$doc])*
@@ -84,7 +84,7 @@ action!(/// `POST /connect/stay`: nothing but being here, which keeps the sessio
 action!(/// `POST /connect/drop`: leave, and give back what is connected.
     give_up, dropped);
 
-/// The form's visit has given the session its whole time again. A browser stays on the page that it shows.
+/// Reading the form has extended the session. The browser stays on the page that it shows.
 async fn stayed(_: &Arc<Service>, _: Visit, _: Parameters) -> Result<Response, Error> {
     Ok((StatusCode::NO_CONTENT, [(CACHE_CONTROL, "no-store")]).into_response())
 }
@@ -92,7 +92,7 @@ async fn stayed(_: &Arc<Service>, _: Visit, _: Parameters) -> Result<Response, E
 async fn chosen(service: &Arc<Service>, visit: Visit, form: Parameters) -> Result<Response, Error> {
     let id = form.sole("endpoint").unwrap_or_default().to_owned();
     let (key, mode) = (visit.key(), visit.flow.consent.mode);
-    // A button that was pressed twice chooses once.
+    // Two presses of the button choose only once.
     let chosen = matches!(&visit.flow.progress.step, Step::Share { endpoint } if *endpoint == id);
     if chosen || !(is_choosing(&visit.flow) || tries_again(&visit.flow, &id)) {
         return Ok(to_session(service));
@@ -109,8 +109,7 @@ async fn chosen(service: &Arc<Service>, visit: Visit, form: Parameters) -> Resul
     stepped(service, taken.await?.map(|()| to_session(service)))
 }
 
-/// Whether an organization can be chosen now. Who went back to the organizations in the browser's history may choose
-/// again.
+/// Whether the patient can choose an organization now. The browser's back button leads here, so later steps count too.
 pub(in crate::http::connect) fn is_choosing(flow: &Flow) -> bool {
     let step = matches!(
         flow.progress.step,
@@ -119,14 +118,14 @@ pub(in crate::http::connect) fn is_choosing(flow: &Flow) -> bool {
     step && may_choose(flow)
 }
 
-/// Whether a source is one that failed before, tried again beside those that are connected.
+/// Whether the patient tries a failed source again while others are connected.
 fn tries_again(flow: &Flow, endpoint: &str) -> bool {
     let failed = flow.errored().any(|one| one.endpoint == endpoint);
     flow.progress.step == Step::Hub && flow.request.way != Way::Choose && failed && may_choose(flow)
 }
 
-/// Whether the patient chooses organizations: not where the application named the only one, and not before they have
-/// shown who they are where that is asked.
+/// Whether the patient chooses organizations. They cannot if the application named the only one. If they must prove who
+/// they are, they choose after that.
 fn may_choose(flow: &Flow) -> bool {
     match flow.request.way {
         Way::Choose => flow.request.endpoint.is_none(),
@@ -135,7 +134,7 @@ fn may_choose(flow: &Flow) -> bool {
     }
 }
 
-/// Whether patients of a mode may choose it.
+/// Whether patients of a mode can choose this endpoint.
 fn is_offered(endpoint: &Endpoint, mode: Mode) -> bool {
     endpoint.mode == mode && endpoint.status != EndpointStatus::Unavailable
 }
@@ -156,7 +155,7 @@ async fn shared(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<R
     stepped(service, taken)
 }
 
-/// Sends the patient to the source of an endpoint that may still be connected.
+/// Sends the patient to the source of an endpoint that can still be connected.
 async fn travel(
     service: &Arc<Service>,
     key: SessionKey,
@@ -178,19 +177,19 @@ async fn travel(
     }
 }
 
-/// Goes on in a window beside the frame.
+/// Continues in a window beside the frame.
 async fn beside(service: &Arc<Service>, visit: &Visit, step: Step) -> Result<Response, Error> {
     let key = visit.key();
     let taken = stored(service, move |service| service.store.flows().go_beside(key, step));
     stepped(service, taken.await?.map(|()| to_session(service)))
 }
 
-/// `POST /connect/window`: the window that a frame opens. It has none of the frame's cookies, so what it comes with
-/// says whose it is; from then on a cookie of its own does.
+/// `POST /connect/window`: the window that a frame opens. It does not have the frame's cookies, so a ticket names the
+/// session. From then on the window has its own cookie.
 pub(in crate::http::connect) async fn window(State(service): State<Arc<Service>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let t = language::of(&service, &parts.headers);
-    // Another site that knows a ticket must not send its own visitors to a source with it.
+    // Another site may know a ticket. It must not send its own visitors to a source with it.
     if !is_from_own_page(&parts.headers, &service.base_url) {
         return notice::stale_window(&service, t);
     }
@@ -208,7 +207,8 @@ pub(in crate::http::connect) async fn window(State(service): State<Arc<Service>>
     }
 }
 
-/// Whether a page of the service's own origin sent the form, as the browser says; where it says nothing, none did.
+/// Whether a page of the service's own origin sent the form. The browser's headers say so; without them the answer is
+/// no.
 fn is_from_own_page(headers: &HeaderMap, base_url: &str) -> bool {
     let said = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     match said("sec-fetch-site") {
@@ -343,7 +343,7 @@ async fn searched(service: &Arc<Service>, visit: Visit, form: Parameters) -> Res
     stepped(service, taken.map(|()| to_session(service)))
 }
 
-/// What is not filled in as it must be, in the order of the form.
+/// The fields that are wrong or missing, in the order of the form.
 fn wrong(t: &'static Texts, details: &Details, born: Option<NoBirthDate>) -> Vec<Wrong> {
     let mut wrong = Vec::new();
     let mut name = |field, value: &str, missing| {
@@ -425,14 +425,14 @@ async fn completed(service: &Arc<Service>, visit: Visit, _: Parameters) -> Resul
     if visit.flow.progress.step != Step::Hub {
         return Ok(to_session(service));
     }
-    // With nothing connected and nothing tried there is nothing to finish.
+    // Without a connected or a failed source there is nothing to finish.
     if visit.flow.authorized().next().is_none() && visit.flow.errored().next().is_none() {
         return Ok(to_session(service));
     }
     finish(service, visit.texts, visit.key()).await
 }
 
-/// Ends the flow with what is connected.
+/// Ends the flow with the sources that are connected.
 pub(in crate::http::connect) async fn finish(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -468,8 +468,8 @@ pub(in crate::http::connect) async fn finish(
     }
 }
 
-/// Ends a flow that cannot be finished. Where not even that can be written down the application is told all the same,
-/// and time ends the flow.
+/// Ends a flow that cannot be finished. If the store fails here too, the application still gets its answer, and the
+/// flow ends by timeout.
 fn given_up(service: &Service, key: SessionKey) -> Result<Flow, FlowError> {
     match service.store.flows().cancel(key) {
         Err(FlowError::Store(error)) => {
@@ -481,7 +481,7 @@ fn given_up(service: &Service, key: SessionKey) -> Result<Flow, FlowError> {
 }
 
 async fn cancelled(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {
-    // Who has connected something already leaves only what they were about to connect.
+    // A patient with a connected source only leaves the source that they were about to connect.
     if visit.flow.authorized().next().is_some() {
         return go(service, &visit, Step::Hub).await;
     }

@@ -1,18 +1,18 @@
-//! A date of birth as people write it: in three fields, or in one of them as a whole.
+//! Reads a date of birth as people type it: in three fields, or as a whole in one of them.
 
 use chrono::{Datelike, NaiveDate};
 
-/// Nobody who is older is looked for.
+/// The maximum age in years.
 const OLDEST: i32 = 130;
 
-/// Why it is no date of birth.
+/// Why an input is not a date of birth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http::connect) enum NoBirthDate {
     /// There is no such date, or it cannot be read.
     Unreadable,
-    /// It is yet to come.
+    /// The date is in the future.
     Future,
-    /// Nobody lives so long.
+    /// The date is more than `OLDEST` years ago.
     TooOld,
 }
 
@@ -41,8 +41,8 @@ pub(in crate::http::connect) fn order(text: &str) -> [Part; 3] {
     }
 }
 
-/// Reads what was sent for day, month and year; `whole` is one field for all. A date that was typed or pasted into one
-/// of the fields as a whole is read, too: year first, with the month's name, or in the language's order.
+/// Reads the fields for day, month and year; `whole` is one field for all. A patient may also type or paste a whole
+/// date into one of the fields. It may be year first, with the month's name, or in the language's order.
 pub(in crate::http::connect) fn read(
     [day, month, year]: [&str; 3],
     whole: &str,
@@ -72,7 +72,7 @@ pub(in crate::http::connect) fn read(
 }
 
 fn as_whole(text: &str, order: [Part; 3], months: &str) -> Option<NaiveDate> {
-    // "31 de diciembre de 1980", "December 31st, 1980".
+    // For example "31 de diciembre de 1980" and "December 31st, 1980".
     let words = text.split(|letter: char| !letter.is_alphanumeric());
     let words: Vec<&str> = words
         .filter(|word| !word.is_empty() && !is_filler(word, months))
@@ -95,13 +95,13 @@ fn as_whole(text: &str, order: [Part; 3], months: &str) -> Option<NaiveDate> {
     match (named(one), named(two)) {
         (true, false) => dated(three, one, two, months),
         (false, true) => dated(three, two, one, months),
-        // Where only one way of reading is a date, that is meant: 31/12 is no month and day.
+        // If only one order gives a date, that order is used: 31/12 is not month and day.
         _ if day_first => dated(three, two, one, months).or_else(|| dated(three, one, two, months)),
         _ => dated(three, one, two, months).or_else(|| dated(three, two, one, months)),
     }
 }
 
-/// Words between the parts: no number, no month.
+/// Words between the parts that are neither numbers nor months.
 fn is_filler(word: &str, months: &str) -> bool {
     !word.contains(|letter: char| letter.is_ascii_digit()) && month(word, months).is_none()
 }
@@ -112,7 +112,7 @@ fn is_year(word: &str) -> bool {
 
 fn dated(year: &str, month_said: &str, day: &str, months: &str) -> Option<NaiveDate> {
     let year = is_year(year).then(|| year.parse().ok())??;
-    // "31st" and "1er" are days, too.
+    // "31st" and "1er" are days.
     let digits = day.trim_end_matches(char::is_alphabetic);
     let suffix = day.len() - digits.len();
     let day = (suffix <= 2 && digits.len() <= 2).then(|| digits.parse().ok())??;
@@ -200,7 +200,7 @@ mod tests {
         for text in ["31 de diciembre de 1980", "31/12/1980", "31 dic 1980"] {
             assert_eq!(whole(text, spanish, SPANISH).as_deref(), Ok("1980-12-31"), "{text}");
         }
-        // What could be either is read as the language has it.
+        // An ambiguous date is read in the language's order.
         assert_eq!(whole("04/05/1980", american, ENGLISH).as_deref(), Ok("1980-04-05"));
         assert_eq!(whole("04/05/1980", spanish, SPANISH).as_deref(), Ok("1980-05-04"));
         let last = read(["", "", "12/31/1980"], "", order(american), ENGLISH, today());

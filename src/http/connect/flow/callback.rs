@@ -1,6 +1,6 @@
-//! Coming back: from sources, each at an address of its own, and from identity providers.
+//! Takes the patient back from sources and identity providers. Each source has its own callback address.
 //!
-//! An answer counts only in the browser that was sent, once, and from where it was sent to.
+//! An answer counts once. It must come in the browser that was sent away, and from the server it was sent to.
 
 use std::sync::Arc;
 
@@ -25,12 +25,12 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::sync::client::{self, Arrival};
 
-/// A patient who is back, in the session that was left.
+/// A patient who is back in the session that they left.
 struct Back {
     parameters: Parameters,
     state: String,
     key: SessionKey,
-    /// They are in the window beside the frame that the session's pages are in.
+    /// The patient is in the window beside the frame with the session's pages.
     in_window: bool,
 }
 
@@ -88,7 +88,7 @@ fn answer(
     }
 }
 
-/// Whether somebody comes back into a session that this browser has open.
+/// Checks that the patient comes back into a session that this browser has open.
 async fn back(service: &Arc<Service>, headers: &HeaderMap, query: Option<String>) -> Result<Back, Response> {
     let t = language::of(service, headers);
     let parameters = Parameters::parse(query.unwrap_or_default().as_bytes());
@@ -114,11 +114,11 @@ async fn back(service: &Arc<Service>, headers: &HeaderMap, query: Option<String>
     if !own && !is_window_of(service, headers, &flow) {
         return Err(notice::stray(service, t));
     }
-    // A frame never leaves for a source itself. Where the page that holds it is of the service's own site, the window
-    // beside it has the frame's cookie, too.
+    // A frame never leaves for a source itself. If the page that holds it belongs to the service's own site, the window
+    // beside it has the frame's cookie too.
     let in_window = flow.request.display == Display::Frame;
     if own && !flow.progress.told {
-        // A session that has lapsed meanwhile says so to its application.
+        // If the session has timed out meanwhile, its application is told.
         visit(service, headers).await?;
     }
     Ok(Back {
@@ -136,13 +136,13 @@ fn is_window_of(service: &Service, headers: &HeaderMap, flow: &Flow) -> bool {
     digest.is_some() && digest == flow.progress.window && flow.request.display == Display::Frame
 }
 
-/// What came of an attempt.
+/// The result of looking up an attempt.
 enum Taken {
-    /// It is taken up now.
+    /// The attempt is answered now.
     Up(Box<(Flow, Attempt)>),
-    /// It was before, in this very session: the page was loaded again.
+    /// The attempt was answered before in this session: the page was loaded again.
     Before,
-    /// It is none of this session, or was made for somewhere else.
+    /// The attempt belongs to another session or to another source.
     Not,
 }
 
@@ -160,7 +160,7 @@ async fn taken(service: &Arc<Service>, back: &Back, from: CameFrom) -> Result<Ta
     attempt.await?.map_err(Error::internal)
 }
 
-/// Whose address a patient came back to.
+/// The callback address that the patient came back to.
 enum CameFrom {
     Endpoint(String),
     Provider(String),
@@ -175,7 +175,7 @@ impl CameFrom {
     }
 }
 
-/// What a source's answer comes to; `None` where it is no answer to us.
+/// Handles a source's answer. `None` means that the answer does not belong to this session.
 async fn source_answered(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -191,7 +191,7 @@ async fn source_answered(
     let (Some(endpoint), Some(id)) = (found.map_err(Error::internal)?, attempt.authorization.clone()) else {
         return Ok(None);
     };
-    // Who has gone elsewhere meanwhile wants nothing of this source any more, so it is not asked for access.
+    // If the patient has moved on meanwhile, this source is not asked for access any more.
     let awaited = |one: &&Authorization| one.id == id && one.state == AuthorizationState::Authorizing;
     let Some(authorization) = flow.authorizations.iter().find(awaited).cloned() else {
         return Ok(Some(to_session(service)));
@@ -211,14 +211,14 @@ async fn source_answered(
         }
     };
     match await_interim(service, work).await? {
-        // With one source to choose, its grant is the end of the flow.
+        // If there is only one source to choose, its grant ends the flow.
         Some(Ok(Some(_))) if alone => Ok(Some(actions::finish(service, t, key).await?)),
         Some(other) => stepped(service, other.map(|_| to_session(service))).map(Some),
         None => Ok(Some(to_session(service))),
     }
 }
 
-/// The grant behind a source's answer, or why there is none.
+/// Exchanges a source's answer for a grant, or says why there is none.
 async fn exchanged(
     service: &Arc<Service>,
     parameters: &Parameters,
@@ -230,7 +230,7 @@ async fn exchanged(
     let note = |error: &dyn std::fmt::Display| {
         tracing::warn!(endpoint = endpoint.id, %error, "a source did not grant access");
     };
-    // RFC 9207: an answer that names somebody else as its issuer is somebody else's.
+    // RFC 9207: the issuer in the answer must be the source's own.
     let issuer = baggage.configuration.issuer.as_deref();
     if let (Some(iss), Some(issuer)) = (parameters.sole("iss"), issuer)
         && iss != issuer
@@ -314,7 +314,7 @@ fn of_refusal(error: &client::Error) -> Trouble {
     }
 }
 
-/// Takes down what a source granted; `assertion` is the ID token that it was granted for, where there is one.
+/// Stores what a source granted; `assertion` is the ID token that the grant was made for, if there is one.
 pub(in crate::http::connect) async fn granted(
     service: &Arc<Service>,
     key: SessionKey,
@@ -337,7 +337,7 @@ pub(in crate::http::connect) async fn granted(
         let credential = Credential {
             expires_at: grant.expires_in.map(|seconds| now.saturating_add(seconds)),
             access_token: grant.access_token,
-            // A portal's access is for once, whatever it hands out.
+            // Access to a portal is one-time, so a refresh token is dropped.
             refresh_token: grant
                 .refresh_token
                 .filter(|_| endpoint.ty != AuthorizationType::Credentials),
@@ -348,7 +348,7 @@ pub(in crate::http::connect) async fn granted(
                 patient: &patient,
                 source_patient: &source_patient,
                 scope_requested: &asked,
-                // A source that does not say has granted what it was asked for (RFC 6749, section 5.1).
+                // A source that names no scope has granted what was requested (RFC 6749, section 5.1).
                 scope_granted: grant.scope.as_deref().unwrap_or(&asked),
                 refreshable: credential.refresh_token.is_some(),
                 max_auth_until: endpoint
@@ -363,7 +363,7 @@ pub(in crate::http::connect) async fn granted(
     Ok(taken.await?.map(Some))
 }
 
-/// What an identity provider's answer comes to.
+/// Handles an identity provider's answer.
 async fn provider_answered(service: &Arc<Service>, back: Back, code: String) -> Result<Option<Response>, Error> {
     let (flow, attempt) = match taken(service, &back, CameFrom::Provider(code.clone())).await? {
         Taken::Up(taken) => *taken,
@@ -400,7 +400,7 @@ async fn provider_answered(service: &Arc<Service>, back: Back, code: String) -> 
     stepped(service, taken.map(|()| to_session(service))).map(Some)
 }
 
-/// Who the patient is, and the token that shows it.
+/// Gets the patient's demographics and the ID token that proves them.
 async fn identity(
     service: &Arc<Service>,
     parameters: &Parameters,

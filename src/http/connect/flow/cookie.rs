@@ -1,5 +1,5 @@
-//! The cookies of the flow: which session a browser is in. Scripts cannot read them, and other sites' pages do not send
-//! them, but for the frame of the link component, whose cookies are kept apart for the site that holds it.
+//! The cookies of the flow, which name a browser's session. Scripts cannot read them, and other sites' pages do not
+//! send them. The frame of the link component is an exception: its cookies are partitioned by the site that holds it.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ pub(in crate::http::connect) const SESSION: &str = "svc_session";
 /// The session of the window that a frame has opened for a source.
 pub(in crate::http::connect) const WINDOW: &str = "svc_window";
 
-/// A browser that comes back later than this has nothing left to resume.
+/// How long a cookie is kept. After that no session can be resumed.
 const KEPT: Duration = Duration::days(1);
 
 /// The value of a cookie.
@@ -24,20 +24,20 @@ pub(in crate::http::connect) fn read(service: &Service, headers: &HeaderMap, nam
     found(headers, &full(name, service.is_encrypted()))
 }
 
-/// Sets a cookie; `framed` where the pages stand in another site's page.
+/// Sets a cookie; `framed` if the pages are in another site's page.
 pub(in crate::http::connect) fn set(service: &Service, name: &str, value: &str, framed: bool) -> Option<HeaderValue> {
     let secure = is_secure(service, framed);
     written(full(name, service.is_encrypted()), value, framed, secure, KEPT)
 }
 
-/// Takes a cookie away.
+/// Deletes a cookie.
 pub(in crate::http::connect) fn cleared(service: &Service, name: &str, framed: bool) -> Option<HeaderValue> {
     let secure = is_secure(service, framed);
     written(full(name, service.is_encrypted()), "", framed, secure, Duration::ZERO)
 }
 
-/// Whether a cookie is kept from plain HTTP: always, but at loopback addresses. There Safari and scripts would drop it,
-/// and what is sent leaves the machine by no wire. A frame's cookie is refused by browsers without the attribute.
+/// Whether a cookie gets the attribute `Secure`: always, except at loopback addresses. There Safari and scripts would
+/// drop it, and the traffic does not leave the machine. A frame's cookie always needs the attribute.
 fn is_secure(service: &Service, framed: bool) -> bool {
     framed || service.is_encrypted() || !is_loopback(&service.base_url)
 }
@@ -52,9 +52,8 @@ fn is_loopback(base_url: &str) -> bool {
     }
 }
 
-/// The whole name. Over TLS browsers keep a name with this prefix for this very host, so that no neighbour in its
-/// domain, and nobody on the way by plain HTTP, can put a session of their own in its place. At plain loopback
-/// addresses they would refuse it.
+/// The whole name. Over TLS the prefix binds the cookie to this host. So neither a neighbour in its domain nor anybody
+/// on plain HTTP can plant a session. At plain loopback addresses browsers refuse the prefix.
 fn full(name: &str, encrypted: bool) -> Cow<'_, str> {
     match encrypted {
         true => Cow::Owned(format!("__Host-{name}")),

@@ -1,5 +1,5 @@
-//! What shows that a form was sent from a page of ours: something that only the session's own pages know, told anew
-//! under a random mask each time, so that nothing can be guessed from the length of compressed answers.
+//! Checks that a form was sent from one of our pages. Only the session's own pages know the secret. Each page masks it
+//! anew, so that the length of compressed answers reveals nothing.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Context, SHA256};
@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 const LENGTH: usize = 32;
 
-/// What a form of the session of this cookie carries.
+/// The token for the forms of the session with this cookie.
 pub(in crate::http::connect) fn token(cookie: &str) -> Option<String> {
     let mut mask = [0u8; LENGTH];
     aws_lc_rs::rand::fill(&mut mask).ok()?;
@@ -17,7 +17,7 @@ pub(in crate::http::connect) fn token(cookie: &str) -> Option<String> {
     Some(URL_SAFE_NO_PAD.encode(mask.into_iter().chain(masked).collect::<Vec<u8>>()))
 }
 
-/// Whether a form carries what the session of this cookie gave it.
+/// Whether a form carries a valid token for the session with this cookie.
 pub(in crate::http::connect) fn is_valid(cookie: &str, token: &str) -> bool {
     let Ok(bytes) = URL_SAFE_NO_PAD.decode(token) else {
         return false;

@@ -1,4 +1,4 @@
-//! The doors into the flow: `/oauth/authorize`, `/link/auth` and `/link/start`.
+//! The entry points of the flow: `/oauth/authorize`, `/link/auth` and `/link/start`.
 
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ pub(in crate::http::connect) async fn link_start(
     }
 }
 
-/// What comes with a request beside its parameters.
+/// The parts of a request other than its parameters.
 struct Sent {
     method: Method,
     headers: HeaderMap,
@@ -130,7 +130,7 @@ async fn by_redirect(service: Arc<Service>, sent: Sent, RawQuery(query): RawQuer
     {
         return notice::untrusted(&service, t, Untrusted::Redirect);
     }
-    // From here on the application is told what is wrong.
+    // From here on errors go to the application.
     let state = parameters.sole("state");
     let refuse = |Invalid { error, description }: Invalid| refused(&service, uri, state, error, &description, None);
     let wanted = match request::oauth(&parameters, door, service.fhir_base.trim_end_matches('/')) {
@@ -156,7 +156,7 @@ async fn by_redirect(service: Arc<Service>, sent: Sent, RawQuery(query): RawQuer
     }
 }
 
-/// The pages that follow are in the language that the application asks for.
+/// Keeps the language that the application asks for on the pages that follow.
 fn in_language(service: &Service, response: Response, asked: Option<&'static Texts>, framed: bool) -> Response {
     match asked {
         Some(texts) => language::with_language(service, response, texts, framed),
@@ -164,7 +164,7 @@ fn in_language(service: &Service, response: Response, asked: Option<&'static Tex
     }
 }
 
-/// The client of a publishable key that is in use, and its application.
+/// The client of an active publishable key, and its application.
 async fn known(service: &Arc<Service>, id: &str) -> Result<Option<(Client, Application)>, Error> {
     let id = id.to_owned();
     let found = stored(service, move |service| {
@@ -177,7 +177,7 @@ async fn known(service: &Arc<Service>, id: &str) -> Result<Option<(Client, Appli
     found.await?.map_err(Error::internal)
 }
 
-/// The session that this browser has open for the very same request.
+/// Resumes the session that this browser has open for the same request.
 async fn resumed(service: &Arc<Service>, headers: &HeaderMap, wanted: &FlowRequest) -> Option<Response> {
     let cookie = cookie::read(service, headers, cookie::SESSION)?;
     let key = SessionKey::of(&cookie);
@@ -186,7 +186,7 @@ async fn resumed(service: &Arc<Service>, headers: &HeaderMap, wanted: &FlowReque
     (flow.is_open() && flow.request == *wanted).then(|| entered(service, &cookie, wanted))
 }
 
-/// A new consent and session.
+/// Begins a new consent and session.
 async fn begin(
     service: &Arc<Service>,
     client: Client,

@@ -1,5 +1,5 @@
-//! Work that others have to answer for, and that goes on without the browser: a patient who reloads, leaves or is shown
-//! that it takes a while loses nothing. What it comes to stands in the session, and the session's page shows it.
+//! Runs calls to other servers independently of the browser. So a patient who reloads, leaves or sees the waiting page
+//! loses nothing. The result is stored in the session, and the session's page shows it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// What a piece of work comes to, if that is soon; `None` while it goes on.
+/// The result of the work if it ends soon; `None` while it still runs.
 pub(in crate::http::connect) async fn await_interim<T: Send + 'static>(
     service: &Arc<Service>,
     work: impl Future<Output = Result<T, Error>> + Send + 'static,

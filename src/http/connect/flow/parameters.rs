@@ -1,5 +1,4 @@
-//! The parameters of a request that begins a flow, or of a form, as they were sent. What they mean is decided in
-//! `request`.
+//! The parameters of a request that begins a flow, or of a form, as they were sent. `request` decides what they mean.
 
 use std::borrow::Cow;
 
@@ -7,16 +6,16 @@ use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// Names and values in the order of the query, decoded. A parameter without a value counts as left out (RFC 6749,
-/// section 3.1).
+/// Decoded names and values in the order of the query. A parameter without a value counts as missing (RFC 6749, section
+/// 3.1).
 pub(in crate::http::connect) struct Parameters(Vec<(String, String)>);
 
-/// A parameter stands more than once, which RFC 6749 forbids.
+/// A parameter occurs more than once, which RFC 6749 forbids.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::http::connect) struct Repeated;
 
 impl Parameters {
-    /// Those of a query or of a form's body.
+    /// Parses the parameters of a query or of a form's body.
     pub(in crate::http::connect) fn parse(text: &[u8]) -> Parameters {
         let pairs = form_urlencoded::parse(text).filter(|(_, value)| !value.is_empty());
         Parameters(
@@ -26,7 +25,7 @@ impl Parameters {
         )
     }
 
-    /// The value of a parameter that may stand once.
+    /// The value of a parameter that may occur at most once.
     pub(in crate::http::connect) fn one<'p>(&'p self, name: &str) -> Result<Option<&'p str>, Repeated> {
         let mut values = self
             .0
@@ -40,7 +39,7 @@ impl Parameters {
         }
     }
 
-    /// The value of a parameter, if it stands once.
+    /// The value of a parameter if it occurs exactly once.
     pub(in crate::http::connect) fn sole<'p>(&'p self, name: &str) -> Option<&'p str> {
         self.one(name).ok().flatten()
     }
@@ -54,7 +53,7 @@ impl Parameters {
         self.0.iter().filter(named).map(|(_, value)| value.as_str())
     }
 
-    /// A digest of all names and values but those of `without`, in whatever order they stand.
+    /// A digest of all names and values except those of `without`. Their order does not matter.
     pub(in crate::http::connect) fn fingerprint(&self, without: &str) -> String {
         let mut pairs: Vec<Cow<'_, str>> = self
             .0

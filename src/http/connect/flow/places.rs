@@ -1,4 +1,4 @@
-//! Places that hold somebody's records: found by a record locator, and connected without the patient signing in there.
+//! Places that hold a patient's records. A record locator finds them, and they are connected without a sign-in there.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::sync::client::{self, Demographics, Facility};
 
-/// Places that are connected at once.
+/// The maximum number of places connected at the same time.
 const AT_ONCE: usize = 8;
 
-/// The places of a verified person, and what shows who they are, sealed.
+/// Finds the places of a verified person. Also gives the sealed proof of who they are.
 pub(in crate::http::connect) async fn of_identity(
     service: &Arc<Service>,
     flow: &Flow,
@@ -43,7 +43,7 @@ pub(in crate::http::connect) async fn of_identity(
     Ok(Ok((verified, found)))
 }
 
-/// The places that know somebody with the details that a patient gave.
+/// Finds the places that know a person with the details that the patient gave.
 pub(in crate::http::connect) async fn of_details(
     service: &Arc<Service>,
     flow: &Flow,
@@ -83,7 +83,7 @@ async fn locate(
     Ok(Ok(known.await?.map_err(Error::internal)?))
 }
 
-/// Facilities that the directory knows by their FHIR base; others cannot be connected.
+/// Keeps the facilities whose FHIR base the directory knows. Others cannot be connected.
 fn known(
     service: &Service,
     mode: crate::lake::Mode,
@@ -95,7 +95,7 @@ fn known(
         let Some(endpoint) = endpoint.filter(|endpoint| endpoint.status != EndpointStatus::Unavailable) else {
             continue;
         };
-        // An authorization covers one Patient of an endpoint: the first that the locator names.
+        // An authorization covers one Patient of an endpoint, so the first one that the locator names is used.
         if !places.iter().any(|place| place.endpoint == endpoint.id) {
             places.push(RecordLocation {
                 endpoint: endpoint.id,
@@ -114,7 +114,7 @@ pub(in crate::http::connect) struct Connecting {
     authorization: Authorization,
 }
 
-/// How the places of a flow are connected.
+/// The type of authorization that a flow's places get.
 pub(in crate::http::connect) fn type_of(flow: &Flow) -> AuthorizationType {
     match flow.progress.verified {
         Some(_) => AuthorizationType::Ial2,
@@ -122,7 +122,7 @@ pub(in crate::http::connect) fn type_of(flow: &Flow) -> AuthorizationType {
     }
 }
 
-/// Takes down that the patient agreed to connect the places of these endpoints.
+/// Records that the patient agreed to connect the places of these endpoints.
 pub(in crate::http::connect) async fn agreed(
     service: &Arc<Service>,
     flow: &Flow,
@@ -159,7 +159,7 @@ pub(in crate::http::connect) async fn agreed(
     begun.await
 }
 
-/// Connects places. Each that fails is noted with its authorization.
+/// Connects places. If one fails, its authorization gets a note.
 pub(in crate::http::connect) async fn connect(
     service: &Arc<Service>,
     flow: &Flow,

@@ -1,11 +1,11 @@
-//! Which redirect URIs are an application's, and the addresses that answers go to.
+//! Decides which redirect URIs belong to an application, and builds the addresses of answers.
 
 use std::net::IpAddr;
 
 use url::{Host, Url};
 
-/// Whether `given` is the registered URI: the same letters, but that a loopback address may have any port, since a
-/// native application takes one when it starts (RFC 8252, section 7.3).
+/// Whether `given` is the registered URI. The text must be the same, but a loopback address may have any port. Native
+/// applications take a port when they start (RFC 8252, section 7.3).
 pub(in crate::http::connect) fn is_registered(registered: &str, given: &str) -> bool {
     if registered == given {
         return true;
@@ -13,7 +13,7 @@ pub(in crate::http::connect) fn is_registered(registered: &str, given: &str) -> 
     let (Ok(registered), Ok(mut moved)) = (Url::parse(registered), Url::parse(given)) else {
         return false;
     };
-    // The letters must still be those of a URL as it is written out, so that no second spelling gets through.
+    // The text must be the URL's normalized form, so that no second spelling is accepted.
     is_loopback(&registered)
         && is_loopback(&moved)
         && moved.as_str() == given
@@ -21,7 +21,7 @@ pub(in crate::http::connect) fn is_registered(registered: &str, given: &str) -> 
         && moved == registered
 }
 
-/// Plain HTTP at a loopback address; a name such as `localhost` may be anybody's.
+/// Plain HTTP at a loopback address. A name such as `localhost` may resolve to any machine.
 fn is_loopback(url: &Url) -> bool {
     let address = match url.host() {
         Some(Host::Ipv4(address)) => IpAddr::V4(address),
@@ -31,7 +31,7 @@ fn is_loopback(url: &Url) -> bool {
     url.scheme() == "http" && address.is_loopback()
 }
 
-/// The URI with parameters added to its query. What it is made of stays as it was registered.
+/// The URI with parameters added to its query. The rest stays as registered.
 pub(in crate::http::connect) fn with_query(uri: &str, pairs: &[(&str, &str)]) -> String {
     let mut added = form_urlencoded::Serializer::new(String::new());
     added.extend_pairs(pairs);
@@ -44,11 +44,11 @@ pub(in crate::http::connect) fn with_query(uri: &str, pairs: &[(&str, &str)]) ->
     format!("{uri}{joint}{}", added.finish())
 }
 
-/// How a `Content-Security-Policy` names where the URI leads: its origin, or its scheme where it has no origin.
+/// The source expression in a `Content-Security-Policy` for the URI: its origin, or its scheme if it has no origin.
 pub(in crate::http::connect) fn policy_source(uri: &str) -> Option<String> {
     let url = Url::parse(uri).ok()?;
     match url.origin() {
-        // URLs admit hosts with letters that separate the parts of a policy.
+        // Hosts in URLs may contain characters that separate the parts of a policy.
         origin if origin.is_tuple() => {
             Some(origin.ascii_serialization()).filter(|text| !text.contains([';', ',', '\'']))
         }

@@ -1,20 +1,20 @@
-//! Which requests may begin a flow. Everything here is decided from the parameters alone; whether the client, its
-//! redirect URI or an endpoint exist is the caller's to know.
+//! Decides which requests can begin a flow, from the parameters alone. The caller checks whether the client, its
+//! redirect URI and an endpoint exist.
 
 use chrono::NaiveDate;
 
 use super::parameters::Parameters;
 use crate::consent::{Display, Door, FlowRequest, Hints, Holder, Way};
 
-/// The longest value of a parameter that is kept, in bytes.
+/// The maximum length of a stored value, in bytes.
 const LONGEST: usize = 1_024;
-/// The longest `state` that is echoed, in bytes: an address longer than this gets lost on its way.
+/// The maximum length of an echoed `state`, in bytes. Servers on the way may refuse longer addresses.
 const LONGEST_STATE: usize = 4_096;
 /// A SHA-256 in base64url without padding.
 const CHALLENGE: usize = 43;
 const RESUME: &str = "svc_resume";
 
-/// The parameters of an authorization request, each of which may stand once.
+/// The parameters of an authorization request that must not occur twice.
 const SINGLE: &[&str] = &[
     "client_id",
     "redirect_uri",
@@ -34,7 +34,7 @@ const SINGLE: &[&str] = &[
     "svc_hint_last_name",
     "svc_hint_dob",
 ];
-/// Those of the link component.
+/// The parameters of the link component that must not occur twice.
 const SINGLE_LINK: &[&str] = &[
     "publishable_key",
     "origin",
@@ -57,43 +57,43 @@ pub(in crate::http::connect) struct Invalid {
     pub(in crate::http::connect) description: String,
 }
 
-/// Why nobody may be answered by redirect: who asks, or where the answer would go, is not known.
+/// Why an error cannot be sent by redirect: the client or the address of the answer is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http::connect) enum Untrusted {
-    /// `client_id` is missing, stands twice or is nobody's.
+    /// `client_id` is missing, repeated or unknown.
     Client,
-    /// `redirect_uri` is missing or stands twice.
+    /// `redirect_uri` is missing or repeated.
     NoRedirect,
-    /// `redirect_uri` is none of the application's.
+    /// `redirect_uri` is not registered for the application.
     Redirect,
-    /// The page that holds the link component is none of the application's.
+    /// The origin of the page with the link component is not registered for the application.
     Origin,
 }
 
-/// The client and the redirect URI that a request names. Neither is to be trusted yet.
+/// The client and the redirect URI that a request names. Both are unchecked.
 pub(in crate::http::connect) fn client_and_redirect(parameters: &Parameters) -> Result<(&str, &str), Untrusted> {
     let client = parameters.sole("client_id").ok_or(Untrusted::Client)?;
     let redirect = parameters.sole("redirect_uri").ok_or(Untrusted::NoRedirect)?;
     Ok((client, redirect))
 }
 
-/// The application's key and the origin that the link component names. Neither is to be trusted yet.
+/// The application's key and the origin that the link component names. Both are unchecked.
 pub(in crate::http::connect) fn key_and_origin(parameters: &Parameters) -> Result<(&str, &str), Untrusted> {
     let key = parameters.sole("publishable_key").ok_or(Untrusted::Client)?;
     let origin = parameters.sole("origin").ok_or(Untrusted::Origin)?;
     Ok((key, origin))
 }
 
-/// The origin and the channel that the link component names, where a message to them can be addressed. They may be
-/// anybody's: nothing is told there but that a request is refused.
+/// The origin and the channel that the link component names, if a message can be sent there. They are unchecked, so the
+/// message only says that the request is refused.
 pub(in crate::http::connect) fn claimed_holder(parameters: &Parameters) -> Option<(&str, &str)> {
     let origin = parameters.sole("origin").filter(|origin| is_origin(origin))?;
     let channel = parameters.sole("channel").filter(|channel| is_channel(channel))?;
     Some((origin, channel))
 }
 
-/// Whether a text is the origin of a page as browsers write it. It stands in a policy, which some letters of hosts
-/// would break.
+/// Whether a text is an origin as browsers write it. It becomes part of a policy, which some characters of hosts would
+/// break.
 fn is_origin(text: &str) -> bool {
     let letters = |byte: u8| byte.is_ascii_alphanumeric() || b".-:/[]".contains(&byte);
     let url = url::Url::parse(text).ok().filter(|_| text.bytes().all(letters));
@@ -104,18 +104,18 @@ fn is_channel(text: &str) -> bool {
     text.len() <= 128 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// Whether the pages are to be in a frame.
+/// Whether the pages will be in a frame.
 pub(in crate::http::connect) fn is_framed(parameters: &Parameters) -> bool {
     parameters.sole("display") == Some("iframe")
 }
 
-/// Whether an interrupted flow is to be taken up.
+/// Whether the request asks to resume an interrupted flow.
 pub(in crate::http::connect) fn resumes(parameters: &Parameters) -> bool {
     parameters.sole(RESUME) == Some("true")
 }
 
-/// A request of OAuth, whose client and redirect URI are known by now. `fhir_base` is the address of the FHIR API,
-/// without a trailing slash.
+/// Checks an OAuth request. The caller has already checked the client and the redirect URI. `fhir_base` is the address
+/// of the FHIR API, without a trailing slash.
 pub(in crate::http::connect) fn oauth(
     parameters: &Parameters,
     door: Door,
@@ -173,7 +173,7 @@ pub(in crate::http::connect) fn oauth(
     })
 }
 
-/// A request of the link component, whose key and origin are known by now.
+/// Checks a request of the link component. The caller has already checked the key and the origin.
 pub(in crate::http::connect) fn link(parameters: &Parameters) -> Result<FlowRequest, Invalid> {
     once(parameters, SINGLE_LINK)?;
     let display = match parameters.sole("display") {
@@ -211,7 +211,7 @@ pub(in crate::http::connect) fn link(parameters: &Parameters) -> Result<FlowRequ
     })
 }
 
-/// The `state` to echo, wherever the answer goes.
+/// The `state` to echo in the answer.
 pub(in crate::http::connect) fn state(parameters: &Parameters) -> Result<Option<String>, Invalid> {
     match parameters.sole("state") {
         Some(state) if state.len() > LONGEST_STATE => {
@@ -228,7 +228,7 @@ fn once(parameters: &Parameters, names: &[&str]) -> Result<(), Invalid> {
     }
 }
 
-/// PKCE by S256 only (RFC 7636).
+/// Accepts only PKCE with S256 (RFC 7636).
 fn challenge(parameters: &Parameters) -> Result<String, Invalid> {
     let challenge = parameters
         .sole("code_challenge")
@@ -247,7 +247,7 @@ fn challenge(parameters: &Parameters) -> Result<String, Invalid> {
     Ok(challenge.to_owned())
 }
 
-/// Whether the scopes ask for more than one day. Scopes that are not known are ignored.
+/// Whether the scopes ask for more than one day. Unknown scopes are ignored.
 fn scope(parameters: &Parameters) -> Result<bool, Invalid> {
     let scope = parameters.sole("scope").ok_or_else(|| missing("scope"))?;
     let mut scopes = scope.split_ascii_whitespace();
@@ -257,7 +257,7 @@ fn scope(parameters: &Parameters) -> Result<bool, Invalid> {
     Ok(scopes.any(|scope| scope == "offline_access"))
 }
 
-/// How the patient comes to sources, and what goes with that.
+/// How the patient finds sources, and the parameters for it.
 fn way(parameters: &Parameters) -> Result<(Way, Option<String>, Hints), Invalid> {
     let identity = flag(parameters, "svc_ial2_mode")?;
     let search = flag(parameters, "svc_search_mode")?;
@@ -301,7 +301,7 @@ fn flag(parameters: &Parameters, name: &str) -> Result<bool, Invalid> {
     }
 }
 
-/// A text to keep: bounded, and without characters that cannot be shown.
+/// A text to store: of limited length and without control characters.
 fn text(parameters: &Parameters, name: &str, longest: usize) -> Result<Option<String>, Invalid> {
     let Some(value) = parameters.sole(name) else {
         return Ok(None);
@@ -343,7 +343,7 @@ mod tests {
 
     const FHIR: &str = "https://records.example/fhir";
 
-    /// A request that is fine, with some parameters set anew; an empty value takes one out.
+    /// A valid request with some parameters changed; an empty value removes one.
     fn with(changes: &[(&str, &str)]) -> Result<FlowRequest, Invalid> {
         at(Door::Oauth, changes)
     }

@@ -1,4 +1,4 @@
-//! Sending patients to sources and identity providers, and what is agreed with these on the way.
+//! Sends patients to sources and identity providers, and keeps the state until they come back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,21 +15,21 @@ use crate::http::service::Service;
 use crate::lake::Mode;
 use crate::sync::client::{self, Configuration, Realm, Registration, Statement, Verifier};
 
-/// How long a patient waits for a source to answer.
+/// How long a patient waits for a source's answer.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The same where what the source said last can be gone by.
+/// The same if the source's last stored configuration can be used instead.
 const SHORT_PATIENCE: Duration = Duration::from_secs(5);
-/// What an identity provider is asked for.
+/// The scopes requested from an identity provider.
 const IDENTITY_SCOPE: &str = "openid profile address";
 
-/// What is kept, sealed, until a patient comes back.
+/// The state that is kept, sealed, until a patient comes back.
 #[derive(Serialize, Deserialize)]
 pub(in crate::http::connect) struct SignInState {
     pub(in crate::http::connect) configuration: Configuration,
     pub(in crate::http::connect) verifier: Verifier,
 }
 
-/// What a call to a source comes to while somebody waits for it.
+/// Calls a source while a patient waits, with a timeout.
 pub(in crate::http::connect) async fn patiently<T>(
     call: impl Future<Output = Result<T, client::Error>>,
 ) -> Result<T, client::Error> {
@@ -48,24 +48,24 @@ async fn within<T>(
         .unwrap_or_else(|_| Err(late()))
 }
 
-/// Where a source sends patients back to. Each has an address of its own, so that no answer is taken for another's.
+/// The callback address of a source. Each source has its own, so that one's answer is not taken for another's.
 pub(in crate::http::connect) fn callback_of(service: &Service, endpoint: &str) -> String {
     format!("{}/connect/callback/{}", service.base_url, segment(endpoint))
 }
 
-/// Where an identity provider sends patients back to.
+/// The callback address of an identity provider.
 pub(in crate::http::connect) fn identity_callback_of(service: &Service, code: &str) -> String {
     format!("{}/connect/identity/{}", service.base_url, segment(code))
 }
 
-/// A name as a part of a path. What needs no encoding has none: sources compare redirect URIs letter by letter with
-/// what the operator was told to register.
+/// Encodes a name as a path segment, and only where it must. Sources compare redirect URIs character by character with
+/// the registered ones.
 fn segment(name: &str) -> PercentEncode<'_> {
     const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
     utf8_percent_encode(name, ENCODED)
 }
 
-/// As whom the service is registered with an endpoint, and what it asks for.
+/// The service's client registration at an endpoint, and the scopes that it requests.
 pub(in crate::http::connect) async fn registration(
     service: &Arc<Service>,
     endpoint: &Endpoint,
@@ -92,7 +92,7 @@ pub(in crate::http::connect) async fn registration(
     })
 }
 
-/// As whom the service is registered with an identity provider.
+/// The service's client registration at an identity provider.
 pub(in crate::http::connect) async fn provider_registration(
     service: &Arc<Service>,
     provider: &IdentityProvider,
@@ -110,8 +110,7 @@ pub(in crate::http::connect) async fn provider_registration(
     })
 }
 
-/// The SMART configuration of an endpoint: as the source gives it now, or as it was read last while the source does not
-/// answer.
+/// The SMART configuration of an endpoint. If the source does not answer, the one that was read last is used.
 pub(in crate::http::connect) async fn configuration(
     service: &Arc<Service>,
     endpoint: &Endpoint,
@@ -137,8 +136,8 @@ pub(in crate::http::connect) async fn configuration(
     Ok(kept.and_then(|text| serde_json::from_str(text).ok()).ok_or(error))
 }
 
-/// Whether a source's records cannot be read, by what it says of itself. A source that does not say it is taken for one
-/// that can be read.
+/// Whether the source's capability statement says that its records cannot be read. Without a statement the answer is
+/// no.
 async fn is_unreadable(service: &Arc<Service>, endpoint: &Endpoint) -> Result<bool, Error> {
     let id = endpoint.id.clone();
     let known = stored(service, move |service| service.store.dialects().get(&id));
@@ -165,7 +164,7 @@ async fn is_unreadable(service: &Arc<Service>, endpoint: &Endpoint) -> Result<bo
     Ok(told.is_some())
 }
 
-/// Sends a patient to a source, for an application that asked for this usage. When the source cannot be asked, the
+/// Sends a patient to a source, for an application that asked for this usage. If the source does not answer, the
 /// session's next page says so.
 pub(in crate::http::connect) async fn to_source(
     service: &Arc<Service>,
@@ -261,7 +260,7 @@ pub(in crate::http::connect) async fn to_provider(
     Ok(departed.await?.map(|()| see_other(&redirect.url)))
 }
 
-/// A source as the store knows where a patient goes.
+/// The endpoint as the store's record of a departure needs it.
 pub(in crate::http::connect) fn departure(endpoint: &Endpoint) -> Departure<'_> {
     Departure {
         endpoint: &endpoint.id,
@@ -270,12 +269,12 @@ pub(in crate::http::connect) fn departure(endpoint: &Endpoint) -> Departure<'_> 
     }
 }
 
-/// To where the session stands now.
+/// Redirects to the session's current page.
 pub(in crate::http::connect) fn to_session(service: &Service) -> Response {
     see_other(&format!("{}/connect", service.base_path()))
 }
 
-/// The answer to a step: where the session stands now, whatever page the form was of.
+/// Answers a step by a redirect to the session's current page, whichever page the form was on.
 pub(in crate::http::connect) fn stepped(
     service: &Service,
     taken: Result<Response, FlowError>,
@@ -294,7 +293,7 @@ mod tests {
 
     #[test]
     fn ids_stand_in_redirect_uris_as_they_are() {
-        // Encoded hyphens made the address another one than was registered at the source, which refused every patient.
+        // Encoded hyphens changed the redirect URI from the registered one, so the source refused every patient.
         let id = "a053553b-07cd-430d-840e-e9c396dce095";
         assert_eq!(segment(id).to_string(), id);
         assert_eq!(segment("a/b c").to_string(), "a%2Fb%20c");

@@ -1,4 +1,4 @@
-//! Who is at the door: the session of a browser, and forms that were sent from its pages.
+//! Finds the session of a browser, and checks that forms come from its pages.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(in crate::http::connect) struct Visit {
     pub(in crate::http::connect) cookie: String,
     pub(in crate::http::connect) flow: Flow,
     pub(in crate::http::connect) application: Application,
-    /// What else patients are shown of it.
+    /// The application's profile for the pages.
     pub(in crate::http::connect) profile: ApplicationProfile,
     pub(in crate::http::connect) texts: &'static Texts,
 }
@@ -33,7 +33,7 @@ impl Visit {
         self.flow.key
     }
 
-    /// Whose pages may hold the session's.
+    /// The origins whose pages may frame the session's pages.
     pub(in crate::http::connect) fn framed_by(&self) -> &[String] {
         match self.is_framed() {
             true => &self.application.origins,
@@ -41,13 +41,13 @@ impl Visit {
         }
     }
 
-    /// Whether the pages are in another site's page.
+    /// Whether the pages are framed by another site's page.
     pub(in crate::http::connect) fn is_framed(&self) -> bool {
         self.flow.request.display == Display::Frame
     }
 }
 
-/// Work on the store, on a thread that may wait for it.
+/// Runs work on the store on a blocking thread.
 pub(in crate::http::connect) async fn stored<T: Send + 'static>(
     service: &Arc<Service>,
     work: impl FnOnce(&Service) -> T + Send + 'static,
@@ -58,8 +58,8 @@ pub(in crate::http::connect) async fn stored<T: Send + 'static>(
         .map_err(Error::internal)
 }
 
-/// The patient's open session; else the answer to somebody who has none. A session that has ended without its
-/// application knowing answers with that.
+/// The patient's open session; otherwise the answer for a browser without one. If a session has ended without its
+/// application knowing, the answer tells the application.
 pub(in crate::http::connect) async fn visit(service: &Arc<Service>, headers: &HeaderMap) -> Result<Visit, Response> {
     let texts = language::of(service, headers);
     let Some(cookie) = cookie::read(service, headers, cookie::SESSION) else {
@@ -89,7 +89,7 @@ pub(in crate::http::connect) async fn visit(service: &Arc<Service>, headers: &He
     }
 }
 
-/// The patient's open session, if there is one. Nobody is told of one that has ended.
+/// The patient's open session, if there is one. It does not tell the application about a session that has ended.
 pub(in crate::http::connect) async fn present(service: &Arc<Service>, headers: &HeaderMap) -> Option<Visit> {
     let cookie = cookie::read(service, headers, cookie::SESSION)?;
     let key = SessionKey::of(&cookie);
@@ -109,8 +109,7 @@ pub(in crate::http::connect) async fn present(service: &Arc<Service>, headers: &
     })
 }
 
-/// A form, and the session that it was sent from. Whoever sends a form without knowing what the session's own pages
-/// know gets nowhere.
+/// Reads a form and the session that it belongs to. Refuses a form without the session's token.
 pub(in crate::http::connect) async fn form(
     service: &Arc<Service>,
     request: Request,

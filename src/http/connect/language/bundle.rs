@@ -1,4 +1,4 @@
-//! One language: its Fluent messages, how they are formatted, and the direction that it is written in.
+//! One language: its Fluent messages, how they are formatted, and its writing direction.
 
 use std::borrow::Cow;
 
@@ -21,8 +21,8 @@ pub(super) struct Bundle {
 impl Bundle {
     pub(super) fn new(tag: LanguageIdentifier, resource: FluentResource) -> Bundle {
         let mut messages = FluentBundle::new_concurrent(vec![tag.clone()]);
-        // Names are isolated below, where their direction is another one: marks around every name would do harm where
-        // a text is copied or read out.
+        // Names are isolated below if their direction differs. Marks around every name would disturb copied text and
+        // screen readers.
         messages.set_use_isolating(false);
         messages.set_formatter(Some(number));
         messages.add_resource_overriding(resource);
@@ -40,7 +40,7 @@ impl Bundle {
             .is_some_and(|message| message.value().is_some())
     }
 
-    /// A message with its values filled in, and what is wrong with it.
+    /// A message with its values filled in, and the problems it has.
     pub(super) fn format(&self, key: &str, values: &[(&'static str, Value<'_>)]) -> (String, Vec<String>) {
         let Some(pattern) = self.messages.get_message(key).and_then(|message| message.value()) else {
             return (String::new(), vec![format!("{key} is missing")]);
@@ -61,7 +61,7 @@ impl Bundle {
         )
     }
 
-    /// A name whose direction is not the language's must not pull the words around it along.
+    /// Isolates a name whose direction differs from the language's. Otherwise it would reorder the words around it.
     fn isolated<'t>(&self, value: &'t str) -> Cow<'t, str> {
         let turns = match self.is_right_to_left() {
             true => value
@@ -76,14 +76,14 @@ impl Bundle {
     }
 }
 
-/// What stands in a gap of a text.
+/// A value that fills a gap of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value<'t> {
     Text(&'t str),
     Number(usize),
 }
 
-/// Letters of the scripts from Hebrew to Arabic, their presentation forms, and what turns the direction by itself.
+/// Letters of the scripts from Hebrew to Arabic, their presentation forms, and characters that change the direction.
 fn is_right_to_left(letter: char) -> bool {
     matches!(letter, '\u{590}'..='\u{8ff}' | '\u{200f}' | '\u{202b}' | '\u{202e}' | '\u{2067}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}')
 }
@@ -100,7 +100,7 @@ impl Memoizable for Written {
     }
 }
 
-/// Numbers as the language writes them.
+/// Formats numbers as the language writes them.
 fn number(value: &FluentValue<'_>, known: &IntlLangMemoizer) -> Option<String> {
     let FluentValue::Number(number) = value else {
         return None;

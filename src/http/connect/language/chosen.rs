@@ -1,4 +1,4 @@
-//! Which language somebody is shown: the one they chose, else the one their browser likes best.
+//! Decides the language of the pages: the one the patient chose, else the one their browser prefers.
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT_LANGUAGE;
@@ -11,7 +11,7 @@ use super::languages::Languages;
 use super::texts::Texts;
 use crate::http::service::Service;
 
-/// The language that a browser's owner chose.
+/// The cookie with the language that the patient chose.
 const COOKIE: &str = "svc_language";
 
 /// The texts for whoever sent these headers.
@@ -22,7 +22,7 @@ pub(in crate::http::connect) fn of(service: &Service, headers: &HeaderMap) -> &'
     chosen.unwrap_or_else(|| accepted_among(languages, accepted.unwrap_or_default()))
 }
 
-/// The language that an application asks for: `ui_locales` names several, the best one first (OpenID Connect Core,
+/// The language that an application asks for. `ui_locales` lists several, the preferred one first (OpenID Connect Core,
 /// section 3.1.2.1).
 pub(in crate::http::connect) fn named(service: &Service, parameters: &Parameters) -> Option<&'static Texts> {
     let wanted = parameters.sole("ui_locales")?;
@@ -31,7 +31,7 @@ pub(in crate::http::connect) fn named(service: &Service, parameters: &Parameters
         .find_map(|tag| service.pages.languages.find(tag))
 }
 
-/// The answer to a page that is asked for in a language by `?language=`: the same page, in that language from now on.
+/// Answers a request with `?language=`: redirects to the same page and keeps that language from now on.
 pub(in crate::http::connect) fn switched(
     service: &Service,
     query: Option<&str>,
@@ -43,7 +43,7 @@ pub(in crate::http::connect) fn switched(
     Some(with_language(service, see_other(address), texts, framed))
 }
 
-/// The response, and this language from now on.
+/// The response, with a cookie that keeps this language.
 pub(in crate::http::connect) fn with_language(
     service: &Service,
     response: Response,
@@ -53,7 +53,8 @@ pub(in crate::http::connect) fn with_language(
     with_cookie(response, cookie::set(service, COOKIE, texts.lang, framed))
 }
 
-/// Goes by the quality values of `Accept-Language` (RFC 9110, section 12.5.4), the first of equals; English else.
+/// The language with the highest quality value in `Accept-Language` (RFC 9110, section 12.5.4). The first of equals
+/// wins; without a match it is English.
 fn accepted_among(languages: &Languages, accepted: &str) -> &'static Texts {
     let mut best: Option<(f32, &'static Texts)> = None;
     for range in accepted.split(',') {

@@ -1,4 +1,4 @@
-//! A language as a file: parsed and checked before anybody sees a word of it.
+//! Parses and checks a language file before a page uses it.
 
 use std::path::{Path, PathBuf};
 
@@ -17,18 +17,18 @@ pub enum LanguageError {
         /// Why.
         source: std::io::Error,
     },
-    /// The name of a file is no language.
+    /// The name of a file is not a language tag.
     #[error("{}: name the file after its language as BCP 47 does, like fr.ftl or pt-BR.ftl", path.display())]
     Name {
         /// The file.
         path: PathBuf,
     },
-    /// It is no Fluent.
+    /// The file is not valid Fluent.
     #[error("{}, line {line}: {problem}", path.display())]
     Syntax {
         /// The file.
         path: PathBuf,
-        /// From 1 on.
+        /// The line number, from 1.
         line: usize,
         /// What Fluent says.
         problem: String,
@@ -45,7 +45,7 @@ pub enum LanguageError {
     },
 }
 
-/// The language that a file is named after.
+/// The language tag in a file's name.
 pub(super) fn tag(path: &Path) -> Result<LanguageIdentifier, LanguageError> {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     stem.parse().map_err(|_| LanguageError::Name { path: path.to_owned() })
@@ -63,7 +63,7 @@ pub(super) fn parsed(path: &Path, text: String) -> Result<FluentResource, Langua
     })
 }
 
-/// Checks the placeholders of every text that the pages know. Gives the keys that no page knows.
+/// Checks the placeholders of all texts that the pages use. Returns the keys that no page uses.
 pub(super) fn check(
     path: &Path,
     resource: &FluentResource,

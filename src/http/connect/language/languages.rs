@@ -1,4 +1,4 @@
-//! Every language that a server speaks.
+//! All languages that a server speaks.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -9,16 +9,16 @@ use super::bundle::Bundle;
 use super::file::{self, LanguageError};
 use super::texts::Texts;
 
-/// The languages that are part of the program.
+/// The built-in languages.
 static BUILTIN: LazyLock<[&'static Texts; 2]> = LazyLock::new(|| {
     let english = builtin("en.ftl", include_str!("../../../../templates/languages/en.ftl"), None);
     let spanish = include_str!("../../../../templates/languages/es.ftl");
     [english, builtin("es.ftl", spanish, Some(english))]
 });
 
-/// The link component, with its words in the languages that are part of the program.
+/// The link component, with its texts in the built-in languages.
 const LINK: &str = include_str!("../../../../templates/connect/link/link.js");
-/// What stands before its words, and behind them.
+/// The code before and after its texts.
 const LINK_TEXTS: [&str; 2] = ["  const texts = ", ";\n"];
 
 /// The languages of a server's pages.
@@ -35,8 +35,8 @@ impl Default for Languages {
 }
 
 impl Languages {
-    /// Those that are part of the program, and one for each `.ftl` file of a folder, which goes before one of the same
-    /// name. What a file leaves out is said in English, and a warning says so.
+    /// The built-in languages, and one for each `.ftl` file of a folder. A file replaces the built-in language of the
+    /// same name. A text that a file lacks is shown in English, and a warning says so.
     pub fn with_folder(folder: &Path) -> Result<Languages, LanguageError> {
         let unreadable = |path: &Path| {
             let path = path.to_owned();
@@ -54,7 +54,7 @@ impl Languages {
         for path in paths {
             let text = std::fs::read_to_string(&path).map_err(unreadable(&path))?;
             let texts = loaded(&path, text, Some(BUILTIN[0]))?;
-            // The pages hold on to their texts for as long as the program runs: a server reads them once.
+            // The pages keep their texts as long as the program runs, and a server reads them once.
             let texts: &'static Texts = Box::leak(Box::new(texts));
             match all.iter_mut().find(|known| known.lang == texts.lang) {
                 Some(known) => *known = texts,
@@ -74,17 +74,17 @@ impl Languages {
         Languages { all, link }
     }
 
-    /// English first.
+    /// All languages, English first.
     pub(in crate::http::connect) fn all(&self) -> &[&'static Texts] {
         &self.all
     }
 
-    /// The link component with its words in every language.
+    /// The link component with its texts in all languages.
     pub(in crate::http::connect) fn link(&self) -> &str {
         &self.link
     }
 
-    /// The language of this tag, or the one that it is a variety of.
+    /// The language of this tag, or of its nearest parent tag.
     pub(super) fn find(&self, tag: &str) -> Option<&'static Texts> {
         let named = |wanted: &str| self.all.iter().find(|texts| texts.lang.eq_ignore_ascii_case(wanted));
         let mut wanted = tag;
@@ -92,7 +92,7 @@ impl Languages {
             if let Some(texts) = named(wanted) {
                 return Some(texts);
             }
-            // `zh-Hant-TW` is looked for as `zh-Hant` and `zh` as well (RFC 4647, section 3.4).
+            // `zh-Hant-TW` falls back to `zh-Hant` and `zh` (RFC 4647, section 3.4).
             wanted = &wanted[..wanted.rfind('-')?];
         }
     }
@@ -101,7 +101,7 @@ impl Languages {
 /// The link component with these words.
 fn with_words(words: &str) -> String {
     let [before, behind] = LINK_TEXTS;
-    // A test tells that the script has such a place.
+    // A test checks that the script has this place.
     let Some((head, rest)) = LINK.split_once(before) else {
         return LINK.to_owned();
     };
@@ -110,7 +110,7 @@ fn with_words(words: &str) -> String {
 }
 
 fn builtin(name: &str, text: &str, english: Option<&'static Texts>) -> &'static Texts {
-    // A test loads each of them, so that this cannot fail in a program that was tested.
+    // A test loads each of them, so this cannot fail in a tested program.
     #[allow(clippy::expect_used)]
     let texts = loaded(Path::new(name), text.to_owned(), english).expect("a language of the program is well-formed");
     Box::leak(Box::new(texts))
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_link_component_of_the_package_has_the_words_of_the_program() {
-        // The package on npm holds the file itself, and a server without more languages serves the same bytes.
+        // The package on npm holds the file itself. A server without more languages must serve the same bytes.
         let languages = Languages::default();
         assert_eq!(languages.link(), LINK);
         for texts in languages.all() {

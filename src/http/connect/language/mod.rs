@@ -1,5 +1,4 @@
-//! The languages of the pages: Fluent files, of which English and Spanish are part of the program and others come from
-//! a folder.
+//! The languages of the pages, as Fluent files. English and Spanish are built in; others come from a folder.
 
 mod bundle;
 mod chosen;

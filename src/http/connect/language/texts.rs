@@ -1,7 +1,5 @@
-//! The texts that pages show, by key: which there are, and what fills the gaps of each.
-//!
-//! A text with a gap has a type that cannot be shown: [`Gap`] is filled with one value, [`Gaps`] with two and [`Count`]
-//! with a number. So no page shows a gap.
+//! The texts of the pages, by key, and the gaps of each. A text with a gap has a type that cannot be shown: [`Gap`]
+//! takes one value, [`Gaps`] two and [`Count`] a number. So no page shows an unfilled gap.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -22,7 +20,7 @@ pub(in crate::http::connect) struct Gaps {
     names: [&'static str; 2],
 }
 
-/// A text that goes by a number.
+/// A text whose form depends on a number.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http::connect) struct Count {
     key: &'static str,
@@ -70,18 +68,18 @@ macro_rules! texts {
     ($($key:ident $(($($gap:ident),+))? $([$count:ident])?,)+) => {
         /// The texts of one language.
         pub(in crate::http::connect) struct Texts {
-            /// As BCP 47 names the language.
+            /// Its BCP 47 tag.
             pub(in crate::http::connect) lang: &'static str,
-            /// The direction that it is written in, as HTML names it.
+            /// Its writing direction, as HTML names it.
             pub(in crate::http::connect) dir: &'static str,
             bundle: Bundle,
-            /// Says what the language leaves out.
+            /// English, for the texts that this language lacks.
             english: Option<&'static Texts>,
             $(pub(in crate::http::connect) $key: text_type!($(($($gap),+))? $([$count])?),)+
         }
 
         impl Texts {
-            /// Every key, and the names of what fills its gaps.
+            /// All keys, with the names of their gaps.
             pub(super) const KEYS: &'static [(&'static str, &'static [&'static str])] =
                 &[$((stringify!($key), text_gaps!($(($($gap),+))? $([$count])?)),)+];
 
@@ -363,7 +361,7 @@ impl fmt::Debug for Texts {
     }
 }
 
-/// A text without a gap. Pages hold on to it for as long as the program runs.
+/// A text without a gap. Pages keep it as long as the program runs.
 fn leaked_text(bundle: &Bundle, english: Option<&'static Texts>, key: &str) -> &'static str {
     let says = english.filter(|_| !bundle.has(key));
     says.map_or(bundle, |english| &english.bundle).format(key, &[]).0.leak()
@@ -382,13 +380,13 @@ impl Texts {
         self.format(key, &[(names[0], Value::Text(first)), (names[1], Value::Text(second))])
     }
 
-    /// A text that goes by a number.
+    /// A text in its form for a number.
     pub(in crate::http::connect) fn count(&self, text: impl Borrow<Count>, number: impl Borrow<usize>) -> String {
         let Count { key, name } = *text.borrow();
         self.format(key, &[(name, Value::Number(*number.borrow()))])
     }
 
-    /// The parts of a list in a sentence.
+    /// Joins the parts of a list as in a sentence.
     pub(in crate::http::connect) fn list(&self, parts: &[&str]) -> String {
         match parts {
             [] => String::new(),
@@ -404,7 +402,7 @@ impl Texts {
             .0
     }
 
-    /// What Fluent cannot resolve, by the key of the text.
+    /// The problems that Fluent reports, by the key of the text.
     pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         for (key, names) in Texts::KEYS.iter().filter(|(key, _)| self.bundle.has(key)) {
@@ -419,7 +417,7 @@ impl Texts {
     }
 }
 
-/// A value for a gap of this name: something that could be there.
+/// A plausible value for a gap of this name.
 fn filler(name: &str, number: usize) -> Value<'static> {
     match name {
         "number" => Value::Number(number),
@@ -429,12 +427,12 @@ fn filler(name: &str, number: usize) -> Value<'static> {
 
 #[cfg(test)]
 impl Texts {
-    /// Whether the language itself says it.
+    /// Whether the language itself has this text.
     pub(super) fn says(&self, key: &str) -> bool {
         self.bundle.has(key)
     }
 
-    /// Every text as a page shows it, its gaps filled, by its key.
+    /// All texts by key, with their gaps filled as on a page.
     pub(super) fn filled(&self) -> Vec<(&'static str, String)> {
         let filled = Texts::KEYS.iter().flat_map(|(key, names)| {
             let numbers: &[usize] = if names.contains(&"number") {
@@ -468,7 +466,7 @@ mod tests {
 
     #[test]
     fn templates_have_no_words_of_their_own() {
-        // What stands in a template and in no language is English to everybody.
+        // Text that stands in a template rather than in a language file cannot be translated.
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/connect");
         let code = regex::Regex::new(r"(?s)\{\{.*?\}\}|\{%.*?%\}").unwrap();
         let spoken = regex::Regex::new(r#"(?s)\s(?:alt|title|placeholder|aria-label)="([^"]*)""#).unwrap();

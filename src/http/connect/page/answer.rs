@@ -1,5 +1,5 @@
-//! A page as an answer: rendered, never kept by caches, and with the headers that bound what it may load, where its
-//! forms may lead and who may frame it.
+//! Renders a page as a response that caches never keep. Its headers limit what it loads, where its forms lead and who
+//! frames it.
 
 use askama::Template;
 use axum::body::Body;
@@ -15,26 +15,26 @@ use crate::http::error::Error;
 
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
 
-/// What a page may do beyond what all may.
+/// What a page may do in addition to the defaults.
 #[derive(Clone, Debug, Default)]
 pub(in crate::http::connect) struct Policy {
-    /// Where forms of the page may lead in the end: a browser holds the redirects behind a form to this.
+    /// Where forms of the page may lead. A browser also applies this to the redirects after a form.
     leads: Vec<String>,
-    /// Origins whose pages may frame it; nobody's where there are none.
+    /// Origins whose pages may frame it. If empty, nobody may.
     framed_by: Vec<String>,
 }
 
 impl Policy {
-    /// Forms may lead to this address.
+    /// Allows forms to lead to this address.
     pub(in crate::http::connect) fn leads_to(mut self, address: &str) -> Policy {
-        // Every address over TLS is allowed anyway: sources and applications send people on to others of their own.
+        // All addresses over TLS are allowed anyway, because sources and applications redirect to further ones.
         if let Some(source) = policy_source(address).filter(|source| !source.starts_with("https://")) {
             self.leads.push(source);
         }
         self
     }
 
-    /// Pages of these origins may frame it.
+    /// Allows pages of these origins to frame it.
     pub(in crate::http::connect) fn framed_by(mut self, origins: &[String]) -> Policy {
         self.framed_by = origins.to_vec();
         self
@@ -66,7 +66,7 @@ pub(in crate::http::connect) fn page(status: StatusCode, template: &impl Templat
     head.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     head.insert(VARY, HeaderValue::from_static("Accept-Language, Cookie"));
     head.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    // Enough for a browser to say that a form comes from the same origin, and nothing for anybody else.
+    // With this policy a browser names the origin to the same origin, and nothing to others.
     head.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     head.insert(
         PERMISSIONS_POLICY,
@@ -77,13 +77,13 @@ pub(in crate::http::connect) fn page(status: StatusCode, template: &impl Templat
     }
     match HeaderValue::from_str(&policy.text()) {
         Ok(policy) => head.insert(CONTENT_SECURITY_POLICY, policy),
-        // An origin that is no header text cannot be registered.
+        // An origin that is not valid as a header cannot be registered.
         Err(error) => return Error::internal(error).into_response(),
     };
     response
 }
 
-/// To another address, by GET.
+/// Redirects to another address, by GET.
 pub(in crate::http::connect) fn see_other(address: &str) -> Response {
     let Ok(location) = HeaderValue::from_str(address) else {
         return Error::internal("an address to redirect to is no header text").into_response();
@@ -107,7 +107,7 @@ pub(in crate::http::connect) fn with_cookie(mut response: Response, cookie: Opti
     response
 }
 
-/// Notes on a page why a request failed inside, for the log.
+/// Adds to a page's response why the request failed, for the log.
 pub(in crate::http::connect) fn because(mut response: Response, error: &Error) -> Response {
     if let Some(cause) = error.cause() {
         response.extensions_mut().insert(cause);

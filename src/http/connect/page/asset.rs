@@ -1,4 +1,4 @@
-//! Style sheets, scripts and the mark: files of our own, part of the program.
+//! Serves style sheets, scripts and the service's mark, which are built in.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(in crate::http::connect) async fn asset(Path(name): Path<String>, headers: H
     file(&headers, media, body.as_bytes(), "same-origin", "public, max-age=300")
 }
 
-/// `GET /connect/brand.css`: the operator's colours, and nothing where there are none.
+/// `GET /connect/brand.css`: the operator's colours; empty if there are none.
 pub(in crate::http::connect) async fn brand_style(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
     let css = service.pages.branding.css.as_deref().unwrap_or_default();
     file(&headers, CSS, css.as_bytes(), "same-origin", "public, max-age=300")
@@ -48,7 +48,7 @@ pub(in crate::http::connect) async fn brand_logo(State(service): State<Arc<Servi
     }
 }
 
-/// `GET /favicon.ico`: the operator's logo, else the mark of the service. Browsers go by its media type.
+/// `GET /favicon.ico`: the operator's logo, else the mark of the service. Browsers use its media type.
 pub(in crate::http::connect) async fn icon(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
     match &service.pages.branding.logo {
         Some(logo) => picture(&headers, logo),
@@ -83,7 +83,7 @@ async fn logo(service: &Arc<Service>, of: LogoOf, id: String, headers: &HeaderMa
     }
 }
 
-/// A picture that somebody gave us. An SVG document may hold scripts, which run nowhere.
+/// A picture from outside. An SVG document may hold scripts; the policy keeps them from running.
 fn picture(headers: &HeaderMap, logo: &Logo) -> Response {
     let mut response = file(headers, &logo.media, &logo.bytes, "same-origin", "public, max-age=300");
     let policy = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; sandbox");
@@ -91,7 +91,7 @@ fn picture(headers: &HeaderMap, logo: &Logo) -> Response {
     response
 }
 
-/// `GET /link/v1/link.js`: the link component, for the pages of applications.
+/// `GET /link/v1/link.js`: the link component for the pages of applications.
 pub(in crate::http::connect) async fn link(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
     let body = service.pages.languages.link();
     file(&headers, JS, body.as_bytes(), "cross-origin", "public, max-age=3600")
@@ -99,7 +99,7 @@ pub(in crate::http::connect) async fn link(State(service): State<Arc<Service>>, 
 
 fn file(headers: &HeaderMap, media: &str, body: &[u8], readers: &'static str, cache: &'static str) -> Response {
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, body);
-    // Weak, since an answer may come in a content coding.
+    // The tag is weak, because an answer may be compressed.
     let tag = format!("W/\"{}\"", URL_SAFE_NO_PAD.encode(&digest.as_ref()[..12]));
     let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let mut response = match known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag)) {

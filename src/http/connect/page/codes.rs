@@ -1,4 +1,4 @@
-//! The error codes that `error_uri` names, each with a page for the patient and for whoever makes the application.
+//! The error codes that `error_uri` names. Each has a page for the patient and the application's developer.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! How the application learns of the end of a flow: by redirect, or by a page that tells the one which holds the link
-//! component.
+//! Tells the application how a flow ended: by redirect, or by a page that sends a message to the link component.
 
 use std::sync::Arc;
 
@@ -19,16 +18,16 @@ use crate::lake::Mode;
 const ACCESS_DENIED: &str = "access_denied";
 const SERVER_ERROR: &str = "server_error";
 
-/// Why an application gets nothing to exchange.
+/// Why an application gets no code or token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http::connect) enum Denial {
     /// The patient cancelled.
     Cancelled,
-    /// There were no records of theirs.
+    /// The sources had no records of the patient.
     NoRecords,
-    /// The patient stayed away for too long.
+    /// The session timed out.
     TimedOut,
-    /// The flow was ended from elsewhere.
+    /// The flow was ended outside this session.
     Abandoned,
     /// Every source failed.
     NoFacilities,
@@ -58,7 +57,7 @@ impl Denial {
         }
     }
 
-    /// The page that says more. What the patient decided explains itself.
+    /// The error code whose page explains the denial. A patient's own decision needs no page.
     fn code(self) -> Option<&'static str> {
         match self {
             Denial::Cancelled | Denial::NoRecords => None,
@@ -70,7 +69,7 @@ impl Denial {
     }
 }
 
-/// The flow is finished.
+/// Answers a finished flow.
 pub(in crate::http::connect) fn ended(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -95,7 +94,7 @@ pub(in crate::http::connect) fn ended(
     }
 }
 
-/// The flow ends without anything shared.
+/// Answers a flow that ends without anything shared.
 pub(in crate::http::connect) fn denied(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -129,7 +128,7 @@ pub(in crate::http::connect) fn denied(
     closed(service, flow, response)
 }
 
-/// A flow that ended while nobody looked: the patient stayed away, or somebody else ended it.
+/// Answers a flow that ended meanwhile: the session timed out or something else ended it.
 pub(in crate::http::connect) fn lapsed(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -143,13 +142,13 @@ pub(in crate::http::connect) fn lapsed(
     denied(service, t, flow, application, denial)
 }
 
-/// The flow could not be begun.
+/// Tells the application that the flow could not be begun.
 pub(in crate::http::connect) fn not_begun(service: &Arc<Service>, uri: &str, state: Option<&str>) -> Response {
     let denial = Denial::NotBegun;
     refused(service, uri, state, denial.error(), denial.description(), denial.code())
 }
 
-/// An error by redirect, to an address that is known to be the application's. `code` names a page about it.
+/// Sends an error by redirect, to an address that is known to be the application's. `code` names a page about it.
 pub(in crate::http::connect) fn refused(
     service: &Service,
     uri: &str,
@@ -183,7 +182,7 @@ fn message<'a>(
     })
 }
 
-/// The last page of the link component.
+/// The last page for the link component.
 #[allow(clippy::too_many_arguments)]
 fn last(
     service: &Arc<Service>,
@@ -225,7 +224,7 @@ fn last(
     page(StatusCode::OK, &end, &policy)
 }
 
-/// The browser forgets a session that is over.
+/// Makes the browser forget a session that is over.
 fn closed(service: &Service, flow: &Flow, response: Response) -> Response {
     let framed = flow.request.display == Display::Frame;
     left::noted(
@@ -235,7 +234,7 @@ fn closed(service: &Service, flow: &Flow, response: Response) -> Response {
     )
 }
 
-/// An error of a request of the link component whose page is known to be the application's.
+/// Sends an error to the link component. Its page is known to be the application's.
 pub(in crate::http::connect) fn link_refused(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -253,7 +252,7 @@ pub(in crate::http::connect) fn link_refused(
     link_ended(service, t, StatusCode::BAD_REQUEST, titled, message, framed_by)
 }
 
-/// The flow could not be begun for a link component whose page is known to be the application's.
+/// Tells the link component that the flow could not be begun. Its page is known to be the application's.
 pub(in crate::http::connect) fn link_not_begun(
     service: &Arc<Service>,
     t: &'static Texts,

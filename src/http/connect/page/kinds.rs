@@ -1,10 +1,10 @@
-//! What is shared, in the words of patients: kinds of records by the resource types behind them, as far as a source has
-//! them and has granted them.
+//! Names what is shared in words for patients. It groups resource types into kinds, as far as a source has and grants
+//! them.
 
 use super::super::language::Texts;
 use super::view::{Category, What};
 
-/// Types that come along with others and are nobody's own, or go without saying.
+/// Types that the page does not name: they accompany others or are obvious.
 const ALONG: [&str; 8] = [
     "InsurancePlan",
     "Location",
@@ -16,10 +16,10 @@ const ALONG: [&str; 8] = [
     "RelatedPerson",
 ];
 
-/// A kind of records, and the resource types that it is.
+/// A kind of records, and its resource types.
 type Kind = (&'static str, &'static [&'static str]);
 
-/// The kinds by the heading under which they stand.
+/// The kinds by heading.
 fn kinds(t: &Texts) -> [(&'static str, Vec<Kind>); 4] {
     [
         (t.share_person, vec![(t.share_person_more, &["Patient"])]),
@@ -62,7 +62,8 @@ fn kinds(t: &Texts) -> [(&'static str, Vec<Kind>); 4] {
     ]
 }
 
-/// What a source with these resource types shares; of one that does not tell them, whatever there may be.
+/// What a source with these resource types shares. An empty list means that the types are unknown, so every kind is
+/// named.
 pub(in crate::http::connect) fn what<'a>(t: &'static Texts, types: impl IntoIterator<Item = &'a str>) -> What {
     let types: Vec<&str> = types.into_iter().collect();
     let kinds = kinds(t);
@@ -98,7 +99,7 @@ pub(in crate::http::connect) fn what<'a>(t: &'static Texts, types: impl IntoIter
     }
 }
 
-/// Those of a source's resource types that a grant covers. One that names no types covers what the source has.
+/// The resource types of a source that a grant covers. A grant that names no types covers all of them.
 pub(in crate::http::connect) fn granted<'a>(types: &'a [String], scope: &str) -> Vec<&'a str> {
     let named: Vec<&str> = scope
         .split_whitespace()
@@ -129,7 +130,7 @@ mod tests {
             ]
         );
         assert_eq!(told(&["NutritionOrder"]), [("More", text("other records about you"))]);
-        // Who does not tell may have anything.
+        // A source without a list of types may have any.
         assert_eq!(told(&[]).len(), 4);
     }
 

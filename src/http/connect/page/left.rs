@@ -1,7 +1,5 @@
-//! Somebody whose session is over: which application sent them, how it ended, and the way back there.
-//!
-//! A cookie names the session that ended last in this browser. It opens nothing, and means nothing once the session's
-//! rows are gone.
+//! Tells a browser without an open session how its last session ended, and leads back to the application. A cookie
+//! names that session. It grants no access, and it means nothing once the session's rows are gone.
 
 use std::sync::Arc;
 
@@ -17,16 +15,16 @@ use crate::http::service::Service;
 use super::super::language::Texts;
 use super::answer::with_cookie;
 
-/// The session that ended last.
+/// The cookie that names the session that ended last.
 const LEFT: &str = "svc_left";
 
-/// Notes in the browser that a session has ended there.
+/// Notes in the browser that a session has ended.
 pub(in crate::http::connect) fn noted(service: &Service, flow: &Flow, response: Response) -> Response {
     let framed = flow.request.display == Display::Frame;
     with_cookie(response, cookie::set(service, LEFT, &flow.key.text(), framed))
 }
 
-/// What somebody without an open session is told.
+/// The answer for a browser without an open session.
 pub(in crate::http::connect) async fn answer(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -44,7 +42,7 @@ pub(in crate::http::connect) async fn answer(
         Ok::<_, crate::consent::Error>(None)
     });
     match found.await {
-        // A store that fails has told so before.
+        // If the store fails here, it has already logged the error.
         Ok(Ok(Some((flow, application)))) => over(service, t, &flow, &application),
         _ => notice::over(service, t),
     }
@@ -65,7 +63,7 @@ fn over(service: &Arc<Service>, t: &'static Texts, flow: &Flow, application: &Ap
     notice::ended(service, t, flow, application, title, texts, back)
 }
 
-/// Where the application is, as far as its redirect URI tells: an address of its own program is none to go to.
+/// The application's origin from its redirect URI. A custom scheme gives none.
 fn home(flow: &Flow) -> Option<String> {
     let uri = url::Url::parse(flow.request.redirect_uri.as_deref()?).ok()?;
     let origin = uri.origin();

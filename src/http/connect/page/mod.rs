@@ -1,4 +1,4 @@
-//! What patients see: pages, their words, and what they may load.
+//! The pages, their texts, and the policy of what they may load.
 
 pub(super) mod answer;
 pub(super) mod asset;

@@ -1,4 +1,4 @@
-//! Pages that say something and ask nothing: where there is no session, and where a request cannot be carried out.
+//! Pages that only tell something: there is no session, or a request failed.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::http::throttle::Allowance;
 
-/// There is no open session, and nobody knows of which application.
+/// There is no open session, and the application is unknown.
 pub(in crate::http::connect) fn over(service: &Arc<Service>, t: &'static Texts) -> Response {
     let texts = vec![t.over_text.to_owned(), t.over_again.to_owned()];
     notice(service, t, StatusCode::GONE, Said::plain(t.over_title, texts))
 }
 
-/// A session has ended, of which this is known.
+/// A known session has ended.
 pub(in crate::http::connect) fn ended(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -42,7 +42,7 @@ pub(in crate::http::connect) fn ended(
     bounded(service, t, StatusCode::GONE, said, &policy)
 }
 
-/// A form of another session, or of no page of ours.
+/// The form belongs to another session, or to no page of ours.
 pub(in crate::http::connect) fn foreign(service: &Arc<Service>, t: &'static Texts) -> Response {
     let address = format!("{}/connect", service.base_path());
     let said = Said {
@@ -52,19 +52,19 @@ pub(in crate::http::connect) fn foreign(service: &Arc<Service>, t: &'static Text
     notice(service, t, StatusCode::FORBIDDEN, said)
 }
 
-/// A window that a frame opened, with which there is nothing to be done any more.
+/// The ticket of a window is used up or too old.
 pub(in crate::http::connect) fn stale_window(service: &Arc<Service>, t: &'static Texts) -> Response {
     let said = Said::plain(t.ticket_title, vec![t.ticket_text.to_owned()]);
     notice(service, t, StatusCode::FORBIDDEN, said)
 }
 
-/// Somebody comes back from nowhere that they were sent to.
+/// The browser comes to a callback that it was not sent to.
 pub(in crate::http::connect) fn stray(service: &Arc<Service>, t: &'static Texts) -> Response {
     let said = Said::bad(t.callback_title, vec![t.callback_text.to_owned()]);
     notice(service, t, StatusCode::BAD_REQUEST, said)
 }
 
-/// The window beside a frame is done.
+/// The window beside a frame has finished.
 pub(in crate::http::connect) fn window_done(service: &Arc<Service>, t: &'static Texts) -> Response {
     let said = Said {
         closes: true,
@@ -73,7 +73,7 @@ pub(in crate::http::connect) fn window_done(service: &Arc<Service>, t: &'static 
     notice(service, t, StatusCode::OK, said)
 }
 
-/// A browser asks for an address that nothing is at.
+/// There is no page at the address.
 pub(in crate::http::connect) fn nowhere(service: &Arc<Service>, t: &'static Texts) -> Response {
     let said = Said {
         onward: Some((format!("{}/", service.base_path()), t.nowhere_start.to_owned())),
@@ -82,8 +82,8 @@ pub(in crate::http::connect) fn nowhere(service: &Arc<Service>, t: &'static Text
     notice(service, t, StatusCode::NOT_FOUND, said)
 }
 
-/// Too many flows come from an address. Pages of these origins may show it in a frame, and `holder`, the origin and the
-/// channel of a link component that begins, is told.
+/// Too many flows come from an address. Pages of these origins may frame this one. `holder` is the origin and the
+/// channel of a link component that begins; it is told.
 pub(in crate::http::connect) fn busy(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -107,13 +107,13 @@ pub(in crate::http::connect) fn busy(
     response
 }
 
-/// Something broke.
+/// An internal error occurred.
 pub(in crate::http::connect) fn broken(service: &Arc<Service>, t: &'static Texts, error: Error) -> Response {
     let said = Said::bad(t.broken_title, vec![t.broken_text.to_owned()]);
     because(notice(service, t, StatusCode::INTERNAL_SERVER_ERROR, said), &error)
 }
 
-/// A request that nobody can be answered for by redirect.
+/// A request that cannot be answered by redirect.
 pub(in crate::http::connect) fn untrusted(service: &Arc<Service>, t: &'static Texts, why: Untrusted) -> Response {
     let (text, detail) = match why {
         Untrusted::Client => (
@@ -142,8 +142,8 @@ fn refused(service: &Arc<Service>, t: &'static Texts, text: &'static str, detail
     notice(service, t, StatusCode::BAD_REQUEST, said)
 }
 
-/// A link component whose key or origin is not known. The page that holds it is told why and nothing else, and in a
-/// frame nothing is shown: whoever that page is of, no page of the service is to be seen inside of it.
+/// A link component whose key or origin is unknown. The page that holds it only learns the reason. In a frame nothing
+/// is shown, because an unknown page must not frame a page of the service.
 pub(in crate::http::connect) fn link_untrusted(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -187,11 +187,11 @@ pub(in crate::http::connect) fn link_untrusted(
     }
 }
 
-/// What a page says.
+/// The content of such a page.
 struct Said<'a> {
     title: &'a str,
     texts: Vec<String>,
-    /// Whether it is nothing good.
+    /// Whether the message is bad news.
     bad: bool,
     detail: Option<&'a str>,
     onward: Option<(String, String)>,
@@ -237,7 +237,7 @@ fn bounded(service: &Arc<Service>, t: &'static Texts, status: StatusCode, said: 
     page(status, &template, policy)
 }
 
-/// What all these pages share: they belong to no session.
+/// The parts that all these pages share. They belong to no session.
 fn shell<'a>(service: &'a Service, t: &'static Texts, title: &str) -> Shell<'a> {
     Shell {
         t,

@@ -1,4 +1,4 @@
-//! What somebody sees who follows a dead link in a browser. Programs are answered in JSON, as everywhere.
+//! Answers a dead link in a browser with a page. Programs get JSON, as everywhere.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use super::super::language;
 use super::notice;
 use crate::http::service::Service;
 
-/// The page for an address that nothing is at, if a browser asks to show it: by GET, with `text/html` in `Accept`.
+/// The page for an address without a route, if a browser asks to show it: by GET, with `text/html` in `Accept`.
 pub(in crate::http) fn page(service: &Arc<Service>, method: &Method, headers: &HeaderMap) -> Option<Response> {
     let shows = matches!(*method, Method::GET | Method::HEAD) && names_html(headers);
     shows.then(|| notice::nowhere(service, language::of(service, headers)))
 }
 
-/// Whether `Accept` names pages. Programs that take anything do not.
+/// Whether `Accept` names HTML. A program that accepts anything does not name it.
 fn names_html(headers: &HeaderMap) -> bool {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let mut ranges = values.flat_map(|value| value.split(','));

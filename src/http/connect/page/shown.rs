@@ -1,4 +1,4 @@
-//! Where a session stands, as a page.
+//! Shows the state of a session as a page.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,9 +28,9 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::lake::Mode;
 
-/// Organizations on a page.
+/// The maximum number of organizations on a page.
 const SHOWN: usize = 50;
-/// Letters of a name that are looked for.
+/// The maximum number of characters of a search text.
 const LONGEST_QUERY: usize = 200;
 const DAY: i64 = 86_400;
 
@@ -49,7 +49,7 @@ pub(in crate::http::connect) async fn page_of_session(
     if let Some(response) = language::switched(&service, query.as_deref(), &address, visit.is_framed()) {
         return response;
     }
-    // With one source its grant is the end, which the page that waited for it comes to here.
+    // If there is only one source, its grant ends the flow. The waiting page comes here then.
     let alone = visit.flow.request.way == Way::Choose && !visit.is_framed();
     if alone && visit.flow.progress.step == Step::Hub && visit.flow.authorized().next().is_some() {
         let finished = actions::finish(&service, t, visit.key()).await;
@@ -65,8 +65,8 @@ pub(in crate::http::connect) async fn page_of_session(
     }
 }
 
-/// `GET /connect/find`: the organizations. They have an address of their own, so that the browser's back button leads
-/// to them until one is connected.
+/// `GET /connect/find`: the organizations. They have their own address, so that the browser's back button leads to them
+/// until one is connected.
 pub(in crate::http::connect) async fn find_page(
     State(service): State<Arc<Service>>,
     RawQuery(query): RawQuery,
@@ -86,13 +86,13 @@ pub(in crate::http::connect) async fn find_page(
     }
 }
 
-/// `GET /connect/organizations`: what is found for a name, while it is typed.
+/// `GET /connect/organizations`: the matches for a name while the patient types it.
 pub(in crate::http::connect) async fn organizations(
     State(service): State<Arc<Service>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    // An ended session is told of by a page, which this is not.
+    // This is not a page, so it does not tell how a session ended.
     let Some(visit) = present(&service, &headers).await else {
         return StatusCode::GONE.into_response();
     };
@@ -104,7 +104,7 @@ pub(in crate::http::connect) async fn organizations(
     page(StatusCode::OK, &Fragment { s, found }, &policy(&visit))
 }
 
-/// `GET /connect/progress`: the turn of the session, for the page that waits beside a window. Asking does not keep a
+/// `GET /connect/progress`: the turn of the session, for the page that waits beside a window. Polling does not keep a
 /// session open.
 pub(in crate::http::connect) async fn progress(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
     let Some(cookie) = cookie::read(&service, &headers, cookie::SESSION) else {
@@ -128,7 +128,7 @@ fn sought(query: Option<String>) -> String {
         .collect()
 }
 
-/// What all pages of a session share; `at` numbers the step of the way.
+/// The parts that all pages of a session share; `at` numbers the step of the way.
 fn shell<'a>(service: &'a Service, visit: &'a Visit, title: impl ToString, at: usize) -> Shell<'a> {
     let request = &visit.flow.request;
     Shell {
@@ -156,7 +156,7 @@ fn shell<'a>(service: &'a Service, visit: &'a Visit, title: impl ToString, at: u
     }
 }
 
-/// What the link component calls the page of a step.
+/// The link component's name for the page of a step.
 fn view_of(step: &Step) -> &'static str {
     match step {
         Step::Choose => "choose",
@@ -172,7 +172,7 @@ fn view_of(step: &Step) -> &'static str {
     }
 }
 
-/// The step of the way at which a source is asked.
+/// The number of the step that asks a source.
 fn there(visit: &Visit) -> usize {
     match visit.flow.request.way {
         Way::Choose => 2,
@@ -180,7 +180,7 @@ fn there(visit: &Visit) -> usize {
     }
 }
 
-/// The bounds on the pages of a session: forms may end at the application's address.
+/// The policy for the pages of a session: forms may lead to the application's address.
 fn policy(visit: &Visit) -> Policy {
     let request = &visit.flow.request;
     let policy = match &request.redirect_uri {
@@ -197,7 +197,7 @@ async fn step_page(service: &Arc<Service>, visit: &Visit) -> Result<Response, Er
     match &visit.flow.progress.step {
         Step::Choose => choose(service, visit, "").await,
         Step::Share { endpoint } => share(service, visit, &source(service, endpoint).await?).await,
-        // Who comes back without an answer of the source may send themselves there again.
+        // A patient who comes back without the source's answer can go there again.
         Step::Away { endpoint } => share(service, visit, &source(service, endpoint).await?).await,
         Step::Window { endpoint, provider } => match (endpoint, provider) {
             (Some(endpoint), _) => {
@@ -229,14 +229,14 @@ async fn choose(service: &Arc<Service>, visit: &Visit, query: &str) -> Result<Re
     let details = finds_by_details(service, visit).await?;
     let at = if visit.flow.request.way == Way::Identity { 1 } else { 0 };
     let mut s = shell(service, visit, visit.texts.choose_title, at);
-    // Who goes back in the browser's history chooses again, wherever the session stands.
+    // The patient may come here with the back button in any state of the session.
     s.told.iter_mut().for_each(|told| told.view = "choose");
     Ok(page(StatusCode::OK, &Choose { s, found, details }, &policy(visit)))
 }
 
 async fn find(service: &Arc<Service>, visit: &Visit, query: String) -> Result<Found, Error> {
     let (mode, text) = (visit.flow.consent.mode, query.clone());
-    // Places without a page to sign in at are connected by a record locator, which needs the patient's details.
+    // A record locator connects places that have no sign-in page. It needs the patient's details.
     let types = match finds_by_details(service, visit).await? {
         true => AuthorizationType::ALL,
         false => &[AuthorizationType::Oauth, AuthorizationType::Credentials],
@@ -297,7 +297,7 @@ async fn share(service: &Arc<Service>, visit: &Visit, endpoint: &Endpoint) -> Re
     Ok(page(StatusCode::OK, &template, &toward(policy(visit), endpoint)))
 }
 
-/// Forms may lead to the source as well.
+/// Allows forms to lead to the source as well.
 fn toward(policy: Policy, endpoint: &Endpoint) -> Policy {
     let configured = endpoint.configuration.as_deref();
     let configured = configured.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
@@ -331,7 +331,7 @@ fn problem(service: &Service, visit: &Visit, endpoint: &Endpoint, trouble: Troub
         s: shell(service, visit, t.fill(title, &source), there(visit)),
         bad: matches!(trouble, Trouble::Down | Trouble::Rejected | Trouble::Unreadable),
         text,
-        // Asking again changes nothing about what its records are.
+        // Another attempt does not change what the records are.
         again: (trouble != Trouble::Unreadable).then(|| Onward {
             action: "share",
             label: t.fill(t.problem_again, &source),
@@ -358,15 +358,15 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
             duration: duration(t, &visit.application.name, one.usage),
         })
     });
-    // A place that failed and was connected then is no failure any more. Whoever was asked and has not answered will
-    // not.
+    // A place that failed first and was connected later is not listed. A located place that has not answered by now
+    // counts as failed.
     let unanswered = flow.authorizations.iter().filter(|one| {
         let located = matches!(one.ty, AuthorizationType::Ial1 | AuthorizationType::Ial2);
         located && one.state == AuthorizationState::Authorizing
     });
     let alone = flow.request.way == Way::Choose;
     let has_some = flow.authorized().next().is_some();
-    // Who wanted one source, and has it, needs to know no more of another that they tried first.
+    // If the patient wanted one source and has it, an earlier failed one is not shown.
     let is_settled = alone && has_some;
     let failed = flow.errored().chain(unanswered);
     let failed = failed.filter(|one| !is_settled && !flow.has(&one.endpoint));
@@ -379,7 +379,7 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
         name: display_name(endpoint),
         again: !alone && endpoint.ty.signs_in() && endpoint.status != EndpointStatus::Unavailable,
     };
-    // The step that is left: none of a way with one source, which is connected; else to connect some or to share them.
+    // The step that is left. With one source there is none; else the patient connects some or shares them.
     let (title, at) = match (alone, has_some) {
         (true, _) => (t.hub_title_alone, 3),
         (false, true) => (t.hub_title, 2),
@@ -403,7 +403,7 @@ async fn has_more(service: &Arc<Service>, visit: &Visit) -> Result<bool, Error> 
     Ok(found.more || found.organizations.iter().any(|one| !one.connected))
 }
 
-/// The endpoints of a flow's authorizations and of the places that were found.
+/// The endpoints of a flow's authorizations and of the places that a locator found.
 async fn endpoints(service: &Arc<Service>, flow: &Flow) -> Result<Vec<Endpoint>, Error> {
     let chosen = flow.authorizations.iter().map(|one| one.endpoint.clone());
     let found = flow.progress.places.iter().map(|place| place.endpoint.clone());
@@ -447,7 +447,7 @@ async fn waiting(service: &Arc<Service>, visit: &Visit, on: &Asked) -> Result<Re
     Ok(page(StatusCode::OK, &template, &policy(visit)))
 }
 
-/// The places that are being connected, each with how far that is.
+/// The places that are being connected, each with its progress.
 async fn asked_places(service: &Arc<Service>, visit: &Visit) -> Result<Vec<Asking>, Error> {
     let (t, flow) = (visit.texts, &visit.flow);
     let endpoints = endpoints(service, flow).await?;
@@ -504,8 +504,8 @@ async fn identity(
     Ok(page(StatusCode::OK, &template, &policy))
 }
 
-/// The form for a search by details; fields that are wrong are named above it. `typed` is the day, month and year as
-/// the patient left them, where they are no date.
+/// The form for a search by details. Errors stand above the fields. `typed` is the day, month and year as the patient
+/// typed them, if they are not a date.
 pub(in crate::http::connect) async fn details(
     service: &Arc<Service>,
     visit: &Visit,
@@ -534,7 +534,7 @@ pub(in crate::http::connect) async fn details(
     Ok(page(status, &template, &policy(visit)))
 }
 
-/// What the facility is called that the patient chose by its name.
+/// The name of the facility that the patient chose.
 async fn sought_name(service: &Arc<Service>, visit: &Visit) -> Result<Option<String>, Error> {
     match &visit.flow.progress.sought {
         Some(endpoint) => Ok(Some(display_name(&source(service, endpoint).await?))),
@@ -542,7 +542,7 @@ async fn sought_name(service: &Arc<Service>, visit: &Visit) -> Result<Option<Str
     }
 }
 
-/// The places that were found; `nothing` after none was chosen.
+/// The places that were found; `nothing` if the patient submitted without choosing one.
 pub(in crate::http::connect) async fn places(
     service: &Arc<Service>,
     visit: &Visit,
@@ -557,7 +557,7 @@ pub(in crate::http::connect) async fn places(
     let open = endpoints
         .iter()
         .filter(|one| !flow.has(&one.id) && flow.progress.places.iter().any(|place| place.endpoint == one.id));
-    // Of several sources one that does not tell what it has may have anything.
+    // If one of several sources has no list of types, it may have any.
     let types: Vec<&str> = match open.clone().any(|endpoint| endpoint.resources.is_empty()) {
         true => Vec::new(),
         false => open
@@ -568,8 +568,8 @@ pub(in crate::http::connect) async fn places(
         endpoint: place.endpoint.clone(),
         name: place.name.clone(),
         connected: flow.has(&place.endpoint),
-        // Who is verified has asked for their own records; of others that the details fit, the patient knows which, or
-        // has named one.
+        // For a verified patient all places are selected. Otherwise only the place that the patient named is; they know
+        // the others themselves.
         chosen: (flow.progress.verified.is_some() || flow.progress.sought.as_ref() == Some(&place.endpoint))
             && !nothing,
     });
@@ -594,8 +594,8 @@ pub(in crate::http::connect) async fn places(
     Ok(page(status, &template, &policy(visit)))
 }
 
-/// For how long the places that were found share records: in one sentence, or in one for those that go on and one for
-/// the others.
+/// How long the places that were found share records. One sentence if they agree; else one for ongoing and one for
+/// one-time access.
 fn durations(visit: &Visit, endpoints: &[Endpoint]) -> Vec<Lasting> {
     let (t, flow) = (visit.texts, &visit.flow);
     let ty = located::type_of(flow);
@@ -652,7 +652,7 @@ fn framed(service: &Service, visit: &Visit, source: &str, policy: &Policy) -> Re
     Ok(page(StatusCode::OK, &template, policy))
 }
 
-/// Whether the patient can be looked for by their details.
+/// Whether a search by the patient's details is possible.
 pub(in crate::http::connect) async fn finds_by_details(service: &Arc<Service>, visit: &Visit) -> Result<bool, Error> {
     if visit.flow.request.way != Way::Search {
         return Ok(false);
@@ -676,7 +676,7 @@ async fn provider_of(service: &Arc<Service>, visit: &Visit, code: &str) -> Resul
     Ok(known.into_iter().find(|one| one.code == code))
 }
 
-/// What else patients may know an endpoint by: its other brands, and who runs it.
+/// Other names that patients may know an endpoint by: its other brands, and its operator.
 fn others(endpoint: &Endpoint, name: &str) -> Option<String> {
     let mut others: Vec<&str> = Vec::new();
     for other in endpoint.label.iter().chain([&endpoint.organization.name]) {
@@ -687,7 +687,7 @@ fn others(endpoint: &Endpoint, name: &str) -> Option<String> {
     (!others.is_empty()).then(|| others.join(" · "))
 }
 
-/// What patients know an endpoint by.
+/// The name by which patients know an endpoint.
 pub(in crate::http::connect) fn display_name(endpoint: &Endpoint) -> String {
     let label = endpoint.label.iter().find(|label| !label.is_empty());
     label.unwrap_or(&endpoint.organization.name).clone()

@@ -1,4 +1,4 @@
-//! The pages as the templates see them. Nothing is decided here but which words stand where.
+//! The data of the templates. It decides only which texts are shown.
 
 use askama::Template;
 use chrono::DateTime;
@@ -8,36 +8,36 @@ use super::super::flow::birth_date::{self, Part};
 use super::super::language::Texts;
 use crate::consent::{ApplicationProfile, Details, Organization, OrganizationProfile, Way};
 
-/// What all pages share.
+/// The parts that all pages share.
 pub(in crate::http::connect) struct Shell<'a> {
     pub(in crate::http::connect) t: &'static Texts,
-    /// The path that the service's addresses begin with; empty at the root of a host.
+    /// The path prefix of the service's addresses; empty at the root of a host.
     pub(in crate::http::connect) base: &'a str,
     pub(in crate::http::connect) title: String,
-    /// Who runs the service.
+    /// The operator's brand.
     pub(in crate::http::connect) brand: &'a Branding,
-    /// The application's name, where one is known.
+    /// The application's name, if it is known.
     pub(in crate::http::connect) app: Option<&'a str>,
-    /// What else is shown of it.
+    /// The application's profile.
     pub(in crate::http::connect) asks: Option<&'a ApplicationProfile>,
-    /// What the application is named by in addresses.
+    /// The application's id, for addresses.
     pub(in crate::http::connect) app_id: &'a str,
     pub(in crate::http::connect) test: bool,
-    /// What forms carry; `None` outside of a session.
+    /// The token for forms; `None` outside of a session.
     pub(in crate::http::connect) csrf: Option<String>,
     pub(in crate::http::connect) steps: Vec<StepMark>,
     /// Whether "cancel" leads back to the sources that are connected already.
     pub(in crate::http::connect) to_hub: bool,
-    /// When the session ends by itself; `None` outside of one.
+    /// When the session times out; `None` outside of one.
     pub(in crate::http::connect) ends: Option<Ends>,
-    /// The languages that the page can be shown in, where it can be asked for in another.
+    /// The languages that the page can be switched to, if it can.
     pub(in crate::http::connect) languages: Option<Switch<'a>>,
-    /// The page that holds the link component, which is told what is shown.
+    /// The page that holds the link component. It is told which page is shown.
     pub(in crate::http::connect) told: Option<Told<'a>>,
 }
 
-/// Whom the page is shown for, and its name among those that the link component knows. It names no source and nobody:
-/// nothing is shared yet.
+/// The page that holds the frame, and the link component's name for what is shown. It names no source and no person,
+/// because nothing is shared yet.
 pub(in crate::http::connect) struct Told<'a> {
     pub(in crate::http::connect) origin: &'a str,
     pub(in crate::http::connect) channel: &'a str,
@@ -45,12 +45,12 @@ pub(in crate::http::connect) struct Told<'a> {
 }
 
 impl Shell<'_> {
-    /// What the service is called.
+    /// The name of the service.
     fn service(&self) -> &str {
         self.brand.name.as_deref().unwrap_or(self.t.service)
     }
 
-    /// What becomes of the records: before anything is shared, and after.
+    /// The text on what happens to the records: before anything is shared, and after.
     fn promise(&self) -> String {
         let text = if self.to_hub {
             self.t.promise_shared
@@ -61,16 +61,16 @@ impl Shell<'_> {
     }
 }
 
-/// The time at which a session ends if nobody does anything.
+/// The time at which an idle session ends.
 pub(in crate::http::connect) struct Ends {
-    /// In how many seconds.
+    /// Seconds from now.
     pub(in crate::http::connect) seconds: i64,
-    /// The time of day. Which one it is where the patient is, only a script knows.
+    /// The time of day in UTC. Only a script knows the patient's time zone.
     pub(in crate::http::connect) at: String,
 }
 
 impl Ends {
-    /// The end of a session whose patient is here now.
+    /// The end of a session that was active just now.
     pub(in crate::http::connect) fn after(now: i64, seconds: i64) -> Ends {
         let time = DateTime::from_timestamp(now + seconds, 0).unwrap_or_default();
         Ends {
@@ -82,7 +82,7 @@ impl Ends {
 
 /// The languages to choose from.
 pub(in crate::http::connect) struct Switch<'a> {
-    /// The page that shows the same in another language.
+    /// The address that shows the same page in another language.
     pub(in crate::http::connect) address: String,
     pub(in crate::http::connect) all: &'a [&'static Texts],
 }
@@ -94,8 +94,8 @@ pub(in crate::http::connect) struct StepMark {
 }
 
 impl StepMark {
-    /// The steps of a way, of which the one numbered `current` is shown. A source that is named beforehand is not
-    /// chosen.
+    /// The steps of a way. `current` is the number of the one that is shown. A source named in advance needs no step
+    /// for choosing.
     pub(in crate::http::connect) fn all(t: &'static Texts, way: Way, named: bool, current: usize) -> Vec<StepMark> {
         let (names, first): (&[&'static str], usize) = match way {
             Way::Choose if named => (&[t.step_review, t.step_sign_in], 1),
@@ -129,12 +129,12 @@ impl StepMark {
     }
 }
 
-/// Who runs a source, as patients may know them.
+/// The operator of a source, as patients know it.
 pub(in crate::http::connect) struct OrganizationView {
     pub(in crate::http::connect) id: String,
-    /// A name for its logo.
+    /// Its id in the logo's address.
     pub(in crate::http::connect) logo: Option<String>,
-    /// What it is, and where.
+    /// What kind of organization it is, and where.
     pub(in crate::http::connect) about: Option<String>,
 }
 
@@ -164,23 +164,23 @@ impl OrganizationView {
 pub(in crate::http::connect) struct Choice {
     pub(in crate::http::connect) endpoint: String,
     pub(in crate::http::connect) name: String,
-    /// Who runs it, where that is another name.
+    /// The operator's name, if it differs.
     pub(in crate::http::connect) by: Option<String>,
     pub(in crate::http::connect) organization: OrganizationView,
     pub(in crate::http::connect) connected: bool,
 }
 
-/// The organizations that a name found.
+/// The organizations that match a name.
 pub(in crate::http::connect) struct Found {
     pub(in crate::http::connect) query: String,
     pub(in crate::http::connect) organizations: Vec<Choice>,
-    /// At most so many are shown.
+    /// The maximum number shown.
     pub(in crate::http::connect) limit: usize,
     pub(in crate::http::connect) more: bool,
 }
 
 impl Found {
-    /// How many there are, in words.
+    /// A sentence with their number.
     fn said(&self, t: &'static Texts) -> String {
         match (self.organizations.len(), self.query.is_empty()) {
             (0, true) => t.choose_empty.to_owned(),
@@ -207,7 +207,7 @@ pub(in crate::http::connect) struct Choose<'a> {
     pub(in crate::http::connect) details: bool,
 }
 
-/// What is put in the place of the organizations while a name is typed.
+/// The list of organizations alone, which a script inserts while the patient types.
 #[derive(Template)]
 #[template(path = "connect/fragment.html")]
 pub(in crate::http::connect) struct Fragment<'a> {
@@ -215,10 +215,10 @@ pub(in crate::http::connect) struct Fragment<'a> {
     pub(in crate::http::connect) found: Found,
 }
 
-/// What is shared.
+/// The records that are shared.
 pub(in crate::http::connect) struct What {
     pub(in crate::http::connect) categories: Vec<Category>,
-    /// Nobody tells what there is.
+    /// The source has no list of types.
     pub(in crate::http::connect) unsure: bool,
 }
 
@@ -243,7 +243,7 @@ pub(in crate::http::connect) struct Share<'a> {
     pub(in crate::http::connect) app: &'a str,
     pub(in crate::http::connect) source: &'a str,
     pub(in crate::http::connect) organization: OrganizationView,
-    /// For how long, if the source grants what it is asked for.
+    /// How long records are shared, if the source grants what is requested.
     pub(in crate::http::connect) duration: String,
     pub(in crate::http::connect) ongoing: bool,
     /// The application asked for longer than the source grants.
@@ -264,12 +264,12 @@ pub(in crate::http::connect) struct Onward {
 #[template(path = "connect/problem.html")]
 pub(in crate::http::connect) struct Problem<'a> {
     pub(in crate::http::connect) s: Shell<'a>,
-    /// Something is broken, rather than decided by the patient.
+    /// Something is broken; otherwise the patient decided it.
     pub(in crate::http::connect) bad: bool,
     pub(in crate::http::connect) text: &'static str,
     pub(in crate::http::connect) again: Option<Onward>,
     pub(in crate::http::connect) other: Option<Onward>,
-    /// Leaving means that no records were found, rather than that the patient cancelled.
+    /// The button to leave, if leaving means that no records were found and not that the patient cancelled.
     pub(in crate::http::connect) leave: Option<String>,
 }
 
@@ -277,17 +277,17 @@ pub(in crate::http::connect) struct Problem<'a> {
 pub(in crate::http::connect) struct Connected {
     pub(in crate::http::connect) endpoint: String,
     pub(in crate::http::connect) name: String,
-    /// The headings of what it shares.
+    /// The headings of the records that it shares.
     pub(in crate::http::connect) what: String,
-    /// For how long.
+    /// How long it shares them.
     pub(in crate::http::connect) duration: String,
 }
 
-/// A source that could not be connected.
+/// A source that failed to connect.
 pub(in crate::http::connect) struct Failed {
     pub(in crate::http::connect) endpoint: String,
     pub(in crate::http::connect) name: String,
-    /// Whether the patient can go there again.
+    /// Whether the patient can try it again.
     pub(in crate::http::connect) again: bool,
 }
 
@@ -298,14 +298,14 @@ pub(in crate::http::connect) struct Hub<'a> {
     pub(in crate::http::connect) app: &'a str,
     pub(in crate::http::connect) connected: Vec<Connected>,
     pub(in crate::http::connect) failed: Vec<Failed>,
-    /// Whether a source can be taken off the list.
+    /// Whether a source can be removed from the list.
     pub(in crate::http::connect) remove: bool,
     /// Whether there is another source to add.
     pub(in crate::http::connect) add: bool,
     pub(in crate::http::connect) facilities: bool,
 }
 
-/// A field that is not filled in as it must be.
+/// A field with a wrong or missing value.
 pub(in crate::http::connect) struct Wrong {
     pub(in crate::http::connect) field: &'static str,
     pub(in crate::http::connect) text: &'static str,
@@ -321,7 +321,7 @@ pub(in crate::http::connect) struct BirthField {
 }
 
 impl BirthField {
-    /// The fields in the order of the language: with what was typed, else with a date as it is kept.
+    /// The fields in the order of the language. They hold what was typed, else the stored date.
     pub(in crate::http::connect) fn all(t: &'static Texts, date: &str, typed: Option<[String; 3]>) -> [BirthField; 3] {
         let mut parts = date.split('-').map(|part| part.trim_start_matches('0').to_owned());
         let mut part = || parts.next().unwrap_or_default();
@@ -334,7 +334,7 @@ impl BirthField {
                 Part::Month => ("birth_month", t.details_month, "bday-month", month.clone()),
                 Part::Year => ("birth_year", t.details_year, "bday-year", year.clone()),
             };
-            // The summary of what is wrong leads to the first one.
+            // The error summary links to the first field.
             let id = if std::mem::take(&mut first) { "birth_date" } else { name };
             BirthField {
                 id,
@@ -392,11 +392,11 @@ pub(in crate::http::connect) struct PlaceView {
     pub(in crate::http::connect) chosen: bool,
 }
 
-/// For how long places share records.
+/// How long places share records.
 pub(in crate::http::connect) struct Lasting {
-    /// Their names, if other places share for longer or shorter.
+    /// Their names, if others share for a different time.
     pub(in crate::http::connect) places: Option<String>,
-    /// In a sentence.
+    /// The time as a sentence.
     pub(in crate::http::connect) duration: String,
 }
 
@@ -407,11 +407,11 @@ pub(in crate::http::connect) struct Facilities<'a> {
     pub(in crate::http::connect) app: &'a str,
     pub(in crate::http::connect) places: Vec<PlaceView>,
     pub(in crate::http::connect) what: What,
-    /// That the place which the patient chose by name is not among them.
+    /// The name of the place that the patient chose, if it was not found.
     pub(in crate::http::connect) missing: Option<String>,
-    /// For how long.
+    /// How long the places share records.
     pub(in crate::http::connect) durations: Vec<Lasting>,
-    /// Nothing was chosen.
+    /// The patient chose nothing.
     pub(in crate::http::connect) nothing: bool,
 }
 
@@ -430,13 +430,13 @@ pub(in crate::http::connect) struct FramePage<'a> {
     pub(in crate::http::connect) s: Shell<'a>,
     pub(in crate::http::connect) source: &'a str,
     pub(in crate::http::connect) ticket: String,
-    /// The session's turn that this page is of.
+    /// The turn of the session that this page shows.
     pub(in crate::http::connect) mark: u64,
-    /// A window has been opened from it.
+    /// The page has opened a window.
     pub(in crate::http::connect) opened: bool,
 }
 
-/// A place that is being connected, and how far that is.
+/// A place that is being connected, with its progress.
 pub(in crate::http::connect) struct Asking {
     pub(in crate::http::connect) name: String,
     pub(in crate::http::connect) class: &'static str,
@@ -449,11 +449,11 @@ pub(in crate::http::connect) struct WaitingPage<'a> {
     pub(in crate::http::connect) s: Shell<'a>,
     pub(in crate::http::connect) text: String,
     pub(in crate::http::connect) places: Vec<Asking>,
-    /// The session's turn that this page is of.
+    /// The turn of the session that this page shows.
     pub(in crate::http::connect) mark: u64,
 }
 
-/// What the page that holds the link component is told.
+/// The message to the page that holds the link component.
 pub(in crate::http::connect) struct Message<'a> {
     pub(in crate::http::connect) origin: &'a str,
     pub(in crate::http::connect) channel: &'a str,
@@ -464,7 +464,7 @@ pub(in crate::http::connect) struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// That nothing was shared, to the page of this origin and channel.
+    /// The message that nothing was shared, to the page of this origin and channel.
     pub(in crate::http::connect) fn exit(origin: &'a str, channel: &'a str) -> Message<'a> {
         Message {
             origin,
@@ -482,7 +482,7 @@ impl<'a> Message<'a> {
 pub(in crate::http::connect) struct End<'a> {
     pub(in crate::http::connect) s: Shell<'a>,
     pub(in crate::http::connect) text: String,
-    /// What comes next.
+    /// What happens next.
     pub(in crate::http::connect) next: Option<String>,
     pub(in crate::http::connect) good: bool,
     pub(in crate::http::connect) message: Option<Message<'a>>,
@@ -495,14 +495,14 @@ pub(in crate::http::connect) struct Notice<'a> {
     pub(in crate::http::connect) texts: Vec<String>,
     pub(in crate::http::connect) bad: bool,
     pub(in crate::http::connect) detail: Option<&'a str>,
-    /// Where a button leads, and what it says.
+    /// The button's address and label.
     pub(in crate::http::connect) onward: Option<(String, String)>,
-    /// Whether the window closes itself, as far as the browser lets it.
+    /// Whether the window closes itself, if the browser lets it.
     pub(in crate::http::connect) closes: bool,
     pub(in crate::http::connect) message: Option<Message<'a>>,
 }
 
-/// A page that a frame shows nothing of: it only tells the page that holds the link component.
+/// An empty page in a frame. It only sends a message to the page that holds the link component.
 #[derive(Template)]
 #[template(path = "connect/silent.html")]
 pub(in crate::http::connect) struct Silent<'a> {
@@ -510,7 +510,7 @@ pub(in crate::http::connect) struct Silent<'a> {
     pub(in crate::http::connect) message: Option<Message<'a>>,
 }
 
-/// An error code and what it says to whom.
+/// An error code with its texts.
 pub(in crate::http::connect) struct ErrorCode {
     pub(in crate::http::connect) code: &'static str,
     pub(in crate::http::connect) title: &'static str,

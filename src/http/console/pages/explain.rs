@@ -1,4 +1,4 @@
-//! How a search came about, as a tree.
+//! Shows how a search was executed, as a tree.
 
 use std::sync::Arc;
 
@@ -131,7 +131,7 @@ fn entry(name: &str, value: &Value, html: &mut String) {
     match value {
         Value::Array(items) if items.iter().all(|item| item.is_string()) => texts(items, html),
         Value::Object(_) | Value::Array(_) => branch(value, name, html),
-        // Times alone are no whole numbers: microseconds.
+        // Only times are fractional numbers: microseconds.
         Value::Number(number) if number.is_f64() => {
             let micros = number.as_f64().unwrap_or_default();
             html.push_str(&format!(" {:.3} ms", micros / 1e3));
@@ -145,7 +145,7 @@ fn entry(name: &str, value: &Value, html: &mut String) {
     html.push_str("</li>");
 }
 
-/// Texts beside each other, or in lines of their own where they have several.
+/// Short texts on one line. Texts with line breaks get a block of their own.
 fn texts(items: &[Value], html: &mut String) {
     let texts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
     if texts.iter().any(|text| text.contains('\n')) {
@@ -158,7 +158,7 @@ fn texts(items: &[Value], html: &mut String) {
     }
 }
 
-/// The name of one of several.
+/// The singular of a list's name.
 fn one_of(name: &str) -> &str {
     match name {
         "people" => "person",

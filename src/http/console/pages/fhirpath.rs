@@ -27,9 +27,9 @@ use crate::http::fhir::resource_type::resource_type;
 use crate::http::service::Service;
 use crate::lake::scan::{FILE, ROW, ScanRequest};
 
-/// Resources that an expression is tried on.
+/// The number of resources that an expression is tried on.
 const TRIED: usize = 25;
-/// A trial that takes longer is given up.
+/// The timeout of a trial.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 #[derive(Template)]
@@ -137,7 +137,7 @@ fn compiled(service: &Service, ty: TypeId, expression: &str) -> Result<(Program,
     typed(expression, ty, &options).map_err(|error| Error::Invalid(error.to_string()))
 }
 
-/// Everything below a complex item, since all of it is shown.
+/// All elements below a complex item, because the page shows the whole item.
 fn whole(ty: TypeId) -> Option<Vec<&'static str>> {
     (!matches!(facts().get(ty).kind, Kind::Primitive(_))).then(|| vec!["*"])
 }

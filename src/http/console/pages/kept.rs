@@ -1,5 +1,5 @@
-//! What the service keeps beside records: syncs, endpoints, applications, consents, erasures with their receipts, the
-//! audit log, and the requests that took long.
+//! Lists of data other than records: syncs, endpoints, applications, consents, erasures with their receipts, the audit
+//! log, and slow requests.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::http::error::Error;
 use crate::http::fhir::pretty::pretty;
 use crate::http::service::Service;
 
-/// Rows of a list.
+/// The maximum number of rows of a list.
 const SHOWN: u32 = 200;
 
 #[derive(Template)]
@@ -47,13 +47,13 @@ struct Receipt<'a> {
     claims: String,
 }
 
-/// A cell, and where it leads.
+/// A cell and its link.
 struct Cell {
     text: String,
     link: Option<String>,
 }
 
-/// Something that is listed.
+/// A list that the page can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum List {
     Syncs,

@@ -24,7 +24,7 @@ use crate::http::server::request_id::RequestId;
 use crate::http::service::Service;
 use crate::patient::{Record, record};
 
-/// Entries of the timeline, the newest of all.
+/// The maximum number of entries of the timeline, newest first.
 const SHOWN: usize = 300;
 
 #[derive(Template)]
@@ -39,14 +39,14 @@ struct Page<'a> {
     total: String,
     types: Vec<Type>,
     timeline: Vec<Event>,
-    /// Events that are not shown.
+    /// The number of events that are not shown.
     left: usize,
 }
 
 struct Type {
     name: &'static str,
     count: String,
-    /// The search that finds them.
+    /// The search that finds the resources.
     query: Option<String>,
 }
 
@@ -109,7 +109,7 @@ fn checked(id: &str) -> Result<(), Error> {
     }
 }
 
-/// The Patient, the types with their counts, and what happened, newest first.
+/// The Patient, the types with their counts, and the timeline, newest first.
 fn gathered(service: &Service, record: &Record, id: &str) -> (Value, Vec<(Type, usize)>, Vec<Event>) {
     let (mut patient, mut types, mut timeline) = (Value::Null, Vec::new(), Vec::new());
     for of_type in &record.types {

@@ -1,4 +1,4 @@
-//! One resource: its JSON with references that lead on, the versions that snapshots still have, and how they differ.
+//! One resource: its JSON with links at references, the versions that snapshots still have, and their differences.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::http::fhir::resource_type::resource_type;
 use crate::http::service::Service;
 use crate::lake::LakeError;
 
-/// Snapshots that are asked for versions.
+/// The maximum number of snapshots that are searched for versions.
 const SNAPSHOTS: u32 = 40;
 
 #[derive(Template)]
@@ -34,13 +34,13 @@ struct Page<'a> {
     name: &'a str,
     id: &'a str,
     label: Label,
-    /// The patient whose page it leads to.
+    /// The patient whose page this one links to.
     patient: Option<String>,
     json: String,
     version: i64,
     versions: Vec<Shown>,
     bytes: String,
-    /// The earlier version that the difference begins at.
+    /// The version that the difference is computed from.
     since: Option<i64>,
     difference: Vec<Line>,
 }
@@ -49,7 +49,7 @@ struct Shown {
     version: i64,
     updated: String,
     is_this: bool,
-    /// The version before it, where that is there.
+    /// The version before it, if a snapshot still has it.
     before: Option<i64>,
 }
 
@@ -114,7 +114,7 @@ pub(in crate::http::console) async fn show(
     page_or_error(&frame, work).await
 }
 
-/// The version asked for, or else the newest.
+/// The version asked for. Without one, the newest.
 fn chosen(versions: &[Version], wanted: Option<i64>) -> Option<usize> {
     match wanted {
         None => (!versions.is_empty()).then_some(0),
@@ -142,7 +142,7 @@ fn patient_of(name: &str, id: &str, resource: &Value) -> Option<String> {
     local(&whose)?.strip_prefix("Patient/").map(str::to_owned)
 }
 
-/// The versions that snapshots which can be read still have, newest first.
+/// The versions in all readable snapshots, newest first.
 async fn versions(service: &Arc<Service>, place: &Tenant, ty: TypeId, id: &str) -> Result<Vec<Version>, Error> {
     if !is_id(id) {
         return Ok(Vec::new());
@@ -155,7 +155,7 @@ async fn versions(service: &Arc<Service>, place: &Tenant, ty: TypeId, id: &str) 
         let snapshots = service.lake.growth(SNAPSHOTS).map_err(Error::internal)?;
         for size in snapshots {
             let snapshot = match service.lake.snapshot_at(size.snapshot) {
-                // Let go between the two calls.
+                // The snapshot was released between the two calls.
                 Err(LakeError::SnapshotGone(_)) => continue,
                 found => found.map_err(Error::internal)?,
             };

@@ -18,7 +18,7 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::lake::{LakeInfo, Mode, SnapshotSize};
 
-/// Snapshots that are shown.
+/// The maximum number of snapshots shown.
 const SNAPSHOTS: u32 = 50;
 
 #[derive(Template)]
@@ -76,7 +76,7 @@ pub(in crate::http::console) async fn show(
     let place = Tenant::of(Mode::Live, &application);
     let frame = operator.frame(&service, "stored", Some(&place));
     let work = async {
-        // Only numbers and nobody's records, so nothing for the audit log.
+        // These are numbers and no records, so the audit log gets no entry.
         let reading = service.blocking(|service| {
             let info = service.lake.info().map_err(Error::internal)?;
             let growth = service.lake.growth(SNAPSHOTS).map_err(Error::internal)?;
@@ -162,7 +162,7 @@ fn change(before: u64, after: u64) -> String {
     }
 }
 
-/// Rows by snapshot, where there are several.
+/// A plot of rows by snapshot, if there are several.
 fn plot(growth: &[SnapshotSize]) -> Option<String> {
     if growth.len() < 2 {
         return None;

@@ -1,5 +1,5 @@
-//! The resources of a type that a search finds: the search is shown and can be changed, and the engine's own links lead
-//! from page to page.
+//! The resources of a type that a search finds. The page shows the search in a form. The engine's own links lead from
+//! page to page.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ struct Row {
     id: String,
     label: Label,
     updated: String,
-    /// Brought along by a match.
+    /// Whether the row is an include.
     is_included: bool,
 }
 
@@ -136,7 +136,7 @@ fn rendered(
     html(status, &page)
 }
 
-/// A value of a query.
+/// Encodes a value for a query.
 pub(in crate::http::console) fn encoded(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }

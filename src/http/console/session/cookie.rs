@@ -22,7 +22,7 @@ pub(in crate::http::console) fn read(service: &Service, headers: &HeaderMap) -> 
     Some(found.value().to_owned()).filter(|value| !value.is_empty())
 }
 
-/// Sets it.
+/// Sets the cookie.
 pub(in crate::http::console) fn set(service: &Service, value: &str) -> Option<HeaderValue> {
     let encrypted = service.is_encrypted();
     let secure = encrypted || !is_loopback(&service.base_url);
@@ -34,14 +34,14 @@ pub(in crate::http::console) fn set(service: &Service, value: &str) -> Option<He
     )
 }
 
-/// Takes it away.
+/// Deletes the cookie.
 pub(in crate::http::console) fn cleared(service: &Service) -> Option<HeaderValue> {
     let encrypted = service.is_encrypted();
     written(name(encrypted), "", encrypted, Duration::ZERO)
 }
 
-/// Over TLS browsers keep a name with this prefix for this very host: no neighbour in its domain can put another
-/// session in its place.
+/// The cookie's name. Over TLS the prefix binds it to this host, so that no neighbour in its domain can plant a
+/// session.
 fn name(encrypted: bool) -> String {
     match encrypted {
         true => format!("__Host-{NAME}"),
@@ -49,7 +49,7 @@ fn name(encrypted: bool) -> String {
     }
 }
 
-/// Whether what is sent to an address leaves the machine by no wire.
+/// Whether traffic to an address stays on this machine.
 fn is_loopback(base_url: &str) -> bool {
     let url = Url::parse(base_url).ok();
     match url.as_ref().and_then(Url::host) {

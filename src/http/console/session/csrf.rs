@@ -19,7 +19,7 @@ pub(in crate::http::console) fn token(cookie: &str) -> Option<String> {
     Some(URL_SAFE_NO_PAD.encode(mask.into_iter().chain(masked).collect::<Vec<u8>>()))
 }
 
-/// Whether a form carries what the session of this cookie gave it.
+/// Whether a form carries a valid token for the session of this cookie.
 pub(in crate::http::console) fn is_valid(cookie: &str, token: &str) -> bool {
     let Ok(bytes) = URL_SAFE_NO_PAD.decode(token) else {
         return false;

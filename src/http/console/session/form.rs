@@ -11,7 +11,7 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 
 const FORM: &str = "application/x-www-form-urlencoded";
-/// The header in which a browser names the page that sent a form.
+/// The header in which a browser says from which site a form comes.
 const SITE: &str = "sec-fetch-site";
 
 /// The fields of a form.
@@ -19,7 +19,7 @@ const SITE: &str = "sec-fetch-site";
 pub(in crate::http::console) struct Fields(Vec<(String, String)>);
 
 impl Fields {
-    /// Those of a query.
+    /// Parses the fields of a query.
     pub(in crate::http::console) fn of_query(query: Option<&str>) -> Fields {
         let fields = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
         Fields(fields.into_owned().collect())
@@ -38,7 +38,7 @@ impl Fields {
         Ok(Fields(form_urlencoded::parse(&sent).into_owned().collect()))
     }
 
-    /// Those of a body that a page of the session sent.
+    /// Reads the fields of a body, and checks that a page of the session sent it.
     pub(in crate::http::console) async fn sent_by(
         operator: &Operator,
         service: &Arc<Service>,
@@ -60,7 +60,7 @@ impl Fields {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The value of a field that says something.
+    /// The value of a field if it is not blank.
     pub(in crate::http::console) fn filled(&self, name: &str) -> Option<&str> {
         self.get(name).map(str::trim).filter(|value| !value.is_empty())
     }

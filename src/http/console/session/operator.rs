@@ -1,4 +1,4 @@
-//! The operator of a request, as an extractor: a handler that takes one is reached by a browser with a session only.
+//! The operator of a request, as an extractor. A handler with this extractor answers only browsers with a session.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::consent::{ConsoleLook, ConsoleSession};
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// Who looks around.
+/// The operator who is signed in.
 pub(in crate::http::console) struct Operator {
     pub(in crate::http::console) session: ConsoleSession,
     cookie: String,
@@ -50,7 +50,7 @@ pub(in crate::http::console) fn is_on(service: &Service) -> Result<(), Error> {
 }
 
 impl Operator {
-    /// The operator of a browser's cookie.
+    /// Finds the operator by a browser's cookie.
     pub(in crate::http::console) async fn of(
         service: &Arc<Service>,
         headers: &HeaderMap,
@@ -91,7 +91,7 @@ impl Operator {
         ending.await?.map_err(Error::internal)
     }
 
-    /// Writes down that records are looked at. Nothing is shown before this is done.
+    /// Logs that an operator looks at records. The page waits until the entry is written.
     pub(in crate::http::console) async fn looks(
         &self,
         service: &Arc<Service>,
@@ -113,8 +113,8 @@ impl Operator {
         noting.await?.map_err(Error::internal)
     }
 
-    /// The same of one person's records. The log names their consent, where there is one, and else a mark that the
-    /// lake makes of the id: who knows the id finds the line, and the line does not give the id away.
+    /// Logs that an operator looks at one person's records. The entry names their consent if there is one. Otherwise it
+    /// has a keyed hash of the id: whoever knows the id finds the entry, but the entry does not reveal the id.
     pub(in crate::http::console) async fn looks_at(
         &self,
         service: &Arc<Service>,

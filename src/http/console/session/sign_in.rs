@@ -43,7 +43,7 @@ fn form(service: &Service, token: &str, is_refused: bool, is_over: bool) -> Resp
         idle_minutes: CONSOLE_IDLE_SECONDS / 60,
     };
     let mut response = html(status, &page);
-    // The token may are in the address.
+    // The address may contain the token.
     let nothing = HeaderValue::from_static("no-referrer");
     response.headers_mut().insert(REFERRER_POLICY, nothing);
     response
@@ -66,7 +66,7 @@ pub(in crate::http::console) async fn show(
     ))
 }
 
-/// Uses a token up and begins a session.
+/// Redeems a token and begins a session.
 pub(in crate::http::console) async fn enter(
     State(service): State<Arc<Service>>,
     headers: HeaderMap,

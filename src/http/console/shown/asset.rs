@@ -1,4 +1,4 @@
-//! The style sheet and the mark: part of the program, the same for everybody.
+//! The style sheet and the mark. They are built in and the same for everybody.
 
 use std::sync::Arc;
 

@@ -4,19 +4,19 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::http::fhir::pretty::pretty;
 
-/// Lines around a change that are shown with it.
+/// The number of unchanged lines shown around a change.
 const AROUND: usize = 3;
 
 /// A line of a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::http::console) struct Line {
-    /// `+`, `-`, a space, or `…` where lines are left out.
+    /// `+`, `-`, a space, or `…` for omitted lines.
     pub(in crate::http::console) sign: char,
     pub(in crate::http::console) text: String,
 }
 
 impl Line {
-    /// The name of its style.
+    /// The CSS class of the line.
     pub(in crate::http::console) fn class(&self) -> &'static str {
         match self.sign {
             '+' => "added",
@@ -26,7 +26,7 @@ impl Line {
     }
 }
 
-/// The lines that changed, with some around them.
+/// The lines that changed, with some lines around them.
 pub(in crate::http::console) fn lines(before: &[u8], after: &[u8]) -> Vec<Line> {
     let before = String::from_utf8_lossy(&pretty(before)).into_owned();
     let after = String::from_utf8_lossy(&pretty(after)).into_owned();

@@ -1,11 +1,11 @@
-//! JSON as HTML: indented, its text as it is stored, with references that lead on.
+//! Shows JSON as HTML: indented, with the stored text unchanged and with links at references.
 
 use crate::fhir::reference::is_id;
 use crate::http::console::shown::tenant::Tenant;
 use crate::http::fhir::pretty::pretty;
 use crate::http::fhir::resource_type::resource_type;
 
-/// A resource with links of this console, escaped for a page.
+/// A resource as escaped HTML with links to pages of the console.
 pub(in crate::http::console) fn linked(json: &[u8], root: &str, place: &Tenant, fhir_base: &str) -> String {
     let text = String::from_utf8_lossy(&pretty(json)).into_owned();
     let mut html = String::with_capacity(text.len() * 2);

@@ -1,10 +1,10 @@
-//! A resource on one line: its subject matter, date, status and patient, from the elements that its type has for these.
+//! A resource on one line: its subject matter, date, status and patient. Each type has its own elements for these.
 
 use serde_json::Value;
 
 use super::json::local;
 
-/// Elements with a resource's subject matter, the most telling first.
+/// Elements with a resource's subject matter, the most specific first.
 const WHAT: [&str; 14] = [
     "code",
     "medicationCodeableConcept",
@@ -21,7 +21,7 @@ const WHAT: [&str; 14] = [
     "kind",
     "use",
 ];
-/// Elements that say when it was, the clinical time before the administrative one.
+/// Elements with a resource's date, the clinical time before the administrative one.
 const WHEN: [&str; 22] = [
     "effectiveDateTime",
     "effectivePeriod",
@@ -56,14 +56,14 @@ pub(in crate::http::console) struct Label {
     /// In FHIR's form, whose text order is time order within a day.
     pub(in crate::http::console) when: String,
     pub(in crate::http::console) status: String,
-    /// `Patient/id`, where it names one.
+    /// `Patient/id`, if the resource names one.
     pub(in crate::http::console) whose: Option<String>,
-    /// A value, of an Observation.
+    /// The value, if it is an Observation.
     pub(in crate::http::console) value: String,
 }
 
 impl Label {
-    /// Of a resource.
+    /// The label of a resource.
     pub(in crate::http::console) fn of(resource: &Value) -> Label {
         let what = WHAT.iter().find_map(|name| words(&resource[*name]));
         let whose = WHOSE.iter().find_map(|name| resource[*name]["reference"].as_str());

@@ -1,4 +1,4 @@
-//! How things are shown: the page around them, resources as lines and as JSON, differences, sizes and times, plots.
+//! Renders the parts of pages: the frame, resources as lines and as JSON, differences, sizes, times and plots.
 
 pub(super) mod asset;
 pub(super) mod difference;

@@ -1,4 +1,4 @@
-//! A page as an answer: rendered, kept by no cache, and with the headers that bound what it may load.
+//! Renders a page as a response that caches never keep. Its headers limit what it may load.
 
 use askama::Template;
 use axum::body::Body;
@@ -12,7 +12,7 @@ use super::tenant::Tenant;
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// One style sheet and pictures of our own, forms that lead to us, and nothing else: no script, no frame.
+/// Allows our own style sheet and pictures, and forms to this server. It forbids scripts and frames.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 );
@@ -24,18 +24,18 @@ const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resour
 pub(in crate::http::console) struct Frame {
     /// The path of the console.
     pub(in crate::http::console) root: String,
-    /// The operator who is signed in. Empty before.
+    /// The operator who is signed in. Empty before sign-in.
     pub(in crate::http::console) name: String,
-    /// What forms carry.
+    /// The CSRF token for forms.
     pub(in crate::http::console) csrf: String,
-    /// Which entry of the menu this is.
+    /// The active entry of the menu.
     pub(in crate::http::console) here: &'static str,
     /// The tenant of the menu's links.
     pub(in crate::http::console) place: Tenant,
 }
 
 impl Frame {
-    /// That of a page without a session.
+    /// The frame of a page without a session.
     pub(in crate::http::console) fn outside(service: &Service) -> Frame {
         Frame {
             root: address(service, ""),
@@ -43,7 +43,7 @@ impl Frame {
         }
     }
 
-    /// `aria-current` of an entry of the menu.
+    /// The `aria-current` attribute of a menu entry.
     pub(in crate::http::console) fn at(&self, entry: &str) -> &'static str {
         if self.here == entry {
             r#" aria-current="page""#
@@ -82,7 +82,7 @@ pub(in crate::http::console) fn html(status: StatusCode, template: &impl Templat
     response
 }
 
-/// Marks an answer as one for this browser alone.
+/// Marks a response as private to this browser.
 pub(in crate::http::console) fn private(response: &mut Response) {
     let head = response.headers_mut();
     head.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -93,7 +93,7 @@ pub(in crate::http::console) fn private(response: &mut Response) {
     head.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
 }
 
-/// To another page, by GET.
+/// Redirects to another page, by GET.
 pub(in crate::http::console) fn see_other(address: &str) -> Response {
     let Ok(location) = HeaderValue::from_str(address) else {
         return Error::internal("an address to redirect to is no header text").into_response();
@@ -104,7 +104,7 @@ pub(in crate::http::console) fn see_other(address: &str) -> Response {
     response
 }
 
-/// A page that says what is wrong.
+/// A page that says what failed.
 pub(in crate::http::console) fn problem(frame: &Frame, status: StatusCode, problem: &str) -> Response {
     let heading = match status {
         StatusCode::NOT_FOUND | StatusCode::GONE => "There is nothing here",

@@ -1,5 +1,5 @@
-//! A plot as inline SVG in the colour of the page's text, so that it can be read in light and dark themes. It has no
-//! style and no script, which the page's policy would refuse.
+//! A plot as inline SVG. It uses the page's text colour, so that it suits light and dark themes. The page's policy
+//! forbids scripts and inline styles, so it has neither.
 
 use chrono::{Days, NaiveDate};
 use plotters::coord::Shift;
@@ -7,28 +7,28 @@ use plotters::prelude::*;
 
 use super::json::escape;
 
-/// Stands for the colour of the page's text.
+/// A placeholder for the page's text colour.
 const INK: RGBColor = RGBColor(1, 2, 3);
 const INK_TEXT: &str = "#010203";
-/// Has a contrast of over 3 to 1 on white and on the page's dark ground.
+/// The contrast is over 3 to 1 on white and on the page's dark background.
 const MARK: RGBColor = RGBColor(0x2f, 0x80, 0xc9);
 const WIDTH: u32 = 760;
 const HEIGHT: u32 = 380;
-/// Bars of a histogram, about.
+/// The approximate number of bars of a histogram.
 const BINS: f64 = 20.0;
-/// Characters of a bar's name.
+/// The maximum number of characters of a bar's name.
 const LONGEST: usize = 28;
 
-/// What is drawn.
+/// The data of a plot.
 #[derive(Clone, Debug)]
 pub(in crate::http::console) enum Points {
     /// A bar for each name.
     Bars(Vec<(String, f64)>),
     /// One line through points.
     Line(Vec<(f64, f64)>),
-    /// The same over days since 1970.
+    /// The same with days since 1970 as x.
     Days(Vec<(f64, f64)>),
-    /// How many values are where.
+    /// The number of values in each bin.
     Histogram(Vec<f64>),
 }
 
@@ -58,7 +58,7 @@ fn drawing<E: std::fmt::Display>(error: E) -> PlotError {
 }
 
 impl Plot<'_> {
-    /// Draws it.
+    /// Draws the plot.
     pub(in crate::http::console) fn svg(&self) -> Result<String, PlotError> {
         let mut text = String::new();
         {
@@ -80,7 +80,7 @@ impl Plot<'_> {
             .replace(INK_TEXT, "currentColor"))
     }
 
-    /// Bars need a line each.
+    /// The height of the picture. Each bar needs a line.
     fn height(&self) -> u32 {
         match &self.points {
             Points::Bars(bars) => 80 + 24 * bars.len().max(2) as u32,
@@ -152,7 +152,7 @@ impl Plot<'_> {
         self.mesh(&mut chart, label)?;
         let line = LineSeries::new(points.iter().copied(), MARK.stroke_width(2));
         chart.draw_series(line).map_err(drawing)?;
-        // A line through few points is distinguished from one through many.
+        // If there are few points, each gets a dot.
         if points.len() <= 100 {
             let dots = points.iter().map(|point| Circle::new(*point, 3, MARK.filled()));
             chart.draw_series(dots).map_err(drawing)?;
@@ -221,7 +221,7 @@ fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
     }
 }
 
-/// Bins of a round width with how many values each has: from, to and number.
+/// Bins of a round width. Each has its bounds and its number of values.
 fn binned(values: &[f64]) -> Option<Vec<(f64, f64, usize)>> {
     let (low, high) = values
         .iter()

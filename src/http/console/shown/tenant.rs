@@ -1,5 +1,5 @@
 //! The tenant of a page: an application's live or test records. It is part of every address, so that a link shows the
-//! same to everybody.
+//! same to all operators.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::lake::{Mode, Scope};
 
 /// The subject of the operator's own requests, for limits per credential.
 const SUBJECT: &str = "console";
-/// Characters of an application's id.
+/// The maximum number of characters of an application's id.
 const LONGEST: usize = 200;
 
 /// The application and mode whose records are shown.
@@ -19,9 +19,9 @@ const LONGEST: usize = 200;
 pub(in crate::http::console) struct Tenant {
     /// Live or test records.
     pub(in crate::http::console) mode: Mode,
-    /// Whose they are.
+    /// The application that the records belong to.
     pub(in crate::http::console) application: Arc<str>,
-    /// As in addresses.
+    /// The tenant as part of addresses.
     pub(in crate::http::console) path: String,
 }
 
@@ -42,7 +42,7 @@ impl Tenant {
         }
     }
 
-    /// As a path names it.
+    /// Parses the tenant in a path.
     pub(in crate::http::console) fn parse(mode: &str, application: &str) -> Result<Tenant, Error> {
         let mode = match mode {
             "live" => Mode::Live,
@@ -55,7 +55,7 @@ impl Tenant {
         Ok(Tenant::of(mode, application))
     }
 
-    /// In words.
+    /// The tenant in words.
     pub(in crate::http::console) fn words(&self) -> String {
         format!("{} records of {}", self.mode.schema(), self.application)
     }
@@ -69,7 +69,8 @@ impl Tenant {
         })
     }
 
-    /// The same as an access, for operations of the API. It was never a token, and is valid for this request only.
+    /// The scope as an access, for operations of the API. It is never issued as a token, and is valid for this request
+    /// only.
     pub(in crate::http::console) fn access(&self, ends_at: i64) -> Arc<Access> {
         Arc::new(Access {
             jti: SUBJECT.into(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat};
 
-/// A whole number with its thousands apart.
+/// A whole number with separated thousands.
 pub(in crate::http::console) fn number(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

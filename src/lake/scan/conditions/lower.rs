@@ -171,7 +171,7 @@ fn one(left: Necessary, right: Necessary) -> Necessary {
     }
 }
 
-/// The exact conditions of which one must hold, if the expression is only that.
+/// The exact conditions, if the expression is only an alternative of such conditions.
 fn alternatives(mut condition: Necessary) -> Option<Vec<Alternative>> {
     match (condition.items.len(), condition.either.len()) {
         _ if !condition.exact => None,

@@ -202,17 +202,17 @@ impl Extent<'_> {
         }
     }
 
-    /// Whether it is certain that there is no value.
+    /// Whether statistics prove that there is no value.
     pub(in crate::lake::scan) fn is_empty(&self) -> bool {
         matches!(self.bounds, Bounds::Empty)
     }
 
-    /// Whether it is certain that the struct that the leaf is in has no other value without this.
+    /// Whether statistics prove that the leaf's struct has no values other than this one.
     pub(in crate::lake::scan) fn is_complete(&self) -> bool {
         self.levels.is_some_and(is_complete)
     }
 
-    /// Whether it is certain that no slot is without a value.
+    /// Whether statistics prove that every slot has a value.
     pub(in crate::lake::scan) fn is_everywhere(&self) -> bool {
         let without = self
             .levels

@@ -86,7 +86,7 @@ impl Ranges {
         left
     }
 
-    /// These of which the mask, one value per row here, is true.
+    /// The rows here for which the mask is true. The mask has one value per row.
     pub(in crate::lake::scan) fn filter(&self, mask: &BooleanArray) -> Ranges {
         let mut kept = Ranges::default();
         let mut at = 0;

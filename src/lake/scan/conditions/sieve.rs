@@ -105,7 +105,7 @@ impl RowGroup<'_> {
         }
     }
 
-    /// The rows with a value of which this holds.
+    /// The rows with a value that meets this condition.
     fn of_leaf(&self, path: &str, holds: impl Fn(Type, &[u8]) -> bool) -> Result<Kept, ParquetError> {
         let Some(leaf) = self.file.leaf(path) else {
             return Ok(Kept::All);

@@ -19,7 +19,7 @@ use super::super::cache::file::{CountedFile, OpenFile, ReadBytes};
 use super::super::conditions::pruning::is_complete;
 use super::hybrid::{Part, parts};
 
-/// A leaf's column chunk of which the dictionary has been read.
+/// A leaf's column chunk whose dictionary has been read.
 pub(in crate::lake::scan) struct Chunk<A, F> {
     /// What a value allows, or its absence.
     allowed: F,
@@ -201,7 +201,7 @@ pub(in crate::lake::scan) struct Slots<A> {
 }
 
 impl<A: Copy + Default> Slots<A> {
-    /// The rows with a slot of which this holds, each slot's in turn.
+    /// Passes on the rows with a slot that meets the condition, slot by slot.
     pub(in crate::lake::scan) fn rows_where(&self, holds: impl Fn(A) -> bool, mut take: impl FnMut(Range<u32>)) {
         let mut at = 0;
         while let Some(ahead) = self.allowed[at..].iter().position(|allowed| holds(*allowed)) {

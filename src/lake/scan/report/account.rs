@@ -13,7 +13,7 @@ pub(in crate::lake::scan) struct Entries {
     pub(in crate::lake::scan) report: ScanReport,
     /// Files that were opened.
     opened: FxHashSet<u64>,
-    /// Files of which rows were read.
+    /// Files from which rows were read.
     touched: FxHashSet<u64>,
 }
 

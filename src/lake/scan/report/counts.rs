@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct ScanReport {
     /// Files of the table.
     pub files: usize,
-    /// Files not opened, or of which no row group was read.
+    /// Files that were not opened, or from which no row group was read.
     pub files_pruned: usize,
     /// Of these, the files that were opened.
     pub files_opened_in_vain: usize,
@@ -48,7 +48,7 @@ pub struct FilterStep {
     pub rows_out: u64,
     /// Row groups it was asked about.
     pub row_groups: usize,
-    /// Of these, the row groups of which it kept no row: by their dictionaries alone, if possible.
+    /// Of these, the row groups in which no row met it. Their dictionaries alone decide this if possible.
     pub row_groups_emptied: usize,
     /// Time inside, over all threads.
     pub time: Duration,

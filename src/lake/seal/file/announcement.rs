@@ -70,7 +70,7 @@ impl<'a> Thrift<'a> {
         Ok(value)
     }
 
-    /// The file's own part of an algorithm: a union, of which AES_GCM_V1 is the first alternative.
+    /// The file's own part of an algorithm: a union with AES_GCM_V1 as its first alternative.
     fn algorithm(&mut self) -> Result<Option<Vec<u8>>, ParquetError> {
         let Some((1, STRUCT)) = self.field(0)? else {
             return Err(damaged("it is not sealed by AES_GCM_V1"));

@@ -6,7 +6,7 @@ use super::section::{Section, Table};
 use crate::columns::json::Value;
 use crate::patient::words;
 
-/// Questions inside of one another beyond this are shown side by side.
+/// The maximum depth of nested questions. Deeper ones are shown on the same level.
 const MAX_DEPTH: usize = 32;
 
 pub(in crate::patient::pdf) const ENCOUNTERS: Section = Section {

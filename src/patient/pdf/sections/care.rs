@@ -213,7 +213,7 @@ pub(in crate::patient::pdf) const ORDERS: Section = Section {
     }],
 };
 
-/// A row of medications: all four types name the medicine and its dosage alike.
+/// A row of medications. All four types have the medicine and its dosage.
 fn row(resource: &Resource<'_>, dosage: &str, quantity: String, date: String, by: String) -> Vec<Vec<String>> {
     let reference = references(resource.get("medicationReference"));
     let named = [

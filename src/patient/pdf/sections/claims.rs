@@ -1,4 +1,4 @@
-//! Insurance, and what was claimed and paid.
+//! Insurance, claims and payments.
 
 use super::super::cells::{cell, concepts, day, joined, plain, references};
 use super::super::resource::Resource;

@@ -1,4 +1,4 @@
-//! The sections of a source's part, in their order: which resources each has, and its columns.
+//! The sections of a source's part, in order: the resources and the columns of each.
 
 mod activity;
 mod care;
@@ -10,7 +10,7 @@ mod section;
 
 pub(super) use section::{Section, Table};
 
-/// All sections but the last, which has the resources of no other section.
+/// All sections except the last, which has the remaining resources.
 pub(super) const SECTIONS: &[Section] = &[
     person::DEMOGRAPHICS,
     person::CARE_TEAM,

@@ -1,4 +1,4 @@
-//! What was measured, seen and reported.
+//! Observations and reports.
 
 use super::super::cells::{cell, concepts, day, joined, notes, plain, references};
 use super::super::resource::Resource;
@@ -119,7 +119,7 @@ fn observation(resource: &Resource<'_>) -> Vec<Vec<String>> {
     ]]
 }
 
-/// The value of an Observation or of a component, or why there is none.
+/// The value of an Observation or of a component, or the reason why it is absent.
 fn value(of: Value<'_>) -> Option<String> {
     words::chosen(of, "value").or_else(|| of.get("dataAbsentReason").and_then(words::concept))
 }

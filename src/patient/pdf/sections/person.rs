@@ -58,7 +58,7 @@ pub(in crate::patient::pdf) const RELATED_PERSONS: Section = Section {
     }],
 };
 
-/// Each of a list as text, once.
+/// The texts of a list's items, without duplicates.
 fn listed(list: Option<Value<'_>>, text: fn(Value<'_>) -> Option<String>) -> String {
     let items = list.into_iter().flat_map(|list| list.items());
     cell(words::join(items.filter_map(text), "; "))

@@ -1,8 +1,8 @@
-//! What a section is.
+//! The types of a section.
 
 use super::super::resource::Resource;
 
-/// A section: tables, each with the resources that it takes.
+/// A section: tables with conditions on their resources.
 #[derive(Debug)]
 pub(in crate::patient::pdf) struct Section {
     pub(in crate::patient::pdf) title: &'static str,
@@ -12,14 +12,14 @@ pub(in crate::patient::pdf) struct Section {
 /// A table of a section.
 #[derive(Debug)]
 pub(in crate::patient::pdf) struct Table {
-    /// What a screen reader says of it, and its heading where a section has several.
+    /// Its name for screen readers, and its heading if the section has several tables.
     pub(in crate::patient::pdf) title: &'static str,
-    /// Whether a resource stands in it.
+    /// Whether a resource belongs in it.
     pub(in crate::patient::pdf) takes: fn(&Resource<'_>) -> bool,
-    /// Titles of columns, with their shares of the width.
+    /// The titles of columns and their shares of the width.
     pub(in crate::patient::pdf) columns: &'static [(&'static str, f32)],
     /// The properties that order rows, newest first.
     pub(in crate::patient::pdf) dates: &'static [&'static str],
-    /// The rows of a resource: one, or several where it has parts.
+    /// The rows of a resource: one, or several if it has parts.
     pub(in crate::patient::pdf) rows: fn(&Resource<'_>) -> Vec<Vec<String>>,
 }

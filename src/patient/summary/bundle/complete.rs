@@ -8,10 +8,10 @@ use crate::columns::json::Value;
 use crate::patient::concept::{ABSENT, codings, has_any, loinc};
 use crate::patient::words;
 
-/// What is done to a resource.
+/// The changes to a resource.
 #[derive(Debug, Default)]
 pub(super) struct Completion {
-    /// Properties that are added, as JSON.
+    /// Properties to add, as JSON.
     pub(super) added: Vec<(&'static str, String)>,
     /// The last part of the profile's URL. The profile is added if the resource then conforms to it.
     pub(super) profile: Option<&'static str>,
@@ -20,11 +20,11 @@ pub(super) struct Completion {
 /// The base of IPS's profiles.
 pub(super) const PROFILES: &str = "http://hl7.org/fhir/uv/ips/StructureDefinition/";
 
-/// Codes of Observations of tobacco and of alcohol.
+/// Codes of Observations about tobacco and alcohol.
 const TOBACCO: &[&str] = &["72166-2"];
 const ALCOHOL: &[&str] = &["74013-4"];
 
-/// The missing elements of a resource, and the profile that it meets. `has_subject` says whether it refers to the
+/// Finds the missing elements of a resource, and the profile that it meets. `has_subject` says whether it refers to the
 /// patient.
 pub(super) fn complete(entry: &Entry<'_>, has_subject: bool) -> Completion {
     let mut lack = Lack {
@@ -95,7 +95,7 @@ impl Lack<'_, '_> {
         self.done.added.push((name, json));
     }
 
-    /// A CodeableConcept; always there afterwards.
+    /// Completes a CodeableConcept. Always true.
     fn concept(&mut self, name: &'static str) -> bool {
         if !has(self.entry, name) {
             self.add(name, concept(ABSENT, "unknown", "Unknown"));
@@ -103,7 +103,7 @@ impl Lack<'_, '_> {
         true
     }
 
-    /// A primitive; always there afterwards.
+    /// Completes a primitive. Always true.
     fn text(&mut self, name: &'static str, companion: &'static str) -> bool {
         if !has(self.entry, name) && !has(self.entry, companion) {
             self.add(companion, extension());
@@ -111,7 +111,7 @@ impl Lack<'_, '_> {
         true
     }
 
-    /// A choice; whether its type is one of some.
+    /// Completes a choice element. False if it has a type outside `types`.
     fn choice(&mut self, name: &'static str, companion: &'static str, types: &[&str]) -> bool {
         if has(self.entry, companion) {
             return true;
@@ -125,7 +125,7 @@ impl Lack<'_, '_> {
         }
     }
 
-    /// The names of a person; always there afterwards.
+    /// Completes a person's names. Always true.
     fn name(&mut self) -> bool {
         if !has(self.entry, "name") {
             self.add("name", format!(r#"[{{"_text":{}}}]"#, extension()));
@@ -170,7 +170,7 @@ impl Lack<'_, '_> {
         };
         let is_dated = self.choice("effective", "_effectiveDateTime", &["DateTime"]);
         let is_plain = !without.iter().any(|name| has(entry, name));
-        // Each profile leaves one type of value open.
+        // Each profile allows one type of value.
         let values: &[&str] = match profile {
             "Observation-pregnancy-status-uv-ips" | "Observation-tobaccouse-uv-ips" => &["CodeableConcept"],
             "Observation-pregnancy-edd-uv-ips" => &["DateTime"],
@@ -225,7 +225,7 @@ fn is_nothing(value: Value<'_>) -> bool {
         || value.is_object() && value.entries().next().is_none()
 }
 
-/// Whether each name of a person has a part or a text.
+/// Whether all names of a person have a part or a text.
 fn named_throughout(entry: &Entry<'_>) -> bool {
     let mut names = entry.get("name").into_iter().flat_map(|list| list.items());
     names.all(|name| ["family", "given", "text"].iter().any(|part| name.get(part).is_some()))

@@ -1,4 +1,4 @@
-//! The Composition: the first entry, with all sections in their order.
+//! The Composition: the first entry of the document, with all sections in order.
 
 use super::super::json::{concept, quoted, reference};
 use super::super::shared::Section;
@@ -8,7 +8,7 @@ use super::confidentiality::Confidentiality;
 use super::made::{SUMMARY, uuid};
 use crate::patient::concept::LOINC;
 
-/// The title of each summary.
+/// The title of all summaries.
 pub(super) const TITLE: &str = "International Patient Summary";
 
 const EMPTY: &str = "http://terminology.hl7.org/CodeSystem/list-empty-reason";
@@ -18,7 +18,7 @@ const WITHHELD: &str = "This section was not asked for.";
 #[derive(Clone, Debug)]
 pub struct SectionContent {
     pub(super) section: &'static Section,
-    /// Whether it was asked for.
+    /// Whether it was requested.
     pub(super) is_asked: bool,
     /// The cells of each row.
     pub(super) rows: Vec<Vec<String>>,
@@ -85,7 +85,7 @@ impl SectionContent {
     }
 }
 
-/// Everything about a document but its entries.
+/// The parts of a document other than its entries.
 #[derive(Debug)]
 pub(super) struct Head<'h> {
     pub(super) base_url: &'h str,
@@ -94,11 +94,11 @@ pub(super) struct Head<'h> {
     pub(super) authors: &'h [String],
     pub(super) custodian: &'h str,
     pub(super) confidentiality: Confidentiality,
-    /// Whether the Patient meets IPS's profile, and so the document does.
+    /// Whether the Patient meets IPS's profile, and therefore the document too.
     pub(super) is_ips: bool,
 }
 
-/// The Composition's id and text. `contents` names the records that are in the document.
+/// The Composition's id and text. `contents` names the records in the document.
 pub(super) fn composition(head: &Head<'_>, sections: &[SectionContent], contents: &str) -> (String, String) {
     let narratives: Vec<String> = sections.iter().map(SectionContent::narrative).collect();
     let mut names = vec![head.base_url, head.patient, head.date, contents];

@@ -1,8 +1,8 @@
-//! How confidential a document is: as confidential as the most confidential record in it.
+//! The confidentiality of a document: the level of its most confidential record.
 
 use super::super::record::Entry;
 
-/// The code system of confidentiality.
+/// The code system of confidentiality levels.
 pub(super) const SYSTEM: &str = "http://terminology.hl7.org/CodeSystem/v3-Confidentiality";
 
 /// Levels of confidentiality, ascending.

@@ -1,4 +1,4 @@
-//! A summary from the records to the Bundle.
+//! Makes the Bundle of a summary from records.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use crate::fhir::temporal::instant_text;
 use crate::patient::words;
 use crate::search::with_base;
 
-/// What a summary is made for.
+/// The request for a summary.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'r> {
     /// The service's address, without a trailing slash.
@@ -29,13 +29,13 @@ pub struct Request<'r> {
     pub moment: i64,
     /// The Patients of the consent, the primary one first.
     pub patients: &'r [&'r str],
-    /// The sections that are asked for.
+    /// The requested sections.
     pub sections: Sections,
-    /// The endpoints that the tags of records name.
+    /// The endpoints named by the tags of records.
     pub directory: &'r dyn Directory,
 }
 
-/// A summary that lacks only its PDF.
+/// A summary that is complete except for its PDF.
 #[derive(Clone, Debug)]
 pub struct Summary {
     base_url: String,
@@ -49,11 +49,11 @@ pub struct Summary {
     sections: Vec<SectionContent>,
     /// The Composition's id and text.
     composition: (String, String),
-    /// All entries behind the Composition, each with a comma before it.
+    /// All entries after the Composition, each with a leading comma.
     entries: Vec<u8>,
 }
 
-/// Makes a summary of a patient's own records and of those that they refer to.
+/// Makes a summary of a patient's own records and the records that they refer to.
 pub fn summarize(request: &Request<'_>, records: &[Record<'_>]) -> Result<Summary, SummaryError> {
     let base = format!("{}/fhir", request.base_url);
     let mut tapes = Vec::new();
@@ -105,7 +105,7 @@ pub fn summarize(request: &Request<'_>, records: &[Record<'_>]) -> Result<Summar
         entries.push(b',');
         writer.entry(*at, &mut entries);
     }
-    // Stored texts have the addresses of attachments relative to the service.
+    // Stored addresses of attachments are relative to the service.
     if let Some(shown) = with_base(&entries, &format!("{base}/")) {
         entries = shown.into();
     }
@@ -136,8 +136,8 @@ pub fn summarize(request: &Request<'_>, records: &[Record<'_>]) -> Result<Summar
     })
 }
 
-/// A section's rows with their addresses. What a section of IPS may not refer to directly gets a resource that holds
-/// it.
+/// A section's rows with their addresses. If IPS does not allow a direct reference to a resource, the section refers to
+/// a container of it.
 fn content(
     chart: &Chart<'_>,
     section: &'static Section,
@@ -180,7 +180,7 @@ fn content(
     }
 }
 
-/// The goals that a care plan among some rows names.
+/// The goals of the care plans among some rows.
 fn planned(chart: &Chart<'_>, rows: &[Row]) -> FxHashSet<usize> {
     let plans = rows.iter().map(|row| &chart.entries[row.entry]);
     let plans = plans.filter(|entry| entry.type_name == "CarePlan");
@@ -190,7 +190,7 @@ fn planned(chart: &Chart<'_>, rows: &[Row]) -> FxHashSet<usize> {
         .collect()
 }
 
-/// The endpoints that records came from, by their tags.
+/// The endpoints in the tags of records.
 fn endpoints(chart: &Chart<'_>, reached: &[usize]) -> BTreeSet<String> {
     let tags = reached
         .iter()
@@ -205,7 +205,7 @@ fn endpoints(chart: &Chart<'_>, reached: &[usize]) -> BTreeSet<String> {
         .collect()
 }
 
-/// The records of a document with their versions: a text that differs if what is in the document does.
+/// The ids and versions of a document's records. The text changes when a record changes.
 fn versions(chart: &Chart<'_>, reached: &[usize]) -> String {
     let mut text = String::new();
     for at in reached {
@@ -228,17 +228,17 @@ fn push(entries: &mut Vec<u8>, made: &Made) {
 }
 
 impl Summary {
-    /// The patient's name and birth date, as far as known.
+    /// The patient's name and birth date, if known.
     pub fn person(&self) -> &str {
         &self.person
     }
 
-    /// The moment that it was made, in microseconds since 1970.
+    /// When the summary was made, in microseconds since 1970.
     pub fn moment(&self) -> i64 {
         self.moment
     }
 
-    /// Its sections, in their order.
+    /// Its sections, in order.
     pub fn sections(&self) -> &[SectionContent] {
         &self.sections
     }

@@ -17,14 +17,14 @@ pub trait Directory: std::fmt::Debug + Sync {
     fn name(&self, endpoint: &str) -> Option<String>;
 }
 
-/// No endpoints: of imported records no source is known.
+/// A directory without endpoints, because imported records have no known source.
 impl Directory for () {
     fn name(&self, _: &str) -> Option<String> {
         None
     }
 }
 
-/// The summary as a PDF, made by whoever can.
+/// The summary as a PDF, made by the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendering {
     /// The file.
@@ -42,7 +42,7 @@ pub(super) struct Made {
     pub(super) text: String,
 }
 
-/// A UUID that is the same for the same names.
+/// A UUID computed from names. Equal names give an equal UUID.
 pub(super) fn uuid(names: &[&str]) -> String {
     let mut hash = Sha256::new();
     for name in names {
@@ -75,7 +75,7 @@ impl Made {
         }
     }
 
-    /// The service that puts the document together.
+    /// The service, which compiles the document.
     pub(super) fn service(base_url: &str) -> Made {
         let identifier = format!(
             r#""identifier":[{{"system":"urn:ietf:rfc:3986","value":{}}}]"#,
@@ -88,7 +88,7 @@ impl Made {
         Made::new("Device", &id, Some("Device-observer-uv-ips"), "", &rest)
     }
 
-    /// Who keeps the document: the service under its address.
+    /// The custodian of the document: the service under its address.
     pub(super) fn custodian(base_url: &str) -> Made {
         let host = base_url.split_once("://").map_or(base_url, |(_, host)| host);
         let rest = format!(
@@ -113,7 +113,7 @@ impl Made {
     }
 }
 
-/// What holds entries for one patient.
+/// Makes containers of entries for one patient.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Holder<'h> {
     /// The address of the service.
@@ -125,7 +125,7 @@ pub(super) struct Holder<'h> {
 }
 
 impl Holder<'_> {
-    /// The use of a device of which nothing but the device is known.
+    /// A statement that the patient uses a device. Nothing else is known about the use.
     pub(super) fn device(&self, device: &str) -> Made {
         let rest = format!(
             r#""status":"active","subject":{},"_timingDateTime":{{"extension":[{UNKNOWN}]}},"device":{}"#,
@@ -135,7 +135,7 @@ impl Holder<'_> {
         self.make("DeviceUseStatement", Some("DeviceUseStatement-uv-ips"), device, &rest)
     }
 
-    /// The plan of goals that no plan names.
+    /// A care plan for goals without one.
     pub(super) fn goals(&self, goals: &[String]) -> Made {
         let rest = format!(
             r#""status":"active","intent":"plan","title":"Goals","subject":{},"goal":[{}]"#,
@@ -145,7 +145,7 @@ impl Holder<'_> {
         self.make("CarePlan", None, "goals", &rest)
     }
 
-    /// The assessment that findings belong to.
+    /// A clinical impression with findings.
     pub(super) fn findings(&self, findings: &[String]) -> Made {
         let items: Vec<String> = findings
             .iter()

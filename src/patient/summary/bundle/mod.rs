@@ -1,4 +1,4 @@
-//! The document itself: the Composition, the entries, and what the summary makes beside the records.
+//! Builds the document: the Composition, the entries, and the resources that the summary adds.
 
 mod complete;
 mod composition;

@@ -9,7 +9,7 @@ use super::complete::{PROFILES, complete};
 use crate::columns::json::{Edits, Value, write_compact};
 use crate::fhir::narrative;
 
-/// Types that refer to the patient they are about, as IPS asks.
+/// Types that must refer to their patient in IPS.
 const ABOUT_PATIENT: &[&str] = &[
     "AllergyIntolerance",
     "CarePlan",
@@ -28,18 +28,18 @@ const ABOUT_PATIENT: &[&str] = &[
     "Procedure",
 ];
 
-/// What all entries are written with.
+/// The context for writing entries.
 #[derive(Debug)]
 pub(super) struct Writer<'w, 't> {
     pub(super) chart: &'w Chart<'t>,
     /// The primary Patient.
     pub(super) patient: usize,
-    /// The records that are in the document.
+    /// The records in the document.
     pub(super) kept: &'w FxHashSet<usize>,
 }
 
 impl Writer<'_, '_> {
-    /// Writes a record as an entry; whether it meets a profile of IPS.
+    /// Writes a record as an entry. Returns whether it meets a profile of IPS.
     pub(super) fn entry(&self, at: usize, out: &mut Vec<u8>) -> bool {
         let (chart, entry) = (self.chart, &self.chart.entries[at]);
         let mut edits = Edits::new();
@@ -47,14 +47,14 @@ impl Writer<'_, '_> {
         let has_subject = self.subject(entry, &mut edits);
         let completion = complete(entry, has_subject);
         for (name, json) in &completion.added {
-            // Replaces an empty list or object by the addition.
+            // The addition replaces an empty list or object.
             if let Some(empty) = entry.get(name) {
                 edits.omit(empty);
             }
             edits.append(entry.json, name, json);
         }
         if let Some(links) = entry.get("link").filter(|_| at == self.patient) {
-            // The Patients of other sources: this one stands for all.
+            // They link to the Patients of other sources, which this Patient represents.
             edits.omit(links);
         }
         narratives(entry, &mut edits);
@@ -65,7 +65,7 @@ impl Writer<'_, '_> {
         completion.profile.is_some()
     }
 
-    /// Sees to it that a record refers to its patient; whether it does.
+    /// Makes a record refer to its patient. Returns whether it does.
     fn subject(&self, entry: &Entry<'_>, edits: &mut Edits) -> bool {
         let name = entry.subject_name();
         let subject = entry.get(name);
@@ -98,7 +98,7 @@ fn narratives(entry: &Entry<'_>, edits: &mut Edits) {
     }
 }
 
-/// Names the profile of IPS that is met, and no other of IPS.
+/// Adds the profile of IPS that the record meets, and removes all other IPS profiles.
 fn profile(entry: &Entry<'_>, met: Option<&str>, edits: &mut Edits) {
     let json = met.map(|name| quoted(&format!("{PROFILES}{name}")));
     let Some(meta) = entry.get("meta").filter(Value::is_object) else {

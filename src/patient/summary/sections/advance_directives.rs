@@ -1,4 +1,4 @@
-//! What a person wants to be done, or not, when they cannot say it themselves.
+//! A person's wishes for treatment when they cannot speak for themselves.
 
 use super::super::record::{Chart, Entry};
 use super::super::shared::common::{cell, day, named, newest, status, whom};
@@ -91,7 +91,7 @@ mod tests {
         check == ((10 - sum % 10) % 10).to_string()
     }
 
-    /// For power of attorney and living will in one document, the list had 92664-0, which is no LOINC code, so such
+    /// The list had 92664-0 for power of attorney and living will in one document. This is not a LOINC code, so such
     /// documents were left out.
     #[test]
     fn codes_of_documents_are_codes_of_loinc() {

@@ -1,4 +1,4 @@
-//! Allergies and intolerances that are not over and were not refuted; one row for a code.
+//! Active allergies and intolerances that were not refuted, one row per code.
 
 use std::cmp::Reverse;
 

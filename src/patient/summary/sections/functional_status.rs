@@ -1,4 +1,4 @@
-//! What a person can do: Conditions and Observations of that category, and clinical impressions.
+//! Functional status: Conditions and Observations of this category, and clinical impressions.
 
 use super::super::record::Chart;
 use super::super::shared::common::{OBSERVED, cell, day, merge, named, newest, newest_observed, status};

@@ -1,4 +1,4 @@
-//! Vaccines that were given, newest first.
+//! Completed vaccinations, newest first.
 
 use super::super::record::Chart;
 use super::super::shared::common::{cell, day, merge, named, newest};
@@ -22,7 +22,7 @@ fn rows(chart: &Chart<'_>) -> Vec<Row> {
         .own("Immunization")
         .filter(|at| chart.entries[*at].is_one("status", &["completed"]));
     let given = newest(chart, given, GIVEN);
-    // The same vaccine on the same day is one injection that two sources know.
+    // The same vaccine on the same day is one injection in two sources.
     let merged = merge(
         chart,
         &given,

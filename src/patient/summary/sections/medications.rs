@@ -1,4 +1,4 @@
-//! Medicines that a person takes or is to take: one row for a drug and dosage.
+//! Current and planned medicines, one row per drug and dosage.
 
 use std::cmp::Reverse;
 
@@ -24,7 +24,7 @@ const REQUESTED: &[&str] = &["active", "on-hold", "unknown"];
 const STATED: &[&str] = &["active", "intended", "on-hold", "unknown"];
 const DISPENSED: &[&str] = &["preparation", "in-progress", "on-hold", "unknown"];
 
-/// When a medicine was ordered, taken or handed over.
+/// Dates of ordering, taking or dispensing a medicine.
 const DATES: &[&str] = &[
     "authoredOn",
     "effectiveDateTime",
@@ -102,7 +102,7 @@ fn dosage(entry: &Entry<'_>) -> Option<String> {
     words::dosage(dosages(entry)).map(|text| text.to_lowercase())
 }
 
-/// What a record says is taken: a concept, or the code of the Medication that it refers to.
+/// The drug of a record: a concept, or the code of the referenced Medication.
 fn drug<'t>(chart: &Chart<'t>, entry: &Entry<'t>) -> Option<Value<'t>> {
     entry.get("medicationCodeableConcept").or_else(|| {
         let reference = entry.get("medicationReference")?.get_str("reference")?;

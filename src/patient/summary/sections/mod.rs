@@ -1,4 +1,4 @@
-//! The 14 sections: what each is called, and which records are relevant to it. One file per section.
+//! The 14 sections: the title of each, and its relevant records. One file per section.
 
 pub(super) mod advance_directives;
 pub(super) mod allergies;

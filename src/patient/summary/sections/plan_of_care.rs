@@ -1,4 +1,4 @@
-//! Care plans and goals that are active.
+//! Active care plans and goals.
 
 use super::super::record::Chart;
 use super::super::shared::common::{cell, day, named, newest, status};
@@ -48,7 +48,7 @@ fn plan(chart: &Chart<'_>, at: usize) -> Row {
     Row { entry: at, cells }
 }
 
-/// What kind of plan it is. US Core's `assess-plan` says only that it is one.
+/// The kind of a plan. US Core's `assess-plan` only says that it is a plan, so it is left out.
 fn category(chart: &Chart<'_>, at: usize) -> Option<String> {
     let entry = &chart.entries[at];
     let categories = entry.get("category").into_iter().flat_map(|list| list.items());

@@ -1,4 +1,4 @@
-//! Whether a person is pregnant, when the child is expected, and earlier pregnancies.
+//! Pregnancy: the status, the expected date of delivery, and earlier pregnancies.
 
 use super::super::shared::Section;
 use super::super::shared::observations::{COLUMNS, rows};
@@ -14,16 +14,16 @@ pub(in crate::patient::summary) static SECTION: Section = Section {
     rows: |chart| rows(chart, |entry| loinc(entry.get("code"), CODES).is_some()),
 };
 
-/// Whether a person is pregnant.
+/// Codes of the pregnancy status.
 pub(in crate::patient::summary) const STATUS: &[&str] = &["82810-3"];
-/// How pregnancies ended.
+/// Codes of pregnancy outcomes.
 pub(in crate::patient::summary) const OUTCOMES: &[&str] = &[
     "11636-8", "11637-6", "11638-4", "11639-2", "11640-0", "11612-9", "11613-7", "11614-5", "33065-4",
 ];
-/// When a child is expected.
+/// Codes of the expected date of delivery.
 pub(in crate::patient::summary) const DUE: &[&str] = &["11778-8", "11779-6", "11780-4"];
 
-/// All of them.
+/// All codes of the section.
 pub(in crate::patient::summary) const CODES: &[&str] = &[
     "82810-3", "11636-8", "11637-6", "11638-4", "11639-2", "11640-0", "11612-9", "11613-7", "11614-5", "33065-4",
     "11778-8", "11779-6", "11780-4",

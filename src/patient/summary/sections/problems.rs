@@ -1,4 +1,4 @@
-//! Problems that a person has.
+//! A person's current problems.
 
 use super::super::shared::Section;
 use super::super::shared::conditions::{COLUMNS, State, problems, row};

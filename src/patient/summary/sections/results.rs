@@ -1,4 +1,4 @@
-//! Laboratory results and diagnostic reports: of each code the newest, with earlier values beside it.
+//! Laboratory results and diagnostic reports: the newest for each code, with earlier values.
 
 use super::super::record::{Chart, Entry};
 use super::super::shared::common::{cell, merge, named, newest_observed};
@@ -41,8 +41,8 @@ fn rows(chart: &Chart<'_>) -> Vec<Row> {
     rows
 }
 
-/// Whether a report is a note: LOINC names the kind of document, where results name a service such as LAB, or a part
-/// (LP29684-5, Radiology).
+/// Whether a report is a note. Notes have a LOINC document code as category. Results have a service such as LAB, or a
+/// LOINC part such as LP29684-5 (Radiology).
 fn is_note(entry: &Entry<'_>) -> bool {
     let mut categories = entry.get("category").into_iter().flat_map(codings).peekable();
     categories.peek().is_some()

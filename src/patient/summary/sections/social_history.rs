@@ -1,4 +1,4 @@
-//! Social history: of each code the newest.
+//! Social history: the newest Observation for each code.
 
 use super::super::shared::Section;
 use super::super::shared::observations::{COLUMNS, rows};
@@ -13,7 +13,7 @@ pub(in crate::patient::summary) static SECTION: Section = Section {
     columns: COLUMNS,
     nothing: "No information about social history is available.",
     rows: |chart| {
-        // Pregnancy has a section of its own, though sources file it here.
+        // Pregnancy has its own section, although sources put it here.
         rows(chart, |entry| {
             has_any(entry.get("category"), &["social-history"]) && loinc(entry.get("code"), CODES).is_none()
         })

@@ -1,4 +1,4 @@
-//! Vital signs: of each code the newest, a panel such as blood pressure as one row.
+//! Vital signs: the newest for each code. A panel such as blood pressure is one row.
 
 use super::super::shared::Section;
 use super::super::shared::observations::{COLUMNS, rows};

@@ -40,12 +40,12 @@ fn newest_by<'t>(
     records
 }
 
-/// Records that are the same to a person who reads.
+/// Records that a reader cannot tell apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::patient::summary) struct Same {
     /// The one that is shown.
     pub(in crate::patient::summary) first: usize,
-    /// The others, in their order.
+    /// The others, in order.
     pub(in crate::patient::summary) others: Vec<usize>,
 }
 
@@ -78,7 +78,7 @@ pub(in crate::patient::summary) fn merge<'t>(
     merged
 }
 
-/// Whether the service made a record by a rule, from claims.
+/// Whether the service generated a record from claims by a rule.
 pub(in crate::patient::summary) fn is_made(entry: &Entry<'_>, rule: Rule) -> bool {
     let tags = entry.get("meta").and_then(|meta| meta.get("tag"));
     tags.into_iter().flat_map(|list| list.items()).any(|tag| {
@@ -96,7 +96,7 @@ pub(in crate::patient::summary) fn who(chart: &Chart<'_>, reference: Value<'_>) 
     display.or_else(|| words::name(chart.entries[known?].json))
 }
 
-/// All that the References of a list lead to.
+/// The targets of a list's References as readable text.
 pub(in crate::patient::summary) fn whom(chart: &Chart<'_>, references: Option<Value<'_>>) -> Option<String> {
     let references = references.into_iter().flat_map(|list| list.items().chain(Some(list)));
     words::join(references.filter_map(|reference| who(chart, reference)), ", ")
@@ -109,7 +109,7 @@ pub(in crate::patient::summary) fn named(concept: Option<Value<'_>>) -> String {
         .unwrap_or_else(|| "Unknown".to_owned())
 }
 
-/// A cell: its text, or nothing.
+/// The text, or an empty cell.
 pub(in crate::patient::summary) fn cell(text: Option<String>) -> String {
     text.unwrap_or_default()
 }
@@ -119,7 +119,7 @@ pub(in crate::patient::summary) fn day(entry: &Entry<'_>, names: &[&str]) -> Str
     entry.when(names).map_or_else(String::new, |when| when.day().to_owned())
 }
 
-/// A code as a person reads it: `on-hold` as `on hold`.
+/// A code as readable text: `on-hold` becomes `on hold`.
 pub(in crate::patient::summary) fn status(entry: &Entry<'_>, name: &str) -> String {
     let text = entry.str(name).filter(|text| says_something(text));
     text.map_or_else(String::new, |text| text.replace('-', " "))

@@ -1,4 +1,4 @@
-//! What the sections about Conditions share: which are active, over, or made from claims.
+//! Code for the sections about Conditions: which are active, past, or generated from claims.
 
 use std::cmp::Reverse;
 
@@ -22,7 +22,7 @@ pub(in crate::patient::summary) const COLUMNS: &[&str] = &[
     "Recorded",
 ];
 
-/// Categories of Conditions that are about what a person can do.
+/// Categories of Conditions about functional status.
 pub(in crate::patient::summary) const FUNCTIONAL: &[&str] =
     &["functional-status", "disability-status", "cognitive-status", "47420-5"];
 
@@ -30,10 +30,10 @@ const RECORDED: &[&str] = &["recordedDate", "onsetDateTime", "onsetPeriod"];
 /// Twelve months, in microseconds.
 const YEAR: i64 = 365 * 86_400 * 1_000_000;
 
-/// Where a Condition belongs.
+/// The state of a Condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::patient::summary) enum State {
-    /// Active, or nothing is said.
+    /// Active, or without a status.
     Active,
     /// Inactive, resolved or in remission.
     Over,
@@ -41,7 +41,7 @@ pub(in crate::patient::summary) enum State {
     Wrong,
 }
 
-/// Where a Condition belongs.
+/// The state of a Condition.
 pub(in crate::patient::summary) fn state(entry: &Entry<'_>) -> State {
     let clinical = entry.get("clinicalStatus");
     if has_any(entry.get("verificationStatus"), &["refuted", "entered-in-error"]) {
@@ -57,8 +57,8 @@ pub(in crate::patient::summary) fn state(entry: &Entry<'_>) -> State {
     }
 }
 
-/// The Conditions of a state that are problems, the newest for each code. Conditions made from claims come after a
-/// source's own, and only if no source has their code.
+/// The problems in a state, the newest for each code. Conditions generated from claims come last, and only if no source
+/// has their code.
 pub(in crate::patient::summary) fn problems(chart: &Chart<'_>, wanted: State) -> Vec<usize> {
     let (made, recorded): (Vec<usize>, Vec<usize>) = chart
         .own("Condition")
@@ -79,19 +79,19 @@ pub(in crate::patient::summary) fn problems(chart: &Chart<'_>, wanted: State) ->
     problems
 }
 
-/// One Condition for a code, of a list in its order.
+/// One Condition per code, in the order of the list.
 pub(in crate::patient::summary) fn one_per_code(chart: &Chart<'_>, records: &[usize]) -> Vec<usize> {
     let merged = merge(chart, records, |entry| entry.get("code"), |_| None);
     merged.into_iter().map(|same| same.first).collect()
 }
 
-/// When a Condition was recorded, for an order that begins with the newest.
+/// The sort key that puts the newest Condition first.
 pub(in crate::patient::summary) fn newest_first(chart: &Chart<'_>, at: usize) -> Reverse<Option<i64>> {
     let recorded = chart.entries[at].when(RECORDED).map(|when| when.start);
     Reverse(recorded.or_else(|| visit(chart, at).map(|(start, _)| start)))
 }
 
-/// The diagnoses from claims that count as problems: confirmed, a disease, and from two encounters within 12 months.
+/// The diagnoses from claims that count as problems. They are confirmed diseases with two encounters within 12 months.
 fn repeated(chart: &Chart<'_>, made: Vec<usize>, recorded: &[usize]) -> Vec<usize> {
     let of_disease = made.into_iter().filter(|at| {
         let entry = &chart.entries[*at];
@@ -130,8 +130,8 @@ fn visit(chart: &Chart<'_>, at: usize) -> Option<(i64, String)> {
     Some((when.start, reference))
 }
 
-/// Whether a code is no disease: ICD-10-CM's chapters Z (contacts with health services) and V to Y (causes of
-/// injuries), and the same of ICD-9-CM (V and E).
+/// Whether a code is not a disease. These are ICD-10-CM's chapters Z (contacts with health services) and V to Y (causes
+/// of injuries), and V and E of ICD-9-CM.
 fn is_circumstance(entry: &Entry<'_>) -> bool {
     entry.get("code").into_iter().flat_map(codings).any(|coding| {
         let system = coding.get_str("system").unwrap_or_default();

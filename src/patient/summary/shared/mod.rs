@@ -1,4 +1,4 @@
-//! What the rules of several sections share.
+//! Code that several sections share.
 
 pub(super) mod common;
 pub(super) mod conditions;

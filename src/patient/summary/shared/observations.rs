@@ -1,4 +1,4 @@
-//! What the sections about Observations share: the newest for each code, its value as text, earlier values beside it.
+//! Code for the sections about Observations: the newest for each code, its value as text, and earlier values.
 
 use rustc_hash::FxHashSet;
 
@@ -19,12 +19,12 @@ pub(in crate::patient::summary) const COLUMNS: &[&str] = &[
     "Earlier values",
 ];
 
-/// The maximum number of earlier values that are shown. The rest is counted.
+/// The maximum number of earlier values shown. For the rest only the number is shown.
 const EARLIER: usize = 5;
 const SYSTOLIC: &str = "8480-6";
 const DIASTOLIC: &str = "8462-4";
 
-/// The rows of Observations that are wanted: the newest of each code.
+/// The rows of the wanted Observations: the newest for each code.
 pub(in crate::patient::summary) fn rows(chart: &Chart<'_>, is_wanted: impl Fn(&Entry<'_>) -> bool) -> Vec<Row> {
     let wanted = chart.own("Observation").filter(|at| {
         let entry = &chart.entries[*at];
@@ -57,7 +57,7 @@ fn reference_range(entry: &Entry<'_>) -> Option<String> {
     )
 }
 
-/// Values before the newest, each with its day.
+/// Earlier values with their days.
 fn history(chart: &Chart<'_>, at: usize, earlier: &[usize]) -> Option<String> {
     let dated = |at: usize| {
         let entry = &chart.entries[at];
@@ -91,7 +91,7 @@ fn history(chart: &Chart<'_>, at: usize, earlier: &[usize]) -> Option<String> {
     (!values.is_empty()).then(|| values.join("; "))
 }
 
-/// What an Observation, or one of its components, says.
+/// The value of an Observation or of a component, as text.
 pub(in crate::patient::summary) fn value(chart: &Chart<'_>, observation: Value<'_>) -> Option<String> {
     let own = match words::choice(observation, "value") {
         Some(("SampledData", _)) => Some("a series of measurements".to_owned()),
@@ -110,13 +110,13 @@ pub(in crate::patient::summary) fn value(chart: &Chart<'_>, observation: Value<'
 
 fn part(chart: &Chart<'_>, component: Value<'_>) -> Option<String> {
     let name = words::concepts(component.get("code"))?;
-    // Members of members are not followed: a record may be its own.
+    // Members of members are not followed, because a record may refer to itself.
     let value =
         words::chosen(component, "value").or_else(|| words::join(components(chart, component).into_iter(), ", "));
     Some(format!("{name} {}", value?))
 }
 
-/// The components of a panel; systolic and diastolic blood pressure as one.
+/// The components of a panel. Systolic and diastolic blood pressure are joined.
 fn components(chart: &Chart<'_>, observation: Value<'_>) -> Vec<String> {
     let all: Vec<Value<'_>> = observation
         .get("component")

@@ -1,11 +1,11 @@
-//! What a section is.
+//! The types of a section.
 
 use super::super::record::Chart;
 
 /// A section.
 #[derive(Debug)]
 pub(in crate::patient::summary) struct Section {
-    /// The name by which it is asked for.
+    /// Its name in requests.
     pub(in crate::patient::summary) alias: &'static str,
     /// Its code in LOINC.
     pub(in crate::patient::summary) code: &'static str,
@@ -15,7 +15,7 @@ pub(in crate::patient::summary) struct Section {
     pub(in crate::patient::summary) title: &'static str,
     /// The columns of its narrative.
     pub(in crate::patient::summary) columns: &'static [&'static str],
-    /// What a person reads where there is nothing in it.
+    /// Its text if there are no records.
     pub(in crate::patient::summary) nothing: &'static str,
     /// The records in it, in order.
     pub(in crate::patient::summary) rows: fn(&Chart<'_>) -> Vec<Row>,
@@ -24,7 +24,7 @@ pub(in crate::patient::summary) struct Section {
 /// A record in a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::patient::summary) struct Row {
-    /// Its place among the records.
+    /// Its index among the records.
     pub(in crate::patient::summary) entry: usize,
     /// A text for each column.
     pub(in crate::patient::summary) cells: Vec<String>,

@@ -1,8 +1,9 @@
-//! A small chart of values over time, as numbers that a template puts into SVG: no text of a record becomes markup.
+//! A small chart of values over time. Its result is numbers that a template puts into SVG, so no text of a record
+//! becomes markup.
 
 use chrono::NaiveDate;
 
-/// The chart's size, in units of its own.
+/// The chart's width and height in SVG units.
 const WIDTH: f64 = 240.0;
 const HEIGHT: f64 = 64.0;
 /// Room for a dot at the edges.
@@ -13,7 +14,7 @@ const MARGIN: f64 = 6.0;
 pub(in crate::sandbox::app) struct Point {
     pub(in crate::sandbox::app) day: NaiveDate,
     pub(in crate::sandbox::app) value: f64,
-    /// It is outside of the usual range.
+    /// Whether it is outside the normal range.
     pub(in crate::sandbox::app) is_out: bool,
 }
 
@@ -25,18 +26,18 @@ pub(in crate::sandbox::app) struct Dot {
     pub(in crate::sandbox::app) is_out: bool,
 }
 
-/// A line through values, with the usual range behind it.
+/// A line through values, with the normal range behind it.
 #[derive(Debug, PartialEq)]
 pub(in crate::sandbox::app) struct Chart {
-    /// The line's points, as SVG writes them.
+    /// The line's points in SVG's notation.
     pub(in crate::sandbox::app) line: String,
     pub(in crate::sandbox::app) dots: Vec<Dot>,
-    /// Where the usual range begins from above, and how high it is.
+    /// The top and the height of the normal range.
     pub(in crate::sandbox::app) band: Option<(String, String)>,
 }
 
 impl Chart {
-    /// The chart of these points, the oldest first; none of fewer than two. `usual` is the range of usual values.
+    /// The chart of these points, oldest first. `None` for fewer than two. `usual` is the normal range.
     pub(in crate::sandbox::app) fn of(points: &[Point], usual: (Option<f64>, Option<f64>)) -> Option<Chart> {
         let [first, .., last] = points else { return None };
         let values = points.iter().map(|point| point.value).filter(|value| value.is_finite());
@@ -52,7 +53,7 @@ impl Chart {
         });
         let days = (last.day - first.day).num_days() as f64;
         let across = |at: usize, point: &Point| {
-            // Values of one day stand beside each other.
+            // If all values are of one day, they are spaced evenly.
             let share = match days > 0.0 {
                 true => (point.day - first.day).num_days() as f64 / days,
                 false => at as f64 / (points.len() - 1) as f64,
@@ -104,7 +105,7 @@ mod tests {
     #[test]
     fn values_lie_where_their_days_and_sizes_are() {
         let chart = Chart::of(&[at(1, 0.0), at(3, 5.0), at(11, 20.0)], (Some(0.0), Some(10.0))).unwrap();
-        // A fifth of the days is a fifth of the width between the margins.
+        // One fifth of the days is one fifth of the width between the margins.
         assert_eq!(chart.line, "6.0,58.0 51.6,45.0 234.0,6.0");
         assert_eq!(chart.band, Some(("32.0".to_owned(), "26.0".to_owned())));
         let out: Vec<bool> = chart.dots.iter().map(|dot| dot.is_out).collect();
@@ -115,7 +116,7 @@ mod tests {
     fn there_is_a_chart_only_of_values_that_can_be_drawn() {
         assert_eq!(Chart::of(&[at(1, 1.0)], (None, None)), None);
         assert_eq!(Chart::of(&[at(1, 1.0), at(2, f64::NAN)], (None, None)), None);
-        // Equal values of one day are a line across the middle.
+        // Equal values of one day make a line across the middle.
         let flat = Chart::of(&[at(1, 1.0), at(1, 1.0)], (None, None)).unwrap();
         assert_eq!((flat.line.as_str(), flat.band), ("6.0,32.0 234.0,32.0", None));
         let open = Chart::of(&[at(1, 1.0), at(2, 2.0)], (Some(1.0), None)).unwrap();

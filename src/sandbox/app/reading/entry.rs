@@ -1,28 +1,28 @@
-//! What is said of a prescription, a visit or a plan: a title, facts, and what it was made from.
+//! The description of a prescription, a visit or a plan: a title, facts, and the source of a generated one.
 
 use serde_json::Value;
 
 use super::medicines;
 use super::text::{concept, list, name_of, reference, said_day, said_period};
 
-/// What is said of a visit at most, of each sort.
+/// The maximum number of reasons, of diagnoses and of procedures shown for a visit.
 const DETAILS: usize = 6;
 
 /// A prescription, a visit or a plan.
 #[derive(Debug, Default)]
 pub(in crate::sandbox::app) struct Entry {
     pub(in crate::sandbox::app) title: String,
-    /// The rule that made it from claims.
+    /// The rule that generated it from claims.
     pub(in crate::sandbox::app) made: Option<String>,
-    /// A name and what is said there, one or more.
+    /// Names with one or more values each.
     pub(in crate::sandbox::app) facts: Vec<(&'static str, Vec<String>)>,
-    /// The resource itself, as `Encounter/1`.
+    /// Type and id of the resource, such as `Encounter/1`.
     pub(in crate::sandbox::app) name: String,
-    /// The claim that it was made from.
+    /// The claim that it was generated from.
     pub(in crate::sandbox::app) claim: Option<String>,
 }
 
-/// A MedicationRequest.
+/// Describes a MedicationRequest.
 pub(in crate::sandbox::app) fn prescription(order: &Value) -> Entry {
     let mut entry = entry(order, medicines::title_of(order));
     entry.says("Status", order["status"].as_str().map(str::to_owned));
@@ -36,7 +36,7 @@ pub(in crate::sandbox::app) fn prescription(order: &Value) -> Entry {
     entry
 }
 
-/// An Encounter, with the names of those of these Conditions and Procedures that belong to it.
+/// Describes an Encounter, with the names of the Conditions and Procedures that belong to it.
 pub(in crate::sandbox::app) fn visit(visit: &Value, conditions: &[Value], procedures: &[Value]) -> Entry {
     let kind = list(&visit["type"]).find_map(concept);
     let class = visit["class"]["display"].as_str().or(visit["class"]["code"].as_str());
@@ -64,7 +64,7 @@ pub(in crate::sandbox::app) fn visit(visit: &Value, conditions: &[Value], proced
     entry
 }
 
-/// An InsurancePlan.
+/// Describes an InsurancePlan.
 pub(in crate::sandbox::app) fn plan(plan: &Value) -> Entry {
     let mut entry = entry(plan, plan["name"].as_str().map(str::to_owned));
     entry.says("Kind", list(&plan["type"]).find_map(concept));
@@ -80,7 +80,7 @@ pub(in crate::sandbox::app) fn plan(plan: &Value) -> Entry {
     entry
 }
 
-/// A Coverage whose plan is not known.
+/// Describes a Coverage whose plan is unknown.
 pub(in crate::sandbox::app) fn coverage(coverage: &Value) -> Entry {
     let is_plan = |class: &&Value| list(&class["type"]["coding"]).any(|coding| coding["code"] == "plan");
     let name = list(&coverage["class"])
@@ -96,7 +96,7 @@ pub(in crate::sandbox::app) fn coverage(coverage: &Value) -> Entry {
 }
 
 impl Entry {
-    /// What it was made from, if it was made.
+    /// The kind of resource that it was generated from.
     pub(in crate::sandbox::app) fn made_from(&self) -> &'static str {
         match self.made.as_deref() {
             Some("InsurancePlan") => "coverage",

@@ -1,4 +1,4 @@
-//! Medicines: those that somebody takes now, and those of before, each once, however often it was prescribed.
+//! Groups prescriptions into medicines, current and earlier. Each appears once, however often it was prescribed.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,25 @@ use super::text::{concept, iso_day, list, moment, name_of, reference, said_day, 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::sandbox::app) struct Medicine {
     pub(in crate::sandbox::app) title: String,
-    /// It is taken now.
+    /// Whether it is taken now.
     pub(in crate::sandbox::app) is_current: bool,
     /// How it is taken.
     pub(in crate::sandbox::app) directions: Option<String>,
-    /// How often it was prescribed.
+    /// The number of prescriptions.
     pub(in crate::sandbox::app) orders: usize,
-    /// When first and last, as FHIR writes it.
+    /// The first and the last prescription's date, in FHIR's form.
     pub(in crate::sandbox::app) first: Option<String>,
     pub(in crate::sandbox::app) last: Option<String>,
-    /// By whom last.
+    /// The last prescriber.
     pub(in crate::sandbox::app) by: Option<String>,
-    /// When it was last handed out.
+    /// The date of the last dispense.
     pub(in crate::sandbox::app) fetched: Option<String>,
-    /// The newest order, as `MedicationRequest/1`.
+    /// The newest order, such as `MedicationRequest/1`.
     pub(in crate::sandbox::app) name: String,
 }
 
 impl Medicine {
-    /// Since when, or from when to when, it was prescribed.
+    /// The text of when it was prescribed: "since" a day, or from one day to another.
     pub(in crate::sandbox::app) fn period(&self) -> Option<String> {
         let (first, last) = (self.first.as_deref()?, self.last.as_deref()?);
         let (first, last) = (said_day(first), said_day(last));
@@ -39,7 +39,7 @@ impl Medicine {
         })
     }
 
-    /// The day on which it was last handed out.
+    /// The day of the last dispense.
     pub(in crate::sandbox::app) fn fetched_on(&self) -> Option<String> {
         self.fetched.as_deref().map(said_day)
     }
@@ -51,7 +51,7 @@ impl Medicine {
         if self.first.as_deref().is_none_or(|first| at < first) {
             self.first = Some(at.to_owned());
         }
-        // The newest order says how it is taken.
+        // The newest order has the current directions.
         if self.last.as_deref().is_none_or(|last| at >= last) {
             self.last = Some(at.to_owned());
             self.directions = directions(order).or(self.directions.take());
@@ -61,12 +61,12 @@ impl Medicine {
     }
 }
 
-/// The medicines of these MedicationRequests and MedicationStatements, with when these MedicationDispenses handed them
-/// out: those of now first, and then the newest.
+/// The medicines of these MedicationRequests and MedicationStatements, with the dates of these MedicationDispenses.
+/// Current ones come first, then the newest.
 pub(in crate::sandbox::app) fn medicines(orders: &[Value], dispenses: &[Value]) -> Vec<Medicine> {
     let mut all: BTreeMap<String, Medicine> = BTreeMap::new();
     for order in orders {
-        // What was entered in error was never prescribed.
+        // An order entered in error does not count.
         let (Some(title), false) = (title_of(order), order["status"] == "entered-in-error") else {
             continue;
         };
@@ -94,7 +94,7 @@ pub(in crate::sandbox::app) fn medicines(orders: &[Value], dispenses: &[Value]) 
     all
 }
 
-/// What is taken: a code, another resource, or one that the resource holds itself.
+/// The name of the medication: a code, another resource, or a contained one.
 pub(in crate::sandbox::app) fn title_of(resource: &Value) -> Option<String> {
     let referred = &resource["medicationReference"];
     let contained = referred["reference"].as_str().and_then(|name| name.strip_prefix('#'));

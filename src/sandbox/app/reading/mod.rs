@@ -1,5 +1,5 @@
-//! Records as people read them: a timeline, medicines, results with a small chart, and what is said of a visit or a
-//! plan. It reads JSON as the service gives it, and knows neither the service nor pages.
+//! Turns records into readable lists: a timeline, medicines, results with a small chart, visits and plans. It reads
+//! JSON from the service, and knows neither the service nor pages.
 
 pub(super) mod chart;
 pub(super) mod entry;

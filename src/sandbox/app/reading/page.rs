@@ -1,18 +1,18 @@
-//! A long list in pages: what one of them shows, and which are before and after it.
+//! Splits a long list into pages, and names the pages before and after.
 
 /// One page of a list.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::sandbox::app) struct Part<T> {
     pub(in crate::sandbox::app) shown: Vec<T>,
-    /// Numbers of the pages beside it.
+    /// The numbers of the adjacent pages.
     pub(in crate::sandbox::app) before: Option<usize>,
     pub(in crate::sandbox::app) after: Option<usize>,
-    /// How many there are in all.
+    /// The number of entries of the whole list.
     pub(in crate::sandbox::app) total: usize,
 }
 
 impl<T> Part<T> {
-    /// The page of a number from 1 on; the last one where there are fewer.
+    /// The page of a number, counted from 1. A number that is too large gives the last page.
     pub(in crate::sandbox::app) fn of(all: Vec<T>, number: usize, size: usize) -> Part<T> {
         let total = all.len();
         let pages = total.div_ceil(size).max(1);
@@ -42,7 +42,7 @@ mod tests {
             (vec![2, 3], Some(1), Some(3))
         );
         assert_eq!((part(3).shown, part(3).before, part(3).after), (vec![4], Some(2), None));
-        // Whoever writes a number into the address gets a page that is there.
+        // Any number in an address leads to an existing page.
         assert_eq!((part(0), part(usize::MAX)), (part(1), part(3)));
         assert!(Part::of(Vec::<u8>::new(), 7, 2).shown.is_empty());
     }

@@ -1,4 +1,4 @@
-//! Lab values and vital signs: what was measured, the newest value, and how it went.
+//! Lab values and vital signs: series with the newest value and a chart.
 
 use std::collections::BTreeMap;
 
@@ -8,34 +8,34 @@ use serde_json::Value;
 use super::chart::{Chart, Point};
 use super::text::{concept, iso_day, list, moment, said_day, said_number, said_unit, shortened};
 
-/// Values of a series that are listed and drawn, the newest ones.
+/// The maximum number of values of a series that are listed and drawn, newest first.
 const MAX_READINGS: usize = 12;
-/// Statuses of what nobody measured.
+/// Statuses of Observations without a measured value.
 const UNSEEN: [&str; 3] = ["cancelled", "entered-in-error", "registered"];
 
 /// A value that was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::sandbox::app) struct Reading {
-    /// When, as FHIR writes it.
+    /// The time in FHIR's form.
     pub(in crate::sandbox::app) at: String,
-    /// The same as people write it.
+    /// The time as people write it.
     pub(in crate::sandbox::app) when: String,
     pub(in crate::sandbox::app) text: String,
     pub(in crate::sandbox::app) number: Option<f64>,
-    /// In what way it is not usual.
+    /// How it differs from the normal range.
     pub(in crate::sandbox::app) flag: Option<&'static str>,
-    /// The Observation, as `Observation/1`.
+    /// The Observation, such as `Observation/1`.
     pub(in crate::sandbox::app) name: String,
 }
 
-/// All values of one kind, the newest first.
+/// All values of one kind, newest first.
 #[derive(Debug, PartialEq)]
 pub(in crate::sandbox::app) struct Series {
     pub(in crate::sandbox::app) title: String,
-    /// The range of usual values, in words.
+    /// The normal range in words.
     pub(in crate::sandbox::app) usual: Option<String>,
     pub(in crate::sandbox::app) readings: Vec<Reading>,
-    /// How many there are, of which the newest are kept.
+    /// The number of all values. Only the newest are kept.
     pub(in crate::sandbox::app) total: usize,
     pub(in crate::sandbox::app) chart: Option<Chart>,
 }
@@ -46,7 +46,7 @@ impl Series {
         self.readings.first()
     }
 
-    /// What the chart shows, for whoever does not see it.
+    /// The text alternative of the chart.
     pub(in crate::sandbox::app) fn described(&self) -> String {
         let numbers = || self.readings.iter().filter_map(|one| one.number);
         let (low, high) = numbers().fold((f64::MAX, f64::MIN), |(low, high), number| {
@@ -66,7 +66,7 @@ impl Series {
     }
 }
 
-/// A value and what is usual.
+/// A value with its normal range.
 struct Measured {
     title: String,
     unit: String,
@@ -74,7 +74,7 @@ struct Measured {
     reading: Reading,
 }
 
-/// The series of these Observations: those with the newest values first.
+/// The series of these Observations. The one with the newest value comes first.
 pub(in crate::sandbox::app) fn series(observations: &[Value]) -> Vec<Series> {
     let mut kinds: BTreeMap<(String, String), Vec<Measured>> = BTreeMap::new();
     for one in observations.iter().flat_map(measured) {
@@ -85,12 +85,12 @@ pub(in crate::sandbox::app) fn series(observations: &[Value]) -> Vec<Series> {
     }
     let mut all: Vec<Series> = kinds.into_values().map(one_series).collect();
     let newest = |series: &Series| series.newest().map(|reading| iso_day(&reading.at).to_owned());
-    // A stable sort: those of one day stay in the order of their names.
+    // The sort is stable, so series of one day stay in the order of their names.
     all.sort_by_key(|series| std::cmp::Reverse(newest(series)));
     all
 }
 
-/// What an Observation says was measured: its value, or those of its components.
+/// The values of an Observation: its own, or those of its components.
 pub(in crate::sandbox::app) fn readings(observation: &Value) -> Vec<(String, Reading)> {
     let all = measured(observation).into_iter();
     all.map(|one| (one.title, one.reading)).collect()
@@ -149,7 +149,7 @@ fn value_of(part: &Value, title: String, at: &str, observation: &Value) -> Optio
     })
 }
 
-/// What the laboratory says of a value; nothing of one that is usual.
+/// The laboratory's interpretation of a value; `None` if it is normal.
 fn interpreted(part: &Value) -> Option<&'static str> {
     let codings = list(&part["interpretation"]).flat_map(|one| list(&one["coding"]));
     codings
@@ -195,7 +195,7 @@ fn one_series(mut all: Vec<Measured>) -> Series {
     Series {
         title,
         usual: usual.map(|text| text.trim_end().to_owned()),
-        // A value that is no number, or at no day, is not drawn, and a chart without it would not tell the truth.
+        // If a value is not a number or has no day, there is no chart. A chart without it would mislead.
         chart: (points.len() == readings.len())
             .then(|| Chart::of(&points, bounds))
             .flatten(),

@@ -1,4 +1,4 @@
-//! Texts of records in the words of people: what a concept is called, whom a reference names, when something was.
+//! Texts of records for people: names of concepts and references, and dates.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ const MONTHS: [&str; 12] = [
     "November",
     "December",
 ];
-/// The longest text that is shown of a record, in characters: a whole note does not fit into a line.
+/// The maximum number of characters of a text. A whole note does not fit on a line.
 const MAX_TEXT: usize = 160;
 
 /// The resources of a Bundle.
@@ -25,12 +25,12 @@ pub(in crate::sandbox::app) fn resources(mut bundle: Value) -> Vec<Value> {
     entries.map(|entry| entry["resource"].take()).collect()
 }
 
-/// The members of an array, or nothing.
+/// The members of an array; empty if it is not an array.
 pub(in crate::sandbox::app) fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// What a CodeableConcept is called.
+/// The name of a CodeableConcept.
 pub(in crate::sandbox::app) fn concept(concept: &Value) -> Option<String> {
     let codings = || list(&concept["coding"]);
     let display = || codings().find_map(|coding| coding["display"].as_str());
@@ -39,18 +39,18 @@ pub(in crate::sandbox::app) fn concept(concept: &Value) -> Option<String> {
     text.map(shortened)
 }
 
-/// Whom or what a reference names.
+/// The display text of a reference.
 pub(in crate::sandbox::app) fn reference(reference: &Value) -> Option<String> {
     reference["display"].as_str().map(shortened)
 }
 
-/// A resource's name, as `Encounter/1`.
+/// A resource's type and id, such as `Encounter/1`.
 pub(in crate::sandbox::app) fn name_of(resource: &Value) -> String {
     let part = |name: &str| resource[name].as_str().unwrap_or_default();
     format!("{}/{}", part("resourceType"), part("id"))
 }
 
-/// A text that fits into a line or two.
+/// Shortens a text to a line or two.
 pub(in crate::sandbox::app) fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_TEXT) {
         None => text.to_owned(),
@@ -58,7 +58,7 @@ pub(in crate::sandbox::app) fn shortened(text: &str) -> String {
     }
 }
 
-/// The date or time of an element of several types, as `effective` in an Observation.
+/// The date or time of an element of several types, such as `effective` in an Observation.
 pub(in crate::sandbox::app) fn moment<'v>(resource: &'v Value, name: &str) -> Option<&'v str> {
     let of = |end: &str| &resource[format!("{name}{end}")];
     let period = of("Period");
@@ -66,12 +66,12 @@ pub(in crate::sandbox::app) fn moment<'v>(resource: &'v Value, name: &str) -> Op
     given.into_iter().find_map(Value::as_str)
 }
 
-/// The day of a date or time, as `2026-03-01`.
+/// The day of a date or time, such as `2026-03-01`.
 pub(in crate::sandbox::app) fn iso_day(text: &str) -> &str {
     text.get(..10).unwrap_or(text)
 }
 
-/// The day of a date or time as people write it: `1 March 2026`. What is no date stays as it is.
+/// The day of a date or time as people write it: `1 March 2026`. Other text is unchanged.
 pub(in crate::sandbox::app) fn said_day(text: &str) -> String {
     let mut parts = iso_day(text).split('-');
     let (year, month, day) = (parts.next(), parts.next().and_then(month_name), parts.next());
@@ -83,7 +83,7 @@ pub(in crate::sandbox::app) fn said_day(text: &str) -> String {
     }
 }
 
-/// The month of a date or time, as `March 2026`; the year, where no more is known.
+/// The month of a date or time, such as `March 2026`; the year if no month is given.
 pub(in crate::sandbox::app) fn said_month(text: &str) -> String {
     said_day(text.get(..7).unwrap_or(text))
 }
@@ -93,7 +93,7 @@ fn month_name(number: &str) -> Option<&'static str> {
     MONTHS.get(number.checked_sub(1)?).copied()
 }
 
-/// The days that a period spans, as people write them.
+/// The days of a period as people write them.
 pub(in crate::sandbox::app) fn said_period(period: &Value) -> Option<String> {
     let day = |name: &str| period[name].as_str().map(said_day);
     match (day("start"), day("end")) {
@@ -102,7 +102,7 @@ pub(in crate::sandbox::app) fn said_period(period: &Value) -> Option<String> {
     }
 }
 
-/// A number without zeros that say nothing.
+/// A number without trailing zeros.
 pub(in crate::sandbox::app) fn said_number(number: f64) -> String {
     format!("{number}")
 }

@@ -1,4 +1,4 @@
-//! What happened when: visits, results, medicines, vaccines and procedures, the newest first.
+//! A timeline of visits, results, medicines, vaccines and procedures, newest first.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use super::medicines::medicines;
 use super::results::readings;
 use super::text::{concept, iso_day, list, moment, name_of, said_day, said_month};
 
-/// Values that are not usual and are named with the results of a day.
+/// The maximum number of abnormal values named with the results of a day.
 const MAX_NAMED: usize = 3;
-/// What is said of a visit beside its title.
+/// The facts of a visit shown below its title.
 const VISIT_FACTS: [&str; 3] = ["With", "Reason", "Diagnosis"];
 
-/// What sort of thing happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::sandbox::app) enum Sort {
     Visit,
@@ -25,7 +25,7 @@ pub(in crate::sandbox::app) enum Sort {
 }
 
 impl Sort {
-    /// The word for it.
+    /// Its name on the page.
     pub(in crate::sandbox::app) fn word(self) -> &'static str {
         match self {
             Sort::Visit => "Visit",
@@ -36,7 +36,7 @@ impl Sort {
         }
     }
 
-    /// What the style knows it by.
+    /// Its CSS class.
     pub(in crate::sandbox::app) fn class(self) -> &'static str {
         match self {
             Sort::Visit => "visit",
@@ -48,17 +48,17 @@ impl Sort {
     }
 }
 
-/// Something that happened.
+/// An event of the timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::sandbox::app) struct Event {
-    /// The day as `2026-03-01`.
+    /// The day, such as `2026-03-01`.
     pub(in crate::sandbox::app) day: String,
     pub(in crate::sandbox::app) sort: Sort,
     pub(in crate::sandbox::app) title: String,
     pub(in crate::sandbox::app) about: Vec<String>,
-    /// Something is not usual.
+    /// Whether a value is abnormal.
     pub(in crate::sandbox::app) is_marked: bool,
-    /// The resource behind it, where it is one.
+    /// The resource of the event, if it is a single one.
     pub(in crate::sandbox::app) name: Option<String>,
 }
 
@@ -69,20 +69,20 @@ impl Event {
     }
 }
 
-/// What happened in one month.
+/// The events of one month.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::sandbox::app) struct Month {
     pub(in crate::sandbox::app) title: String,
     pub(in crate::sandbox::app) events: Vec<Event>,
 }
 
-/// What a timeline is made of.
+/// The records that a timeline is built from.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::sandbox::app) struct Records<'r> {
     pub(in crate::sandbox::app) visits: &'r [Value],
     /// Observations of laboratories.
     pub(in crate::sandbox::app) results: &'r [Value],
-    /// Reports of laboratories, which name what was looked for.
+    /// Reports of laboratories, which name the tests.
     pub(in crate::sandbox::app) reports: &'r [Value],
     pub(in crate::sandbox::app) orders: &'r [Value],
     pub(in crate::sandbox::app) vaccines: &'r [Value],
@@ -90,19 +90,19 @@ pub(in crate::sandbox::app) struct Records<'r> {
     pub(in crate::sandbox::app) procedures: &'r [Value],
 }
 
-/// Everything that happened, the newest first.
+/// All events, newest first.
 pub(in crate::sandbox::app) fn timeline(records: &Records<'_>) -> Vec<Event> {
     let mut all: Vec<Event> = records.visits.iter().filter_map(|one| visited(one, records)).collect();
     all.extend(results(records));
     all.extend(started(records.orders));
     all.extend(records.vaccines.iter().filter_map(vaccine));
     all.extend(records.procedures.iter().filter_map(procedure));
-    // A visit stands above what came of it.
+    // A visit stands above its results.
     all.sort_by(|one, other| other.day.cmp(&one.day).then(one.sort.cmp(&other.sort)));
     all
 }
 
-/// The events under the months in which they happened.
+/// Groups events by month.
 pub(in crate::sandbox::app) fn months(events: Vec<Event>) -> Vec<Month> {
     let mut months: Vec<Month> = Vec::new();
     for event in events {
@@ -121,7 +121,7 @@ pub(in crate::sandbox::app) fn months(events: Vec<Event>) -> Vec<Month> {
 fn visited(encounter: &Value, records: &Records<'_>) -> Option<Event> {
     let period = &encounter["period"];
     let day = period["start"].as_str().or(period["end"].as_str())?;
-    // What is done at a visit is an event of its own.
+    // A procedure at a visit is an event of its own.
     let entry = visit(encounter, records.conditions, &[]);
     let mut about: Vec<String> = Vec::new();
     if encounter["status"] == "cancelled" {
@@ -144,7 +144,7 @@ fn visited(encounter: &Value, records: &Records<'_>) -> Option<Event> {
     })
 }
 
-/// What laboratories found, day by day.
+/// The laboratory results of each day.
 fn results(records: &Records<'_>) -> Vec<Event> {
     let mut days: BTreeMap<String, (usize, Vec<String>, usize)> = BTreeMap::new();
     for observation in records.results {
@@ -195,7 +195,7 @@ fn results(records: &Records<'_>) -> Vec<Event> {
     events.collect()
 }
 
-/// Medicines on the day on which they were first prescribed: those that go on are prescribed again and again.
+/// Medicines on the day of their first prescription. Repeated prescriptions are not events.
 fn started(orders: &[Value]) -> impl Iterator<Item = Event> {
     medicines(orders, &[]).into_iter().filter_map(|medicine| {
         Some(Event {

@@ -8,7 +8,7 @@ use super::super::codes::{Code, data_absent, loinc, observation_category, snomed
 use super::observations::{self, Draft, Range, Value, When};
 use super::reports;
 
-/// A substance that is measured. Numbers are in units of the last of `scale` places.
+/// A measured substance. Its numbers are integers with `scale` decimal places.
 struct Analyte {
     code: Code,
     unit: Unit,
@@ -204,7 +204,7 @@ const PRESENCE: &[Code] = &[
 const COLORS: &[&str] = &["Yellow", "Pale yellow", "Amber", "Straw", "Colorless"];
 const LOST: Code = data_absent("error", "Error");
 
-/// Writes what the laboratory found in the samples taken at a visit.
+/// Writes the results of the samples taken at a visit.
 pub(in crate::sandbox) fn at_visit(chart: &mut Chart<'_>, visit: &Visit) {
     let first = chart.dice.index(PANELS.len());
     let panels = 1 + usize::from(chart.dice.percent(35));

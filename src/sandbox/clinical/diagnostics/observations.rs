@@ -1,4 +1,4 @@
-//! Observation: what all sorts of it have in common. Which are made when is decided by `vitals` and `labs`.
+//! Observation: the parts that all kinds share. `vitals` and `labs` decide which observations are made when.
 
 use uuid::Uuid;
 
@@ -8,10 +8,10 @@ use super::super::super::people::calendar::{HOUR, Moment, Text, Zone};
 use super::super::super::people::chart::{Chart, Visit};
 use super::super::codes::{Code, interpretation};
 
-/// What was seen.
+/// The value of an observation.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) enum Value<'a> {
-    /// Nothing of its own: the members or components hold it.
+    /// No value of its own: the members or components hold it.
     None,
     Quantity(Decimal, Unit),
     Concept(&'a Code),
@@ -20,7 +20,7 @@ pub(in crate::sandbox) enum Value<'a> {
     Absent(&'a Code),
 }
 
-/// How well the time is known.
+/// The time of an observation, at several precisions.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) enum When {
     Moment(Moment),
@@ -30,7 +30,7 @@ pub(in crate::sandbox) enum When {
     Hours(Moment, i64),
 }
 
-/// What values are usual, in the value's own places.
+/// The normal range, with the value's own decimal places.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) struct Range {
     pub(in crate::sandbox) low: i64,
@@ -45,7 +45,7 @@ pub(in crate::sandbox) struct Component<'a> {
     pub(in crate::sandbox) range: Option<Range>,
 }
 
-/// An observation to be written.
+/// An observation to write.
 pub(in crate::sandbox) struct Draft<'a> {
     pub(in crate::sandbox) id: Uuid,
     pub(in crate::sandbox) profile: &'a str,
@@ -131,7 +131,8 @@ fn effective(o: &mut Object<'_>, when: When, zone: Zone) {
     }
 }
 
-/// The value with what it means; its reference range is written apart, as the order of elements asks.
+/// Writes the value and its interpretation. The reference range is written separately, because of the order of
+/// elements.
 fn value(o: &mut Object<'_>, value: Value<'_>, range: Option<Range>) {
     match value {
         Value::None => {}

@@ -1,4 +1,4 @@
-//! DiagnosticReport: what a laboratory sends with its results, and the report of a visit.
+//! DiagnosticReport: a laboratory's report with its results, and the report of a visit.
 
 use uuid::Uuid;
 
@@ -9,7 +9,7 @@ use super::super::super::people::calendar::{HOUR, Text};
 use super::super::super::people::chart::{Chart, Visit};
 use super::super::codes::{Code, diagnostic_section, loinc};
 
-/// Writes a laboratory's report on a panel and what it holds.
+/// Writes a laboratory's report on a panel and its results.
 pub(in crate::sandbox) fn laboratory(chart: &mut Chart<'_>, visit: &Visit, code: &Code, panel: Uuid, members: &[Uuid]) {
     let id = chart.dice.id();
     let (patient, zone) = (chart.patient(), chart.zone);
@@ -37,7 +37,7 @@ pub(in crate::sandbox) fn laboratory(chart: &mut Chart<'_>, visit: &Visit, code:
     });
 }
 
-/// Writes the report of a visit, with the note as its form.
+/// Writes the report of a visit, with the note as its attachment.
 pub(in crate::sandbox) fn note(chart: &mut Chart<'_>, visit: &Visit, words: &str) {
     let id = chart.dice.id();
     let (patient, zone) = (chart.patient(), chart.zone);

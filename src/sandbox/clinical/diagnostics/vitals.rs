@@ -1,4 +1,4 @@
-//! Vital signs and what else is asked at a visit, and what people measure at home.
+//! Vital signs and survey answers of visits, and measurements at home.
 
 use super::super::super::output::datatypes::{Unit, link};
 use super::super::super::output::json::{Decimal, decimal};
@@ -42,7 +42,7 @@ fn vital_signs() -> Code {
     observation_category("vital-signs", "Vital Signs")
 }
 
-/// Writes what is measured when somebody comes to a visit.
+/// Writes the measurements of a visit.
 pub(in crate::sandbox) fn at_visit(chart: &mut Chart<'_>, visit: &Visit) {
     let when = known(chart, visit.start.after(10 * MINUTE));
     blood_pressure(chart, visit, when);
@@ -105,7 +105,7 @@ pub(in crate::sandbox) fn at_visit(chart: &mut Chart<'_>, visit: &Visit) {
     }
 }
 
-/// Writes what a person who measures at home has sent in: pressure and pulse, each an observation of its own.
+/// Writes a person's measurements at home. Pressure and pulse are separate observations.
 pub(in crate::sandbox) fn at_home(chart: &mut Chart<'_>, device: uuid::Uuid, from: Moment, days: i64) {
     let mut at = from;
     let patient = chart.patient();
@@ -207,7 +207,7 @@ fn blood_pressure(chart: &mut Chart<'_>, visit: &Visit, when: When) {
 fn body(chart: &mut Chart<'_>, visit: &Visit, when: When) {
     let profile = chart.profile;
     let years = profile.age(visit.start);
-    // Growth in thousandths of full height, straight from birth to 17 years.
+    // Growth in thousandths of the full height, linear from birth to 17 years.
     let grown = if years >= 17 { 1000 } else { 290 + years * 710 / 17 };
     let height = profile.height * grown / 1000;
     let weight = (profile.weight * grown / 1000 * grown / 1000 * grown / 1000 + chart.dice.near(0, 25)).max(28);
@@ -316,7 +316,7 @@ fn draft<'a>(
     }
 }
 
-/// Most measurements carry their time; some were copied from paper with a day or a month only.
+/// Most measurements have a time. A few were copied from paper with only a day or a month.
 fn known(chart: &mut Chart<'_>, at: Moment) -> When {
     match chart.dice.below(100) {
         0..=1 => When::Month(at),

@@ -1,4 +1,4 @@
-//! The drugs that are prescribed.
+//! The drugs of prescriptions.
 
 use super::super::codes::{Code, rxnorm, snomed};
 
@@ -7,9 +7,9 @@ pub(in crate::sandbox) struct Drug {
     pub(in crate::sandbox) code: Code,
     pub(in crate::sandbox) form: Code,
     pub(in crate::sandbox) directions: &'static str,
-    /// How many units are taken in a day.
+    /// The number of units taken in a day.
     pub(in crate::sandbox) daily: i64,
-    /// How many days one dispensing lasts.
+    /// The number of days of one dispense.
     pub(in crate::sandbox) days: i64,
     /// Price of one dispensing in cents.
     pub(in crate::sandbox) price: i64,
@@ -235,13 +235,13 @@ pub(in crate::sandbox) const DRUGS: &[Drug] = &[
 ];
 
 impl Drug {
-    /// Whether it is swallowed.
+    /// Whether it is taken by mouth.
     pub(in crate::sandbox) fn by_mouth(&self) -> bool {
         self.form.code == TABLET.code || self.form.code == CAPSULE.code
     }
 }
 
-/// The place in [`DRUGS`] of the drug of an RxNorm code.
+/// The index in [`DRUGS`] of an RxNorm code.
 pub(in crate::sandbox) fn place(code: &str) -> Option<usize> {
     DRUGS.iter().position(|drug| drug.code.code == code)
 }

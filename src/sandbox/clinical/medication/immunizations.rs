@@ -6,7 +6,7 @@ use super::super::super::people::calendar::{DAY, Moment, PRESENT, Text, YEAR};
 use super::super::super::people::chart::Chart;
 use super::super::codes::{Code, cvx, snomed};
 
-/// Vaccines of childhood and the months after birth they are given at.
+/// Vaccines of childhood, with the ages in months.
 const CHILDHOOD: &[(Code, &[i64])] = &[
     (cvx("08", "Hep B, adolescent or pediatric"), &[0, 1, 6]),
     (cvx("20", "DTaP"), &[2, 4, 6, 15, 52]),
@@ -29,9 +29,9 @@ const ARMS: &[Code] = &[
     snomed("368208006", "Left upper arm structure"),
     snomed("368209003", "Right upper arm structure"),
 ];
-/// 2021-02-01, when enough doses were to be had.
+/// 2021-02-01, when enough doses were available.
 const COVID_BEGAN: Moment = Moment(1_612_137_600);
-/// How far back records of adults reach.
+/// How far back the records of adults reach.
 const REACH: i64 = 10 * YEAR;
 
 /// Writes all of a person's immunizations.

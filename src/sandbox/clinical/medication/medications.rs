@@ -1,4 +1,4 @@
-//! MedicationRequest and MedicationDispense: what is prescribed and what is handed out.
+//! MedicationRequest and MedicationDispense: prescriptions and dispenses.
 
 use uuid::Uuid;
 
@@ -14,13 +14,13 @@ use super::drugs::{self, DRUGS, Drug};
 
 const BY_MOUTH: Code = snomed("26643006", "Oral route");
 
-/// How far back refills are on record.
+/// How far back refills are recorded.
 const REFILLS: i64 = 3 * YEAR;
 
-/// A prescription to be written.
+/// A prescription to write.
 struct Prescription<'a> {
     id: Uuid,
-    /// Place in [`DRUGS`].
+    /// The index in [`DRUGS`].
     drug: usize,
     at: Moment,
     fills: i64,
@@ -30,7 +30,7 @@ struct Prescription<'a> {
     active: bool,
 }
 
-/// One handing out of a drug.
+/// One dispense of a drug.
 pub(in crate::sandbox) struct Dispensing<'a> {
     pub(in crate::sandbox) id: Uuid,
     pub(in crate::sandbox) prescription: Uuid,
@@ -38,17 +38,17 @@ pub(in crate::sandbox) struct Dispensing<'a> {
     pub(in crate::sandbox) pharmacy: &'a Organization,
     pub(in crate::sandbox) prescriber: Link<'a>,
     pub(in crate::sandbox) at: Moment,
-    /// 0 for the first.
+    /// 0 for the first dispense.
     pub(in crate::sandbox) refill: i64,
 }
 
-/// Writes the yearly prescriptions for a chronic condition and each time they were filled.
+/// Writes the yearly prescriptions for a chronic condition, and their dispenses.
 pub(in crate::sandbox) fn for_illness(chart: &mut Chart<'_>, illness: Illness) {
     let pharmacy = chart.dice.pick(&chart.nation.pharmacies);
     let prescriber = chart.care[0].practitioners[chart.primary].link();
     let end = chart.profile.end();
     for drug in illness.what.drugs.iter().filter_map(|code| drugs::place(code)) {
-        // Not everybody takes everything that there is for a condition.
+        // A person does not take all drugs for a condition.
         if chart.dice.percent(40) {
             continue;
         }
@@ -74,7 +74,7 @@ pub(in crate::sandbox) fn for_illness(chart: &mut Chart<'_>, illness: Illness) {
     }
 }
 
-/// Writes what is prescribed at a visit for its reason, and that it was fetched.
+/// Writes the prescription of a visit and its dispense.
 pub(in crate::sandbox) fn at_visit(chart: &mut Chart<'_>, visit: &Visit, reason: &Reason, code: &str) {
     let Some(drug) = drugs::place(code) else { return };
     let prescription = Prescription {
@@ -118,7 +118,7 @@ fn request(chart: &mut Chart<'_>, order: &Prescription<'_>) {
             .text("intent", "order");
         o.concepts("category", &medication_category("outpatient", "Outpatient"));
         o.text("priority", "routine").bare("reportedBoolean", false);
-        // Most systems send the drug as a code; some refer to a Medication, shared or contained.
+        // Most systems send the drug as a code. Some refer to a Medication, shared or contained.
         match form {
             0 => o.object("medicationReference", |o| {
                 o.text("reference", "#med");

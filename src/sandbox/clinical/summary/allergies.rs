@@ -1,4 +1,4 @@
-//! AllergyIntolerance: what a person cannot bear, or that there is nothing known.
+//! AllergyIntolerance: a person's allergies, or the statement that none is known.
 
 use super::super::super::people::calendar::{DAY, Text};
 use super::super::super::people::chart::Chart;

@@ -1,4 +1,4 @@
-//! Condition: the chronic ones on a person's problem list and the diagnoses of visits.
+//! Condition: chronic conditions of a person's problem list, and the diagnoses of visits.
 
 use uuid::Uuid;
 
@@ -8,7 +8,7 @@ use super::super::super::people::profile::Illness;
 use super::super::codes::{Code, condition_category, condition_clinical, condition_verification, snomed};
 use super::diagnoses::Acute;
 
-/// Where a condition stands.
+/// The course of a condition.
 struct Course {
     since: Moment,
     until: Option<Moment>,
@@ -28,7 +28,7 @@ pub(in crate::sandbox) fn chronic_condition(chart: &mut Chart<'_>, illness: Illn
     write(chart, illness.id, &illness.what.icd, &illness.what.snomed, course, None);
 }
 
-/// Writes the condition that a visit found and gives what refers to it.
+/// Writes the condition found at a visit. Returns a reason that other resources refer to.
 pub(in crate::sandbox) fn acute_condition(chart: &mut Chart<'_>, visit: &Visit, what: &'static Acute) -> Reason {
     let id = chart.dice.id();
     let since = visit

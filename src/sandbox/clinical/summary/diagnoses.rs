@@ -1,12 +1,12 @@
-//! What people fall ill with: chronic conditions they live with, acute ones a visit is for.
+//! The illnesses of the population: chronic conditions, and acute ones that lead to a visit.
 
 use super::super::codes::{Code, icd10, snomed};
 
-/// A chronic condition: what it is called, whom it befalls, what is taken for it.
+/// A chronic condition: its codes, its frequency and its drugs.
 pub(in crate::sandbox) struct Chronic {
     pub(in crate::sandbox) icd: Code,
     pub(in crate::sandbox) snomed: Code,
-    /// Share of people of 40 years beyond `from_age` who have it.
+    /// The share of people with it, at 40 years above `from_age`.
     pub(in crate::sandbox) per_mille: u64,
     pub(in crate::sandbox) from_age: i64,
     pub(in crate::sandbox) raises_pressure: bool,
@@ -154,11 +154,11 @@ pub(in crate::sandbox) const CHRONIC: &[Chronic] = &[
 pub(in crate::sandbox) struct Acute {
     pub(in crate::sandbox) icd: Code,
     pub(in crate::sandbox) snomed: Code,
-    /// How long it lasts.
+    /// Its duration in days.
     pub(in crate::sandbox) days: i64,
-    /// RxNorm code in `drugs::DRUGS` of what is prescribed for it.
+    /// The RxNorm code in `drugs::DRUGS` of the prescribed drug.
     pub(in crate::sandbox) drug: Option<&'static str>,
-    /// What brings people to an emergency department rather than a clinic.
+    /// Whether it leads to an emergency department rather than a clinic.
     pub(in crate::sandbox) emergency: bool,
 }
 

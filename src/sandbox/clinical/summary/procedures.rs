@@ -39,7 +39,7 @@ const SITES: &[Code] = &[
     snomed("72696002", "Knee region structure"),
 ];
 
-/// Writes what was done at a visit.
+/// Writes the procedures of a visit.
 pub(in crate::sandbox) fn at_visit(chart: &mut Chart<'_>, visit: &Visit) -> Vec<Done> {
     let hospital = matches!(visit.kind, Kind::Emergency | Kind::Inpatient);
     let mut done = Vec::new();

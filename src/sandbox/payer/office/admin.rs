@@ -1,4 +1,4 @@
-//! What tests turn and look up, as JSON. Whoever reaches the sandbox may: nothing in it is anybody's.
+//! The API with which tests change and inspect the sandbox, as JSON. It needs no token, because all data is synthetic.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::people::{PASSWORD, Person};
 use super::state::Office;
 use super::world::World;
 
-/// How many logins are listed where nobody says.
+/// The default number of logins in a list.
 const LOGINS: u64 = 20;
 const MOST_LOGINS: u64 = 1000;
 
@@ -50,7 +50,7 @@ pub(in crate::sandbox::payer) async fn organizations(State(world): State<Arc<Wor
     )
 }
 
-/// Lists logins, from the first on.
+/// Lists logins, starting at a number.
 pub(in crate::sandbox::payer) async fn logins(State(world): State<Arc<World>>, RawQuery(query): RawQuery) -> Response {
     let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
     let number = |name: &str, otherwise: u64| params.get(name).map_or(Some(otherwise), |text| text.parse().ok());
@@ -74,7 +74,7 @@ pub(in crate::sandbox::payer) async fn logins(State(world): State<Arc<World>>, R
     )
 }
 
-/// Shows the knobs.
+/// Shows the knobs of an organization.
 pub(in crate::sandbox::payer) async fn knobs(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -85,7 +85,7 @@ pub(in crate::sandbox::payer) async fn knobs(
     }
 }
 
-/// Turns some knobs of one organization, or of `all`.
+/// Sets some knobs of one organization, or of `all`.
 pub(in crate::sandbox::payer) async fn turn(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -101,7 +101,7 @@ pub(in crate::sandbox::payer) async fn turn(
     }
 }
 
-/// Turns every knob back.
+/// Resets all knobs.
 pub(in crate::sandbox::payer) async fn reset(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -115,7 +115,7 @@ pub(in crate::sandbox::payer) async fn reset(
     }
 }
 
-/// How often an organization was asked.
+/// The request counts of an organization.
 pub(in crate::sandbox::payer) async fn requests(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -126,7 +126,7 @@ pub(in crate::sandbox::payer) async fn requests(
     }
 }
 
-/// Counts from nothing again.
+/// Resets the counts.
 pub(in crate::sandbox::payer) async fn recount(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -140,7 +140,7 @@ pub(in crate::sandbox::payer) async fn recount(
     }
 }
 
-/// Ends every access token of an organization.
+/// Invalidates all access tokens of an organization.
 pub(in crate::sandbox::payer) async fn expire(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -173,8 +173,8 @@ pub(in crate::sandbox::payer) async fn redirect_uri(
     }
 }
 
-/// Changes the content of one resource: `{"user" or "patient", "record"}`; without `record`, of the first of the
-/// person's own that is no Patient.
+/// Changes the content of one resource: `{"user" or "patient", "record"}`. Without `record` it is the person's first
+/// own resource that is not a Patient.
 pub(in crate::sandbox::payer) async fn bump(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -217,7 +217,7 @@ pub(in crate::sandbox::payer) async fn put(
     }
 }
 
-/// Takes a resource away: `{"user" or "patient", "record"}`.
+/// Removes a resource: `{"user" or "patient", "record"}`.
 pub(in crate::sandbox::payer) async fn remove(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -235,8 +235,8 @@ pub(in crate::sandbox::payer) async fn remove(
     answer(StatusCode::OK, &json!({"record": reference}))
 }
 
-/// The organization with records, the body and the person that it names by `user` or `patient`; otherwise what is
-/// wrong, which is nothing to say where there is no such organization.
+/// The organization with records, the body, and the person named by `user` or `patient`. Otherwise the error, which is
+/// `None` if there is no such organization.
 fn about<'w>(
     world: &'w World,
     organization: &str,

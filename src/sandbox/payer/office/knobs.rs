@@ -1,4 +1,4 @@
-//! What a test turns at an organization to make it misbehave. Every misbehaviour is by count, never by chance.
+//! Settings with which a test makes an organization misbehave. Every misbehaviour is by count, never random.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,151 +7,151 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How an organization behaves. The defaults are those of one that works.
+/// The settings of an organization. With the defaults it works correctly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(in crate::sandbox::payer) struct Knobs {
-    /// Milliseconds that every answer of the FHIR API and the token endpoint takes longer.
+    /// Milliseconds of delay for each answer of the FHIR API and the token endpoint.
     pub slow: u64,
-    /// Every so many FHIR requests are answered by 429; never at 0.
+    /// Each n-th FHIR request is answered by 429; 0 for none.
     pub throttle_every: u64,
-    /// The `Retry-After` of those, in seconds.
+    /// The `Retry-After` of these answers, in seconds.
     pub retry_after: u64,
-    /// Every so many FHIR requests are answered by `fail_status`; never at 0.
+    /// Each n-th FHIR request is answered by `fail_status`; 0 for none.
     pub fail_every: u64,
     /// The status of failures.
     pub fail_status: u16,
-    /// Their OperationOutcome, if it is not the organization's own. `{token}` in it stands for the access token that
-    /// came.
+    /// The OperationOutcome of failures, if not the organization's own. `{token}` in it stands for the request's access
+    /// token.
     pub fail_outcome: Option<Value>,
-    /// Every so many pages of search results are malformed; never at 0.
+    /// Each n-th page of search results is malformed; 0 for none.
     pub malformed_every: u64,
-    /// In which way.
+    /// How it is malformed.
     pub malformed: Malformed,
-    /// How many resources a page holds at most.
+    /// The maximum number of resources on a page.
     pub page: u64,
-    /// How many seconds an access token is good for.
+    /// How many seconds an access token is valid.
     pub token_seconds: u64,
-    /// The token endpoint answers every request by 500.
+    /// The token endpoint answers all requests by 500.
     pub fail_token: bool,
-    /// Refresh tokens are refused.
+    /// The token endpoint refuses refresh tokens.
     pub refuse_refresh: bool,
-    /// No refresh token is given, though the SMART configuration and the granted scope promise one.
+    /// No refresh token is issued, although the SMART configuration and the granted scope promise one.
     pub no_refresh_token: bool,
-    /// Whoever logs in is sent back with `access_denied`, whatever they choose.
+    /// Everyone who logs in is sent back with `access_denied`, whatever they choose.
     pub refuse_consent: bool,
-    /// Whoever agrees is sent back with this error, as `server_error`, where it is not empty.
+    /// Everyone who agrees is sent back with this error, such as `server_error`. Empty for none.
     pub consent_error: String,
-    /// Nobody has any records, and the record locator finds nobody here.
+    /// No person has any records, and the record locator finds nobody here.
     pub no_records: bool,
-    /// Whether refresh tokens are granted, where that differs from what the organization does by itself.
+    /// Whether refresh tokens are granted. Overrides the organization's own setting.
     pub refreshable: Option<bool>,
-    /// What of the page of consent is not offered: resource types that are left out of every grant.
+    /// Resource types that the consent page does not offer, so no grant includes them.
     pub withhold: Vec<String>,
-    /// A larger `_count` is answered by 400; none is at 0.
+    /// A larger `_count` is answered by 400; 0 for no limit.
     pub max_count: u64,
     /// Any `_count` is answered by 400.
     pub refuse_count: bool,
-    /// Refusals of the FHIR API say nothing of their cause.
+    /// Errors of the FHIR API do not name their cause.
     pub silent: bool,
-    /// Types that can be read, and searched in no way.
+    /// Types that can be read but not searched.
     pub unsearchable: Vec<String>,
     /// Types that can neither be read nor searched.
     pub unserved: Vec<String>,
-    /// Searches of a type without this parameter are answered by 400: by type.
+    /// By type, a parameter that searches must have. Without it they are answered by 400.
     pub require: BTreeMap<String, String>,
-    /// Whether the CapabilityStatement names those parameters as US Core has it.
+    /// Whether the CapabilityStatement names these parameters in US Core's way.
     pub tell_required: bool,
-    /// Searches of a type without a category, and those of these categories, are answered by 403: by type.
+    /// By type, forbidden categories. Searches of them, or without a category, are answered by 403.
     pub forbid: BTreeMap<String, Vec<String>>,
     /// How `next` links are written.
     pub next: Next,
-    /// The token response names no Patient.
+    /// The token response does not name the Patient.
     pub no_patient: bool,
-    /// It has an ID token whose `fhirUser` is the Patient.
+    /// The token response has an ID token whose `fhirUser` is the Patient.
     pub fhir_user: bool,
     /// A search for Patients finds two.
     pub two_patients: bool,
-    /// The client secret that is wanted, in the place of the organization's own.
+    /// The expected client secret. Overrides the organization's own.
     pub secret: String,
-    /// How it has to come.
+    /// How the client must send it.
     pub secret_by: SecretBy,
-    /// Every answer of the FHIR API is XML.
+    /// All answers of the FHIR API are XML.
     pub xml: bool,
     /// The version of FHIR that the CapabilityStatement names.
     pub fhir_version: String,
-    /// Bytes by which the CapabilityStatement is longer than it has to be.
+    /// The number of extra bytes in the CapabilityStatement.
     pub statement_padding: usize,
     /// There is no CapabilityStatement.
     pub no_statement: bool,
-    /// Searches bring Provenance along where they are asked to, and Provenance has no search of its own.
+    /// Searches include Provenance on request, and Provenance has no search of its own.
     pub provenance_along: bool,
-    /// The status by which such searches are refused, though the CapabilityStatement lists them; never at 0.
+    /// The status that refuses such searches, although the CapabilityStatement lists them; 0 to answer them.
     pub refuse_along: u16,
-    /// Records are found by `_lastUpdated`.
+    /// Whether `_lastUpdated` works.
     pub last_updated: bool,
     /// Types that the CapabilityStatement leaves out.
     pub unlisted: Vec<String>,
-    /// The status by which every search is refused; none at 0.
+    /// The status that refuses all searches; 0 to answer them.
     pub refuse_searches: u16,
-    /// The token endpoint answers with a page for people, with this status; never at 0.
+    /// The token endpoint answers with an HTML page and this status; 0 for never.
     pub token_page: u16,
-    /// The SMART configuration has the token endpoint at another host name of the same machine.
+    /// In the SMART configuration the token endpoint has another host name of the same machine.
     pub token_elsewhere: bool,
-    /// Which documents there are beside the records, as `pdf`, or `all`.
+    /// The kinds of documents that exist in addition to records, such as `pdf`, or `all`.
     pub attachments: Vec<String>,
-    /// Which edition of them.
+    /// The edition of the documents.
     pub attachment_edition: u64,
-    /// How many bytes the large one has.
+    /// The number of bytes of the large document.
     pub attachment_bytes: u64,
-    /// Binaries come as JSON, whatever is asked for.
+    /// Binaries are always sent as JSON, whatever `Accept` says.
     pub binary_json: bool,
 }
 
-/// How the address of a next page is written.
+/// The form of the next page's address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::sandbox::payer) enum Next {
-    /// Whole, under the FHIR base.
+    /// An absolute URL under the FHIR base.
     #[default]
     Under,
     /// As an absolute path.
     Path,
-    /// As a query.
+    /// Only a query.
     Query,
-    /// Whole, with `http` in place of `https`.
+    /// An absolute URL with `http` instead of `https`.
     Http,
-    /// Whole, at another host name of the same machine.
+    /// An absolute URL with another host name of the same machine.
     Host,
 }
 
-/// Where a client's secret is looked for.
+/// Where a client's secret is accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::sandbox::payer) enum SecretBy {
-    /// As RFC 6749 says, in the header or in the body.
+    /// In the header or in the body, as RFC 6749 defines.
     #[default]
     Any,
-    /// In the header, where nothing is decoded.
+    /// In the header, without form decoding.
     Plain,
     /// In the body.
     Body,
 }
 
-/// What is wrong with a malformed page.
+/// How a page is malformed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::sandbox::payer) enum Malformed {
-    /// The JSON breaks off in the middle.
+    /// The JSON is cut off in the middle.
     #[default]
     Truncated,
     /// A page of HTML, with status 200.
     Html,
     /// The `next` link leads to the page itself.
     Loop,
-    /// The `next` link leads to a host that is not the organization's.
+    /// The `next` link leads to a host of somebody else.
     Foreign,
-    /// One entry is no resource.
+    /// One entry is not a resource.
     Entry,
 }
 
@@ -210,7 +210,7 @@ impl Default for Knobs {
 }
 
 impl Knobs {
-    /// These knobs with some turned: a JSON object of names and values.
+    /// These knobs with some changed by a JSON object of names and values.
     pub(in crate::sandbox::payer) fn turned(&self, changes: &Value) -> Result<Knobs, KnobError> {
         let Some(changes) = changes.as_object() else {
             return Err(KnobError("knobs are a JSON object of names and values".to_owned()));
@@ -246,13 +246,13 @@ impl Knobs {
         Ok(knobs)
     }
 
-    /// How much longer an answer takes.
+    /// The delay of an answer.
     pub(in crate::sandbox::payer) fn delay(&self) -> Duration {
         Duration::from_millis(self.slow.min(600_000))
     }
 }
 
-/// Why knobs cannot be turned like that.
+/// Why knobs cannot be set.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct KnobError(String);
@@ -264,14 +264,14 @@ impl KnobError {
     }
 }
 
-/// One knob as a command line names it: `lakeshore.slow=200`, or `all.slow=200`.
+/// One knob as a command line names it, such as `lakeshore.slow=200` or `all.slow=200`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// The organization's id, or `all`.
     pub organization: String,
     /// The knob's name.
     pub name: String,
-    /// What it is turned to.
+    /// The knob's new value.
     pub value: Value,
 }
 
@@ -289,13 +289,13 @@ impl std::str::FromStr for Turn {
         Ok(Turn {
             organization: organization.to_owned(),
             name: name.to_owned(),
-            // What is no JSON is a text, so that `malformed=html` needs no quotes.
+            // If the value is not JSON, it is a string. So `malformed=html` needs no quotes.
             value: serde_json::from_str(value).unwrap_or_else(|_| value.into()),
         })
     }
 }
 
-/// What an organization was asked so far.
+/// The counts of an organization's requests.
 #[derive(Debug, Default)]
 pub(in crate::sandbox::payer) struct Counts {
     pub(in crate::sandbox::payer) fhir: AtomicU64,
@@ -309,14 +309,14 @@ pub(in crate::sandbox::payer) struct Counts {
 pub(in crate::sandbox::payer) struct InFlight<'c>(&'c Counts);
 
 impl Counts {
-    /// Counts a FHIR request as long as it is in flight.
+    /// Counts a FHIR request. It is in flight until the result is dropped.
     pub(in crate::sandbox::payer) fn enter(&self) -> InFlight<'_> {
         let now = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
         self.most_at_once.fetch_max(now, Ordering::SeqCst);
         InFlight(self)
     }
 
-    /// As a test reads them.
+    /// The counts for a test.
     pub(in crate::sandbox::payer) fn to_json(&self) -> Value {
         serde_json::json!({
             "fhir": self.fhir.load(Ordering::SeqCst),
@@ -326,7 +326,7 @@ impl Counts {
         })
     }
 
-    /// Begins again.
+    /// Resets the counts.
     pub(in crate::sandbox::payer) fn reset(&self) {
         for count in [&self.fhir, &self.pages, &self.token, &self.most_at_once] {
             count.store(0, Ordering::SeqCst);
@@ -340,7 +340,7 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// Counts one more and says whether it is an `every`th one.
+/// Increments a count, and tells whether the new number is a multiple of `every`.
 pub(in crate::sandbox::payer) fn strikes(count: &AtomicU64, every: u64) -> bool {
     let number = count.fetch_add(1, Ordering::SeqCst) + 1;
     every > 0 && number.is_multiple_of(every)

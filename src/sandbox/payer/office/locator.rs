@@ -1,5 +1,5 @@
-//! The record locator: at which facilities a person was seen, by their demographics. With an id_token it trusts what
-//! the identity provider verified, and what is asked for must agree with that.
+//! The record locator: finds the facilities where a person was seen, by their demographics. With an id_token it trusts
+//! the identity provider; the request must agree with the token.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(in crate::sandbox::payer) async fn search(
             verified.filter(|person| person.matches(&by)).collect()
         }
     };
-    // Two people who agree in all that was given could be confused, so neither is found.
+    // If two people match all given demographics, neither is found, so that they cannot be confused.
     let [person] = people.as_slice() else {
         return answer::json(StatusCode::OK, &json!({"facilities": []}));
     };
@@ -59,7 +59,7 @@ pub(in crate::sandbox::payer) async fn search(
     answer::json(StatusCode::OK, &json!({"facilities": facilities}))
 }
 
-/// What a form or JSON body looks for.
+/// Reads the demographics in a form or JSON body.
 fn demographics(headers: &HeaderMap, body: &[u8]) -> Result<Demographics, String> {
     let ty = headers
         .get(CONTENT_TYPE)

@@ -1,4 +1,4 @@
-//! The organizations at work, and what tests turn at them.
+//! The running organizations, and the settings that tests change.
 
 pub(super) mod admin;
 pub(super) mod knobs;

@@ -1,18 +1,18 @@
-//! The organizations that the sandbox plays: who they are, what they hold and how an application gets in.
+//! The organizations of the sandbox: their names, their records, and how an application gets access.
 
-/// The client id that every organization knows the service by.
+/// The service's client id at all organizations.
 pub const CLIENT_ID: &str = "tabularium-sandbox";
-/// The client secret at the organizations that want one.
+/// The client secret at the organizations that require one.
 pub const CLIENT_SECRET: &str = "sandbox-secret-of-no-worth";
 
-/// What sort of organization it is.
+/// The kind of an organization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A health plan: claims and coverage.
     Payer,
     /// A hospital or practice with a patient portal: clinical records.
     Provider,
-    /// A practice with a patient portal that people sign in to each time: it never grants lasting access.
+    /// A practice with a patient portal where people sign in each time. It never grants lasting access.
     Portal,
     /// A hospital or practice without a portal, found by the record locator.
     Facility,
@@ -23,25 +23,25 @@ pub enum Kind {
 /// One organization.
 #[derive(Debug)]
 pub struct Organization {
-    /// Its place in every path, as `lakeshore` in `/lakeshore/fhir`.
+    /// Its path segment, such as `lakeshore` in `/lakeshore/fhir`.
     pub id: &'static str,
     /// Its name.
     pub name: &'static str,
-    /// The brands that people know it by.
+    /// Its brands.
     pub labels: &'static [&'static str],
-    /// What sort it is.
+    /// Its kind.
     pub kind: Kind,
     /// Whether it grants refresh tokens.
     pub refreshable: bool,
-    /// The client secret it insists on; a public client needs none.
+    /// The client secret that it requires; `None` for public clients.
     pub secret: Option<&'static str>,
-    /// The resource types of which it holds all of a person's.
+    /// Resource types. It holds all of a person's resources of these types.
     pub holds: &'static [&'static str],
-    /// The resource types of which it holds what those refer to.
+    /// Resource types. It holds their resources if the others refer to them.
     pub besides: &'static [&'static str],
 }
 
-/// The resource types that belong to nobody: providers, places, plans and drugs.
+/// The shared resource types: providers, places, plans and drugs.
 pub(in crate::sandbox::payer) const SHARED: &[&str] = &[
     "InsurancePlan",
     "Location",
@@ -69,7 +69,7 @@ const CLINICAL: &[&str] = &[
     "Provenance",
 ];
 
-/// The organizations, as the sandbox's start page lists them.
+/// All organizations with records, in the order of the start page.
 pub const ORGANIZATIONS: &[Organization] = &[
     Organization {
         id: "lakeshore",
@@ -161,7 +161,7 @@ const fn facility(id: &'static str, name: &'static str, labels: &'static [&'stat
 }
 
 impl Organization {
-    /// The organization of an id, the identity provider included.
+    /// The organization of an id, including the identity provider.
     pub fn named(id: &str) -> Option<&'static Organization> {
         ORGANIZATIONS
             .iter()
@@ -169,14 +169,14 @@ impl Organization {
             .find(|one| one.id == id)
     }
 
-    /// The resource types of people's own records, in the order of their names.
+    /// The resource types of people's own records, sorted by name.
     pub(in crate::sandbox::payer) fn personal(&self) -> Vec<&'static str> {
         let mut types: Vec<_> = self.holds.iter().chain(self.besides).copied().collect();
         types.sort_unstable();
         types
     }
 
-    /// All resource types, in the order of their names.
+    /// All resource types, sorted by name.
     pub fn types(&self) -> Vec<&'static str> {
         let mut types = self.personal();
         types.extend(SHARED);
@@ -184,7 +184,7 @@ impl Organization {
         types
     }
 
-    /// Its place among the facilities of the record locator.
+    /// Its number among the facilities of the record locator.
     pub(in crate::sandbox::payer) fn facility(&self) -> Option<u64> {
         let facilities = ORGANIZATIONS.iter().filter(|one| one.kind == Kind::Facility);
         facilities.zip(0..).find(|(one, _)| one.id == self.id).map(|(_, at)| at)

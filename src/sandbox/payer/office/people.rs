@@ -1,6 +1,5 @@
-//! The people of the sandbox: how they log in, what identifies them, and at which facilities they were seen.
-//!
-//! Everything follows from a person's number, so a sandbox of any size knows its logins without looking at anybody.
+//! The people of the sandbox: their logins, their demographics, and the facilities where they were seen. All of it is
+//! computed from a person's number, so even a large sandbox knows its logins without a scan.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -14,19 +13,19 @@ use crate::sandbox::people::names::TOWNS;
 use crate::sandbox::people::population::Population;
 use crate::sandbox::people::profile::Profile;
 
-/// The password of every test login.
+/// The password of all test logins.
 pub const PASSWORD: &str = "sandbox";
-/// Of ten people in a row, the last is known to no facility.
+/// The last digit of the numbers of people whom no facility knows.
 const UNKNOWN: u64 = 9;
 
 /// Who a person is.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Person {
-    /// Their place in the population.
+    /// Their index in the population.
     #[serde(skip)]
     pub index: u64,
-    /// The name they log in by: the given name in plain letters and their number, as `zoe12`.
+    /// Their user name: the given name in plain letters and the number, such as `zoe12`.
     pub user: String,
     /// The id of their Patient at every organization.
     pub patient: String,
@@ -48,7 +47,7 @@ pub struct Person {
     pub postal_code: String,
 }
 
-/// What a person is looked for by.
+/// The demographics of a lookup.
 #[derive(Clone, Debug, Default)]
 pub(in crate::sandbox::payer) struct Demographics {
     pub(in crate::sandbox::payer) given: String,
@@ -65,7 +64,7 @@ pub(in crate::sandbox::payer) struct People {
     register: OnceLock<Register>,
 }
 
-/// What people are found by that does not say their number; made when first asked for.
+/// Indexes of people without their number. They are built when first used.
 struct Register {
     patients: HashMap<String, u64>,
     births: HashMap<String, Vec<u64>>,
@@ -88,7 +87,7 @@ impl People {
         &self.population
     }
 
-    /// The person of a number, where there is one.
+    /// The person of a number, if it exists.
     pub(in crate::sandbox::payer) fn person(&self, index: u64) -> Option<Person> {
         (index < self.count()).then(|| Person::of(&Profile::of(self.seed, index)))
     }
@@ -98,7 +97,7 @@ impl People {
         self.population.person(index)
     }
 
-    /// Who logs in by this name and password.
+    /// The person with this user name and password.
     pub(in crate::sandbox::payer) fn log_in(&self, user: &str, password: &str) -> Option<Person> {
         let user = user.trim().to_lowercase();
         let digits = user.bytes().rev().take_while(u8::is_ascii_digit).count();
@@ -107,12 +106,12 @@ impl People {
         (person.user == user && password == PASSWORD).then_some(person)
     }
 
-    /// Whose Patient has this id.
+    /// The number of the person whose Patient has this id.
     pub(in crate::sandbox::payer) fn by_patient(&self, id: &str) -> Option<u64> {
         self.register().patients.get(id).copied()
     }
 
-    /// The people who match, in their order.
+    /// The people who match, by number.
     pub(in crate::sandbox::payer) fn find(&self, by: &Demographics) -> Vec<Person> {
         let born = self.register().births.get(by.birth_date.trim());
         let people = born.into_iter().flatten().filter_map(|index| self.person(*index));
@@ -154,7 +153,7 @@ impl Person {
         }
     }
 
-    /// Whether the names agree but for accents, case and punctuation, and the rest to the letter.
+    /// Compares names without accents, case and punctuation, and the rest exactly.
     pub(in crate::sandbox::payer) fn matches(&self, by: &Demographics) -> bool {
         let agrees = |given: &Option<String>, own: &str| given.as_deref().is_none_or(|given| given.trim() == own);
         folded(&by.given) == folded(&self.given)
@@ -164,7 +163,7 @@ impl Person {
             && agrees(&by.postal_code, &self.postal_code)
     }
 
-    /// At how many facilities the person was seen: at one, two or three, and some at none.
+    /// The number of facilities where the person was seen: one to three, and for some none.
     pub fn facilities(&self) -> u64 {
         match self.index % 10 {
             UNKNOWN => 0,
@@ -173,7 +172,7 @@ impl Person {
     }
 }
 
-/// A name in plain small letters, without accents and whatever else is no letter.
+/// A name as lower-case ASCII letters and digits, without accents.
 fn folded(name: &str) -> String {
     name.nfd()
         .filter(char::is_ascii_alphanumeric)

@@ -1,4 +1,4 @@
-//! The sandbox as a server: its routes, and serving until told to stop.
+//! The sandbox as a server: its routes, and its run until it is told to stop.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::world::{Settings, World};
 use super::{admin, locator};
 use crate::sandbox::app::{App, AppSettings};
 
-/// How many people the start page names.
+/// The number of people on the start page.
 const NAMED: u64 = 12;
 
 /// A sandbox, ready to be served.
@@ -33,19 +33,19 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// A sandbox of these settings; the knobs among them must exist.
+    /// A sandbox with these settings. Fails if a knob does not exist.
     pub fn new(settings: Settings) -> Result<Sandbox, KnobError> {
         let world = Arc::new(World::new(settings)?);
         Ok(Sandbox { world, app: None })
     }
 
-    /// With the sample application beside the organizations, at `/app`.
+    /// Adds the sample application at `/app`.
     pub fn with_app(self, settings: AppSettings) -> Result<Sandbox, reqwest::Error> {
         let app = Some(Arc::new(App::new(settings)?));
         Ok(Sandbox { app, ..self })
     }
 
-    /// The person of a number, where there is one.
+    /// The person of a number, if it exists.
     pub fn person(&self, index: u64) -> Option<Person> {
         self.world.people.person(index)
     }
@@ -99,7 +99,7 @@ impl Sandbox {
         listener: TcpListener,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> std::io::Result<()> {
-        // A page is written in one go, and its last bytes need not wait for anybody's acknowledgement.
+        // A page is one write, so its last bytes should not wait for an acknowledgement.
         let listener = listener.tap_io(|stream| {
             let _ = stream.set_nodelay(true);
         });
@@ -107,7 +107,7 @@ impl Sandbox {
     }
 }
 
-/// What there is in the sandbox.
+/// Shows the start page.
 async fn home(State(world): State<Arc<World>>, has_app: bool) -> Response {
     let organizations = world
         .offices()

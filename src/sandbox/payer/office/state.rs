@@ -1,5 +1,4 @@
-//! An organization at work: how it is turned, what it was asked, what it handed out and what tests changed in its
-//! records.
+//! A running organization: its knobs, its counts, its grants, and the changes that tests made to its records.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +10,7 @@ use super::super::sign_in::grants::Grants;
 use super::knobs::{Counts, Knobs};
 use super::organization::{Kind, Organization};
 
-/// An organization at work.
+/// A running organization.
 pub(in crate::sandbox::payer) struct Office {
     pub(in crate::sandbox::payer) organization: &'static Organization,
     pub(in crate::sandbox::payer) counts: Counts,
@@ -21,10 +20,10 @@ pub(in crate::sandbox::payer) struct Office {
     redirect_uris: Mutex<Vec<String>>,
 }
 
-/// What tests changed in one person's records.
+/// The changes that tests made to one person's records.
 #[derive(Clone, Default)]
 pub(in crate::sandbox::payer) struct Changes {
-    /// How often something was changed, which tells holdings apart.
+    /// The number of changes, which distinguishes cached holdings.
     pub(in crate::sandbox::payer) times: u64,
     pub(in crate::sandbox::payer) additions: Additions,
 }
@@ -41,7 +40,7 @@ impl Office {
         }
     }
 
-    /// How it is turned just now.
+    /// The current knobs.
     pub(in crate::sandbox::payer) fn knobs(&self) -> Arc<Knobs> {
         locked(&self.knobs).clone()
     }
@@ -50,7 +49,7 @@ impl Office {
         *locked(&self.knobs) = Arc::new(knobs);
     }
 
-    /// What it handed out.
+    /// The tokens and codes that it issued.
     pub(in crate::sandbox::payer) fn grants(&self) -> MutexGuard<'_, Grants> {
         locked(&self.grants)
     }
@@ -61,7 +60,7 @@ impl Office {
         lasting && self.organization.kind != Kind::Portal
     }
 
-    /// What was changed in a person's records.
+    /// The changes to a person's records.
     pub(in crate::sandbox::payer) fn changes(&self, person: u64) -> Option<Changes> {
         locked(&self.changes).get(&person).cloned()
     }
@@ -74,7 +73,7 @@ impl Office {
         change(&mut changes.additions)
     }
 
-    /// Registers a redirect URI, matched to the letter.
+    /// Registers a redirect URI, which must match exactly.
     pub(in crate::sandbox::payer) fn register(&self, redirect_uri: String) {
         let mut registered = locked(&self.redirect_uris);
         if !registered.contains(&redirect_uri) {
@@ -82,7 +81,7 @@ impl Office {
         }
     }
 
-    /// Whether a person may be sent back there: to what is registered, and to this machine.
+    /// Whether a redirect URI is allowed: it is registered, or it is on this machine.
     pub(in crate::sandbox::payer) fn admits(&self, redirect_uri: &str) -> bool {
         locked(&self.redirect_uris).iter().any(|one| one == redirect_uri) || is_loopback(redirect_uri)
     }
@@ -100,7 +99,7 @@ fn is_loopback(uri: &str) -> bool {
     here && url.scheme() == "http" && url.fragment().is_none() && url.username().is_empty() && url.password().is_none()
 }
 
-/// What the lock guards. A panic while it was held leaves it as it is, which is whole at every moment here.
+/// Locks a mutex. A panic while it was locked is ignored, because the data is consistent at all times.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

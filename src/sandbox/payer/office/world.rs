@@ -1,5 +1,4 @@
-//! Everything that one sandbox serves: the people, the organizations at work, and the holdings that were asked for
-//! lately.
+//! The data of one sandbox: the people, the running organizations, and a cache of holdings.
 
 use std::sync::Arc;
 
@@ -15,26 +14,26 @@ use super::organization::{IDENTITY, Kind, ORGANIZATIONS};
 use super::people::People;
 use super::state::Office;
 
-/// How many bytes of holdings are kept, and about how large one is.
+/// The maximum number of bytes of cached holdings, and the typical size of one.
 const KEPT: u64 = 96 << 20;
 const TYPICAL: u64 = 512 << 10;
 
-/// What a sandbox is made of.
+/// The settings of a sandbox.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How many people there are.
+    /// The number of people.
     pub patients: u64,
-    /// What they are drawn from.
+    /// The seed of the population.
     pub seed: u64,
-    /// The address that others know the sandbox by, without a trailing slash.
+    /// The public address of the sandbox, without a trailing slash.
     pub base_url: String,
-    /// Redirect URIs registered at every organization, beside those of this machine.
+    /// Redirect URIs registered at all organizations, in addition to those of this machine.
     pub redirect_uris: Vec<String>,
-    /// Knobs turned from the beginning.
+    /// Knobs set at the start.
     pub knobs: Vec<Turn>,
 }
 
-/// Everything that one sandbox serves.
+/// The data of one sandbox.
 pub(in crate::sandbox::payer) struct World {
     pub(in crate::sandbox::payer) base_url: String,
     pub(in crate::sandbox::payer) people: People,
@@ -44,7 +43,7 @@ pub(in crate::sandbox::payer) struct World {
     holdings: Cache<Key, Arc<Holding>, ByBytes>,
 }
 
-/// Organization, person, and how often that person's records were changed there.
+/// Organization, person, and the number of changes to that person's records there.
 type Key = (&'static str, u64, u64);
 
 #[derive(Clone)]
@@ -90,7 +89,7 @@ impl World {
             .filter(|office| office.organization.kind != Kind::Identity)
     }
 
-    /// Turns knobs of one organization, or of `all`; gives them as they are now.
+    /// Sets knobs of one organization, or of `all`. Returns their new state.
     pub(in crate::sandbox::payer) fn turn(
         &self,
         organization: &str,
@@ -114,7 +113,7 @@ impl World {
         format!("{}/{}/fhir", self.base_url, office.organization.id)
     }
 
-    /// What an organization holds of a person.
+    /// An organization's records of a person.
     pub(in crate::sandbox::payer) fn holding(&self, office: &Office, index: u64) -> Arc<Holding> {
         let Some(person) = self.people.person(index).filter(|_| !office.knobs().no_records) else {
             return Arc::default();

@@ -1,4 +1,4 @@
-//! What a test changed in one person's records at one organization, so that the next sync finds news.
+//! The changes that a test made to one person's records at one organization. The next sync fetches them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::row::Row;
 use crate::sandbox::people::calendar::{PRESENT, Text};
 
-/// Where a bumped resource says how often it was.
+/// The extension with the number of bumps of a resource.
 const REVISION: &str = "https://sandbox.example.org/fhir/StructureDefinition/revision";
 
-/// Changes by reference, over the records as they were made up.
+/// Changes by reference, applied over the generated records.
 #[derive(Clone, Debug, Default)]
 pub(in crate::sandbox::payer) struct Additions(BTreeMap<String, Change>);
 
@@ -31,7 +31,7 @@ pub(in crate::sandbox::payer) enum AdditionError {
 }
 
 impl Additions {
-    /// Holds a resource from now on, in place of the one of the same reference.
+    /// Adds a resource, or replaces the one with the same reference.
     pub(in crate::sandbox::payer) fn put(&mut self, resource: &Value) -> Result<String, AdditionError> {
         let name = |name: &str| {
             let text = resource[name].as_str()?;
@@ -51,7 +51,7 @@ impl Additions {
         Ok(reference)
     }
 
-    /// Changes the content of a resource; gives how often that was done.
+    /// Changes the content of a resource. Returns the number of bumps so far.
     pub(in crate::sandbox::payer) fn bump(&mut self, row: &Row) -> u64 {
         let before = match self.0.get(&row.reference()) {
             Some(Change::Bumped(times)) => *times,
@@ -66,12 +66,12 @@ impl Additions {
         before + 1
     }
 
-    /// Holds a resource no longer.
+    /// Removes a resource.
     pub(in crate::sandbox::payer) fn remove(&mut self, reference: &str) {
         self.0.insert(reference.to_owned(), Change::Removed);
     }
 
-    /// Carries the changes out on a person's rows.
+    /// Applies the changes to a person's rows.
     pub(in crate::sandbox::payer) fn apply(&self, rows: &mut Vec<Arc<Row>>) {
         let mut left = self.0.clone();
         rows.retain_mut(|row| match left.remove(&row.reference()) {
@@ -93,15 +93,15 @@ impl Additions {
     }
 }
 
-/// The resource with another version, a later `lastUpdated` and an extension that says which revision it is. The rest
-/// stays as it is written, to the last zero of a decimal.
+/// The resource with a new version, a later `lastUpdated` and an extension with the revision. The rest keeps its text,
+/// including a decimal's trailing zeros.
 fn revised(row: &Row, times: u64) -> Row {
     let mut resource: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&row.json).unwrap_or_default();
     let property = |name: &str| {
         let text = resource.get(name).map(|value| value.get());
         text.and_then(|text| serde_json::from_str::<Value>(text).ok())
     };
-    // The population's present, and one second later for each revision.
+    // One second after the population's present for each revision.
     let moment = PRESENT.after(i64::try_from(times).unwrap_or_default());
     let mut meta = property("meta").filter(Value::is_object).unwrap_or_else(|| json!({}));
     meta["lastUpdated"] = Text::Instant(moment).to_string().into();
@@ -123,7 +123,7 @@ fn revised(row: &Row, times: u64) -> Row {
     }
 }
 
-/// Which revision a resource says it is.
+/// The revision in a resource.
 fn revision(json: &str) -> u64 {
     let resource: Value = serde_json::from_str(json).unwrap_or_default();
     let extensions = resource["extension"].as_array().into_iter().flatten();

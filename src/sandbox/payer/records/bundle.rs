@@ -1,4 +1,4 @@
-//! A page of results as a Bundle, and the links between pages.
+//! Writes a page of results as a Bundle, with links between pages.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,19 +10,19 @@ use super::super::sign_in::scopes::Granted;
 use super::holding::Holding;
 use super::row::Row;
 
-/// What is looked for, and from where on.
+/// A search, and the offset of its page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::sandbox::payer) struct Query {
-    /// What follows the FHIR base, as `Observation`.
+    /// The path after the FHIR base, such as `Observation`.
     pub(in crate::sandbox::payer) path: String,
-    /// Resource types; all without.
+    /// Resource types; empty for all.
     pub(in crate::sandbox::payer) types: Vec<String>,
     pub(in crate::sandbox::payer) ids: Option<Vec<String>>,
-    /// Codes that records have: by element, as `category`.
+    /// Codes by element, such as `category`. Records must have all of them.
     pub(in crate::sandbox::payer) filters: Vec<(String, String)>,
-    /// Provenance of what is found comes along.
+    /// Whether Provenance of the matches is included.
     pub(in crate::sandbox::payer) provenance: bool,
-    /// Records that were last updated then or later, as an instant.
+    /// An instant. Only records updated then or later match.
     pub(in crate::sandbox::payer) since: Option<String>,
     pub(in crate::sandbox::payer) count: u64,
     pub(in crate::sandbox::payer) offset: u64,
@@ -44,7 +44,7 @@ impl Default for Query {
 }
 
 impl Query {
-    /// Reads what a `next` link carries.
+    /// Decodes the search in a `next` link.
     pub(in crate::sandbox::payer) fn from_link(text: &str) -> Option<Query> {
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok()
     }
@@ -61,7 +61,7 @@ impl Query {
     }
 }
 
-/// Whether a record was last updated then or later. One without a date is old.
+/// Whether a record was updated at this instant or later. A record without a date was not.
 fn is_since(row: &Row, since: &str) -> bool {
     let record: Value = serde_json::from_str(&row.json).unwrap_or_default();
     let at = |text: &str| chrono::DateTime::parse_from_rfc3339(text).ok();
@@ -93,15 +93,15 @@ pub(in crate::sandbox::payer) struct Page<'a> {
     pub(in crate::sandbox::payer) holding: &'a Holding,
     pub(in crate::sandbox::payer) granted: &'a Granted,
     pub(in crate::sandbox::payer) query: Query,
-    /// How many resources a page holds at most.
+    /// The maximum number of resources on a page.
     pub(in crate::sandbox::payer) most: u64,
     pub(in crate::sandbox::payer) malformed: Option<Malformed>,
-    /// How the next page's address is written.
+    /// The form of the next page's address.
     pub(in crate::sandbox::payer) next: Next,
 }
 
 impl Page<'_> {
-    /// The Bundle as JSON, in the way it is to be malformed.
+    /// The Bundle as JSON, malformed if so set.
     pub(in crate::sandbox::payer) fn written(&self) -> String {
         let rows = self.holding.rows.iter();
         let found: Vec<&Row> = rows
@@ -158,7 +158,7 @@ impl Page<'_> {
         text
     }
 
-    /// Provenance of what a page has.
+    /// The Provenance of the records on a page.
     fn along(&self, page: &[&&Row]) -> impl Iterator<Item = &Row> {
         let names: Vec<String> = page.iter().map(|row| row.reference()).collect();
         let rows = self.holding.rows.iter().map(|row| &**row);
@@ -166,7 +166,7 @@ impl Page<'_> {
         of_types.filter(move |row| row.references().any(|target| names.iter().any(|name| name == target)))
     }
 
-    /// The address of a next page, as the organization writes it.
+    /// The address of a next page, in the organization's form.
     fn written_as(&self, url: &str) -> String {
         let path = url.split_once("//").and_then(|(_, rest)| rest.split_once('/'));
         match self.next {
@@ -190,7 +190,7 @@ impl Page<'_> {
         };
         let next = match self.malformed {
             Some(Malformed::Loop) => Some(this),
-            // An address set aside for documentation, where nobody answers.
+            // An address reserved for documentation, where no server answers.
             Some(Malformed::Foreign) => Some(url("http://192.0.2.1/fhir", &next)),
             _ => more.then(|| self.written_as(&url(&self.base, &next))),
         };

@@ -1,4 +1,4 @@
-//! Which searches an organization refuses, as its knobs have it: dialects of real sources.
+//! Decides which searches an organization refuses, by its knobs. These are dialects of real sources.
 
 use axum::http::StatusCode;
 
@@ -8,7 +8,7 @@ use super::bundle::has_codes;
 use super::row::Row;
 use crate::fhir::outcome::IssueType;
 
-/// Parameters by which people's own records are found beside the person.
+/// Search parameters that filter a person's own records.
 pub(in crate::sandbox::payer) const FILTERS: &[&str] = &[
     "category",
     "clinical-status",
@@ -25,14 +25,14 @@ pub(in crate::sandbox::payer) struct Refused(
     pub(in crate::sandbox::payer) String,
 );
 
-/// Whether a record is of a category that is forbidden.
+/// Whether a record is in a forbidden category.
 pub(in crate::sandbox::payer) fn is_forbidden(knobs: &Knobs, row: &Row) -> bool {
     let forbidden = knobs.forbid.get(&row.resource_type).into_iter().flatten();
     let mut of_record = forbidden.filter(|category| has_codes(row, &[("category".to_owned(), (*category).clone())]));
     of_record.next().is_some()
 }
 
-/// Whether a search is answered.
+/// Whether a search is allowed.
 pub(in crate::sandbox::payer) fn admitted(knobs: &Knobs, ty: &str, params: &Params) -> Result<(), Refused> {
     let invalid = |text: String| Err(Refused(StatusCode::BAD_REQUEST, IssueType::Invalid, text));
     let is_named = |types: &[String]| types.iter().any(|one| one == ty);

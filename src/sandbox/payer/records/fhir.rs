@@ -1,6 +1,6 @@
 //! The FHIR API of an organization: read, search by `patient` and `_id`, and `$everything`, over one person's holding.
 //!
-//! Invariant: whatever is asked, only the holding of the token's person is looked at.
+//! Invariant: a request reads only the holding of the token's person.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use super::holding::Holding;
 use super::papers;
 use crate::fhir::outcome::IssueType;
 
-/// Parameters that name the person whose records are asked for.
+/// Parameters that name the person of the records.
 const PEOPLE: &[&str] = &["patient", "subject", "beneficiary"];
 
 /// Answers `GET /{organization}/fhir/{type}/{id}`.
@@ -56,7 +56,7 @@ pub(in crate::sandbox::payer) async fn read(
     framed(&world, &organization, &headers, asked).await
 }
 
-/// A document of the token's person: as it is, or as a Binary for who accepts a type of FHIR.
+/// A document of the token's person, as its bytes. If `Accept` names a FHIR type, as a Binary.
 fn document(
     world: &World,
     office: &Office,
@@ -159,14 +159,14 @@ pub(in crate::sandbox::payer) async fn operation(
     framed(&world, &organization, &headers, asked).await
 }
 
-/// Answers everything else under a FHIR base.
+/// Answers all other paths under a FHIR base.
 pub(in crate::sandbox::payer) async fn nothing() -> Response {
     outcome(StatusCode::NOT_FOUND, IssueType::NotSupported, "there is nothing here")
 }
 
-/// Why a request is not answered as asked.
+/// Why a request fails.
 enum Fault {
-    /// No access token came, or none that is good.
+    /// The access token is missing or not valid.
     Token {
         came: bool,
     },
@@ -179,7 +179,7 @@ impl Fault {
     }
 }
 
-/// Who asks, with what they may see.
+/// The client of a request, with the records that it may see.
 struct Asker<'w> {
     world: &'w World,
     office: &'w Office,
@@ -226,7 +226,7 @@ impl<'w> Asker<'w> {
     }
 }
 
-/// What surrounds every request: the knobs.
+/// Runs a request under the organization's knobs.
 async fn framed(
     world: &World,
     organization: &str,
@@ -271,13 +271,13 @@ async fn framed(
     }
 }
 
-/// What comes of an organization that has no JSON.
+/// The answer of an organization without JSON.
 pub(in crate::sandbox::payer) fn xml() -> Response {
     let text = r#"<?xml version="1.0"?><Bundle xmlns="http://hl7.org/fhir"><type value="searchset"/></Bundle>"#;
     super::super::answer::body(StatusCode::OK, "application/fhir+xml", text)
 }
 
-/// The access token that came.
+/// The request's access token.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     value.strip_prefix("Bearer ").map(str::trim)
@@ -301,7 +301,7 @@ fn searched(world: &World, office: &Office, headers: &HeaderMap, ty: &str, param
             "_id" => query.ids = Some(value.split(',').map(str::to_owned).collect()),
             "_count" => query.count = count(value)?,
             "_page" => return page(world, office, &asker, ty, value),
-            // How the answer is written, and there is one way only.
+            // These set the format of the answer, and there is only one.
             "_format" | "_pretty" => {}
             "_revinclude" if value == "Provenance:target" && knobs.provenance_along => query.provenance = true,
             "_lastUpdated" if knobs.last_updated && value.starts_with("ge") => {
@@ -324,7 +324,7 @@ fn searched(world: &World, office: &Office, headers: &HeaderMap, ty: &str, param
 }
 
 impl Asker<'_> {
-    /// That a parameter names the token's own person.
+    /// Checks that a parameter names the token's own person.
     fn is_about(&self, value: &str) -> Result<(), Fault> {
         let base = format!("{}/", self.world.fhir_base(self.office));
         let value = value.strip_prefix(&base).unwrap_or(value);
@@ -339,7 +339,7 @@ impl Asker<'_> {
     }
 }
 
-/// A later page, by the text that a `next` link carries.
+/// A later page, by the text in a `next` link.
 fn page(world: &World, office: &Office, asker: &Asker<'_>, path: &str, text: &str) -> Result<Response, Fault> {
     match Query::from_link(text).filter(|query| query.path == path) {
         Some(query) => Ok(answered(world, office, asker, query)),

@@ -1,4 +1,5 @@
-//! What an organization holds of one person: the resources of its types, what those refer to, and what a test added.
+//! An organization's records of one person: the resources of its types, the resources that they refer to, and a test's
+//! additions.
 //!
 //! Invariant: a holding has no other person's Patient and no other person's rows; references to them lead nowhere.
 
@@ -11,7 +12,7 @@ use super::additions::Additions;
 use super::row::Row;
 use super::shelf::Shelf;
 
-/// The resources, people's own before shared ones.
+/// The resources, a person's own before shared ones.
 #[derive(Debug, Default)]
 pub(in crate::sandbox::payer) struct Holding {
     pub(in crate::sandbox::payer) rows: Vec<Arc<Row>>,
@@ -26,17 +27,17 @@ impl Holding {
             .map(|at| &self.rows[*at])
     }
 
-    /// The same with more of the person's own records.
+    /// This holding with more of the person's own records.
     pub(in crate::sandbox::payer) fn with(&self, more: Vec<Arc<Row>>) -> Holding {
         Holding::from_rows(more.into_iter().chain(self.rows.iter().cloned()).collect())
     }
 
-    /// How many bytes it takes.
+    /// Its approximate number of bytes.
     pub(in crate::sandbox::payer) fn weight(&self) -> u64 {
         self.rows.iter().map(|row| row.json.len() as u64 + 300).sum()
     }
 
-    /// What the organization holds of a person.
+    /// Collects the organization's records of a person.
     pub(in crate::sandbox::payer) fn of(
         organization: &Organization,
         person: &Person,
@@ -74,7 +75,7 @@ impl Holding {
                 }
             }
         }
-        // In the order of their references: the way they were found is nobody's business.
+        // Sorted by reference, so that the order does not depend on the traversal.
         shared.sort_unstable_by_key(|row| row.reference());
         let own = own.into_iter().zip(kept).filter_map(|(row, kept)| kept.then_some(row));
         Holding::from_rows(own.chain(shared).collect())
@@ -86,8 +87,8 @@ impl Holding {
     }
 }
 
-/// Whether a resource is the organization's by itself. Facilities share a person's visits out among them, and what
-/// belongs to no visit is known to all of them.
+/// Whether a resource is one of an organization's own. Facilities divide a person's visits among them. Resources
+/// without a visit belong to all of the person's facilities.
 fn holds(organization: &Organization, seen_at: Option<(u64, u64)>, row: &Row) -> bool {
     if !organization.holds.contains(&row.resource_type.as_str()) {
         return false;

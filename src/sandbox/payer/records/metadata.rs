@@ -1,4 +1,4 @@
-//! What an organization says of itself: the SMART configuration and the CapabilityStatement.
+//! An organization's metadata: the SMART configuration and the CapabilityStatement.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use super::super::office::state::Office;
 use super::super::office::world::World;
 use crate::fhir::outcome::IssueType;
 
-/// Parameters that are taken together, as US Core names them.
+/// The extension of US Core for parameters that are used together.
 const COMBINATION: &str = "http://hl7.org/fhir/StructureDefinition/capabilitystatement-search-parameter-combination";
 
-/// The SMART configuration. A facility has nobody to send to a login page, so it names none.
+/// The SMART configuration. A facility has no login page, so it names none.
 pub(in crate::sandbox::payer) async fn smart(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -115,7 +115,7 @@ pub(in crate::sandbox::payer) async fn capability(
     let types = office.organization.types().into_iter();
     let types = types.filter(|ty| !knobs.unlisted.iter().any(|one| one == ty));
     let resources: Vec<Value> = types.map(|ty| resource(ty, &knobs)).collect();
-    // DSTU2 had another name for it.
+    // DSTU2 used another name.
     let name = match knobs.fhir_version.starts_with("1.") {
         true => "Conformance",
         false => "CapabilityStatement",

@@ -1,4 +1,4 @@
-//! The records that an organization has, and the FHIR API over them.
+//! The records of an organization, and the FHIR API over them.
 
 pub(super) mod additions;
 pub(super) mod bundle;

@@ -1,4 +1,4 @@
-//! The pages that people see. How they look, `templates/sandbox` says.
+//! The pages of the sandbox. Their look is in `templates/sandbox`.
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -7,7 +7,7 @@ use axum::response::Response;
 use super::super::answer::page;
 use super::super::office::people::Person;
 
-/// Where a person logs in.
+/// The login page.
 #[derive(Template)]
 #[template(path = "sandbox/login.html")]
 pub(in crate::sandbox::payer) struct LoginPage<'a> {
@@ -19,21 +19,21 @@ pub(in crate::sandbox::payer) struct LoginPage<'a> {
     pub(in crate::sandbox::payer) password: &'a str,
 }
 
-/// Where a person says what they share.
+/// The page on which a person chooses what to share.
 #[derive(Template)]
 #[template(path = "sandbox/consent.html")]
 pub(in crate::sandbox::payer) struct ConsentPage<'a> {
     pub(in crate::sandbox::payer) organization: &'a str,
     pub(in crate::sandbox::payer) flow: &'a str,
     pub(in crate::sandbox::payer) person: &'a Person,
-    /// Resource types and what they are called.
+    /// Resource types and their names for people.
     pub(in crate::sandbox::payer) types: Vec<(&'a str, &'a str)>,
     pub(in crate::sandbox::payer) offline: bool,
-    /// Whether they had chosen nothing.
+    /// Whether the person chose nothing.
     pub(in crate::sandbox::payer) nothing: bool,
 }
 
-/// Where a person confirms who they are.
+/// The page on which a person confirms their identity.
 #[derive(Template)]
 #[template(path = "sandbox/check.html")]
 pub(in crate::sandbox::payer) struct CheckPage<'a> {
@@ -42,7 +42,7 @@ pub(in crate::sandbox::payer) struct CheckPage<'a> {
     pub(in crate::sandbox::payer) person: &'a Person,
 }
 
-/// What there is in the sandbox.
+/// The start page of the sandbox.
 #[derive(Template)]
 #[template(path = "sandbox/home.html")]
 pub(in crate::sandbox::payer) struct HomePage {
@@ -51,7 +51,7 @@ pub(in crate::sandbox::payer) struct HomePage {
     pub(in crate::sandbox::payer) count: u64,
     pub(in crate::sandbox::payer) password: &'static str,
     pub(in crate::sandbox::payer) client_id: &'static str,
-    /// Whether the sample application is served beside.
+    /// Whether the sample application is served too.
     pub(in crate::sandbox::payer) has_app: bool,
 }
 
@@ -71,12 +71,12 @@ struct MessagePage<'a> {
     text: &'a str,
 }
 
-/// A page that only says something.
+/// A page with a message.
 pub(in crate::sandbox::payer) fn message(status: StatusCode, title: &str, text: &str) -> Response {
     page(status, &MessagePage { title, text })
 }
 
-/// The login that a page belongs to is not known any more.
+/// The page for a login that has expired or ended.
 pub(in crate::sandbox::payer) fn over() -> Response {
     message(
         StatusCode::BAD_REQUEST,

@@ -1,6 +1,8 @@
-//! Documents that an organization has beside its records: small real ones of the usual types, the same for the same
-//! person, and such as a client has trouble with. DocumentReferences and DiagnosticReports lead to them, some as
-//! Binaries, some by other addresses under the FHIR base.
+//! Documents of an organization in addition to its records. They are small real documents of the usual types, and some
+//! that cause clients trouble. The same person always gets the same ones.
+//!
+//! DocumentReferences and DiagnosticReports link to them: some as Binaries, some by other addresses under the FHIR
+//! base.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use super::super::office::people::Person;
 use super::row::Row;
 use crate::sandbox::people::calendar::{PRESENT, Text};
 
-/// What there can be. `large` has as many bytes as a knob says, `missing` is not there, and `forbidden` is refused.
+/// All kinds of documents. A knob sets the size of `large`; `missing` does not exist, and `forbidden` is refused.
 pub(in crate::sandbox::payer) const KINDS: &[&str] =
     &["pdf", "text", "html", "rtf", "ccda", "large", "missing", "forbidden"];
 
@@ -26,14 +28,14 @@ pub(in crate::sandbox::payer) struct Paper {
     pub(in crate::sandbox::payer) bytes: Vec<u8>,
 }
 
-/// The documents of a person, as knobs have them.
+/// The documents of a person, by the organization's knobs.
 pub(in crate::sandbox::payer) fn papers(person: &Person, knobs: &Knobs) -> Vec<Paper> {
     let wanted = |kind: &&&str| knobs.attachments.iter().any(|one| one == **kind || one == "all");
     let made = KINDS.iter().filter(wanted).map(|kind| paper(kind, person, knobs));
     made.collect()
 }
 
-/// The document at an address under the FHIR base, or the status in its place.
+/// The document at an address under the FHIR base, or the status of the refusal.
 pub(in crate::sandbox::payer) fn at(
     person: &Person,
     knobs: &Knobs,
@@ -51,7 +53,7 @@ pub(in crate::sandbox::payer) fn at(
     }
 }
 
-/// The records that lead to a person's documents.
+/// The records that link to a person's documents.
 pub(in crate::sandbox::payer) fn rows(person: &Person, knobs: &Knobs, base: &str) -> Vec<Arc<Row>> {
     let papers = papers(person, knobs);
     papers
@@ -65,7 +67,7 @@ impl Paper {
         format!("{}-{}", person.patient, self.kind)
     }
 
-    /// Where it is under the FHIR base.
+    /// Its address under the FHIR base.
     fn address(&self, person: &Person) -> String {
         let id = self.id(person);
         match self.kind {
@@ -82,7 +84,7 @@ impl Paper {
 
     fn row(&self, person: &Person, knobs: &Knobs, base: &str) -> Row {
         let id = self.id(person);
-        // As sources have it: with the base, or without.
+        // Sources write addresses with and without the base.
         let url = match self.kind {
             "text" | "html" => self.address(person),
             _ => format!("{base}/{}", self.address(person)),
@@ -166,7 +168,7 @@ fn pdf(line: &str) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// A table, and a script that nobody is to run.
+/// A table, and a script that must not run.
 fn html(line: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Report</title></head>\n<body><h1>Report</h1><p>{}</p>\n\

@@ -1,8 +1,8 @@
-//! One resource as an organization hands it out.
+//! One resource of an organization.
 
 use crate::sandbox::output::records::Record;
 
-/// A resource and what it is found by.
+/// A resource with its type and id.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::sandbox::payer) struct Row {
     pub(in crate::sandbox::payer) resource_type: String,
@@ -11,7 +11,7 @@ pub(in crate::sandbox::payer) struct Row {
 }
 
 impl Row {
-    /// A resource of the population, which is written with its type and id in front.
+    /// A resource of the population. Its text begins with its type and id.
     pub(in crate::sandbox::payer) fn written(record: Record<'_>) -> Row {
         let id = record.json.split_once(r#""id":""#).map_or("", |(_, rest)| rest);
         Row {
@@ -26,13 +26,13 @@ impl Row {
         format!("{}/{}", self.resource_type, self.id)
     }
 
-    /// The relative references within, as they stand in the text.
+    /// The relative references in the text.
     pub(in crate::sandbox::payer) fn references(&self) -> impl Iterator<Item = &str> {
         let marks = memchr::memmem::find_iter(self.json.as_bytes(), br#""reference":""#);
         marks.filter_map(|at| {
             let rest = &self.json[at + r#""reference":""#.len()..];
             let reference = &rest[..rest.find('"')?];
-            // What is contained stands in the resource itself.
+            // Skips references to contained resources.
             (!reference.starts_with('#')).then_some(reference)
         })
     }

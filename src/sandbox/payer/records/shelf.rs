@@ -1,5 +1,4 @@
-//! What belongs to nobody: providers, places, plans and drugs, by their references. It is written once, when first
-//! asked for.
+//! The shared resources by reference: providers, places, plans and drugs. They are generated when first used.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -12,7 +11,7 @@ use crate::sandbox::people::population::Population;
 pub(in crate::sandbox::payer) struct Shelf(OnceLock<HashMap<String, Arc<Row>>>);
 
 impl Shelf {
-    /// The resource that a relative reference leads to.
+    /// The resource of a relative reference.
     pub(in crate::sandbox::payer) fn get(&self, population: &Population, reference: &str) -> Option<Arc<Row>> {
         let rows = self.0.get_or_init(|| {
             let mut rows = HashMap::new();

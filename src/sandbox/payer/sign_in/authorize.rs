@@ -1,7 +1,6 @@
-//! The authorization request: what an application has to send, and where a wrong one is answered.
+//! The authorization request: which parameters it needs, and where errors go.
 //!
-//! Invariant: nobody is sent to a redirect URI that is not admitted; what is wrong before that is known is said on a
-//! page.
+//! Invariant: nobody is sent to a redirect URI that is not allowed. Errors found before that check are shown on a page.
 
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ use super::super::records::pages::message;
 use super::grants::Flow;
 use super::scopes::Requested;
 
-/// What may come once at most.
+/// Parameters that must not be repeated.
 const SINGLE: &[&str] = &[
     "client_id",
     "redirect_uri",
@@ -31,10 +30,10 @@ const SINGLE: &[&str] = &[
     "code_challenge_method",
 ];
 
-/// Why a request is refused: the error code and what it says.
+/// Why a request is refused: the error code and its description.
 struct Refusal(&'static str, String);
 
-/// Takes an authorization request up and leads to the login page.
+/// Begins an authorization request and redirects to the login page.
 pub(in crate::sandbox::payer) async fn authorize(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -67,14 +66,14 @@ pub(in crate::sandbox::payer) async fn authorize(
     }
 }
 
-/// The organization where people log in by themselves.
+/// The organization, if people log in there.
 pub(in crate::sandbox::payer) fn portal<'w>(world: &'w World, organization: &str) -> Option<&'w Office> {
     world
         .office(organization)
         .filter(|office| office.organization.kind != Kind::Facility)
 }
 
-/// There is nothing to log in to.
+/// The page for an organization without logins.
 pub(in crate::sandbox::payer) fn no_portal() -> Response {
     message(
         StatusCode::NOT_FOUND,

@@ -1,5 +1,5 @@
-//! The page on which a person agrees or refuses: which records, and for how long. At the identity provider it is the
-//! check that they are who they say.
+//! The page on which a person agrees or refuses: which records, and how long. At the identity provider it is the
+//! identity check.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::authorize::{no_portal, portal};
 use super::grants::{Consent, Flow};
 use super::scopes::Granted;
 
-/// Shows what would be shared.
+/// Shows what will be shared.
 pub(in crate::sandbox::payer) async fn show(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -39,7 +39,7 @@ pub(in crate::sandbox::payer) async fn show(
     form(office, name, &flow, &person, false, StatusCode::OK)
 }
 
-/// Sends the person back with a code, or with the news that they refused.
+/// Sends the person back with a code, or with a refusal.
 pub(in crate::sandbox::payer) async fn decide(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -88,7 +88,7 @@ pub(in crate::sandbox::payer) async fn decide(
         flow.requested.granted(office.organization, &chosen, offline)
     };
     let mut grants = office.grants();
-    // Two answers at once: the first ends the flow, and the second finds none.
+    // Of two answers sent at the same time, the first ends the flow, and the second finds none.
     let Some(flow) = grants.end(name) else {
         return over();
     };

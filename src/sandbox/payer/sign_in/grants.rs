@@ -1,5 +1,5 @@
-//! What an organization has handed out: logins under way, authorization codes, access and refresh tokens. All of it is
-//! in memory and gone with the process.
+//! The logins under way, authorization codes, access tokens and refresh tokens of an organization. They are in memory
+//! and gone with the process.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -10,12 +10,12 @@ use sha2::{Digest, Sha256};
 
 use super::scopes::{Granted, Requested};
 
-/// How long a person may take to log in and agree.
+/// The time that a person has to log in and agree.
 const FLOW: Duration = Duration::from_secs(30 * 60);
-/// How long an authorization code waits.
+/// The lifetime of an authorization code.
 const CODE: Duration = Duration::from_secs(10 * 60);
 
-/// An authorization request and how far the person got with it.
+/// An authorization request and its progress.
 #[derive(Clone, Debug)]
 pub(in crate::sandbox::payer) struct Flow {
     pub(in crate::sandbox::payer) client: String,
@@ -24,11 +24,11 @@ pub(in crate::sandbox::payer) struct Flow {
     pub(in crate::sandbox::payer) challenge: String,
     pub(in crate::sandbox::payer) nonce: Option<String>,
     pub(in crate::sandbox::payer) requested: Requested,
-    /// Who logged in.
+    /// The person who logged in.
     pub(in crate::sandbox::payer) person: Option<u64>,
 }
 
-/// What a person agreed to.
+/// A person's consent.
 #[derive(Clone, Debug)]
 pub(in crate::sandbox::payer) struct Consent {
     pub(in crate::sandbox::payer) client: String,
@@ -43,7 +43,7 @@ struct Code {
     consent: Consent,
 }
 
-/// Everything handed out.
+/// All logins, codes and tokens.
 #[derive(Default)]
 pub(in crate::sandbox::payer) struct Grants {
     flows: Expiring<Flow>,
@@ -68,7 +68,7 @@ pub(in crate::sandbox::payer) enum Refused {
 }
 
 impl Grants {
-    /// Begins a flow; gives its name, which only the person's browser learns.
+    /// Begins a flow. Only the person's browser learns its name.
     pub(in crate::sandbox::payer) fn begin(&mut self, flow: Flow) -> String {
         self.flows.insert(flow, FLOW)
     }
@@ -77,7 +77,7 @@ impl Grants {
         self.flows.get(name).cloned()
     }
 
-    /// Remembers who logged in.
+    /// Stores who logged in.
     pub(in crate::sandbox::payer) fn logged_in(&mut self, name: &str, person: u64) {
         if let Some(flow) = self.flows.get_mut(name) {
             flow.person = Some(person);
@@ -89,7 +89,7 @@ impl Grants {
         self.flows.remove(name)
     }
 
-    /// A code for what a person agreed to.
+    /// Issues a code for a consent.
     pub(in crate::sandbox::payer) fn code(&mut self, flow: &Flow, consent: Consent) -> String {
         let code = Code {
             redirect_uri: flow.redirect_uri.clone(),
@@ -99,7 +99,7 @@ impl Grants {
         self.codes.insert(code, CODE)
     }
 
-    /// Redeems a code, which is gone whether or not the rest fits.
+    /// Redeems a code. It is used up even if the other parameters are wrong.
     pub(in crate::sandbox::payer) fn redeem(
         &mut self,
         code: &str,
@@ -120,37 +120,37 @@ impl Grants {
         Ok(code.consent)
     }
 
-    /// An access token.
+    /// Issues an access token.
     pub(in crate::sandbox::payer) fn access(&mut self, consent: Consent, seconds: u64) -> String {
         self.access.insert(consent, Duration::from_secs(seconds))
     }
 
-    /// A refresh token.
+    /// Issues a refresh token.
     pub(in crate::sandbox::payer) fn refresh(&mut self, consent: Consent) -> String {
         let token = random();
         self.refresh.insert(token.clone(), consent);
         token
     }
 
-    /// Redeems a refresh token, which is gone with that.
+    /// Redeems a refresh token, which is used up.
     pub(in crate::sandbox::payer) fn refreshed(&mut self, token: &str, client: &str) -> Result<Consent, Refused> {
         let ours = self.refresh.get(token).is_some_and(|consent| consent.client == client);
         let consent = ours.then(|| self.refresh.remove(token)).flatten();
         consent.ok_or(Refused::Refresh)
     }
 
-    /// What an access token stands for, while it is good.
+    /// The consent of an access token, while it is valid.
     pub(in crate::sandbox::payer) fn bearer(&self, token: &str) -> Option<Consent> {
         self.access.get(token).cloned()
     }
 
-    /// Ends every access token.
+    /// Invalidates all access tokens.
     pub(in crate::sandbox::payer) fn expire(&mut self) {
         self.access = Expiring::default();
     }
 }
 
-/// Things by unguessable names, each for a time.
+/// Values by random names, each with an expiry.
 struct Expiring<T>(HashMap<String, (Instant, T)>);
 
 impl<T> Default for Expiring<T> {
@@ -162,8 +162,7 @@ impl<T> Default for Expiring<T> {
 impl<T> Expiring<T> {
     fn insert(&mut self, thing: T, lasts: Duration) -> String {
         let now = Instant::now();
-        // What is over is dropped when there is twice as much as could be in use, so that this costs little on the
-        // whole.
+        // Expired entries are dropped when the map has doubled, so this costs little on average.
         if self.0.len() >= 1024 && self.0.len().is_power_of_two() {
             self.0.retain(|_, (until, _)| *until > now);
         }
@@ -189,7 +188,7 @@ impl<T> Expiring<T> {
     }
 }
 
-/// A name that nobody guesses: 244 random bits.
+/// A random name of 244 bits.
 pub(in crate::sandbox::payer) fn random() -> String {
     let halves = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()];
     URL_SAFE_NO_PAD.encode(halves.map(|half| half.into_bytes()).concat())

@@ -1,5 +1,5 @@
-//! The identity provider: OpenID Connect over the same logins, for identities that were verified (IAL2). What it says
-//! of a person is what the record locator looks for them by.
+//! The identity provider: OpenID Connect over the same logins, for verified identities (IAL2). The record locator
+//! searches by its claims.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::super::office::people::Person;
 use super::super::office::world::World;
 use super::grants::Consent;
 
-/// How long an id_token is good, in seconds.
+/// The lifetime of an id_token in seconds.
 const LASTS: i64 = 3600;
 const SUBJECT: &str = "person-";
 
@@ -44,7 +44,7 @@ pub(in crate::sandbox::payer) async fn discovery(State(world): State<Arc<World>>
     )
 }
 
-/// The key that id_tokens are checked by.
+/// The public key of id_tokens.
 pub(in crate::sandbox::payer) async fn jwks(State(world): State<Arc<World>>) -> Response {
     match world.key.jwk() {
         Some(jwk) => answer::json(StatusCode::OK, &json!({"keys": [jwk]})),
@@ -52,7 +52,7 @@ pub(in crate::sandbox::payer) async fn jwks(State(world): State<Arc<World>>) -> 
     }
 }
 
-/// Who a person is, signed. Without a key there is none.
+/// A signed ID token with a person's identity. `None` without a key.
 pub(in crate::sandbox::payer) fn id_token(world: &World, person: &Person, consent: &Consent) -> Option<String> {
     let now = chrono::Utc::now().timestamp();
     let mut claims = json!({
@@ -81,7 +81,7 @@ pub(in crate::sandbox::payer) fn id_token(world: &World, person: &Person, consen
     world.key.sign(&claims)
 }
 
-/// Which Patient of an organization a person is, signed.
+/// A signed ID token that names a person's Patient at an organization.
 pub(in crate::sandbox::payer) fn fhir_user(
     world: &World,
     base: &str,
@@ -103,7 +103,7 @@ pub(in crate::sandbox::payer) fn fhir_user(
     world.key.sign(&claims)
 }
 
-/// Whom a good id_token is about.
+/// The person of a valid id_token.
 pub(in crate::sandbox::payer) fn subject(world: &World, token: &str) -> Option<u64> {
     let claims: Value = world.key.verify(token, &issuer(world))?;
     let number: u64 = claims["sub"].as_str()?.strip_prefix(SUBJECT)?.parse().ok()?;

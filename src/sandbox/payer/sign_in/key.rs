@@ -1,4 +1,4 @@
-//! The identity provider's key. It is made when it is first used and lives as long as the process.
+//! The identity provider's key. It is generated when first used and lives as long as the process.
 
 use std::sync::OnceLock;
 
@@ -10,7 +10,7 @@ use jsonwebtoken::jwk::{Jwk, PublicKeyUse, ThumbprintHash};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde_json::Value;
 
-/// The key, once it was used.
+/// The key; empty until first used.
 #[derive(Default)]
 pub(in crate::sandbox::payer) struct IdentityKey(OnceLock<Option<Pair>>);
 
@@ -21,7 +21,7 @@ struct Pair {
 }
 
 impl IdentityKey {
-    /// The public half, as a JSON Web Key Set shows it.
+    /// The public key as a JSON Web Key.
     pub(in crate::sandbox::payer) fn jwk(&self) -> Option<&Jwk> {
         Some(&self.pair()?.jwk)
     }
@@ -34,12 +34,12 @@ impl IdentityKey {
         jsonwebtoken::encode(&header, claims, &pair.private).ok()
     }
 
-    /// The claims of a token that this key signed for an issuer, while it is good.
+    /// The claims of a valid token that this key signed for an issuer.
     pub(in crate::sandbox::payer) fn verify(&self, token: &str, issuer: &str) -> Option<Value> {
         let pair = self.pair()?;
         let mut validation = Validation::new(Algorithm::RS256);
         validation.set_issuer(&[issuer]);
-        // Whoever the token was made for may bring it along: the exchange trusts the provider, not the bearer.
+        // The audience is not checked: any client may present the token, because the exchange trusts the provider.
         validation.validate_aud = false;
         validation.leeway = 0;
         let token = jsonwebtoken::decode::<Value>(token, &pair.public, &validation).ok()?;

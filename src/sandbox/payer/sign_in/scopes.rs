@@ -1,35 +1,35 @@
-//! SMART scopes: which of those asked for mean something here, what a person may choose among, and what a token allows.
-//! Scopes that mean nothing here are left out of the grant, as OAuth allows.
+//! SMART scopes: which requested ones are known, what a person may choose, and what a token allows. The grant leaves
+//! unknown scopes out, as OAuth allows.
 
 use std::collections::BTreeSet;
 
 use super::super::office::organization::{Organization, SHARED};
 
-/// What an application asked for.
+/// The scopes that an application requested.
 #[derive(Clone, Debug, Default)]
 pub(in crate::sandbox::payer) struct Requested {
-    /// Scopes that are not about resource types, as `launch/patient`.
+    /// Scopes that do not name resource types, such as `launch/patient`.
     plain: Vec<String>,
-    /// Resource types, or `*`, with how they were written: `read`, `rs`.
+    /// Resource types, or `*`, with their access as written: `read`, `rs`.
     resources: Vec<(String, String)>,
 }
 
-/// What a token allows.
+/// The access of a token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::sandbox::payer) struct Granted {
-    /// The scope as the token response gives it.
+    /// The scope in the token response.
     pub(in crate::sandbox::payer) text: String,
     types: BTreeSet<String>,
-    /// Whether a refresh token goes with it.
+    /// Whether a refresh token is issued.
     pub(in crate::sandbox::payer) offline: bool,
 }
 
-/// What an organization with records grants beside resource types, and what the identity provider does.
+/// The other scopes of organizations with records, and those of the identity provider.
 const RECORDS: &[&str] = &["launch/patient", "offline_access"];
 const IDENTITY: &[&str] = &["openid", "profile"];
 
 impl Requested {
-    /// Reads a scope.
+    /// Parses a scope.
     pub(in crate::sandbox::payer) fn parse(scope: &str) -> Requested {
         let mut requested = Requested::default();
         for word in scope.split_ascii_whitespace() {
@@ -46,12 +46,12 @@ impl Requested {
         requested
     }
 
-    /// Whether a scope that is not about resources was asked for.
+    /// Whether a scope without a resource type was requested.
     pub(in crate::sandbox::payer) fn has(&self, scope: &str) -> bool {
         self.plain.iter().any(|one| one == scope)
     }
 
-    /// The types of people's records that were asked for and are here: what a person chooses among.
+    /// The requested types of people's records that the organization has. The person chooses among them.
     pub(in crate::sandbox::payer) fn offered(
         &self,
         organization: &Organization,
@@ -62,7 +62,7 @@ impl Requested {
         types
     }
 
-    /// What is granted when the person leaves these types and, where it was asked for, lasting access.
+    /// The grant for the types that the person chose, with lasting access if it was requested.
     pub(in crate::sandbox::payer) fn granted(
         &self,
         organization: &Organization,
@@ -94,7 +94,7 @@ impl Requested {
         asked.cloned().collect()
     }
 
-    /// How a type was asked for, by its name or by `*`.
+    /// The access requested for a type, by its name or by `*`.
     fn covers(&self, ty: &str) -> Option<&str> {
         let found = self.resources.iter().find(|(asked, _)| asked == ty || asked == "*");
         found.map(|(_, access)| access.as_str())
@@ -102,12 +102,12 @@ impl Requested {
 }
 
 impl Granted {
-    /// All that the organization has: what facilities grant, where no person chooses.
+    /// The grant for all types. Facilities give it, because no person chooses there.
     pub(in crate::sandbox::payer) fn whole(organization: &Organization) -> Granted {
         Requested::parse("launch/patient patient/*.read").granted(organization, &organization.personal(), false)
     }
 
-    /// Only who the person is.
+    /// The grant for a person's identity alone.
     pub(in crate::sandbox::payer) fn identity(requested: &Requested) -> Granted {
         Granted {
             text: requested.plain_of(IDENTITY).join(" "),
@@ -121,7 +121,7 @@ impl Granted {
     }
 }
 
-/// Whether an access of SMART 1 (`read`, `*`) or 2 (letters of `cruds`) lets resources be read.
+/// Whether an access of SMART 1 (`read`, `*`) or 2 (letters of `cruds`) includes reading.
 fn reads(access: &str) -> bool {
     let access = access.split('?').next().unwrap_or_default();
     matches!(access, "read" | "*") || (access.contains('r') && access.bytes().all(|letter| b"cruds".contains(&letter)))

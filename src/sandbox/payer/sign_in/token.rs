@@ -1,4 +1,4 @@
-//! The token endpoint: codes, refresh tokens and, at facilities, what stands in for a login.
+//! The token endpoint: codes, refresh tokens and, at facilities, assertions instead of a login.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use super::scopes::Granted;
 
 /// The grant type of RFC 7523.
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-/// What may come once at most.
+/// Parameters that must not be repeated.
 const SINGLE: &[&str] = &[
     "grant_type",
     "code",
@@ -168,7 +168,7 @@ fn response(world: &World, office: &Office, consent: Consent) -> Value {
     answer
 }
 
-/// Access to a person's records where no person agrees: they were found there by the record locator.
+/// Grants access to a person's records at a facility without a login. The record locator must have found them there.
 fn at_facility(world: &World, office: &Office, person: Option<u64>) -> Result<Consent, Error> {
     let person = person.and_then(|index| world.people.person(index));
     let known = person.filter(|person| {
@@ -184,7 +184,7 @@ fn at_facility(world: &World, office: &Office, person: Option<u64>) -> Result<Co
     })
 }
 
-/// Checks the client; says whether it has proven itself by its secret.
+/// Checks the client. Returns whether it sent its secret.
 fn client(office: &Office, headers: &HeaderMap, params: &Params) -> Result<bool, Error> {
     let knobs = office.knobs();
     let basic = match headers.get(AUTHORIZATION) {
@@ -211,7 +211,7 @@ fn client(office: &Office, headers: &HeaderMap, params: &Params) -> Result<bool,
         None => (params.text("client_id"), params.get("client_secret")),
     };
     let differs = params.get("client_id").is_some_and(|other| other != id);
-    // An assertion says by itself whose records are asked for, so a client need not name itself beside it.
+    // An assertion names the person, so the client may omit its own id.
     let bearer = params.text("grant_type") == JWT_BEARER && id.is_empty() && secret.is_none();
     if (id != CLIENT_ID && !bearer) || differs {
         return Err(unknown_client("the client is unknown"));
@@ -237,7 +237,7 @@ fn unknown_client(description: &str) -> Error {
     Error(StatusCode::UNAUTHORIZED, "invalid_client", description.to_owned())
 }
 
-/// Client id and secret of a Basic header, both percent-decoded if it is to be as RFC 6749 wants.
+/// The client id and secret of a Basic header. If `decode` is set, both are form-decoded, as RFC 6749 requires.
 fn pair(header: &str, decode: bool) -> Option<(String, String)> {
     let (scheme, rest) = header.split_once(' ')?;
     let decoded = STANDARD
@@ -249,7 +249,7 @@ fn pair(header: &str, decode: bool) -> Option<(String, String)> {
     if !decode {
         return Some((id.to_owned(), secret.to_owned()));
     }
-    // Form encoding, in which a plus is a space.
+    // In form encoding, a plus is a space.
     let plain = |text: &str| Params::parse(format!("x={text}").as_bytes()).text("x").to_owned();
     Some((plain(id), plain(secret)))
 }

@@ -1,6 +1,5 @@
-//! Tokens against value sets and hierarchies of code systems: `:in`, `:not-in`, `:below` and `:above`.
-//!
-//! A code of which the given files do not tell whether it is in the set, or under the code, is taken not to be.
+//! Tokens against value sets and hierarchies of code systems: `:in`, `:not-in`, `:below` and `:above`. If the given
+//! files do not tell whether a code is in the set, or under the code, it counts as outside.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -84,7 +84,7 @@ pub(super) fn mark_any(set: &TokenSet, part: &Typed, rows: &mut [bool]) {
 pub(in crate::search) struct TokenIndex {
     /// By the code, folded.
     codes: FxHashMap<Box<str>, BySystem>,
-    /// Systems of which any code matches.
+    /// Systems whose every code matches.
     systems: FxHashMap<Box<str>, usize>,
 }
 

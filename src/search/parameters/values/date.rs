@@ -48,7 +48,7 @@ impl DateValue {
     }
 }
 
-/// Many dates with their prefixes, of which one must match. Each target is compared with all of them at once.
+/// Many dates with their prefixes. One of them must match. Each target is compared with all of them at once.
 #[derive(Clone, Debug)]
 pub(crate) struct DateSet {
     values: Vec<DateValue>,

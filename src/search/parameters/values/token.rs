@@ -36,12 +36,12 @@ impl TokenValue {
     }
 }
 
-/// Many tokens of which one must match: looked up in a set instead of compared one by one.
+/// Many tokens. One of them must match. They are looked up in a set instead of compared one by one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TokenSet {
     /// Codes folded, by the system they are asked with: `None` any, `Some("")` none.
     codes: FxHashMap<Option<Box<str>>, FxHashSet<Box<str>>>,
-    /// Systems of which any code matches.
+    /// Systems whose every code matches.
     systems: FxHashSet<Box<str>>,
 }
 
@@ -57,7 +57,7 @@ impl TokenSet {
             (Some(system), None) => {
                 self.systems.insert(system);
             }
-            // No text says nothing of either.
+            // Every text names a system or a code.
             (None, None) => {}
         }
     }

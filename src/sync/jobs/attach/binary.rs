@@ -1,5 +1,4 @@
-//! A Binary: taken out of the JSON in which some sources answer, and as the record that is stored beside a fetched
-//! file.
+//! Binaries: extracts their bytes from JSON answers, and builds the record that is stored beside a fetched file.
 
 use std::borrow::Cow;
 
@@ -14,9 +13,9 @@ use super::find::Wanted;
 
 /// The media type of bytes of unknown type.
 const UNKNOWN: &str = "application/octet-stream";
-/// Letters of a media type.
+/// The maximum length of a media type.
 const LONGEST: usize = 200;
-/// Sources differ in whether they fill the last group up.
+/// Sources differ in padding base64.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -82,7 +81,7 @@ pub(super) fn content_type(answered: Option<&str>, said: Option<&str>) -> String
     chosen.to_owned()
 }
 
-/// Whether a text can stand in a header as a media type.
+/// Whether a text is valid as a media type in a header.
 fn is_media_type(text: &str) -> bool {
     let essence = text.split(';').next().unwrap_or_default().trim_end();
     let is_token = |part: &str| {
@@ -96,7 +95,7 @@ fn is_media_type(text: &str) -> bool {
             .is_some_and(|(one, other)| is_token(one) && is_token(other))
 }
 
-/// The record of a file that was fetched: a Binary without data.
+/// The record of a fetched file: a Binary without data.
 pub(super) fn line(wanted: &Wanted, fetched: &Fetched, source_patient: &str) -> String {
     let context = match wanted.record.split_once('/') {
         Some((_, id)) if !id.is_empty() => wanted.record.clone(),

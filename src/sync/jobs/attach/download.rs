@@ -5,23 +5,23 @@ use std::path::Path;
 use crate::lake::{AttachmentWriter, Keys, LakeError, Sums};
 use crate::sync::client::{Answer, Client, Error, Realm};
 
-/// Bytes of an answer that is no file.
+/// The maximum bytes of an answer that is not a file.
 const SAID: usize = 64 << 10;
 
-/// The file for an answer that is no record.
+/// The file for an answer that is not a record.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sync::jobs) struct DownloadTarget<'w> {
     pub(in crate::sync::jobs) accept: &'w str,
     pub(in crate::sync::jobs) path: &'w Path,
     /// The keys to seal the file, if the lake is sealed.
     pub(in crate::sync::jobs) keys: &'w Keys,
-    /// Bytes of the file.
+    /// The maximum bytes of the file.
     pub(in crate::sync::jobs) max_bytes: u64,
 }
 
 /// The result of a request.
 pub(in crate::sync::jobs) struct Reply {
-    /// Without its body, where that went into a file.
+    /// The answer, without its body if that is in the file.
     pub(in crate::sync::jobs) answer: Answer,
     /// The result of the file, if one was requested and the status is 200.
     pub(in crate::sync::jobs) file: Option<Result<Sums, NoFile>>,
@@ -30,7 +30,7 @@ pub(in crate::sync::jobs) struct Reply {
 /// Why there is no file.
 #[derive(Debug)]
 pub(in crate::sync::jobs) enum NoFile {
-    /// It is larger than is taken.
+    /// It exceeds the size limit.
     TooLarge,
     /// It cannot be written.
     Lost(LakeError),
@@ -60,7 +60,7 @@ pub(in crate::sync::jobs) async fn once(
         }
         return Ok(Reply { answer, file: None });
     }
-    // JSON has its bytes in base64, and something around it.
+    // JSON holds the bytes in base64, with some text around them.
     let is_json = answer.content_type.as_deref().is_some_and(|ty| ty.contains("json"));
     let max_bytes = if is_json {
         target.max_bytes / 3 * 4 + SAID as u64

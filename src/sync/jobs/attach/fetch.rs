@@ -1,4 +1,4 @@
-//! Fetches attachments into files of the spool, as raw bytes if the source supports it.
+//! Fetches attachments into files of the spool, as raw bytes if the source supports that.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,11 +18,11 @@ use super::find::Wanted;
 use crate::lake::{AttachmentWriter, Keys, LakeError, Sums};
 use crate::sync::settings::SyncLimits;
 
-/// Attachments that are fetched at once; the source's gate decides how many of their requests are sent.
+/// The number of attachments fetched at the same time. The source's gate limits their requests.
 const AT_ONCE: usize = 4;
 const FHIR_JSON: &str = "application/fhir+json";
 
-/// The result of one.
+/// The result of one attachment.
 pub(super) struct One {
     pub(super) url: Url,
     pub(super) wanted: Wanted,
@@ -35,13 +35,13 @@ struct Work<'w> {
     /// The keys to seal fetched files, if the lake is sealed.
     keys: &'w Keys,
     limits: SyncLimits,
-    /// Bytes of the job's records and attachments.
+    /// The bytes of the job's records and attachments.
     taken: AtomicU64,
-    /// A document of JSON is in memory as a whole: one at a time.
+    /// A JSON document is decoded in memory, so only one at a time.
     decoding: Mutex<()>,
 }
 
-/// Fetches all. An error means that nothing more will be had, or that the job was stopped.
+/// Fetches all attachments. An error means that no request can succeed any more, or that the job was stopped.
 pub(super) async fn fetch_all(
     source: &Source,
     (spool, keys): (&Spool, &Keys),
@@ -82,7 +82,7 @@ impl Work<'_> {
             None => "*/*".to_owned(),
         };
         let fetched = match self.file(url, &raw, path, said).await? {
-            // XML of FHIR around the bytes: it has the other form, too.
+            // The source sent FHIR as XML, so JSON is requested instead.
             Ok(fetched) if fetched.content_type.contains("fhir+xml") && !said.is_some_and(is_fhir) => {
                 self.file(url, FHIR_JSON, path, said).await?
             }
@@ -131,7 +131,7 @@ impl Work<'_> {
         }
     }
 
-    /// Takes the bytes of a Binary out of JSON. Other JSON is the attachment itself.
+    /// Extracts the bytes of a Binary from JSON. Other JSON is the attachment itself.
     async fn decoded(
         &self,
         path: &Path,

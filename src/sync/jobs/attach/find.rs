@@ -1,5 +1,5 @@
-//! Which attachments and Binaries records refer to: every element of the type Attachment with an address under the
-//! source's FHIR base, and every reference to a Binary.
+//! Finds the attachments and Binaries that records refer to: all Attachments with an address under the source's FHIR
+//! base, and all references to Binaries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader};
@@ -18,10 +18,10 @@ use crate::ingest::source_target;
 use crate::lake::scratch::TextFile;
 use crate::sync::client::Realm;
 
-/// Letters of an address that is looked at.
+/// The maximum length of an address.
 const LONGEST: usize = 4_096;
 
-/// The address of a source.
+/// The address of a source, for resolving others.
 #[derive(Clone)]
 pub(super) struct SourceAddress {
     /// The FHIR base, without and with a trailing slash.
@@ -57,8 +57,8 @@ impl SourceAddress {
         }
     }
 
-    /// The source's id for the content of an address: the id of the Binary that it names, otherwise an id derived from
-    /// the address.
+    /// The source's id for the content of an address: the id of the Binary in it, otherwise an id derived from the
+    /// address.
     fn source_id(&self, url: &Url) -> String {
         let named = || {
             let path = url.path().strip_prefix(self.root.path())?;
@@ -74,7 +74,7 @@ impl SourceAddress {
     }
 }
 
-/// The known facts about something before it is fetched.
+/// The known facts about an attachment before it is fetched.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wanted {
     pub(super) source_id: String,
@@ -87,7 +87,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// A digest of all that records say about the content. While it stays the same, the content is assumed unchanged.
+    /// A digest of all descriptions of the content. While it is equal, the content counts as unchanged.
     pub(super) fn origin(&self) -> String {
         let mut hasher = Sha256::new();
         self.said.iter().for_each(|said| hasher.update(said));
@@ -95,24 +95,24 @@ impl Wanted {
     }
 }
 
-/// The attachments of records.
+/// The attachments found in records.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) wanted: BTreeMap<Url, Wanted>,
-    /// Ids of Binaries that came as records, with their bytes.
+    /// Ids of Binaries whose records contain their bytes.
     pub(super) inline: BTreeSet<String>,
-    /// Files with records that refer to something.
+    /// Files with records that refer to attachments.
     pub(super) in_files: Vec<TextFile>,
 }
 
 impl Found {
-    /// Whether no record changes.
+    /// Whether no record needs a change.
     pub(super) fn is_empty(&self) -> bool {
         self.in_files.is_empty() && self.wanted.is_empty()
     }
 }
 
-/// Looks through files of records.
+/// Searches files of records.
 pub(super) fn find(files: &[TextFile], place: &SourceAddress) -> io::Result<Found> {
     let mut found = Found::default();
     let mut tape = Tape::new();
@@ -129,7 +129,7 @@ pub(super) fn find(files: &[TextFile], place: &SourceAddress) -> io::Result<Foun
     Ok(found)
 }
 
-/// Goes through the lines of a file.
+/// Visits the lines of a file.
 pub(super) fn each_line(file: &TextFile, mut visit: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(256 << 10, file.open()?);
     let mut line = String::new();
@@ -140,7 +140,7 @@ pub(super) fn each_line(file: &TextFile, mut visit: impl FnMut(&str) -> io::Resu
     Ok(())
 }
 
-/// Whether a record may have an attachment with an address.
+/// Whether a record may contain an attachment with an address.
 pub(super) fn may_have_address(line: &str) -> bool {
     memmem::find(line.as_bytes(), b"\"url\"").is_some()
 }
@@ -150,7 +150,7 @@ fn look(line: &str, place: &SourceAddress, tape: &mut Tape, found: &mut Found) -
     if !refers && !may_have_address(line) {
         return false;
     }
-    // Invalid JSON is refused later, when it is stored.
+    // Invalid JSON is refused later when it is stored.
     let Ok(root) = tape.parse(line.as_bytes()) else {
         return false;
     };
@@ -200,7 +200,7 @@ fn look(line: &str, place: &SourceAddress, tape: &mut Tape, found: &mut Found) -
     any
 }
 
-/// `Type/id`.
+/// The `Type/id` of a resource.
 fn name_of(root: Value<'_>) -> String {
     let text = |name: &str| root.get_str(name).unwrap_or_default();
     format!("{}/{}", text("resourceType"), text("id"))
@@ -218,7 +218,7 @@ fn version_of(root: Value<'_>, line: &str) -> String {
     }
 }
 
-/// Visits the attachments of a resource that have an address, with its value.
+/// Visits the attachments of a resource that have an address, with the address's value.
 pub(super) fn attachments<'t>(root: Value<'t>, visit: &mut dyn FnMut(Value<'t>, Value<'t>)) {
     if let Some(ty) = root.get_str("resourceType").and_then(|name| facts().lookup(&name)) {
         walk(root, ty, visit);

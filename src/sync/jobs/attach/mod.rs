@@ -1,8 +1,8 @@
-//! Attachments of a job's records: documents and resources of the type Binary. They are fetched after all records. Then
-//! the records are written again, so that they point to the fetched files.
+//! Attachments of a job's records: documents and resources of the type Binary. The job fetches them after all records.
+//! Then it rewrites the records, so that they point to the fetched files.
 //!
-//! This room decides what is fetched, what is known to be unchanged, and how addresses change. Its rows and files enter
-//! the lake with the records, in one snapshot (`commit`). Documents outside of the source's FHIR base stay there.
+//! This room decides which attachments are fetched, which count as unchanged, and how addresses change. `commit` adds
+//! rows and files to the lake with the records, in one snapshot. Documents outside the source's FHIR base stay there.
 
 mod binary;
 mod download;
@@ -26,10 +26,10 @@ pub(in crate::sync) use binary::{Json, of_json};
 pub(super) use download::{DownloadTarget, Reply, once};
 use find::Wanted;
 
-/// Attachments of one job that are fetched.
+/// The maximum number of attachments fetched in one job.
 const MAX_FETCHED: usize = 20_000;
 
-/// The owner of the attachments, and the new addresses.
+/// The owner of the attachments, which determines their ids.
 pub(super) struct Whose {
     pub(super) lake: Lake,
     pub(super) owner: i64,
@@ -40,16 +40,16 @@ pub(super) struct Whose {
 }
 
 impl Whose {
-    /// The id that a Binary of the source has here.
+    /// Our id for a Binary of the source.
     fn id(&self, source_id: &str) -> String {
         self.lake.synced_id(self.owner, &self.endpoint, "Binary", source_id)
     }
 }
 
-/// The result of attachments.
+/// The result of a job's attachments.
 #[derive(Debug, Default)]
 pub(super) struct Attached {
-    /// For the commit.
+    /// The attachments to commit.
     pub(super) list: Vec<SyncedAttachment>,
     pub(super) gaps: Vec<Gap>,
     pub(super) tally: AttachmentCounts,
@@ -58,14 +58,14 @@ pub(super) struct Attached {
 /// The result of one attachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Fate {
-    /// It is in the lake, or will be: its length and its SHA-1, where they are known.
+    /// It is or will be in the lake: with its length and its SHA-1, if they are known.
     Here(Option<(u64, [u8; 20])>),
-    /// It stays where it is.
+    /// It stays at the source.
     Away,
 }
 
-/// Fetches the attachments of the records in a spool, and makes the records point to them. `taken` is the number of
-/// bytes of the records.
+/// Fetches the attachments of the records in a spool, and rewrites the records to point to them. `taken` is the number
+/// of bytes of the records.
 pub(super) async fn attach(
     source: &Source,
     spool: Spool,
@@ -124,7 +124,7 @@ pub(super) async fn attach(
                 );
                 lines.push(binary::line(&one.wanted, &fetched, &whose.source_patient));
                 let id = whose.id(&one.wanted.source_id);
-                // The same bytes as before need no file of their own.
+                // Unchanged bytes need no new file.
                 let same = whose.kept.iter().find(|kept| {
                     kept.binary == id
                         && kept.bytes == fetched.sums.bytes
@@ -152,7 +152,7 @@ pub(super) async fn attach(
     attached.gaps = gaps.0;
     let spool = blocking(move || {
         rewrite::rewrite(&spool, &found.in_files, &place, &fates, &|url| ids.get(url).cloned())?;
-        // Behind all others of the type: a row that a source gave without its bytes is replaced.
+        // The name sorts last among the spool's files. So these rows replace a source's rows without bytes.
         let mut draft = spool.draft("zz-attachments")?;
         for line in &lines {
             draft.line(line)?;
@@ -165,7 +165,7 @@ pub(super) async fn attach(
     Ok((spool, attached))
 }
 
-/// Gaps of the same reason as one.
+/// Collects gaps, one for each reason.
 #[derive(Default)]
 struct Gaps(Vec<Gap>);
 
@@ -181,7 +181,7 @@ impl Gaps {
     }
 }
 
-/// A file that was fetched.
+/// A fetched file.
 #[derive(Debug)]
 struct Fetched {
     path: PathBuf,

@@ -1,6 +1,6 @@
-//! Makes records point to fetched attachments: `Binary/{id}`, relative to the service as R4 allows, so that the text
-//! stays correct when the service's address changes. An attachment that was not fetched keeps its absolute address at
-//! the source.
+//! Makes records point to fetched attachments: `Binary/{id}`, relative to the service as R4 allows. So the text stays
+//! correct when the service's address changes. An attachment that was not fetched keeps its absolute address at the
+//! source.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,7 +15,7 @@ use super::find::{SourceAddress, attachments, each_line, may_have_address};
 use crate::columns::json::{Edits, Tape, write_compact};
 use crate::lake::scratch::TextFile;
 
-/// Writes the records of these files again.
+/// Rewrites the records of these files.
 pub(super) fn rewrite(
     spool: &Spool,
     files: &[TextFile],
@@ -39,7 +39,7 @@ pub(super) fn rewrite(
     Ok(())
 }
 
-/// Writes a record into `text` if something in it changes.
+/// Writes a record into `text` if it changes.
 fn rewrite_line(
     line: &str,
     place: &SourceAddress,
@@ -61,7 +61,7 @@ fn rewrite_line(
                 let Some(id) = id(&url) else { return };
                 edits.replace_str(value, &format!("Binary/{id}"));
                 let Some((bytes, sha1)) = facts else { return };
-                // R4's integers end here.
+                // The size must fit R4's integer.
                 if attachment.get("size").is_none() && *bytes <= i32::MAX as u64 {
                     edits.append(attachment, "size", &bytes.to_string());
                 }
@@ -69,7 +69,7 @@ fn rewrite_line(
                     edits.append(attachment, "hash", &format!("\"{}\"", STANDARD.encode(sha1)));
                 }
             }
-            // A relative address would lead to us.
+            // A relative address would point to our service.
             _ if Url::parse(&written).is_err() => edits.replace_str(value, url.as_str()),
             _ => {}
         }

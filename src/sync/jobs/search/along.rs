@@ -1,5 +1,5 @@
-//! Provenance that comes along with what it is about (`_revinclude=Provenance:target`). A source that refuses a search
-//! for it is asked without: the type is worth more than its Provenance.
+//! Includes Provenance in searches (`_revinclude=Provenance:target`). If a source refuses that, the search is repeated
+//! without it, because the type matters more than its Provenance.
 
 use super::ask::Reply;
 use super::narrow::names_count;
@@ -12,7 +12,7 @@ const ALONG: &str = "&_revinclude=Provenance:target";
 #[derive(Debug, Default)]
 pub(in crate::sync::jobs) struct Along {
     wanted: bool,
-    /// The status by which it was refused.
+    /// The status of the refusal.
     refused: Option<u16>,
 }
 
@@ -21,14 +21,14 @@ impl Along {
         Along { wanted, refused: None }
     }
 
-    /// The status by which a search with Provenance was refused that was answered without.
+    /// The status of the refusal, if a search succeeded only without Provenance.
     pub(in crate::sync::jobs) fn refused(&self) -> Option<u16> {
         self.refused
     }
 }
 
 impl<'w> Work<'w> {
-    /// Searches, with Provenance as long as the source supports it. The records count only if all of them came.
+    /// Searches with Provenance as long as the source supports it. The records are kept only if all arrived.
     pub(in crate::sync::jobs) async fn ask(
         &'w self,
         name: &'static str,
@@ -53,7 +53,7 @@ impl<'w> Work<'w> {
         let Reply::Had(plain) = reply else {
             return Ok(reply);
         };
-        // Its pages were too large, and that may be all that the source minded.
+        // The page size was too large, and may be the only reason for the refusal.
         let size_now = self.source.pages().first();
         if size_now != size
             && let Reply::Had(whole) = self.ask_at(&with, size_now, &format!("{draft}-along")).await?

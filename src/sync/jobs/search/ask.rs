@@ -1,4 +1,4 @@
-//! One search: its pages to the last, of a size that the source takes.
+//! Runs one search: all its pages, of a size that the source accepts.
 
 use std::collections::HashSet;
 
@@ -12,11 +12,11 @@ use crate::sync::jobs::catch::Catch;
 use crate::sync::jobs::fetch::{Work, malformed};
 use crate::sync::jobs::source::Trouble;
 
-/// Pages of one search.
+/// The maximum number of pages of one search.
 const PAGES: usize = 10_000;
-/// Bytes of a refusal that are looked through.
+/// The maximum bytes of a refusal that are searched.
 const SAID: usize = 16 << 10;
-/// After this many searches that were refused with every page size, sizes are assumed not to be the reason.
+/// After this many searches refused at all page sizes, other reasons are assumed.
 const VAIN_SIZES: u32 = 2;
 
 /// The result of one search.
@@ -42,11 +42,11 @@ impl Refusal {
     }
 }
 
-/// A first page and where it came from.
+/// A first page, its final address and the requested one.
 type Opened = Result<(Page, Url, String), Refusal>;
 
 impl<'w> Work<'w> {
-    /// Searches without Provenance, with smaller pages as long as the source refuses their size.
+    /// Searches without Provenance, and reduces the page size as long as the source refuses it.
     pub(in crate::sync::jobs) async fn ask_plainly(
         &'w self,
         name: &'static str,
@@ -57,7 +57,7 @@ impl<'w> Work<'w> {
         self.walked(opened, draft).await
     }
 
-    /// Makes a search with pages of this size.
+    /// Searches with this page size.
     pub(in crate::sync::jobs) async fn ask_at(
         &'w self,
         address: &str,
@@ -68,7 +68,8 @@ impl<'w> Work<'w> {
         self.walked(opened, draft).await
     }
 
-    /// The first page, of the largest size that the source takes. Of several types that are refused for it one tries.
+    /// The first page, of the largest size that the source accepts. If several types are refused at the same time, only
+    /// one tries sizes.
     async fn open(&self, name: &'static str, address: &str) -> Result<Opened, Trouble> {
         let pages = self.source.pages();
         let mut size = pages.first();
@@ -84,7 +85,7 @@ impl<'w> Work<'w> {
             return Ok(Err(refusal));
         }
         let mut vain = self.vain_sizes.lock().await;
-        // Meanwhile another type may have found it out.
+        // Another type may have found the size meanwhile.
         while self.may_be_size(name, size, &refusal) {
             let is_doubtful = *vain >= VAIN_SIZES && !names_count(&refusal.said);
             let next = match pages.first() {
@@ -99,7 +100,7 @@ impl<'w> Work<'w> {
             size = next;
             refusal = match self.first(address, size).await? {
                 Ok(opened) => {
-                    // The source's own page size is not remembered if sizes were not tried one by one.
+                    // The source's own page size is not remembered if other sizes were not tried.
                     if !is_doubtful {
                         self.source.took(size);
                     }
@@ -112,7 +113,7 @@ impl<'w> Work<'w> {
         Ok(Err(refusal))
     }
 
-    /// Whether a refusal may be about the size of pages.
+    /// Whether a refusal may be about the page size.
     fn may_be_size(&self, name: &'static str, size: u32, refusal: &Refusal) -> bool {
         let Refusal { status, said } = refusal;
         let is_size = names_count(said) || !self.source.pages().is_proven(size) && !names_filter(name, said);
@@ -128,7 +129,7 @@ impl<'w> Work<'w> {
         Ok(found.map(|(page, at)| (page, at, sized)))
     }
 
-    /// Fetches the pages of a search after its first one.
+    /// Fetches the other pages of a search.
     async fn walked(&'w self, opened: Result<Opened, Trouble>, draft: &str) -> Result<Reply<'w>, Trouble> {
         let came = match opened {
             Ok(Ok((first, at, url))) => {
@@ -163,14 +164,14 @@ impl<'w> Work<'w> {
             if seen.len() > PAGES {
                 return Err(Trouble::Broken("the source's pages do not end".to_owned()));
             }
-            // In the middle of a walk a refusal is a failure: some records are missing.
+            // A refusal after the first page is a failure, because records are missing.
             (found, at) = self.page(&url).await?.map_err(|refusal| {
                 Trouble::Broken(format!("a further page was answered with status {}", refusal.status))
             })?;
         }
     }
 
-    /// One page and its address. A page that cannot be read is requested once more.
+    /// Gets one page and its address. An unreadable page is requested once more.
     async fn page(&self, url: &str) -> Result<Result<(Page, Url), Refusal>, Trouble> {
         let mut again = true;
         loop {
@@ -198,7 +199,7 @@ impl<'w> Work<'w> {
         }
     }
 
-    /// The address of the next page, if it is one to which our access may be shown.
+    /// The address of the next page, if the access token may be sent there.
     fn next(&self, at: &Url, next: &str) -> Result<String, Trouble> {
         let elsewhere = |host: &str| {
             Trouble::Broken(format!(

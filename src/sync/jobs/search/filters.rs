@@ -1,11 +1,11 @@
-//! By which parameters and values each type can be asked for, where a source refuses a search for all of it.
+//! The parameters and values that narrow the search of each type, for sources that refuse to search all of it.
 
 /// Values of a parameter that narrow the search of a type.
 pub(super) struct Filter {
     pub(super) ty: &'static str,
     pub(super) parameter: &'static str,
     pub(super) values: &'static [&'static str],
-    /// Whether every record has one of the values: R4 requires the element and admits no other code.
+    /// Whether all records have one of the values: R4 requires the element and allows only these codes.
     pub(super) reaches_all: bool,
 }
 

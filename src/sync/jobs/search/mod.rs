@@ -1,5 +1,6 @@
-//! How one type is searched: page by page and by sizes of pages that the source takes, with Provenance along, and by
-//! narrower searches where it refuses one for all. A source that refuses everything alike is not asked again and again.
+//! Searches one type: page by page with a size that the source accepts, with Provenance included. If the source refuses
+//! the search for all, narrower ones are tried. A source that refuses everything for the same reason is not asked
+//! repeatedly.
 
 mod along;
 mod ask;

@@ -1,5 +1,5 @@
-//! Narrower searches, for sources that refuse to be asked for all of a type: by which parameters, in which order, and
-//! whether their values reach every record.
+//! Narrower searches, for sources that refuse to search all of a type. This file decides by which parameters, in which
+//! order, and whether their values cover all records.
 
 use std::collections::BTreeSet;
 
@@ -8,20 +8,20 @@ use serde_json::Value;
 use super::filters::{FILTERS, Filter};
 use crate::sync::client::Statement;
 
-/// Searches of one type that two parameters make together, at most.
+/// The maximum number of searches from the combination of two parameters.
 const LARGEST: usize = 64;
 
-/// Words that a refusal may contain besides the names of narrowing parameters.
+/// Parameters that a refusal may name besides those that narrow a search.
 const OTHERS: &[&str] = &["_count", "_lastupdated", "_revinclude", "patient"];
 
-/// A set of searches in the place of one for all.
+/// A set of searches that replaces one for all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Narrower {
     /// The parameter, such as `category`.
     pub(super) by: String,
     /// The addition of each search to the query, such as `category=laboratory`.
     pub(super) searches: Vec<String>,
-    /// Whether they reach every record.
+    /// Whether they cover all records.
     pub(super) reaches_all: bool,
 }
 
@@ -73,14 +73,14 @@ pub(super) fn narrower(ty: &str, scope: Option<&str>, said: &str, statement: Opt
     found
 }
 
-/// Whether the text of a refusal names a parameter by which a type can be narrowed.
+/// Whether the text of a refusal names a parameter that can narrow the type.
 pub(super) fn names_filter(ty: &str, said: &str) -> bool {
     let words = words(said);
     let mut known = FILTERS.iter().filter(|filter| filter.ty == ty);
     known.any(|filter| words.iter().any(|word| word == filter.parameter))
 }
 
-/// The search parameters that the text of a refusal names, of any type.
+/// The search parameters named in the text of a refusal, for any type.
 pub(super) fn named(said: &str) -> BTreeSet<&'static str> {
     let words = words(said);
     let known = FILTERS
@@ -118,7 +118,7 @@ fn gather(json: &Value, text: &mut String) {
     }
 }
 
-/// Whether the text of a refusal is about the size of pages.
+/// Whether the text of a refusal is about the page size.
 pub(super) fn names_count(said: &str) -> bool {
     let lower = said.to_ascii_lowercase();
     lower.contains("_count") || lower.contains("page size")
@@ -151,14 +151,14 @@ fn term(filter: &Filter, value: &str) -> String {
     format!("{}={value}", filter.parameter)
 }
 
-/// The words of a refusal that could be names of parameters.
+/// The words of a refusal that could be parameter names.
 fn words(said: &str) -> Vec<String> {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
     let words = said.split(|letter: char| !is_part(letter));
     words.map(str::to_ascii_lowercase).collect()
 }
 
-/// The queries of granular scopes, as `category=laboratory` of `patient/Observation.rs?category=laboratory`.
+/// The queries of granular scopes, such as `category=laboratory` in `patient/Observation.rs?category=laboratory`.
 fn of_scope(scope: &str, ty: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for word in scope.split_ascii_whitespace() {

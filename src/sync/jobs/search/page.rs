@@ -13,9 +13,9 @@ use crate::ingest::source_target;
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::sync::jobs) struct Page {
     pub(in crate::sync::jobs) records: Vec<Record>,
-    /// As the source wrote it.
+    /// The address of the next page, as the source wrote it.
     pub(in crate::sync::jobs) next: Option<String>,
-    /// An OperationOutcome that stands among the records.
+    /// An OperationOutcome among the records.
     pub(in crate::sync::jobs) said: Option<String>,
 }
 
@@ -24,11 +24,11 @@ pub(in crate::sync::jobs) struct Page {
 pub(in crate::sync::jobs) struct Record {
     /// `Type/id`.
     pub(in crate::sync::jobs) name: String,
-    /// The record without line breaks, also without one at its end.
+    /// The record without line breaks, not even at its end.
     pub(in crate::sync::jobs) line: String,
 }
 
-/// The answer is none.
+/// The answer is not a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is no page of records")]
 pub(in crate::sync::jobs) struct NoPage;
@@ -87,22 +87,22 @@ pub(in crate::sync::jobs) fn page(body: &[u8]) -> Result<Page, NoPage> {
     Ok(page)
 }
 
-/// Reads a single resource. `None` if the source sent an outcome instead.
+/// Reads a single resource. `None` if the source sent an OperationOutcome.
 pub(in crate::sync::jobs) fn record(json: &str) -> Result<Option<Record>, NoPage> {
     let head: Head<'_> = serde_json::from_str(json).map_err(|_| NoPage)?;
-    // Nothing can refer to a resource without an id, so its content identifies it.
+    // Nothing can refer to a resource without an id, so the empty id is enough.
     Ok((head.ty != "OperationOutcome").then(|| Record {
         name: format!("{}/{}", head.ty, head.id.unwrap_or_default()),
         line: one_line(json),
     }))
 }
 
-/// A blank may replace a line break between JSON tokens, and strings contain no raw line breaks.
+/// A space may replace a line break between JSON tokens, and strings contain no raw line breaks.
 fn one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
 }
 
-/// Visits the targets of a record's references within the source, by type and id.
+/// Visits the targets of a record's references at the same source, by type and id.
 pub(in crate::sync::jobs) fn references(line: &str, base: &str, mut visit: impl FnMut(TypeId, &str)) {
     const KEY: &[u8] = b"\"reference\"";
     for at in memmem::find_iter(line.as_bytes(), KEY) {

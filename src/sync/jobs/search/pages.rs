@@ -4,18 +4,18 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Sizes that are tried, the largest first; at 0 the source chooses.
+/// The sizes to try, largest first; with 0 the source chooses.
 const SIZES: [u32; 5] = [200, 50, 20, 10, 0];
 
-/// The sizes of one source's pages, as a job knows them.
+/// The page sizes of one source, as far as a job knows them.
 #[derive(Debug)]
 pub(in crate::sync::jobs) struct PageSizes(Mutex<Sizes>);
 
 #[derive(Debug)]
 struct Sizes {
-    /// The initial page size.
+    /// The page size of the next search.
     first: u32,
-    /// The size that the source accepted during this job.
+    /// The sizes that the source accepted during this job.
     taken: BTreeSet<u32>,
     remembered: Option<u32>,
 }
@@ -30,17 +30,17 @@ impl PageSizes {
         }))
     }
 
-    /// The size that a search begins with.
+    /// The page size that a search begins with.
     pub(in crate::sync::jobs) fn first(&self) -> u32 {
         self.sizes().first
     }
 
-    /// The next smaller one.
+    /// The next smaller size.
     pub(in crate::sync::jobs) fn smaller(&self, size: u32) -> Option<u32> {
         SIZES.into_iter().find(|one| *one < size)
     }
 
-    /// Whether the source has taken this size during the job, so that a refusal is about something else.
+    /// Whether the source has accepted this size during the job. Then a refusal has another reason.
     pub(in crate::sync::jobs) fn is_proven(&self, size: u32) -> bool {
         size == 0 || self.sizes().taken.contains(&size)
     }

@@ -1,4 +1,4 @@
-//! Narrower searches in the place of one that was refused: of the first kind that the source answers.
+//! Runs narrower searches instead of a refused one. It uses the first kind that the source answers.
 
 use super::along::Along;
 use super::ask::{Refusal, Reply};
@@ -7,19 +7,19 @@ use crate::sync::jobs::fetch::{Found, Work};
 use crate::sync::jobs::gap::{Gap, Why};
 use crate::sync::jobs::source::Trouble;
 
-/// Searches of one kind that may be refused before any is answered.
+/// The maximum number of refused searches of one kind while none is answered.
 const VAIN: usize = 3;
 
 /// A search in parts.
 pub(in crate::sync::jobs) struct Whole<'n> {
     pub(in crate::sync::jobs) name: &'static str,
-    /// The search that was refused.
+    /// The refused search.
     pub(in crate::sync::jobs) address: &'n str,
     pub(in crate::sync::jobs) refusal: Refusal,
 }
 
 impl<'w> Work<'w> {
-    /// Makes narrower searches in the place of one that was refused.
+    /// Searches narrowly instead of a refused search.
     pub(in crate::sync::jobs) async fn narrower(
         &'w self,
         whole: Whole<'_>,
@@ -40,7 +40,7 @@ impl<'w> Work<'w> {
                 return Ok(found);
             }
         }
-        // The refusal does not mention page sizes, and may still be about them.
+        // The refusal does not mention page sizes, but they may still be the reason.
         let pages = self.source.pages();
         if refusal.status != 403 && !pages.is_proven(pages.first()) && self.refusals.may_go_on(name, &likeness) {
             let draft = format!("{name}-unsized");
@@ -54,7 +54,7 @@ impl<'w> Work<'w> {
         Ok(nothing())
     }
 
-    /// Makes the searches of one kind; nothing if the source answers none of them.
+    /// Runs the searches of one kind. `None` if the source answers none of them.
     async fn kind(
         &'w self,
         whole: &Whole<'_>,
@@ -88,7 +88,7 @@ impl<'w> Work<'w> {
                 }
                 Reply::Failed(trouble) => gaps.push(of_part(Why::Failed(trouble))),
                 Reply::Refused(Refusal { status: 403, .. }) => gaps.push(of_part(Why::Refused(403))),
-                // A value that the source does not know.
+                // The source does not know the value.
                 Reply::Refused(Refusal { status, .. }) => {
                     vain += 1;
                     unknown.push(of_part(Why::Refused(status)));

@@ -1,15 +1,15 @@
-//! How often a source refused searches of a job, and whether asking it otherwise helps: a source that refuses
-//! everything alike is not sent hundreds of narrower searches.
+//! Counts a source's refusals during a job, and decides whether further attempts may help. So a source that refuses
+//! everything for the same reason does not get hundreds of narrower searches.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Refused searches of one type, and of all types.
+/// The maximum number of refused searches of one type, and of all types.
 const OF_TYPE: u32 = 64;
 const OF_JOB: u32 = 400;
-/// Refusals of one kind after which a source that answered no search at all is taken for one that answers none.
+/// If the source has answered no search, it is given up after this many similar refusals.
 const HOPELESS: u32 = 40;
-/// The number of types whose refusals narrower searches did not solve, as long as none was solved.
+/// The maximum number of types for which narrower searches failed while they helped none.
 const VAIN_TYPES: u32 = 4;
 
 /// The signature of similar refusals: the status and the search parameters in the text.
@@ -25,14 +25,14 @@ pub(in crate::sync::jobs) struct Refusals(Mutex<Seen>);
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// The source answered some search.
+    /// Whether the source has answered any search.
     answered: bool,
     of_type: HashMap<&'static str, u32>,
     all: u32,
     alike: HashMap<Likeness, u32>,
-    /// Types for which narrower searches were of no use.
+    /// Types for which narrower searches did not help.
     in_vain: HashMap<Likeness, HashSet<&'static str>>,
-    /// Refusals that narrower searches got around.
+    /// Refusals for which narrower searches helped.
     helped: HashSet<Likeness>,
 }
 
@@ -48,7 +48,7 @@ impl Refusals {
         *seen.alike.entry(likeness.clone()).or_default() += 1;
     }
 
-    /// Notes whether narrower searches got around a refusal.
+    /// Notes whether narrower searches helped after a refusal.
     pub(super) fn narrowed(&self, name: &'static str, likeness: Likeness, helped: bool) {
         let mut seen = self.seen();
         match helped {
@@ -61,7 +61,7 @@ impl Refusals {
         }
     }
 
-    /// Whether a type may be asked for in yet another way after such a refusal.
+    /// Whether another kind of search may be tried for a type after such a refusal.
     pub(super) fn may_go_on(&self, name: &'static str, likeness: &Likeness) -> bool {
         let seen = self.seen();
         let count = |all: &HashMap<Likeness, u32>| all.get(likeness).copied().unwrap_or_default();

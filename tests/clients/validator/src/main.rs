@@ -1,11 +1,11 @@
-//! Holds resources against R4 and profiles with the crate `helios-fhir-validator`: elements, cardinalities, types,
+//! Validates resources against R4 and profiles with the crate `helios-fhir-validator`: elements, cardinalities, types,
 //! forms of primitives, slices, invariants (with `helios-fhirpath`), and required bindings to R4's own value sets.
 //!
 //!     validator [--package FOLDER]... < lines
 //!
-//! Each line is a JSON object: a `resource`, and the URLs of the `profiles` that it is held against beside R4. R4's
-//! definitions are in the crate; those of a guide come from the folder of its unpacked package. What is wrong is
-//! printed, one JSON object in a line: `severity`, `at` (the place in the input, from 0), `path`, `message`. The exit
+//! Each line is a JSON object: a `resource`, and the URLs of the `profiles` that it must meet in addition to R4. R4's
+//! definitions are in the crate. A guide's definitions come from the folder of its unpacked package. Findings are
+//! printed as one JSON object per line: `severity`, `at` (the place in the input, from 0), `path`, `message`. The exit
 //! code is 1 if there was an error and 2 if the program could not do its work.
 
 use std::collections::BTreeSet;
@@ -71,7 +71,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
             ..ValidationOptions::default()
         };
         let found = validator.validate(resource, FhirVersion::R4, &options, &effects);
-        // A profile repeats what R4 says.
+        // A profile repeats R4's findings.
         let mut told = BTreeSet::new();
         for finding in futures_executor::block_on(found) {
             if has_only_extensions(resource, &finding) {
@@ -93,8 +93,8 @@ fn run() -> Result<bool, Box<dyn Error>> {
     Ok(is_valid)
 }
 
-/// Whether the validator misses an element that is there: a primitive may have extensions and no value, as `_status`
-/// beside no `status`. The validator looks for `status` alone.
+/// Whether the validator wrongly reports an element as missing. A primitive may have extensions but no value, such as
+/// `_status` without `status`. The validator only looks for `status`.
 fn has_only_extensions(resource: &Value, finding: &ValidationError) -> bool {
     if finding.kind != ErrorKind::Required {
         return false;
@@ -109,14 +109,14 @@ fn has_only_extensions(resource: &Value, finding: &ValidationError) -> bool {
         return false;
     };
     parent.iter().any(|(name, element)| {
-        // The element itself, or one of a choice's: `timing` is required, and `_timingDateTime` is there.
+        // It is the element itself or a choice of it: `timing` is required, and `_timingDateTime` is present.
         let rest = name.strip_prefix('_').and_then(|name| name.strip_prefix(last));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_uppercase))
             && element["extension"].as_array().is_some_and(|list| !list.is_empty())
     })
 }
 
-/// R4's definitions and those of guides. A canonical may name a version; there is one of each.
+/// The definitions of R4 and of guides. A canonical may name a version, but there is only one of each.
 struct Definitions {
     guides: SchemaRegistry,
     core: Arc<SchemaRegistry>,
@@ -138,7 +138,7 @@ impl Definitions {
                 }
                 let definition: Value = serde_json::from_slice(&fs::read(&file)?)?;
                 let conversion = convert(&definition).map_err(|error| format!("{}: {error}", file.display()))?;
-                // Names of profiles are not unique; their URLs are.
+                // Profiles may share a name, but not a URL.
                 let url = conversion
                     .schema
                     .url

@@ -1,6 +1,6 @@
 use super::super::Family;
 
-/// Repeated items, none, two elements without a value, numbers beside texts, complex items.
+/// The rows: repeated items, none, two elements without a value, numbers and texts, complex items.
 pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
     name: "combining",
     rows: &[
@@ -53,7 +53,7 @@ pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
             "telecom.intersect(telecom.where(system = 'phone')).count()",
             &["0", "0", "0", "0", "1"],
         ),
-        // Order and repeated items stay.
+        // The order and repeated items are kept.
         (
             "name.given.exclude('B')",
             &[r#""A" "A""#, "", r#""A" null null"#, "", ""],

@@ -1,6 +1,6 @@
 use super::super::Family;
 
-/// One true, none, no value, false, and items to fold.
+/// The rows: one true, none, no value, false, and items to fold.
 pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
     name: "choosing and folding",
     rows: &[
@@ -16,7 +16,7 @@ pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
         ),
         ("iif(active, name.given)", &[r#""B" "A""#, "", "", ""]),
         ("iif({}, 1, 2)", &["2"]),
-        // Only the branch that is taken counts, errors included.
+        // Only the chosen branch is evaluated, so errors in the other do not matter.
         (
             "iif(active, name.given.first(), name.given.single())",
             &[r#""B""#, "", "", "!single"],

@@ -1,6 +1,6 @@
 use super::super::Family;
 
-/// Three names of which one is empty but for an id; none; one; an element without a value in a list.
+/// The rows: three names, one with only an id; none; one name; a list with an element without a value.
 pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
     name: "existence",
     rows: &[
@@ -15,7 +15,7 @@ pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
         ("name.exists(use = 'usual')", &["true", "false", "true", "false"]),
         ("name.exists(given.count() = 2)", &["true", "false", "false", "true"]),
         ("name.where(false).exists()", &["false"]),
-        // An element with nothing but an id or extensions exists.
+        // An element with only an id or extensions exists.
         ("active.exists()", &["true", "false", "true", "true"]),
         ("name.empty()", &["false", "true", "false", "false"]),
         ("name.family.empty()", &["false", "true", "true", "true"]),
@@ -28,7 +28,7 @@ pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
         ("name.all(use.exists())", &["false", "true", "true", "false"]),
         ("name.all(given.exists() or family.exists() or use.exists())", &["true"]),
         ("name.all(use = 'usual')", &["false", "true", "true", "false"]),
-        // A criterion that is empty does not hold.
+        // An empty criterion is not true.
         ("name.given.all(length() = 1)", &["true", "true", "true", "false"]),
         ("name.given.all($this = 'C')", &["false", "true", "true", "false"]),
         ("active.not()", &["false", "", "true", ""]),
@@ -38,7 +38,8 @@ pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
     ],
 };
 
-/// Booleans in an extension: both, none, true ones, false ones, one without a value among others, another type.
+/// The rows, as booleans in an extension: both, none, true ones, false ones, one without a value among others, another
+/// type.
 pub(in crate::fhirpath::cases) const BOOLEANS: Family = Family {
     name: "booleans",
     rows: &[

@@ -1,6 +1,6 @@
 use super::super::Family;
 
-/// Two names, none, one whose lists have gaps, items within items.
+/// The rows: two names, none, a name whose lists have gaps, nested items.
 pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
     name: "filtering and projection",
     rows: &[
@@ -23,7 +23,7 @@ pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
             &[r#""A" "C""#, "", r#""D""#, ""],
         ),
         ("name.given.where($this > 'A')", &[r#""B" "C""#, "", r#""D" "E""#, ""]),
-        // A criterion is of one boolean: a single item of another type stands for true, several are an error.
+        // A criterion must be one boolean. A single item of another type counts as true; several items are an error.
         ("name.where(use).given.count()", &["3", "0", "0", "0"]),
         ("name.where(given).use", &["!single", "", "!single", ""]),
         (
@@ -51,14 +51,14 @@ pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
         ("extension.repeat(extension).url", &["", "", "", r#""2" "4""#]),
         ("repeat(extension).url", &["", "", "", r#""1" "5" "2" "4""#]),
         ("repeat(extension).value", &["", "", "", r#"6 3 "s""#]),
-        // What repeat yields again is not taken again.
+        // `repeat` ignores items that it has already yielded.
         ("name.repeat('x')", &[r#""x""#, "", r#""x""#, ""]),
         (
             "name.given.repeat($this)",
             &[r#""A" "B" "C""#, "", r#""D" null "E""#, ""],
         ),
         ("repeat({})", &[""]),
-        // What leads on from one item need not lead on from another, but from one of them.
+        // A step of `repeat` must exist on at least one of the types, not on all.
         (
             "repeat(name | given | extension).where($this is string)",
             &[r#""A" "B" "C""#, "", r#""D" null "E""#, ""],

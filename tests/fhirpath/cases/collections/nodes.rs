@@ -1,6 +1,6 @@
 use super::super::Family;
 
-/// A value, none, an element without one, several, a complex item, an extension within one.
+/// The rows: a value, none, an element without a value, several, a complex item, an extension within one.
 pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
     name: "nodes and types",
     rows: &[

@@ -1,6 +1,6 @@
 use super::super::Family;
 
-/// Three in two lists, none, one, a gap, many.
+/// The rows: three in two lists, none, one, a gap, many.
 pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
     name: "subsetting",
     rows: &[
@@ -16,7 +16,7 @@ pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
         ("name.given.tail()", &[r#""B" "C""#, "", "", r#""E""#, r#""G" "H" "I""#]),
         ("name.given.tail().first()", &[r#""B""#, "", "", r#""E""#, r#""G""#]),
         ("name.given.skip(2)", &[r#""C""#, "", "", "", r#""H" "I""#]),
-        // Nothing is skipped where the number is not positive, and nothing taken.
+        // With a number of zero or less, `skip` skips nothing and `take` takes nothing.
         ("name.given.skip(0).count()", &["3", "0", "1", "2", "4"]),
         ("name.given.skip(-1).count()", &["3", "0", "1", "2", "4"]),
         ("name.given.skip(100)", &[""]),

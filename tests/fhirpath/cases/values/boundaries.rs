@@ -1,6 +1,6 @@
 use super::super::Family;
 
-/// A decimal, none, no value, two, an integer, a year, a dateTime of an hour, a time of minutes, a text.
+/// The rows: a decimal, none, no value, two, an integer, a year, a dateTime of an hour, a time of minutes, a text.
 pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
     name: "boundaries",
     rows: &[
@@ -71,7 +71,7 @@ pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
                 "!",
             ],
         ),
-        // Fewer digits are rounded outward.
+        // With fewer digits, the result is rounded outward.
         (
             "extension.value.ofType(decimal).lowBoundary(2)",
             &["1.58", "", "", "!single", "-1.59", "", "", "", ""],

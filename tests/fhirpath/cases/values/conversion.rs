@@ -1,7 +1,7 @@
 use super::super::Family;
 
-/// A text that is a number, none, no value, two values, true, a decimal, a date, a dateTime, a time, a Quantity, a text
-/// that is nothing else.
+/// The rows: a text that is a number, none, no value, two values, true, a decimal, a date, a dateTime, a time, a
+/// Quantity, and a plain text.
 const ROWS: &[&str] = &[
     r#""extension":[{"valueString":"1"}]"#,
     "",

@@ -1,7 +1,7 @@
 use super::super::Family;
 
-/// A dateTime to the millisecond, none, no value, two, a text, a day, a year, a time, a moment of UTC, one behind it by
-/// hours and a half.
+/// The rows: a dateTime to the millisecond, none, no value, two, a text, a day, a year, a time, a UTC time, and one
+/// with a negative offset of hours and a half.
 pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
     name: "parts of dates",
     rows: &[

@@ -1,6 +1,6 @@
 use super::super::Family;
 
-/// A decimal, none, no value, two numbers, a text, an integer, one below zero, and a Quantity.
+/// The rows: a decimal, none, no value, two numbers, a text, an integer, a negative one, and a Quantity.
 pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
     name: "math",
     rows: &[
@@ -90,7 +90,7 @@ pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
             "extension.value.power(0) = 1",
             &["true", "", "", "!", "!", "true", "true"],
         ),
-        // No real number is a root of a negative one.
+        // A negative number has no real root.
         (
             "extension.value.power(0.5).round(2)",
             &["1.58", "", "", "!single", "!number", "4", ""],
@@ -108,14 +108,14 @@ pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
             "extension.select(value.ofType(integer).abs())",
             &["", "", "", "1 2", "", "16", ""],
         ),
-        // Doubles hold 15 digits: what stands behind them is noise.
+        // Doubles have 15 digits; further digits are noise.
         ("10.89.sqrt()", &["3.3"]),
         ("2.sqrt()", &["1.4142135623731"]),
         ("0.3.ln()", &["-1.20397280432594"]),
         ("8.log(2) | 1000.log(10)", &["3"]),
         ("1.exp()", &["2.71828182845905"]),
         ("0.1.power(0.5)", &["0.316227766016838"]),
-        // Whole numbers multiply exactly, beyond 32 bits as decimals.
+        // Products of integers are exact; beyond 32 bits they are decimals.
         ("3.power(20)", &["3486784401"]),
         ("3.power(20).type().name", &[r#""Decimal""#]),
         ("2.power(3).type().name", &[r#""Integer""#]),

@@ -1,6 +1,6 @@
 use super::super::Family;
 
-/// One text, none, no value, two texts, a number, several lines.
+/// The rows: one text, none, no value, two texts, a number, several lines.
 pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
     name: "regular expressions",
     rows: &[
@@ -12,7 +12,7 @@ pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
         r#""extension":[{"valueString":"é\n2020"}]"#,
     ],
     cases: &[
-        // Part of the text is enough.
+        // A match of a part of the text is enough.
         (
             "extension.value.matches('[0-9]{4}')",
             &["true", "", "", "!single", "!String", "true"],
@@ -21,7 +21,7 @@ pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
             "extension.value.matches('^[0-9]{4}$')",
             &["false", "", "", "!single", "!String", "false"],
         ),
-        // A dot is any letter, an end of line too.
+        // A dot matches any character, including a line break.
         (
             "extension.value.matches('é.2')",
             &["false", "", "", "!single", "!String", "true"],

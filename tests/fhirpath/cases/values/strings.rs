@@ -1,6 +1,6 @@
 use super::super::Family;
 
-/// One text, none, an element without a value, two texts, a boolean, and letters beyond ASCII.
+/// The rows: one text, none, an element without a value, two texts, a boolean, and letters beyond ASCII.
 pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
     name: "strings",
     rows: &[
@@ -91,7 +91,7 @@ pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
         ),
         ("extension.value.substring(-1)", &["", "", "", "!single", "!String", ""]),
         ("extension.value.substring({})", &["", "", "", "!single", "!", ""]),
-        // A length that is empty counts as one that is not given.
+        // An empty length counts as missing.
         (
             "extension.value.substring(3, {})",
             &[r#""abc""#, "", "", "!single", "!String", r#"" 😀\tß ""#],
@@ -228,7 +228,8 @@ pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
     ],
 };
 
-/// Lists with an item that has no value, as FHIR's `null` in a list; nothing; one list of many; one of a single.
+/// The rows: lists with an item without a value, as FHIR's `null` in a list; none; one list of many; one of a single
+/// item.
 pub(in crate::fhirpath::cases) const LISTS: Family = Family {
     name: "lists of strings",
     rows: &[

@@ -1,6 +1,6 @@
 use super::super::Family;
 
-/// A day, none, no value, a month, a year, a day that does not recur every year.
+/// The rows: a day, none, no value, a month, a year, a leap day.
 pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
     name: "sums of dates",
     rows: &[
@@ -89,7 +89,7 @@ pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
                 r#""2017-02-28""#,
             ],
         ),
-        // Above seconds decimals are left out.
+        // Units above seconds ignore decimals.
         (
             "birthDate + 1.9 years",
             &[
@@ -155,7 +155,7 @@ pub(in crate::fhirpath::cases) const FAMILY: Family = Family {
     ],
 };
 
-/// A dateTime with a zone, none, no value, a day, a dateTime in another zone, a text, two.
+/// The rows: a dateTime with a zone, none, no value, a day, a dateTime in another zone, a text, two.
 pub(in crate::fhirpath::cases) const COMPARISON: Family = Family {
     name: "comparison of dates",
     rows: &[

@@ -1,5 +1,5 @@
-//! Searches drawn at random, from a seed, out of what the resources say: whole values, parts of them, values altered so
-//! that they match more, less or nothing.
+//! Random searches from a seed, with values from the resources: whole, in part, or altered to match more, less or
+//! nothing.
 
 mod vary;
 
@@ -14,22 +14,22 @@ use super::definition::Definition;
 use super::expression::{Item, relative};
 use super::world::{Query, World};
 
-/// The most steps of a chain.
+/// The maximum number of steps of a chain.
 pub(super) const DEPTH: usize = 2;
 
-/// Draws searches.
+/// Generates searches.
 pub(super) struct Draw<'w, 'a> {
     random: ChaCha8Rng,
     world: &'w World<'a>,
     types: Vec<&'w str>,
-    /// For each type, which reference parameters of which types lead to it.
+    /// For each type, the reference parameters that lead to it, with their types.
     referring: BTreeMap<String, BTreeSet<(String, String)>>,
 }
 
 impl<'w, 'a> Draw<'w, 'a> {
     pub(super) fn new(world: &'w World<'a>, seed: u64) -> Draw<'w, 'a> {
         let mut types: Vec<&str> = world.types().map(|(ty, _)| ty).collect();
-        // Half of all searches go to the larger half of the types.
+        // Half of all searches use the larger half of the types.
         let mut by_rows: Vec<(usize, &str)> = world.types().map(|(ty, rows)| (rows, ty)).collect();
         by_rows.sort();
         types.extend(
@@ -77,7 +77,7 @@ impl<'w, 'a> Draw<'w, 'a> {
         &from[self.below(from.len())]
     }
 
-    /// The next search, and a resource that it is likely to mean.
+    /// The next search, and a resource that it probably matches.
     pub(super) fn query(&mut self) -> (Query, &'w str) {
         let types = self.types.clone();
         let ty = (*self.pick(&types)).to_owned();
@@ -100,7 +100,7 @@ impl<'w, 'a> Draw<'w, 'a> {
         (query, &rows[meant].name)
     }
 
-    /// Has another type searched, too, by what both types have.
+    /// Adds another type to the search, by parameters that both types have.
     fn widen(&mut self, query: &mut Query) {
         let types = self.types.clone();
         let other = (*self.pick(&types)).to_owned();
@@ -110,7 +110,7 @@ impl<'w, 'a> Draw<'w, 'a> {
         let world = self.world;
         let kind = |ty: &str, code: &str| world.definitions.get(ty, code).map(|of| of.kind.clone());
         let is_common = |code: &str| kind(&query.ty, code).is_some() && kind(&query.ty, code) == kind(&other, code);
-        // What goes with one type's values may not go with the other's.
+        // A value for one type may not be valid for the other.
         let goes = |written: &str| match written.split([':', '.']).next().unwrap_or(written) {
             "_has" => true,
             code if is_common(code) => {
@@ -147,7 +147,7 @@ impl<'w, 'a> Draw<'w, 'a> {
         keys
     }
 
-    /// A condition that a row of the type is likely to meet.
+    /// A condition that a row of the type probably meets.
     pub(super) fn condition(&mut self, ty: &str, row: usize, depth: usize) -> Option<(String, String)> {
         match self.below(100) {
             0..14 if depth < DEPTH => self.chain(ty, row, depth),
@@ -163,7 +163,7 @@ impl<'w, 'a> Draw<'w, 'a> {
         if all.is_empty() {
             return self.common(ty, row);
         }
-        // Parameters of which the row has a value are tried first.
+        // Parameters with a value in the row are tried first.
         for _ in 0..8 {
             let definition = self.pick(&all).clone();
             if !self.world.values(ty, &definition.code)?[row].is_empty() {
@@ -204,7 +204,8 @@ impl<'w, 'a> Draw<'w, 'a> {
         let (definition, name) = self.pick(&steps).clone();
         let (target, place) = self.world.place(&name)?;
         let (rest, value) = self.condition(target, place, depth + 1)?;
-        // Without its type, a chain goes to all types of its parameter; those that it may not lead to are named.
+        // Without a type, a chain goes to all target types of its parameter. For other types the chain must name the
+        // type.
         let plain = definition.targets.iter().any(|of| of == target) && self.chance(50);
         let code = &definition.code;
         Some(match plain {
@@ -263,7 +264,7 @@ impl<'w, 'a> Draw<'w, 'a> {
             modifier = target.map_or(String::new(), |name| format!(":{}", name.split('/').next().unwrap()));
         }
         let mut alternatives = vec![self.value(ty, definition, &modifier, item)];
-        // Long lists are looked up rather than gone through.
+        // Long lists are looked up instead of compared one by one.
         let most = if self.chance(4) { 90 } else { 4 };
         while alternatives.len() < most && (most > 4 || self.chance(22)) {
             let row = self.below(values.len());
@@ -313,7 +314,7 @@ impl<'w, 'a> Draw<'w, 'a> {
     }
 }
 
-/// A value that no resource has, or few.
+/// A value that few resources have, or none.
 fn absent(kind: &str) -> &'static str {
     match kind {
         "date" => "1897-03",
@@ -321,7 +322,7 @@ fn absent(kind: &str) -> &'static str {
         "quantity" => "gt12345678.75",
         "uri" => "http://example.org/absent",
         "special" => "0|0|1|km",
-        // Some tokens are booleans, which have no third value.
+        // Some tokens are booleans, which have only two values.
         "token" => "true",
         _ => "absent",
     }

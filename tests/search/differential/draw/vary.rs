@@ -1,4 +1,4 @@
-//! Values of searches made out of values of resources: whole, in part, and altered.
+//! Search values made from resources' values: whole, in part, and altered.
 
 use serde_json::Value;
 
@@ -86,7 +86,7 @@ impl Draw<'_, '_> {
         })
     }
 
-    /// The text, now and then in other letters.
+    /// The text, sometimes in another case.
     fn cased(&mut self, text: &str) -> String {
         match self.below(8) {
             0 => text.to_uppercase(),
@@ -106,7 +106,7 @@ impl Draw<'_, '_> {
         Some(escaped(&self.part(text, true)))
     }
 
-    /// A part of a text, from its beginning or from anywhere.
+    /// A part of a text, from its start or from anywhere.
     fn part(&mut self, text: &str, beginning: bool) -> String {
         let letters: Vec<char> = text.chars().collect();
         let from = if beginning { 0 } else { self.below(letters.len()) };
@@ -134,7 +134,7 @@ impl Draw<'_, '_> {
             ":contains" => self.part(text, false),
             _ => self.part(text, true),
         };
-        // What nobody sees is refused.
+        // A value of only invisible characters is refused.
         (!fold(&text).is_empty()).then(|| escaped(&text))
     }
 
@@ -162,7 +162,7 @@ impl Draw<'_, '_> {
             1 => text.get(..7).unwrap_or(text).to_owned(),
             2 => text.get(..10).unwrap_or(text).to_owned(),
             3 if text.len() > 16 => format!("{}Z", &text[..16]),
-            // The same moment in another zone.
+            // The same time in another zone.
             4 if text.len() > 10 => {
                 let moment = chrono::DateTime::from_timestamp_micros(span(text)?.0)?;
                 let zone = chrono::FixedOffset::east_opt(19_800)?;
@@ -223,7 +223,7 @@ impl Draw<'_, '_> {
         let Some(name) = relative(value) else {
             let text = value.as_str().or_else(|| value["reference"].as_str())?;
             let text = if self.chance(40) { text.split('|').next()? } else { text };
-            // What a modifier names must be the text's own type.
+            // A type in a modifier must be the reference's own.
             let text = match text.split_once('/') {
                 Some((ty, id)) if ty.starts_with(char::is_uppercase) && !id.contains('|') && self.chance(30) => id,
                 _ => text,

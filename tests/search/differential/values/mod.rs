@@ -1,7 +1,6 @@
-//! What one value of a search says of one value of a resource: R4's search page, line by line, for each kind of
-//! parameter.
+//! Compares a search value with a resource's value for each kind of parameter, as R4's search page defines.
 //!
-//! `None` where a value or a modifier is none that the kind of parameter knows.
+//! The result is `None` if the kind does not support the value or the modifier.
 
 mod number;
 mod time;
@@ -16,7 +15,7 @@ use number::{Number, number, quantity};
 use time::date;
 pub(super) use time::{span, time_of};
 
-/// Code systems of elements that hold nothing but a code.
+/// The code systems of elements that hold only a code.
 pub(super) const BOUND: [(&str, &str, &str); 7] = [
     ("Patient", "gender", "http://hl7.org/fhir/administrative-gender"),
     ("Practitioner", "gender", "http://hl7.org/fhir/administrative-gender"),
@@ -31,22 +30,22 @@ pub(super) const BOUND: [(&str, &str, &str); 7] = [
     ),
 ];
 
-/// One value of a search, as it stands between commas.
+/// One value of a search between commas.
 pub(super) struct Wanted<'t> {
     pub(super) kind: &'t str,
     pub(super) modifier: Option<&'t str>,
     pub(super) text: &'t str,
-    /// The system that the parameter's codes are bound to.
+    /// The code system that the parameter's codes are bound to.
     pub(super) bound: Option<&'t str>,
-    /// Whether the parameter's values are family names, which are found by each of their parts.
+    /// Whether the values are family names. Each part of a family name can be found.
     pub(super) is_family: bool,
 }
 
 impl Wanted<'_> {
-    /// Whether a value of a resource is meant.
+    /// Whether a resource's value matches.
     pub(super) fn holds(&self, item: &Item<'_>) -> Option<bool> {
         match (self.kind, self.modifier) {
-            // A text that happens to look like a date is none.
+            // A text that looks like a date is not a date.
             ("date", None) if item.ty == Some("String") => Some(false),
             ("date", None) => date(self.text, item.value),
             ("number", None) => number(self.text, item.value),
@@ -63,7 +62,7 @@ impl Wanted<'_> {
                 let wanted = bare(&plain(self.text));
                 Some(strings(item.value).any(|text| forms(text).iter().any(|form| form.contains(&wanted))))
             }
-            // Operators of filters.
+            // Operators of `_filter`.
             ("string", Some("is-sw")) => {
                 let wanted = bare(&plain(self.text));
                 Some(strings(item.value).any(|text| {
@@ -95,7 +94,7 @@ impl Wanted<'_> {
             ("token", None | Some("not")) => token(self.text, item.value, self.bound),
             ("token", Some("text")) => Some(label(&plain(self.text), item.value)),
             ("token", Some("of-type")) => of_type(self.text, item.value),
-            // A canonical without a version is any version's.
+            // A canonical without a version matches all versions.
             ("uri", None) => {
                 let (found, wanted) = (item.value.as_str()?, plain(self.text));
                 let any_version = !wanted.contains('|') && found.split('|').next() == Some(&wanted);
@@ -111,7 +110,7 @@ impl Wanted<'_> {
     }
 }
 
-/// Whether a value can be one of this kind of parameter at all, whatever the resource says.
+/// Whether a value is valid for this kind of parameter.
 pub(super) fn is_valid(kind: &str, modifier: Option<&str>, text: &str) -> bool {
     match (kind, modifier) {
         ("date", None) => span(split_prefix(text).1).is_some(),
@@ -135,7 +134,7 @@ pub(super) fn is_valid(kind: &str, modifier: Option<&str>, text: &str) -> bool {
 
 // ---- texts
 
-/// Splits where no backslash precedes.
+/// Splits at separators that are not escaped by a backslash.
 pub(super) fn split(text: &str, at: char) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut escaped = false;
@@ -150,7 +149,7 @@ pub(super) fn split(text: &str, at: char) -> Vec<String> {
     parts
 }
 
-/// A value without its escapes.
+/// A value without escapes.
 pub(super) fn plain(text: &str) -> String {
     let mut out = String::new();
     let mut escaped = false;
@@ -165,7 +164,7 @@ pub(super) fn plain(text: &str) -> String {
     out
 }
 
-/// A text as a value of a search has it.
+/// A text with escapes, as in a search.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
@@ -183,14 +182,14 @@ pub(super) fn fold(text: &str) -> String {
     of_one_case(&text.nfkd().filter(counts).collect::<String>())
 }
 
-/// A text without the difference of upper and lower case, for which the sharp s and the final sigma take three steps.
+/// Folds the case of a text. The sharp s and the final sigma need three steps.
 fn of_one_case(text: &str) -> String {
     let small = text.to_lowercase().to_uppercase().to_lowercase();
     small.replace('\u{3c2}', "\u{3c3}")
 }
 
-/// A text as strings are compared: without case, marks and punctuation, and with single blanks. What is nothing but
-/// punctuation stays.
+/// A text in the form for string comparison: without case, marks and punctuation, and with single spaces. A text of
+/// only punctuation stays.
 fn bare(text: &str) -> String {
     const SIGNS: &str = "#$%&*+<=>@^|~";
     let is_mark = |c: &char| c.is_ascii_punctuation() && !SIGNS.contains(*c) || "\u{2013}\u{2019}\u{b4}".contains(*c);
@@ -200,7 +199,7 @@ fn bare(text: &str) -> String {
     if words.is_empty() { folded } else { words.join(" ") }
 }
 
-/// The forms in which a text of a record is compared.
+/// The forms of a record's text for comparison.
 fn forms(text: &str) -> [String; 2] {
     [fold(text), bare(text)]
 }
@@ -225,7 +224,7 @@ fn list<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
     items.into_iter()
 }
 
-/// The texts of a string, a name, an address, a telephone number, a concept.
+/// The texts of a string, a name, an address, a telephone number or a concept.
 pub(super) fn strings(value: &Value) -> impl Iterator<Item = &str> {
     const PARTS: [&str; 13] = [
         "family",
@@ -282,7 +281,7 @@ pub(super) fn token(text: &str, value: &Value, bound: Option<&str>) -> Option<bo
             of_system && code == value.to_string()
         }
         value if value.get("coding").is_some() => list(value, "coding").any(|coding| pair(coding, "code")),
-        // Identifiers and telephone numbers have a value, and Codings have none.
+        // Identifiers and telephone numbers have a value, but Codings do not.
         value if value.get("value").is_some() => pair(value, "value"),
         value => (value.get("code").is_some() || value.get("system").is_some()) && pair(value, "code"),
     })
@@ -315,7 +314,7 @@ fn of_type(text: &str, value: &Value) -> Option<bool> {
 
 // ---- URIs and references
 
-/// Whether a URI is another one or continues it at a new part of its path.
+/// Whether a URI equals another one or extends it by path segments.
 fn is_under(long: &str, short: &str) -> bool {
     let Some(rest) = long.strip_prefix(short) else {
         return false;
@@ -333,13 +332,13 @@ fn reference(text: &str, modifier: Option<&str>, value: &Value) -> Option<bool> 
         _ => None,
     };
     let Some(found) = value.get("reference") else {
-        // A canonical or a URI; without a version it is any version's.
+        // A canonical or a URI. Without a version it matches all versions.
         let Some(found) = value.as_str() else {
             return Some(false);
         };
         let url = found.split('|').next().unwrap_or_default();
         let any_version = !text.contains('|') && url == text;
-        // HL7's own examples name resources here by type and id.
+        // HL7's own examples use a type and an id to name resources here.
         let of_id = is_id(text) && modifier.is_none() && url == text;
         let here = local(url).is_some_and(|(ty, id)| match is_id(text) {
             true => id == text && modifier.is_none_or(|wanted| wanted == ty),
@@ -377,7 +376,7 @@ fn near(text: &str, value: &Value) -> Option<bool> {
     let (Some(lat), Some(lon)) = (value["latitude"].as_f64(), value["longitude"].as_f64()) else {
         return Some(false);
     };
-    // The spherical law of cosines: another formula than the engine's.
+    // The spherical law of cosines, a different formula from the engine's.
     let lat = lat.to_radians();
     let cosine = latitude.sin() * lat.sin() + latitude.cos() * lat.cos() * (lon.to_radians() - longitude).cos();
     Some(cosine.clamp(-1.0, 1.0).acos() * 6371.0088 <= distance)

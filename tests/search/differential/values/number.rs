@@ -1,4 +1,4 @@
-//! Numbers and quantities, with the precision that a search value is written with.
+//! Numbers and quantities with the precision of the search value.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::{plain, some_text, split, split_prefix};
 
 const PLACES: i32 = 18;
 
-/// A decimal, times 10^18, and what its last digit is worth.
+/// A decimal times 10^18, and the value of its last digit.
 #[derive(Clone, Copy)]
 pub(super) struct Number {
     value: i128,
@@ -30,7 +30,7 @@ impl Number {
         }
         let mut last = exponent - fraction.len() as i32;
         let value = digits.parse::<i128>().ok()? * 10i128.checked_pow(u32::try_from(last + PLACES).ok()?)?;
-        // The specification's own example: 1e2 is everything from 95 to 105.
+        // The specification's own example: 1e2 means 95 to 105.
         if text.contains(['e', 'E']) && digits.len() == 1 {
             last -= 1;
         }
@@ -43,14 +43,14 @@ impl Number {
     fn of(value: &Value) -> Option<Number> {
         let number = value.as_number()?.to_string();
         Number::parse(&number).or_else(|| {
-            // More digits than a search has: what is beyond them decides nothing here.
+            // Longer than any search value, so further digits do not matter.
             let cut: String = number.chars().take(18).collect();
             Number::parse(&cut)
         })
     }
 }
 
-/// Whether a range of numbers, open where a bound is missing, stands in the relation that a value asks for.
+/// Whether a range of numbers, with open bounds if `None`, has the relation that a value requests.
 fn compare(text: &str, low: Option<i128>, high: Option<i128>) -> Option<bool> {
     let (prefix, text) = split_prefix(text);
     let wanted = Number::parse(text)?;
@@ -110,7 +110,7 @@ pub(super) fn quantity(text: &str, value: &Value) -> Option<bool> {
     let of = |quantity: &Value| quantity.get("value").and_then(Number::of).map(|number| number.value);
     if value.get("data").is_some() {
         let Some((low, high)) = sampled(value) else {
-            // The number is looked at all the same.
+            // The number must still be valid.
             return compare(number, None, None);
         };
         return Some(compare(number, low, high)? && value.get("origin").map_or_else(|| unit(&Value::Null), unit));
@@ -120,7 +120,7 @@ pub(super) fn quantity(text: &str, value: &Value) -> Option<bool> {
         let Some(amount) = of(value) else {
             return compare(number, None, None);
         };
-        // A comparator means all numbers on that side; next to a bound that is not meant lies the next number.
+        // A comparator means all numbers on that side. An excluded bound is replaced by its neighbour.
         let (low, high) = match some_text(value, "comparator") {
             Some("<") => (None, Some(amount - 1)),
             Some("<=") => (None, Some(amount)),
@@ -134,7 +134,7 @@ pub(super) fn quantity(text: &str, value: &Value) -> Option<bool> {
     Some(compare(number, bound(value, "low"), bound(value, "high"))? && bounds.all(unit))
 }
 
-/// The least and the greatest value of sampled data; `None` for one that is beyond what was measured.
+/// The minimum and the maximum of sampled data; `None` for values beyond the measured range.
 fn sampled(value: &Value) -> Option<(Option<i128>, Option<i128>)> {
     let one = 10i128.pow(PLACES as u32);
     let of = |value: &Value| Number::of(value).map(|number| number.value);
@@ -142,7 +142,7 @@ fn sampled(value: &Value) -> Option<(Option<i128>, Option<i128>)> {
         of(&value["origin"]["value"]).unwrap_or(0),
         of(&value["factor"]).unwrap_or(one),
     );
-    // The numbers of the tests are small, and have few places.
+    // The tests' numbers are small and have few decimals.
     let corrected = |raw: i128| origin + raw / 1_000_000_000 * (factor / 1_000_000_000);
     let (mut least, mut greatest) = (Vec::new(), Vec::new());
     let (mut below, mut above) = (false, false);
@@ -166,7 +166,7 @@ fn sampled(value: &Value) -> Option<(Option<i128>, Option<i128>)> {
     (low.is_some() || high.is_some()).then_some((low, high))
 }
 
-/// A number to sort by.
+/// The sort key of a number.
 pub(in crate::search::differential) fn amount(value: &Value, upper: bool) -> Option<i128> {
     let of = |value: &Value| Number::of(value).map(|number| number.value);
     match value {

@@ -1,4 +1,4 @@
-//! Dates, Periods and Timings as stretches of time, and R4's table of prefixes.
+//! Dates, Periods and Timings as spans of time, and R4's table of prefixes.
 
 use chrono::{Datelike, Days, Months, NaiveDate, NaiveTime};
 use serde_json::Value;
@@ -11,7 +11,7 @@ pub(in crate::search::differential) type Span = (i64, i64);
 const OPEN: Span = (i64::MIN, i64::MAX);
 const DAY: i64 = 86_400_000_000;
 
-/// What the text of a date or dateTime stands for.
+/// The span of a date or dateTime.
 pub(in crate::search::differential) fn span(text: &str) -> Option<Span> {
     let number = |from: usize, to: usize| {
         let digits = text.get(from..to)?;
@@ -65,7 +65,7 @@ pub(in crate::search::differential) fn span(text: &str) -> Option<Span> {
     Some((start, start + length))
 }
 
-/// What a date, a Period or a Timing stands for in time.
+/// The span of a date, a Period or a Timing.
 pub(in crate::search::differential) fn time_of(value: &Value) -> Option<Span> {
     if let Some(text) = value.as_str() {
         return span(text);
@@ -100,7 +100,7 @@ pub(super) fn date(text: &str, value: &Value) -> Option<bool> {
         "sa" => target.0 >= end,
         "eb" => target.1 <= start,
         "ap" => {
-            // A tenth of the time between then and now, either way.
+            // A tenth of the time between then and now, in both directions.
             let gap = (NOW - start).abs() / 10;
             target.0 < end + gap && target.1 > start - gap
         }

@@ -82,7 +82,7 @@ impl Ask {
         }
     }
 
-    /// The query of a link that asks the same.
+    /// The query of a link to the same request.
     pub(super) fn query(&self) -> String {
         let mut query = format!("d={}", packed(&self.definition));
         let Wanted { kind, x, y } = &self.plot;

@@ -1,4 +1,4 @@
-//! Which points a plot has: a view's rows, put together by the columns that were chosen.
+//! Computes the points of a plot: groups a view's rows by the chosen columns.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::preview::Rows;
 use crate::fhir::temporal::Temporal;
 use crate::http::console::shown::plot::{Plot, PlotError, Points};
 
-/// Bars of a plot; the longest are drawn.
+/// The maximum number of bars. The longest ones are drawn.
 const BARS: usize = 30;
 const MICROS_OF_DAY: f64 = 86_400e6;
 /// The unit of a plot without a value column.
@@ -67,7 +67,7 @@ fn bars(rows: &Rows, x: usize, value: &dyn Fn(&[Option<String>]) -> Option<f64>)
     Points::Bars(bars)
 }
 
-/// A point for each row; where rows are counted, one for each place.
+/// A point for each row. If rows are counted, one point for each value of `x`.
 fn line(rows: &Rows, x: usize, counts: bool, value: &dyn Fn(&[Option<String>]) -> Option<f64>) -> Points {
     let numbers = rows
         .cells

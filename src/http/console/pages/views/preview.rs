@@ -1,4 +1,4 @@
-//! The first rows of a view, and what they cost.
+//! Runs a view for its first rows and measures the cost.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::http::service::Service;
 use crate::lake::scan::ScanReport;
 use crate::views::{Format, Resources, Run, RunError, Stop, View};
 
-/// A preview that takes longer is given up.
+/// The timeout of a preview.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Rows as texts, by columns.
@@ -23,7 +23,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// The place of a column.
+    /// The index of a column.
     pub(super) fn column(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|one| one == name)
     }
@@ -46,7 +46,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Plans a view over the records of a place.
+/// Plans a view over the records of a tenant.
 pub(super) async fn planned(
     service: &Arc<Service>,
     place: &Tenant,
@@ -99,7 +99,7 @@ pub(super) async fn preview(
     })
 }
 
-/// The cells of a line of NDJSON: numbers with the digits they were written with.
+/// The cells of a line of NDJSON. Numbers keep the digits they were written with.
 fn cells(names: &[String], line: &[u8]) -> Result<Vec<Option<String>>, Error> {
     let row: HashMap<String, Box<RawValue>> = serde_json::from_slice(line).map_err(Error::internal)?;
     let cell = |name: &String| {

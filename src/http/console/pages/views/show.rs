@@ -24,9 +24,9 @@ use crate::http::server::request_id::RequestId;
 use crate::http::service::Service;
 use crate::views::{Checked, Column, Finding, Format, View};
 
-/// Rows of a preview.
+/// The maximum number of rows of a preview.
 const SHOWN: usize = 50;
-/// Rows that a plot is drawn of.
+/// The maximum number of rows in a plot.
 const DRAWN: usize = 20_000;
 
 #[derive(Template)]
@@ -36,7 +36,7 @@ struct Page<'a> {
     definition: &'a str,
     wanted: &'a Wanted,
     link: String,
-    /// Whether the link is too long to be followed.
+    /// Whether the link is too long for browsers or servers.
     is_long: bool,
     findings: Vec<Said>,
     columns: Vec<Shown>,
@@ -95,7 +95,7 @@ pub(in crate::http::console) async fn open(
     page_or_error(&frame, work).await
 }
 
-/// The content of the editor.
+/// Runs the definition in the editor.
 pub(in crate::http::console) async fn run(
     State(service): State<Arc<Service>>,
     operator: Operator,
