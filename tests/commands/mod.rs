@@ -4,7 +4,7 @@ mod configuration;
 mod demo;
 mod looked_at;
 mod safe;
-mod service_commands;
+pub(crate) mod service_commands;
 mod source_commands;
 mod talk;
 mod written;

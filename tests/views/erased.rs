@@ -9,7 +9,7 @@ use tabularium::http::Limits;
 use tabularium::lake::{Intent, Lake, LakeWriter, Mode, PatientScope, Scope};
 use tabularium::views::{Format, Resources, Run};
 
-use super::over_http::run;
+use super::over_http;
 use super::planned::stream;
 use super::{run, view, written};
 use crate::harness::records::{self, Record};
@@ -140,7 +140,7 @@ fn an_answer_on_its_way_is_not_broken_off() {
 /// A view over a snapshot with removed files got a 500 until the server heard of the erasure.
 #[test]
 fn a_view_over_files_that_are_gone_is_run_over_the_newer_snapshot() {
-    let server = http::server();
+    let server = over_http::run::server();
     let token = server.application_token();
     let other = elsewhere(&server.lake);
     for round in 0..6 {
@@ -148,8 +148,8 @@ fn a_view_over_files_that_are_gone_is_run_over_the_newer_snapshot() {
         records::commit(&server.lake, &[observation(&server.lake, &id, "gone")]);
         other.refresh().unwrap();
         erase(&other, &["gone"]);
-        let answer = http::run(&server, &token, &[]);
-        assert_eq!(http::ids(&answer), ["a1", "a2", "b1", "c1"], "{round}");
+        let answer = over_http::run::run(&server, &token, &[]);
+        assert_eq!(over_http::run::ids(&answer), ["a1", "a2", "b1", "c1"], "{round}");
         assert_eq!(answer.header("x-resource-count"), "4");
     }
 }

@@ -5,14 +5,14 @@ use tabularium::codec::CodecError;
 use tabularium::lake::Lake;
 use tabularium::search::Engine;
 
-use super::super::joined::plans;
+use super::super::joined;
 use super::super::small::{Small, small};
 use crate::harness::plans::Traveling;
 use crate::harness::records;
 
 #[test]
 fn plans_with_other_sides_give_the_same_rows_in_another_process() {
-    let records = joined_plans::records();
+    let records = joined::plans::records();
     let mut traveling = Traveling::new(&records.lake);
     let mut semi_joins = 0;
     for query in [

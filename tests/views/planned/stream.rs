@@ -11,7 +11,7 @@ use serde_json::json;
 use tabularium::http::Limits;
 use tabularium::views::{Document, Format, Refused, Resources, Rows, RunError};
 
-use super::super::over_http::run;
+use super::super::over_http;
 use super::super::{run, view};
 use crate::harness::records::{self, Record};
 use crate::harness::server::Server;
@@ -115,8 +115,8 @@ pub(in crate::views) fn request(token: &str, view: &serde_json::Value) -> String
 fn last_of(server: &Server, token: &str) -> String {
     let ids = json!({"resourceType": "ViewDefinition", "resource": "Patient", "status": "active",
         "select": [{"column": [{"name": "id", "path": "id"}]}]});
-    let body = http::parameters(&ids, &[]);
-    let text = http::post(server, token, "/fhir/ViewDefinition/$run?_format=csv", "*/*", &body).text;
+    let body = over_http::run::parameters(&ids, &[]);
+    let text = over_http::run::post(server, token, "/fhir/ViewDefinition/$run?_format=csv", "*/*", &body).text;
     text.lines().last().unwrap().to_owned()
 }
 
