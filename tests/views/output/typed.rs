@@ -229,7 +229,7 @@ fn a_column_that_its_values_do_not_fit_is_text_and_says_why() {
         "0.12345678901234567891"
     );
     // The types are those of the rows that are written.
-    let documents = [long, fine].map(|text| super::Resource(text.into_bytes()));
+    let documents = [long, fine].map(|text| super::super::Resource(text.into_bytes()));
     let rows = Rows::of_documents(measured(), documents.into_iter(), Some(1));
     let batch = read_back(rows, Format::Parquet);
     told(&batch, "value", Ok(DataType::Decimal128(38, 0)));
