@@ -95,6 +95,8 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         playground: playground::open(&store, &base_url, sandbox, &sandbox_url, people)?,
         console: console::sign_in_address(&store, &base_url)?,
     };
+    // A token made by the lines below, pasted at once, is for this address.
+    store.settings().set_base_url(&base_url).map_err(Failure::other)?;
     println!("{guide}");
     let terminology: Arc<Terminology> = Arc::default();
     // Requests are logged only if RUST_LOG says so: they would hide the lines above.
