@@ -4,8 +4,8 @@
 //! into DataFusion plans through a FHIRPath translator. `ARCHITECTURE.md` names the rooms and the invariants between
 //! them. A room imports only rooms of lower floors: `fhir`, `private` and `pdf`; `columns` and `published`;
 //! `terminology` and `plans`; `lake`, `fhirpath` and `normalize`; `plan` and `ingest`; `search` and `views`; `sql`,
-//! `patient` and `consent`; `codec` and `sync`; `maintenance`, `backup` and `http`; `cli`. `bench`, which measures servers, stands
-//! aside: it imports rooms up to `consent`, and only `cli` imports it.
+//! `patient` and `consent`; `codec` and `sync`; `maintenance`, `backup` and `http`; `cli`. `bench`, which
+//! measures servers, stands aside: it imports rooms up to `consent`, and only `cli` imports it.
 
 pub mod backup;
 pub mod bench;

@@ -2,7 +2,8 @@
 
 use super::{files, read};
 
-/// A room and the number of its floor. Rooms of one floor have the same number; each room that stands aside has its own.
+/// A room and the number of its floor. Rooms of one floor have the same number. Each room that stands aside has its
+/// own.
 type Room = (String, usize);
 
 /// The rooms of a table from the ground up. The first cell of a row is the floor, the second has one or more names in

@@ -1,4 +1,5 @@
-//! The keys database `keys.sqlite`: its rows, its copies, a new key-encryption key, and what destroyed keys leave behind.
+//! The keys database `keys.sqlite`: its rows, its copies, a new key-encryption key, and what destroyed keys leave
+//! behind.
 
 pub(super) mod copy;
 pub(super) mod rotate;
