@@ -94,11 +94,7 @@ fn what_a_reference_leads_to_is_found_by_the_same_plan() {
                   IdsExec: Encounter.id, rows=10
                     LakeScanExec: columns=[id], items=[class=AMB], rows=10
             Observation?encounter.class=AMB&_summary=count
-              Aggregate: groupBy=[[]], aggr=[[count(Int64(1)) AS count(*)]]
-                SemiJoin: encounter.class=AMB
-                  TableScan: Observation projection=[], full_filters=[[encounter.class=AMB](Observation.encounter)]
-                  Ids: Encounter.id
-              AggregateExec: mode=Single, gby=[], aggr=[count(1) as count(*)], rows=1
+              AggregateExec: mode=Single, gby=[], aggr=[count(*)], rows=1
                 SemiJoinExec: on=[encounter.class=AMB]
                   LakeScanExec: columns=[], items=[encounter.class=AMB], rows=30
                   IdsExec: Encounter.id, rows=10

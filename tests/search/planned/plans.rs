@@ -73,19 +73,13 @@ fn counts_and_pages_of_a_population() {
         ],
         &expect![[r#"
             Observation?_summary=count
-              Aggregate: groupBy=[[]], aggr=[[count(Int64(1)) AS count(*)]]
-                TableScan: Observation projection=[]
-              AggregateExec: mode=Single, gby=[], aggr=[count(1) as count(*)]
+              AggregateExec: mode=Single, gby=[], aggr=[count(*)]
                 LakeScanExec: columns=[]
             Observation?code=1234-1&_summary=count
-              Aggregate: groupBy=[[]], aggr=[[count(Int64(1)) AS count(*)]]
-                TableScan: Observation projection=[], full_filters=[[code=1234-1](Observation.code)]
-              AggregateExec: mode=Single, gby=[], aggr=[count(1) as count(*)]
+              AggregateExec: mode=Single, gby=[], aggr=[count(*)]
                 LakeScanExec: columns=[], items=[code=1234-1]
             Observation?code=http://loinc.org|1234-1&date=ge2010&_summary=count
-              Aggregate: groupBy=[[]], aggr=[[count(Int64(1)) AS count(*)]]
-                TableScan: Observation projection=[], full_filters=[[code=http://loinc.org|1234-1](Observation.code), [date=ge2010](Observation.effectiveDateTime__start, Observation.effectiveDateTime__end)]
-              AggregateExec: mode=Single, gby=[], aggr=[count(1) as count(*)]
+              AggregateExec: mode=Single, gby=[], aggr=[count(*)]
                 LakeScanExec: columns=[], prune=[(effectiveDateTime__end >= 1262304000000001 or effectivePeriod.start__start exists or effectivePeriod.end__end exists or effectiveTiming.event__start exists or effectiveTiming.event__end exists or effectiveTiming.repeat.boundsPeriod.start__start exists or effectiveTiming.repeat.boundsPeriod.end__end exists or effectiveInstant__end >= 1262304000000001)], items=[code=http://loinc.org|1234-1], predicates=[date=ge2010]
             Observation?code=1234-1&_count=5
               OrderedLimitExec: take=6
@@ -250,13 +244,9 @@ fn several_types_are_a_plan_each() {
                 ProjectionExec: expr=[sort__lastUpdated(id@0) as __key0, id@0 as id, __file@1 as __file, __row@2 as __row]
                   LakeScanExec: columns=[id, __file, __row], order=best first
             ?_type=Patient,Observation&_summary=count
-              Aggregate: groupBy=[[]], aggr=[[count(Int64(1)) AS count(*)]]
-                TableScan: Patient projection=[]
-              AggregateExec: mode=Single, gby=[], aggr=[count(1) as count(*)]
+              AggregateExec: mode=Single, gby=[], aggr=[count(*)]
                 LakeScanExec: columns=[]
-              Aggregate: groupBy=[[]], aggr=[[count(Int64(1)) AS count(*)]]
-                TableScan: Observation projection=[]
-              AggregateExec: mode=Single, gby=[], aggr=[count(1) as count(*)]
+              AggregateExec: mode=Single, gby=[], aggr=[count(*)]
                 LakeScanExec: columns=[]
         "#]],
     );
@@ -274,9 +264,7 @@ fn totals_and_includes_stand_beside_the_page() {
             Observation?code=1234-1&_count=2&_total=accurate
               OrderedLimitExec: take=3
                 LakeScanExec: columns=[__file, __row], items=[code=1234-1], limit=3
-              Aggregate: groupBy=[[]], aggr=[[count(Int64(1)) AS count(*)]]
-                TableScan: Observation projection=[], full_filters=[[code=1234-1](Observation.code)]
-              AggregateExec: mode=Single, gby=[], aggr=[count(1) as count(*)]
+              AggregateExec: mode=Single, gby=[], aggr=[count(*)]
                 LakeScanExec: columns=[], items=[code=1234-1]
             Observation?code=1234-1&_count=2&_include=Observation:subject
               OrderedLimitExec: take=3
