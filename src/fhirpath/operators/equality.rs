@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanBufferBuilder, StringArray, StructArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanBufferBuilder, RecordBatch, StringArray, StructArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::DataType;
 
@@ -225,16 +225,36 @@ fn deep_equal(left: &Items, at: usize, right: &Items, other: usize) -> bool {
             super::resources::same(one.value(left.slot(at)), another.value(right.slot(other)))
         }
         (Values::Record(one), Values::Record(another)) => {
-            let id = |batch: &arrow::array::RecordBatch, slot: usize| {
-                let ids = batch.column_by_name("id")?.as_string_opt::<i32>()?;
-                ids.is_valid(slot).then(|| ids.value(slot).to_string())
-            };
-            left.slot(at) == right.slot(other) || {
-                let id_of = id(one, left.slot(at));
-                id_of.is_some() && id_of == id(another, right.slot(other))
-            }
+            left.ty() == right.ty() && records_equal(one, left.slot(at), another, right.slot(other))
         }
         _ => false,
+    }
+}
+
+/// Resources are equal if they have the same id. Without ids all their columns count.
+fn records_equal(left: &RecordBatch, at: usize, right: &RecordBatch, other: usize) -> bool {
+    match (id(left, at), id(right, other)) {
+        (None, None) => structs_equal(&left.clone().into(), at, &right.clone().into(), other),
+        (one, another) => one == another,
+    }
+}
+
+/// The id of a resource.
+pub(super) fn id(batch: &RecordBatch, slot: usize) -> Option<&str> {
+    let ids = batch.column_by_name("id")?.as_string_opt::<i32>()?;
+    ids.is_valid(slot).then(|| ids.value(slot))
+}
+
+/// Whether two elements without a value have the same id and extensions. Which slots they are in says nothing: that
+/// depends on the other rows of the batch.
+pub(super) fn elements_equal(left: &Items, at: usize, right: &Items, other: usize) -> bool {
+    let element = |items: &Items, item| {
+        let (element, slot) = (items.column.element.clone()?, items.slot(item));
+        element.is_valid(slot).then_some((element, slot))
+    };
+    match (element(left, at), element(right, other)) {
+        (Some((one, at)), Some((another, other))) => structs_equal(&one, at, &another, other),
+        (one, another) => one.is_none() && another.is_none(),
     }
 }
 

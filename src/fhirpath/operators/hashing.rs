@@ -5,11 +5,11 @@ use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StructArray};
+use arrow::array::{Array, ArrayRef, AsArray, StructArray};
 use arrow::datatypes::{DataType, Int32Type};
 use rustc_hash::FxHashMap;
 
-use super::equality::{folded, items_equivalent};
+use super::equality::{folded, id, items_equivalent};
 use super::sets::items_same;
 use crate::fhir::temporal::Precision;
 use crate::fhirpath::error::FhirPathError;
@@ -95,8 +95,11 @@ fn hasher() -> impl Hasher {
 fn digest(items: &Items, item: usize) -> Option<u64> {
     let mut hasher = hasher();
     let Some(scalar) = items.scalar(item) else {
-        // Elements without a value are the same if they are one.
-        items.slot(item).hash(&mut hasher);
+        let slot = items.slot(item);
+        let element = items.column.element.as_ref();
+        if let Some(element) = element.filter(|element| element.is_valid(slot)) {
+            hash_struct(element, slot, &mut hasher);
+        }
         return Some(hasher.finish());
     };
     match scalar {
@@ -126,15 +129,10 @@ fn hash_complex(items: &Items, item: usize, hasher: &mut impl Hasher) {
         },
         Values::Record(batch) => match id(batch, slot) {
             Some(id) => id.hash(hasher),
-            None => slot.hash(hasher),
+            None => hash_struct(&batch.clone().into(), slot, hasher),
         },
         _ => {}
     }
-}
-
-fn id(batch: &RecordBatch, slot: usize) -> Option<&str> {
-    let ids = batch.column_by_name("id")?.as_string_opt::<i32>()?;
-    ids.is_valid(slot).then(|| ids.value(slot))
 }
 
 /// The texts and numbers in a struct and in the structs and lists in it. Absent columns and null ones count alike, and
@@ -250,6 +248,7 @@ fn class(collection: &Collection, item: usize, scale: &mut Option<u32>) -> Optio
 mod tests {
     use std::sync::Arc;
 
+    use arrow::array::RecordBatch;
     use arrow::datatypes::Schema;
     use proptest::prelude::*;
 

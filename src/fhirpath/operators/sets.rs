@@ -1,12 +1,12 @@
 //! `|`, `in`, `contains`, and what rests on the same notion of sameness: two items are the same if `=` says so for
-//! sure, or if neither has a value.
+//! sure, or if neither has a value and both have the same id and extensions.
 
 use std::ops::Range;
 
 use arrow::array::BooleanBufferBuilder;
 use arrow::buffer::BooleanBuffer;
 
-use super::equality::items_equal;
+use super::equality::{elements_equal, items_equal};
 use super::hashing::Table;
 use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::evaluate::combine::side_by_side;
@@ -117,7 +117,7 @@ fn same(input: &Collection, one: usize, other: usize) -> bool {
 pub(in crate::fhirpath) fn items_same(left: &Items, at: usize, right: &Items, other: usize) -> bool {
     match items_equal(left, at, right, other) {
         Some(equal) => equal,
-        None => !left.has_value(at) && !right.has_value(other) && left.slot(at) == right.slot(other),
+        None => !left.has_value(at) && !right.has_value(other) && elements_equal(left, at, right, other),
     }
 }
 

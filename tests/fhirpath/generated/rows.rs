@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde_json::{Value, json};
 use tabularium::fhir::facts;
 use tabularium::fhirpath::{CompileOptions, Evaluation, compile};
 
@@ -70,6 +71,29 @@ proptest! {
     ) {
         Case::new(&expression, &resources).answers();
     }
+}
+
+/// Elements without a value lie in columns of several depths. Those of one content count once, whichever slots the other
+/// rows leave them.
+#[test]
+fn elements_without_a_value_count_once_by_content_and_not_by_slot() {
+    let unknown = json!({"extension": [{"url": "u", "valueCode": "unknown"}]});
+    let refused = json!({"extension": [{"url": "u", "valueCode": "refused"}]});
+    let inner = |element: &Value| json!([{"linkId": "a", "answer": [{"_valueString": element}]}]);
+    let resource = |id: &str, outer: &Value, nested: &Value| {
+        let item = json!({"linkId": "a", "answer": [{"_valueString": outer, "item": inner(nested)}]});
+        json!({"resourceType": "QuestionnaireResponse", "id": id, "status": "completed", "item": [item]}).to_string()
+    };
+    let case = Case {
+        expression: "repeat(children()).ofType(string).where(hasValue().not()).count()".to_string(),
+        resources: vec![
+            resource("r0", &unknown, &unknown),
+            resource("r1", &unknown, &refused),
+            resource("r2", &refused, &unknown),
+        ],
+        root: "QuestionnaireResponse",
+    };
+    assert_eq!(case.answers().unwrap(), ["Integer 1", "Integer 2", "Integer 2"]);
 }
 
 /// The property above is weak if few of the expressions compile or find values.
