@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use arrow::buffer::BooleanBuffer;
 use parquet::basic::Type;
 use parquet::errors::ParquetError;
 
@@ -38,11 +39,16 @@ impl RowPruning {
         group: usize,
         read: &Arc<ReadBytes>,
     ) -> Result<Option<Ranges>, ParquetError> {
-        let group = RowGroup { file, group, read };
+        let mut group = RowGroup {
+            file,
+            group,
+            read,
+            decided: Vec::new(),
+        };
         let left = match group.kept(condition)? {
             Kept::All => return Ok(None),
             Kept::None => Ranges::default(),
-            Kept::Some(kept) => rows.intersect(&ranges(&kept)),
+            Kept::Some(kept) => rows.among(&kept),
         };
         self.asked += rows.count();
         self.kept += left.count();
@@ -54,21 +60,24 @@ impl RowPruning {
 const MIN_SHARE: usize = 8;
 
 /// Rows that a condition keeps.
+#[derive(Clone)]
 enum Kept {
     All,
     None,
-    /// Those with `true`.
-    Some(Vec<bool>),
+    /// Those whose bit is set.
+    Some(BooleanBuffer),
 }
 
 struct RowGroup<'a> {
     file: &'a Arc<OpenFile>,
     group: usize,
     read: &'a Arc<ReadBytes>,
+    /// Conditions on one leaf with their rows. The bounds of a period ask for some of them twice.
+    decided: Vec<(&'a Prune, Kept)>,
 }
 
-impl RowGroup<'_> {
-    fn kept(&self, condition: &Prune) -> Result<Kept, ParquetError> {
+impl<'a> RowGroup<'a> {
+    fn kept(&mut self, condition: &'a Prune) -> Result<Kept, ParquetError> {
         match self.by_statistics(condition) {
             Some(true) => return Ok(Kept::All),
             Some(false) => return Ok(Kept::None),
@@ -95,12 +104,23 @@ impl RowGroup<'_> {
                 }
                 Ok(kept)
             }
-            Prune::Range { leaf, from, to } => self.of_leaf(leaf, |ty, value| {
-                // What cannot be read as a number may be any.
-                number(ty, value)
-                    .is_none_or(|number| from.is_none_or(|from| from <= number) && to.is_none_or(|to| number <= to))
-            }),
-            Prune::Present { leaf } => self.of_leaf(leaf, |_, _| true),
+            Prune::Range { .. } | Prune::Present { .. } => {
+                if let Some((_, kept)) = self.decided.iter().find(|(known, _)| *known == condition) {
+                    return Ok(kept.clone());
+                }
+                let kept = match condition {
+                    Prune::Range { leaf, from, to } => {
+                        let (from, to) = (from.unwrap_or(i128::MIN), to.unwrap_or(i128::MAX));
+                        // What cannot be read as a number may be any.
+                        self.of_leaf(leaf, |ty, value| {
+                            number(ty, value).is_none_or(|number| (from..=to).contains(&number))
+                        })?
+                    }
+                    one => self.of_leaf(&one.leaves().concat(), |_, _| true)?,
+                };
+                self.decided.push((condition, kept.clone()));
+                Ok(kept)
+            }
             _ => Ok(Kept::All),
         }
     }
@@ -122,7 +142,7 @@ impl RowGroup<'_> {
         }
         Ok(match chunk.slots()? {
             None => Kept::All,
-            Some(slots) => Kept::Some(slots.of_rows(self.file.groups()[self.group].rows as usize)),
+            Some(slots) => Kept::Some(slots.of_rows(self.file.groups()[self.group].rows as usize).into()),
         })
     }
 
@@ -164,10 +184,7 @@ fn both(one: Kept, other: Kept) -> Kept {
     match (one, other) {
         (Kept::None, _) | (_, Kept::None) => Kept::None,
         (Kept::All, kept) | (kept, Kept::All) => kept,
-        (Kept::Some(mut rows), Kept::Some(others)) => {
-            rows.iter_mut().zip(&others).for_each(|(row, other)| *row &= other);
-            Kept::Some(rows)
-        }
+        (Kept::Some(rows), Kept::Some(others)) => Kept::Some(&rows & &others),
     }
 }
 
@@ -175,10 +192,7 @@ fn either(one: Kept, other: Kept) -> Kept {
     match (one, other) {
         (Kept::All, _) | (_, Kept::All) => Kept::All,
         (Kept::None, kept) | (kept, Kept::None) => kept,
-        (Kept::Some(mut rows), Kept::Some(others)) => {
-            rows.iter_mut().zip(&others).for_each(|(row, other)| *row |= other);
-            Kept::Some(rows)
-        }
+        (Kept::Some(rows), Kept::Some(others)) => Kept::Some(&rows | &others),
     }
 }
 
@@ -190,18 +204,4 @@ fn number(ty: Type, value: &[u8]) -> Option<i128> {
         Type::FIXED_LEN_BYTE_ARRAY => decimal(value),
         _ => None,
     }
-}
-
-fn ranges(rows: &[bool]) -> Ranges {
-    let mut ranges = Ranges::default();
-    let mut at = 0;
-    while let Some(ahead) = rows[at..].iter().position(|kept| *kept) {
-        let from = at + ahead;
-        at = rows[from..]
-            .iter()
-            .position(|kept| !kept)
-            .map_or(rows.len(), |length| from + length);
-        ranges.push(from as u32..at as u32);
-    }
-    ranges
 }
