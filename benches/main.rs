@@ -23,6 +23,10 @@ use std::time::SystemTime;
 
 use criterion::Criterion;
 
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let results = Path::new(env!("CARGO_TARGET_TMPDIR")).join("criterion");
     let started = SystemTime::now();

@@ -168,25 +168,28 @@ pub(super) struct Chart<'t> {
 }
 
 impl<'t> Chart<'t> {
-    /// Parses the records onto `tapes`.
+    /// Parses the records onto `tape`.
     pub(super) fn new(
         base: &'t str,
         patients: &'t [&'t str],
         records: &'t [Record<'t>],
-        tapes: &'t mut Vec<Tape>,
+        tape: &'t mut Tape,
     ) -> Result<Chart<'t>, SummaryError> {
-        tapes.resize_with(records.len(), Tape::new);
-        let mut entries = Vec::with_capacity(records.len());
-        for (tape, record) in tapes.iter_mut().zip(records) {
-            let type_name = facts().get(record.resource_type).name;
-            let json = tape
-                .parse(record.text.as_bytes())
-                .map_err(|reason| SummaryError::Unreadable {
-                    resource_type: type_name,
-                    reason,
-                })?;
-            entries.push(Entry::new(record, type_name, json));
+        let mut places = Vec::with_capacity(records.len());
+        for record in records {
+            let place = tape.append(record.text).map_err(|reason| SummaryError::Unreadable {
+                resource_type: facts().get(record.resource_type).name,
+                reason,
+            })?;
+            places.push(place);
         }
+        let parsed = records.iter().zip(places);
+        let mut entries: Vec<Entry<'t>> = parsed
+            .map(|(record, place)| {
+                let type_name = facts().get(record.resource_type).name;
+                Entry::new(record, type_name, tape.value(place, record.text))
+            })
+            .collect();
         entries.sort_by_key(|entry| (entry.type_name, entry.id, !entry.is_own));
         entries.dedup_by_key(|entry| (entry.resource_type, entry.id));
         let mut chart = Chart {
@@ -236,6 +239,11 @@ impl<'t> Chart<'t> {
 
     /// Whether a reference points to a Patient of the consent.
     pub(super) fn is_patient(&self, reference: &str) -> bool {
+        // The usual form needs no parsing.
+        let id = reference.strip_prefix("Patient/");
+        if id.is_some_and(|id| self.patients.contains(&id)) {
+            return true;
+        }
         self.target(reference)
             .is_some_and(|(ty, id)| facts().get(ty).name == "Patient" && self.patients.contains(&id))
     }

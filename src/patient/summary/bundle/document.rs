@@ -16,6 +16,7 @@ use super::composition::{Head, SectionContent, composition};
 use super::confidentiality::{Confidentiality, SYSTEM};
 use super::made::{Directory, Holder, Made, Rendering, urn, uuid};
 use super::write::Writer;
+use crate::columns::json::Tape;
 use crate::fhir::temporal::instant_text;
 use crate::patient::words;
 use crate::search::with_base;
@@ -56,8 +57,8 @@ pub struct Summary {
 /// Makes a summary of a patient's own records and the records that they refer to.
 pub fn summarize(request: &Request<'_>, records: &[Record<'_>]) -> Result<Summary, SummaryError> {
     let base = format!("{}/fhir", request.base_url);
-    let mut tapes = Vec::new();
-    let chart = Chart::new(&base, request.patients, records, &mut tapes)?;
+    let mut tape = Tape::new();
+    let chart = Chart::new(&base, request.patients, records, &mut tape)?;
     let patient = chart.patient()?;
     let date = instant_text(request.moment).ok_or(SummaryError::Moment)?;
     let rows = SECTIONS.iter().enumerate().map(|(place, section)| {
