@@ -389,7 +389,7 @@ fn explain_shows_types_columns_and_the_scan() {
             ofType()          boolean                    deceasedBoolean
               deceased        boolean or dateTime        deceasedBoolean, deceasedDateTime
               boolean         type
-        reads [_deceasedBoolean, deceasedBoolean, name._given, name._use, name.given, name.use]
+        reads [_deceasedBoolean, deceasedBoolean, name._given, name._given.*, name._use, name.given, name.use]
         LakeScanExec: columns=[id, name.given]
     "#]]
     .assert_eq(&text(&found.stdout));

@@ -1,5 +1,8 @@
 //! The columns that a program reads: exactly those it needs.
 
+use serde_json::json;
+use tabularium::columns::json::Tape;
+use tabularium::columns::shred::{Clip, Shredder, SystemValues};
 use tabularium::fhir::{TypeId, facts};
 use tabularium::fhirpath::{CompileOptions, compile};
 
@@ -108,4 +111,37 @@ fn leaves_of_a_nested_program_are_the_tables() {
     assert_eq!(leaves, ["contact.name._given", "contact.name.given"]);
     assert!(!nested.is_multi_valued());
     assert_eq!(nested.output_types()[0].name(), "string");
+}
+
+/// Sets tell elements without a value apart by their ids and extensions, also where an expression uses nothing else of
+/// them.
+#[test]
+fn what_sets_compare_is_read() {
+    let refused = json!({"extension": [{"url": "u", "valueCode": "refused"}]});
+    let unknown = json!({"extension": [{"url": "u", "valueCode": "unknown"}]});
+    let patient = json!({"resourceType": "Patient", "id": "p", "_birthDate": unknown,
+        "name": [{"given": [null, null, null, "A"], "_given": [refused, unknown, refused]}],
+        "extension": [{"url": "u", "_valueString": refused}, {"url": "u", "_valueString": unknown}]});
+    for (expression, expected) in [
+        ("name.given.distinct().count()", "Integer 3"),
+        ("name.given.isDistinct()", "Boolean false"),
+        ("(name.given | name.given).count()", "Integer 3"),
+        ("name.given.union(birthDate).count()", "Integer 3"),
+        ("name.given.intersect(birthDate).count()", "Integer 1"),
+        ("name.given.exclude(birthDate).count()", "Integer 3"),
+        ("name.given.subsetOf(name.given[0])", "Boolean false"),
+        ("name.given.supersetOf(birthDate)", "Boolean true"),
+        ("extension.value.distinct().count()", "Integer 2"),
+        ("name.repeat(given).count()", "Integer 3"),
+    ] {
+        let program = compile(expression, ty("Patient"), &CompileOptions::default()).unwrap();
+        let clip = Clip::new(ty("Patient"), program.leaves());
+        let (mut shredder, mut tape) = (Shredder::clipped(&clip), Tape::new());
+        let text = patient.to_string();
+        shredder
+            .push(&SystemValues::outside("p", &text), tape.parse(text.as_bytes()).unwrap())
+            .unwrap();
+        let evaluation = program.evaluate(&shredder.finish().unwrap()).unwrap();
+        assert_eq!(super::generated::rows::answer(&evaluation, 0), expected, "{expression}");
+    }
 }

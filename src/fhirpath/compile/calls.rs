@@ -57,6 +57,9 @@ impl Compiler<'_> {
         };
         for (parameter, argument) in function.parameters.iter().zip(arguments) {
             let (argument, shape) = self.argument(*parameter, argument, &input, &inner)?;
+            if function.reads == Need::Content {
+                self.leaves.need(&shape, Need::Content);
+            }
             resolved.push(argument);
             shapes.push(shape);
         }
@@ -161,7 +164,7 @@ impl Compiler<'_> {
                     over.sources.push(source.clone());
                 }
             }
-            self.leaves.need(&shape, Need::Whole);
+            self.leaves.need(&shape, Need::Content);
             if over.sources.len() == known {
                 self.lenient = lenient;
                 return match lenient {

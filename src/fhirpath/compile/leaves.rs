@@ -6,7 +6,7 @@ use super::super::functions::Need;
 use super::node::{Shape, Source};
 use super::options::ExtraLeaves;
 use super::types::ItemType;
-use crate::fhir::storage::{self, ELEMENT, LeafSet, REFERENCE_ID, REFERENCE_TYPE, Storage};
+use crate::fhir::storage::{self, ELEMENT, EVERYTHING, LeafSet, REFERENCE_ID, REFERENCE_TYPE, Storage};
 use crate::fhir::{Kind, facts};
 
 /// The columns gathered so far.
@@ -50,7 +50,7 @@ impl Leaves {
         if path.is_empty() {
             match need {
                 Need::Key => self.set.insert("id".to_string()),
-                Need::Whole => self.set.insert("*".to_string()),
+                Need::Whole => self.set.insert(EVERYTHING.to_string()),
                 _ => false,
             };
             return;
@@ -61,15 +61,19 @@ impl Leaves {
         let ItemType::Fhir(ty) = source.ty else { return };
         let def = facts().get(ty);
         if let Kind::Primitive(_) = def.kind {
+            let element = element_column(path);
+            if need == Need::Content {
+                self.set.insert(format!("{element}.{EVERYTHING}"));
+            }
             self.set.insert(path.to_string());
-            self.set.insert(element_column(path));
+            self.set.insert(element);
             return;
         }
         let storage = Storage::of(def);
         match need {
-            Need::Whole => self.add(path, &["*"]),
+            Need::Whole | Need::Content => self.add(path, &[EVERYTHING]),
             Need::Value if source.ty.is_fhir("Quantity") => self.add(path, &["value", "unit", "system", "code"]),
-            Need::Value => self.add(path, &["*"]),
+            Need::Value => self.add(path, &[EVERYTHING]),
             Need::Codes if source.ty.is_fhir("CodeableConcept") => self.add(path, &["coding.system", "coding.code"]),
             Need::Codes if ["Coding", "Quantity"].iter().any(|name| source.ty.is_fhir(name)) => {
                 self.add(path, &["system", "code"]);

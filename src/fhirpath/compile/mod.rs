@@ -267,7 +267,7 @@ impl Compiler<'_> {
                 }
             });
         }
-        self.leaves.need(&shape, Need::Value);
+        self.leaves.need(&shape, Need::Content);
         let fixed = left.is_fixed() && right.is_fixed();
         let (left, right) = (Box::new(left.unfixed()), Box::new(right.unfixed()));
         let union = Node::Binary {

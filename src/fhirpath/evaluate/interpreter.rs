@@ -277,7 +277,7 @@ impl<'a> Frame<'a> {
 
     fn call(&self, call: &Call) -> Result<Output, FhirPathError> {
         let input = self.items(&call.on)?;
-        let computes = call.function.reads == Need::Value;
+        let computes = matches!(call.function.reads, Need::Value | Need::Content);
         if computes {
             self.spend(input.len() * 8 + input.text_bytes() / 2)?;
         }

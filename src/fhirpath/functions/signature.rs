@@ -58,6 +58,8 @@ pub(in crate::fhirpath) enum Need {
     Presence,
     /// The value of primitives and quantities, all of other complex items.
     Value,
+    /// All that distinguishes an item from others: everything below it, and the id and extensions of primitives.
+    Content,
     /// Everything below.
     Whole,
     /// Codes with their systems.

@@ -12,7 +12,7 @@ use super::arranged::Arranged;
 use super::grammar::{Choices, ROOTS};
 
 /// The types and values of a row, or its error.
-fn answer(evaluation: &Evaluation, row: usize) -> String {
+pub(in crate::fhirpath) fn answer(evaluation: &Evaluation, row: usize) -> String {
     if let Some(fault) = evaluation.faults.iter().find(|fault| fault.row as usize == row) {
         return format!("!{}", fault.error);
     }
@@ -73,8 +73,8 @@ proptest! {
     }
 }
 
-/// Elements without a value lie in columns of several depths. Those of one content count once, whichever slots the other
-/// rows leave them.
+/// Elements without a value lie in columns of several depths. Those of one content count once, whichever slots the
+/// other rows leave them.
 #[test]
 fn elements_without_a_value_count_once_by_content_and_not_by_slot() {
     let unknown = json!({"extension": [{"url": "u", "valueCode": "unknown"}]});

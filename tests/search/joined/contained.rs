@@ -149,6 +149,23 @@ fn contained_resources_are_matches_when_asked_for() {
 }
 
 #[test]
+fn explain_shows_the_plans_that_find_their_containers() {
+    let explained = world().explained("Medication?_contained=true");
+    let steps = explained["steps"].as_array().unwrap();
+    let inside = steps.iter().find(|step| step["step"] == "inside").unwrap();
+    let plans: Vec<&str> = inside["plans"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let scans = plans
+        .iter()
+        .filter(|plan| plan.contains("LakeScanExec") && plan.contains("contains Medication"));
+    assert!(scans.count() > 0, "{inside:#}");
+}
+
+#[test]
 fn what_a_page_of_them_shows() {
     let world = world();
     let page = world

@@ -18,7 +18,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
         name: "distinct",
         parameters: &[],
         required: 0,
-        reads: Need::Value,
+        reads: Need::Content,
         shape: signature::input,
         run: |call| Ok(Output::Items(distinct(&call.input, call.frame.work())?)),
     },
@@ -26,7 +26,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
         name: "isDistinct",
         parameters: &[],
         required: 0,
-        reads: Need::Value,
+        reads: Need::Content,
         shape: signature::boolean,
         run: |call| {
             let kept = distinct(&call.input, call.frame.work())?;
@@ -37,7 +37,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
         name: "union",
         parameters: &[Parameter::Value],
         required: 1,
-        reads: Need::Value,
+        reads: Need::Content,
         shape: both,
         run: |call| Ok(Output::Items(union(&call.input, &call.value(0)?, call.frame.work())?)),
     },
@@ -53,7 +53,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
         name: "intersect",
         parameters: &[Parameter::Value],
         required: 1,
-        reads: Need::Value,
+        reads: Need::Content,
         shape: signature::input,
         run: |call| {
             let held = held(&call.value(0)?, &call.input, call.frame.work())?;
@@ -65,7 +65,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
         name: "exclude",
         parameters: &[Parameter::Value],
         required: 1,
-        reads: Need::Value,
+        reads: Need::Content,
         shape: signature::input,
         run: |call| {
             let held = held(&call.value(0)?, &call.input, call.frame.work())?;
@@ -76,7 +76,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
         name: "subsetOf",
         parameters: &[Parameter::Value],
         required: 1,
-        reads: Need::Value,
+        reads: Need::Content,
         shape: signature::boolean,
         run: |call| {
             let held = held(&call.value(0)?, &call.input, call.frame.work())?;
@@ -87,7 +87,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
         name: "supersetOf",
         parameters: &[Parameter::Value],
         required: 1,
-        reads: Need::Value,
+        reads: Need::Content,
         shape: signature::boolean,
         run: |call| {
             let other = call.value(0)?;
