@@ -69,6 +69,10 @@ pub(in crate::cli) struct Args {
     /// MiB of one attachment that syncs fetch; a larger one stays at the source
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u16).range(0..=4096))]
     attachment_size: u16,
+    /// Maximum size of the temporary file for one Parquet answer of $run, in MiB; a larger answer is refused. Rows wait
+    /// there until the types of the columns are known
+    #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u16).range(1..=16_384))]
+    parquet_spool: u16,
     /// Address under which sources keep documents that are open to who has the signed address of one; $pdf fetches
     /// these without any access. May be repeated
     #[arg(long, value_name = "URL")]
@@ -114,6 +118,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
             base_url,
             limits: Limits {
                 rates: args.rates.rates(),
+                view_spool: u64::from(args.parquet_spool) << 20,
                 ..Limits::default()
             },
             explain: args.allow_explain,
