@@ -19,13 +19,13 @@ use super::tables::{normalize, plans, terminology};
 use super::terminal::failure::Failure;
 use super::terminal::manner;
 
-/// Health records in columns: a FHIR R4 engine over Parquet.
+/// Import, search, tabulate and serve health records (FHIR R4)
 #[derive(Debug, Parser)]
-#[command(name = "tabularium", version = env!("TABULARIUM_VERSION"), about, arg_required_else_help = true, styles = manner::HELP)]
+#[command(name = "tabularium", version = env!("TABULARIUM_VERSION"), arg_required_else_help = true, styles = manner::HELP)]
 struct Arguments {
     #[command(flatten)]
     lake_key: LakeKey,
-    /// Say nothing but results, warnings and errors
+    /// Print only results, warnings and errors
     #[arg(short, long, global = true)]
     quiet: bool,
     #[command(subcommand)]

@@ -315,6 +315,7 @@ impl From<RunError> for Error {
     fn from(error: RunError) -> Error {
         match error {
             RunError::Lake(LakeError::SnapshotGone(_)) => SearchError::Expired.into(),
+            RunError::SpoolsFull => Error::Busy,
             error if error.is_too_costly() => Error::TooCostly(error.to_string()),
             error if error.is_of_view() => Error::Processing(error.to_string()),
             error => Error::internal(error),

@@ -25,6 +25,10 @@ pub struct Limits {
     pub documents: usize,
     /// Bytes of such documents that were made and are on their way to their clients.
     pub spools: u64,
+    /// Bytes of rows of one view that wait until the types of a Parquet answer are known, mostly in a temporary file.
+    pub view_spool: u64,
+    /// Bytes of such rows of all views.
+    pub view_spools: u64,
     /// How long a search, a view or such an operation waits for its turn.
     pub patience: Duration,
     /// Bytes of a request's path and query.
@@ -133,6 +137,8 @@ impl Default for Limits {
             records: (processors * 2).max(4),
             documents: processors.max(2),
             spools: 8 << 30,
+            view_spool: 4 << 30,
+            view_spools: 16 << 30,
             patience: Duration::from_secs(10),
             // Links to further pages repeat a POST's parameters, such as a list of a thousand patients.
             url: 60 * 1_024,

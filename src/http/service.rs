@@ -24,6 +24,7 @@ use crate::search::Engine;
 use crate::sync::client::Client;
 use crate::sync::intent;
 use crate::terminology::Terminology;
+use crate::views::SpoolRoom;
 
 /// Documents of one credential that are made at once.
 const DOCUMENTS_OF_ONE: usize = 2;
@@ -89,6 +90,8 @@ pub struct Service {
     records: Turns,
     documents: Turns,
     spools: Arc<Spools>,
+    /// Where rows of views wait.
+    pub(super) view_room: Arc<SpoolRoom>,
 }
 
 impl std::fmt::Debug for Service {
@@ -135,6 +138,7 @@ impl Service {
             records: Turns::new(limits.records),
             documents: Turns::with_share(limits.documents, DOCUMENTS_OF_ONE),
             spools: Spools::new(limits.spools, LARGEST_DOCUMENT),
+            view_room: SpoolRoom::new(limits.view_spools, limits.view_spool),
             limits,
             explain,
             console,

@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList};
+use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, SchemaProvider};
+use datafusion::common::TableReference;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::context::{SQLOptions, SessionConfig, SessionContext};
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
@@ -13,6 +14,7 @@ use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::{LogicalPlan, ScalarUDF};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::sql::parser::Statement;
 
 use super::error::SqlError;
 use super::function::{Called, Expressions};
@@ -21,6 +23,7 @@ use super::rewrite::rewrite;
 use super::statement::Wanted;
 use super::tables::{CATALOG, Catalog, SCHEMA, Tables};
 use crate::fhir::facts;
+use crate::fhir::nearest::did_you_mean;
 use crate::lake::{Lake, Scope};
 use crate::plan::{ReserveWindows, spilling};
 use crate::terminology::Terminology;
@@ -101,6 +104,20 @@ impl Session {
         self.plan(Wanted::parse(statement)?, false).await
     }
 
+    /// The first table that a statement names and that does not exist.
+    fn absent(&self, statement: &Statement) -> Option<SqlError> {
+        let named = self.context.state().resolve_table_references(statement).ok()?;
+        let of_lake = named
+            .iter()
+            .filter(|table| table.schema().is_none_or(|schema| schema == SCHEMA));
+        let absent = of_lake
+            .map(TableReference::table)
+            .find(|name| !self.tables.table_exist(name))?;
+        let known = self.tables.table_names();
+        let meant = did_you_mean(absent, known.iter().map(String::as_str));
+        Some(SqlError::Statement(format!("there is no table '{absent}'{meant}")))
+    }
+
     /// Plans a statement whose plan is wanted in the place of its rows.
     pub async fn explain(&self, statement: &str) -> Result<Query, SqlError> {
         self.plan(Wanted::parse(statement)?, true).await
@@ -109,7 +126,10 @@ impl Session {
     async fn plan(&self, wanted: Wanted, explains: bool) -> Result<Query, SqlError> {
         let state = self.context.state();
         let plan = state.statement_to_plan(wanted.statement().clone()).await;
-        let plan = plan.map_err(SqlError::of_plan)?;
+        let plan = plan.map_err(|error| {
+            self.absent(wanted.statement())
+                .unwrap_or_else(|| SqlError::of_plan(error))
+        })?;
         let reads = SQLOptions::new()
             .with_allow_ddl(false)
             .with_allow_dml(false)

@@ -104,6 +104,16 @@ pub enum RunError {
     /// The text of a resource's rows exceeds the limit for memory, or for one resource.
     #[error("the view yields too much text for one of the resources")]
     TooMuchText,
+    /// More rows wait for the types of Parquet than one run may hold. Contains the limit in bytes.
+    #[error(
+        "rows wait until the types of the Parquet columns are known, and they take more than {} MiB; ask for parquet-text, \
+         whose rows do not wait, or for fewer rows",
+        .0 >> 20
+    )]
+    TooManySpooled(u64),
+    /// Rows of other runs take the room in which rows wait.
+    #[error("other runs take the room for rows that wait; try again later")]
+    SpoolsFull,
     /// Nobody wants the rows any more.
     #[error("the rows are no longer wanted")]
     Stopped,
@@ -146,7 +156,7 @@ impl RunError {
     /// Whether the view costs more over the data than one may, in work, rows or text.
     pub fn is_too_costly(&self) -> bool {
         match self {
-            RunError::TooManyRows | RunError::TooMuchText => true,
+            RunError::TooManyRows | RunError::TooMuchText | RunError::TooManySpooled(_) => true,
             RunError::Expression { source, .. } => source.is_too_costly(),
             _ => false,
         }

@@ -24,7 +24,7 @@ pub use evaluation::evaluate::BatchRows;
 pub use input::reader::{Batches, Document, Pick, Reader, Refused};
 pub use output::stop::Stop;
 pub use output::write::{Pieces, Rows};
-pub use output::{Format, TextColumn, WhyText};
+pub use output::{Format, SpoolRoom, TextColumn, WhyText};
 pub use plan::exec::ViewExec;
 pub use plan::several::ViewsExec;
 pub use plan::table::ViewTable;

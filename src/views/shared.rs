@@ -169,7 +169,7 @@ impl SharedRows {
             tail: None,
         };
         for (place, view) in self.views.iter().enumerate() {
-            let begun = Assembly::new(view.clone(), format, self.limit, self.views.len())
+            let begun = Assembly::new(view.clone(), format, self.limit, self.views.len(), None)
                 .and_then(|assembly| assembly.head().map(|head| (assembly, head)));
             match begun {
                 Ok((assembly, head)) => {

@@ -1,5 +1,7 @@
-// The console in a browser, at the sizes of a phone and a desktop, light and dark: node console.mjs PROGRAM [FOLDER FOR
-// SCREENSHOTS]. It signs in, opens every page by its links and forms, and looks at each.
+// The console in a browser: node console.mjs PROGRAM [FOLDER FOR SCREENSHOTS]
+//
+// An operator signs in and opens every page by its links and forms. Before that a patient has shared records, one has changed and somebody
+// was erased, so that each page has something to show.
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 
@@ -7,6 +9,7 @@ import { chromium } from 'playwright-core';
 
 import { startDemo } from './demo.mjs';
 import { CHROMIUM, SIZES, looker } from './look.mjs';
+import { connectSource, press, recordsCome } from './sample.mjs';
 
 const [program, shots] = process.argv.slice(2);
 assert.ok(program, 'node console.mjs PROGRAM [SHOTS]');
@@ -25,9 +28,8 @@ const demo = await startDemo(program);
 const browser = await chromium.launch(CHROMIUM);
 let failed;
 try {
-  for (const [name, size] of Object.entries(SIZES)) {
-    for (const scheme of ['light', 'dark']) await visit(`${name}-${scheme}`, { ...size, colorScheme: scheme });
-  }
+  const changed = await happen();
+  for (const [name, size] of Object.entries(SIZES)) await visit(name, size, changed);
 } catch (error) {
   failed = error;
 } finally {
@@ -35,17 +37,32 @@ try {
   await demo.stop();
 }
 if (failed) throw failed;
-console.log('the console: every page, without a script, on a phone and a desktop, light and dark');
+console.log('ok      the console: every page, without a script');
 
-async function visit(size, options) {
+// What the pages show: a consent with its syncs, a resource with two versions, an erasure. Returns the id of the changed Patient.
+async function happen() {
+  const page = await (await browser.newContext(SIZES.desktop)).newPage();
+  await page.goto(`${demo.sandbox}/app`);
+  await press(page, 'Connect');
+  await connectSource(page, 'Lakeshore Health Plan', (await demo.person(1)).user);
+  await recordsCome(page);
+  await page.context().close();
+  const [changed, erased] = JSON.parse(await demo.run(['search', 'Patient?_count=2'])).entry.map(({ resource }) => resource);
+  const { meta, ...content } = changed;
+  await demo.run(['import', '-'], JSON.stringify({ ...content, gender: content.gender === 'female' ? 'male' : 'female' }));
+  await demo.run(['erase', '--patient', erased.id, '--yes']);
+  return changed.id;
+}
+
+async function visit(size, options, changed) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
   const asked = [];
   page.on('request', (request) => asked.push(new URL(request.url()).origin));
-  // The browser's messages about a page, without those about the 400 of a refused search.
+  // The browser's messages about a page, without those about the 400 of a refused search and the 404 of an unknown resource.
   const said = [];
   page.on('console', (message) => {
-    if (message.type() === 'error' && !message.text().includes('status of 400')) said.push(message.text());
+    if (message.type() === 'error' && !/status of 40[04]/.test(message.text())) said.push(message.text());
   });
   const look = looker(shots, () => size);
   const see = async (what) => {
@@ -106,7 +123,19 @@ async function visit(size, options) {
   for (const list of ['Syncs', 'Endpoints', 'Applications', 'Consents', 'Erasures', 'Audit log', 'Slow requests']) {
     await page.getByRole('navigation', { name: 'Lists' }).getByRole('link', { name: list }).click();
     await see(list.toLowerCase().replace(' ', '-'));
+    if (list !== 'Erasures') continue;
+    await page.locator('main tbody a').first().click();
+    await page.getByRole('heading', { name: 'What the receipt says' }).waitFor();
+    await page.getByText('The receipt as it was signed').click();
+    await see('receipt');
+    await page.goBack();
   }
+  await page.goto(`${demo.base}/console/data/live/local/Patient/${changed}`);
+  await page.getByRole('link', { name: /^from / }).first().click();
+  await page.getByRole('heading', { name: /^What changed from version/ }).waitFor();
+  await see('difference');
+  await page.goto(`${demo.base}/console/data/live/local/Patient/nobody`);
+  await see('not-there');
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByText('You are signed out.').waitFor();
   assert.deepEqual([...new Set(asked)], [demo.base], 'nobody else is asked');

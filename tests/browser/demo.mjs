@@ -46,15 +46,19 @@ export async function startDemo(program, more = []) {
       if (!found) throw new Error(`nobody of number ${number}: ${page}`);
       return found[1];
     },
+    // What a command over the demo's lake prints. `input` is its standard input.
+    async run(command, input = '') {
+      const running = promisify(execFile)(program, [...command, '--data', join(folder, 'lake')], { maxBuffer: 64 << 20 });
+      running.child.stdin.end(input);
+      return (await running).stdout;
+    },
     // The token for one sign-in to the console.
     async consoleToken() {
-      const { stdout } = await promisify(execFile)(program, ['console', 'token', '--data', join(folder, 'lake')]);
-      return stdout.trim();
+      return (await this.run(['console', 'token'])).trim();
     },
     // Rows of test mode in the lake, by type.
     async rows() {
-      const { stdout } = await promisify(execFile)(program, ['info', '--data', join(folder, 'lake'), '--json']);
-      const tables = JSON.parse(stdout).tables.filter((table) => table.mode === 'test' && table.rows > 0);
+      const tables = JSON.parse(await this.run(['info', '--json'])).tables.filter((table) => table.mode === 'test' && table.rows > 0);
       return Object.fromEntries(tables.map((table) => [table.table, table.rows]));
     },
     // The source's id of a person, by the person's number from 1 on.

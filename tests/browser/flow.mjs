@@ -657,6 +657,36 @@ const tests = {
     }
   },
 
+  async 'the last pages of the link component, where nobody closes them'() {
+    const open = await context();
+    // The windows would close themselves.
+    await open.addInitScript(() => { window.close = () => {}; });
+    const page = await open.newPage();
+    await page.goto(`${demo.sandbox}/app/link`);
+    for (const [name, leave] of [
+      ['end-cancelled', (popup) => press(popup, /^Cancel/)],
+      ['end-shared', async (popup) => {
+        await choose(popup, 'Lakeshore Health Plan');
+        await press(popup, /^Agree and continue/);
+        await signIn(popup, await demo.login(7));
+      }],
+    ]) {
+      const opened = page.waitForEvent('popup');
+      await press(page, /^Connect$/);
+      const popup = await opened;
+      await heading(popup, 'Where are your records?');
+      // The page that would close the window is no longer there.
+      await page.goto('about:blank');
+      await leave(popup);
+      await popup.locator('#link-end').waitFor({ state: 'attached' });
+      await look(popup, name);
+      await popup.close();
+      await page.goto(`${demo.sandbox}/app/link`);
+    }
+    await page.goto(`${demo.base}/link/start?publishable_key=nobodys&origin=${encodeURIComponent(demo.sandbox)}&channel=c`);
+    await look(page, 'end-unknown-key');
+  },
+
   async 'the link component in a popup, cancelled and closed'() {
     const page = await (await context()).newPage();
     await page.goto(`${demo.sandbox}/app/link`);
@@ -679,7 +709,7 @@ const tests = {
     await frame.getByRole('button', { name: /^Lakeshore Health Plan/ }).click();
     await frame.getByRole('button', { name: /^Agree and continue/ }).click();
     await frame.getByRole('heading', { name: 'Sign in at Lakeshore Health Plan' }).waitFor();
-    if (shots) await page.screenshot({ path: join(shots, `${size}-frame.png`) });
+    await look(page, 'frame');
     const opened = page.context().waitForEvent('page');
     await frame.getByRole('button', { name: /^Open Lakeshore/ }).click();
     const beside = await opened;
@@ -688,6 +718,7 @@ const tests = {
     await signIn(beside, await demo.login(8));
     await closed;
     await frame.getByRole('heading', { name: 'You’re connected' }).waitFor();
+    await look(page, 'frame-connected');
     await frame.getByRole('button', { name: /^Share with/ }).click();
     await ends(page, '/app/records');
   },

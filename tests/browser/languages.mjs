@@ -42,6 +42,13 @@ const AT = { phone: Object.keys(LANGUAGES), desktop: ['fi', 'fa'] };
 
 const AXE = ['es', 'ar'];
 
+// Pages of a few sentences, by their addresses.
+const SHORT = {
+  codes: '/errors', code: '/errors/session_timeout', stray: '/connect/callback/x', nowhere: '/elsewhere',
+  untrusted: '/oauth/authorize?client_id=x&redirect_uri=https://evil.example/',
+  end: '/link/start?publishable_key=nobodys&origin=https://app.example&channel=c',
+};
+
 // Every text of the English file as `say` says it; what stands in braces stays, and so do the words that are read by the program.
 async function pseudo(say) {
   const lines = (await readFile(english, 'utf8')).split('\n');
@@ -153,12 +160,21 @@ async function walk(size, language) {
   await see('places');
   // Pages of a few sentences have room enough on a desktop.
   if (size === 'phone') {
-    await page.goto(`${demo.base}/errors`);
-    await see('codes');
-    await page.goto(`${demo.base}/errors/session_timeout`);
-    await see('code');
-    await page.goto(`${demo.base}/connect/callback/x`);
-    await see('stray');
+    for (const [name, address] of Object.entries(SHORT)) {
+      await page.goto(demo.base + address);
+      await see(name);
+    }
+    // The frame of the link component, on a page in English. A browser has one flow at a time.
+    await context.clearCookies();
+    await page.goto(`${demo.sandbox}/app/link`);
+    await page.check('#frame');
+    await page.click('#connect');
+    const frame = page.frameLocator('iframe');
+    await frame.locator('button.organization').first().click();
+    await frame.locator('form.reach button').first().click();
+    await frame.locator('form[data-waiting]').waitFor();
+    assert.equal(await frame.locator('html').getAttribute('dir'), dir);
+    await lookers[size](page, `${language}-frame`, AXE.includes(language));
     await context.clearCookies();
     await page.goto(`${demo.base}/connect`);
     await see('over');

@@ -1,7 +1,7 @@
 // The pages that no other walk looks at: the service's own, the sandbox's and the sample application's. node pages.mjs PROGRAM
 // [FOLDER FOR SCREENSHOTS]
 //
-// At the sizes of a phone and a desktop, light and dark. A newcomer also calls operations on the page of operations, as they stand there.
+// A newcomer also calls operations on the page of operations, as they stand there.
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { chromium } from 'playwright-core';
@@ -120,11 +120,9 @@ let failure;
 try {
   let token;
   for (const [name, size] of Object.entries(SIZES)) {
-    for (const colorScheme of ['light', 'dark']) {
-      at = `${name}-${colorScheme}`;
-      token = await visit({ ...size, colorScheme });
-      console.log(`ok      ${at}: the pages of the service, the sandbox and the sample application`);
-    }
+    at = name;
+    token = await visit(size);
+    console.log(`ok      ${at}: the pages of the service, the sandbox and the sample application`);
   }
   await call(token);
   console.log('ok      operations are called from their page');

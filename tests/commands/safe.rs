@@ -67,7 +67,7 @@ fn an_erasure_can_be_tried_out() {
     let told = done(path, &["erase", "--data", "lake", "--patient", "ann", "--dry-run"]);
     assert_eq!(
         told,
-        "Observation  2\nPatient      1\ntotal        3\nwould be erased, with earlier versions; nothing was\n"
+        "Observation  2\nPatient      1\ntotal        3\nwould be erased, with all earlier versions; --dry-run erased nothing\n"
     );
     assert_eq!(done(path, &["info", "--data", "lake"]), before);
     let erased = done(path, &["erase", "--data", "lake", "--patient", "ann", "--yes"]);

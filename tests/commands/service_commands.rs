@@ -292,7 +292,7 @@ fn rotated_keys_work_on_a_running_server_and_the_earlier_do_not() {
         server.folder(),
         &["app", "rotate-keys", "app", "--mode", "test", "--grace", "1"],
     );
-    assert!(shown.contains("stay good until"), "{shown}");
+    assert!(shown.contains("work until"), "{shown}");
 }
 
 #[test]

@@ -25,6 +25,7 @@ run view.json
 run --data lake
 run Patient --data lake
 run missing.json --data lake
+run foreign --data lake
 run faulty.json --data lake
 run people.ndjson --data lake
 run view.json other.json --data lake
@@ -72,6 +73,8 @@ erase --data lake --patient ann
 consents --data lake --state REVOKD
 consents revoke nobody --data lake --yes
 receipt show nobody --data lake
+receipt verify nowhere --data lake
+terminology lookup lonc 8867-4 --data lake
 backup --data lake
 restore --from nowhere --data new
 generate --patients 0 --out made

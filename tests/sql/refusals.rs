@@ -37,7 +37,7 @@ fn a_statement_that_writes_is_refused() {
     let secret = lake.file("secret.csv");
     std::fs::write(&secret, "a\n1\n").unwrap();
     let said = lake.refused(&format!("SELECT * FROM '{}'", text(&secret)), &[]);
-    assert!(said.contains("not found"), "{said}");
+    assert!(said.contains("there is no table"), "{said}");
 }
 
 #[test]
@@ -56,7 +56,15 @@ fn what_is_not_there_is_named() {
             "SELECT zzz FROM parts",
             "there is no column 'zzz'; there are parts.observation, parts.part, parts.value",
         ),
-        ("SELECT * FROM Patints", "table 'tabularium.lake.Patints' not found"),
+        (
+            "SELECT * FROM Patints",
+            "there is no table 'Patints'; did you mean 'patients'?",
+        ),
+        ("SELECT * FROM nothing", "there is no table 'nothing'"),
+        (
+            "WITH p AS (SELECT id FROM Patient) SELECT * FROM p JOIN q ON p.id = q.id",
+            "there is no table 'q'",
+        ),
         ("SELECT 1; SELECT 2", "2 statements were given"),
         ("", "0 statements were given"),
         ("SELEC 1", "the statement cannot be read: "),

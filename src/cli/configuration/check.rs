@@ -8,12 +8,12 @@ use super::file::NAME;
 use crate::cli::terminal::columns::listed;
 use crate::cli::terminal::failure::Failure;
 
-/// Check tabularium.toml and say what is set, and from where
+/// Check tabularium.toml and print each setting and where it comes from
 ///
-/// The file is looked for in the working directory and then in each folder above it. It may set data, the data folder
-/// of every command, and below [serve] every option of `tabularium serve` but --key-command, without its dashes. Paths
-/// in it are meant from the file's folder. An option on the command line goes before TABULARIUM_DATA, and that before
-/// the file.
+/// The file is searched for in the working directory, then in each folder above it. `data` sets the data folder of
+/// every command. The section [serve] sets options of `tabularium serve`, without their dashes; all are allowed but
+/// --key-command. Paths are relative to the file's folder. An option on the command line is used before
+/// TABULARIUM_DATA, and TABULARIUM_DATA before the file.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(subcommand)]
@@ -25,7 +25,7 @@ enum Config {
     Check(CheckArgs),
 }
 
-/// Check tabularium.toml and say what is set, and from where
+/// Check tabularium.toml and print each setting and where it comes from
 ///
 /// Exit codes: 0 it can be used, or there is none; 2 something in it is wrong, named with its key and line.
 #[derive(Debug, clap::Args)]
@@ -63,7 +63,7 @@ pub(in crate::cli) fn run(arguments: Args, program: &clap::Command) -> Result<()
     for setting in file.iter().flat_map(|file| &file.data) {
         shown.push(Shown {
             key: setting.key.clone(),
-            value: setting.shown(),
+            value: setting.join_values(),
             line: Some(setting.line),
             overruled: environment.is_some(),
         });
@@ -71,7 +71,7 @@ pub(in crate::cli) fn run(arguments: Args, program: &clap::Command) -> Result<()
     for setting in file.iter().flat_map(|file| &file.serve) {
         shown.push(Shown {
             key: format!("serve.{}", setting.key),
-            value: setting.shown(),
+            value: setting.join_values(),
             line: Some(setting.line),
             overruled: false,
         });

@@ -57,8 +57,8 @@ impl Setting {
         self.values.iter().map(argument).collect()
     }
 
-    /// The value as it is shown.
-    pub(super) fn shown(&self) -> String {
+    /// The values as one text, for people.
+    pub(super) fn join_values(&self) -> String {
         let values: Vec<_> = self.values.iter().map(|value| value.to_string_lossy()).collect();
         match values.as_slice() {
             [] => self.flag.to_string(),
@@ -225,7 +225,7 @@ impl Reading<'_> {
     /// What the command itself would say to it.
     fn accepted(&self, setting: &Setting) -> Result<(), String> {
         if setting.key == "listen" {
-            let text = setting.shown();
+            let text = setting.join_values();
             address::checked(&text).map_err(|problem| format!("{text:?} {problem}"))?;
         }
         let mut line: Vec<OsString> = ["tabularium", SERVE, "--data=x"].map(OsString::from).into();

@@ -14,10 +14,10 @@ use crate::ingest::Normalization;
 /// Back up a data folder, while it is served, to another folder
 ///
 /// Each backup is a snapshot: the lake with its catalog and attachments, the service's store, archived audit lines, and
-/// loaded terminology and plans. Snapshots in one folder share files, so a further one takes the room, and the time, of
-/// what has changed. New files are read and held against their checksums; what an earlier snapshot has is not read
-/// again. On the same file system a file gets a second name instead of a copy, unless --copy is given: that keeps it
-/// from being lost, but not from a broken disk.
+/// loaded terminology and plans. Snapshots in one folder share files, so a further one takes only the space and time of
+/// the changes. New files are checked against their checksums; files of earlier snapshots are not read again. On the
+/// same file system a file gets a second name instead of a copy. That protects it from being deleted, but not from a
+/// broken disk; --copy copies it.
 ///
 /// The first backup makes the ledger of erasures: DIR.erasures beside the data folder, or the file that
 /// TABULARIUM_ERASURES names, for servers and commands alike. From then on every erasure is entered there, as hashes.
@@ -38,13 +38,13 @@ pub(in crate::cli) struct Args {
     /// Keep the newest N snapshots and remove older ones
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     keep: Option<u32>,
-    /// Copy every new file, on the same file system as well
+    /// Copy every new file, even on the same file system
     #[arg(long)]
     copy: bool,
-    /// Leave service.key out, which opens what the service's store has sealed
+    /// Leave out service.key, the key to the secrets in the service's store
     #[arg(long)]
     without_key: bool,
-    /// Read all files of all snapshots and hold them against their SHA-256; without --data nothing else is done
+    /// Check all files of all snapshots against their SHA-256. Without --data nothing else is done
     #[arg(long)]
     verify: bool,
     /// Print one JSON object

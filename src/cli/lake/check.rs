@@ -16,16 +16,16 @@ const PRINTED: usize = 1_000;
 
 /// Check a lake: the catalog, every file that it names, and what lies beside
 ///
-/// Says which files are missing, damaged, other than recorded, or unknown to the catalog, a line each. Every byte is
-/// read and held against the file's checksums, and what the catalog says of a file and of all files of a table against
-/// the files; with --rows each resource is held against its digest as well, which takes much longer. Changes nothing,
-/// and runs beside a server. The service's store, terminology and plans in the folder are opened and read as well.
+/// Prints a line for each file that is missing, damaged, unknown to the catalog, or different from what the catalog
+/// says. Every byte is read and compared with the file's checksums. With --rows each resource is also compared with its
+/// digest, which takes much longer. The service's store, terminology and plans in the folder are read, too. The command
+/// changes nothing, and a server may run meanwhile.
 ///
-/// With --adopt, where the catalog is missing or does not fit the files, a new one is made from the data files: of each
-/// resource the newest version, less what was deleted and erased. The old catalog stays in the folder as
-/// catalog.sqlite.damaged-TIME, and data files that cannot be read as data.damaged-TIME; remove them when they are not
-/// needed any more. Stop servers on the folder before. Where there is a backup, put that back instead: it may hold what
-/// is lost here.
+/// With --adopt a new catalog is made from the data files if the catalog is missing or does not fit them. It has the
+/// newest version of each resource, without those that were deleted or erased. The old catalog is kept as
+/// catalog.sqlite.damaged-TIME, and data files that cannot be read as data.damaged-TIME; remove both when you no longer
+/// need them. Stop servers on the folder before. If you have a backup, restore it instead: it may hold what is lost
+/// here.
 ///
 /// Exit codes: 0 all is as it should be, or was adopted; 3 something is not; 2 there is no lake; 1 another failure.
 #[derive(Debug, clap::Args)]
@@ -33,7 +33,7 @@ pub(in crate::cli) struct Args {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Decode every row, too, and hold each resource against its digest
+    /// Also decode every row, and compare each resource with its digest
     #[arg(long)]
     rows: bool,
     /// Make a new catalog from the data files, if the lake needs one

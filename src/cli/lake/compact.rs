@@ -13,15 +13,15 @@ use crate::lake::compact::{self, CompactOptions, Effort, Unreadable};
 
 /// Merge each table's files toward 128 MiB, so that each person's rows lie in one file
 ///
-/// Readers are not disturbed: a running server goes on with the files it knows. Files that were replaced are removed an
-/// hour later, by the next compaction or import, because links to further pages may still need them. Interrupting it is
-/// safe; what is merged by then stays merged.
+/// A running server continues meanwhile. Replaced files are removed by the next compaction or import that comes an hour
+/// later or more, because links to further pages may need them until then. It is safe to interrupt the command: files
+/// that are merged by then stay merged.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Do only what is overdue: merge small files, and overlapping ones where a person meets more than 8
+    /// Merge only small files, and files that overlap so that a person's rows lie in more than 8
     #[arg(long)]
     thrifty: bool,
     /// Print one JSON object

@@ -15,18 +15,16 @@ use crate::maintenance::{PersonErasure, Staying};
 
 /// Erase a person's records: every resource filed under one Patient, with all earlier versions
 ///
-/// When it ends they are gone for all readers, a running server's page links included, and their bytes have left the
-/// data folder: the files that hold them are rewritten without them. What belongs to nobody in particular stays
-/// (organizations, practitioners, records that name several people), and so do other people's records that speak of
-/// the person; of the former it says how many name them. Tokens that were made for the Patient on the command line
-/// end, and files of interrupted imports that hold such records go from data/.orphans. What a patient's consent has
-/// brought goes with the consent, not with this. Importing the person again brings the records back. If it is
-/// interrupted, the next command that writes finishes it. Copies of the folder are not touched; the next `tabularium
-/// backup` takes the person out of its snapshots.
+/// At the end no reader sees the records, and their bytes have left the data folder: the files that held them are
+/// written again without them. Records that belong to nobody in particular stay (organizations, practitioners, records
+/// that name several people), and so do other people's records about the person. The command prints how many shared
+/// records name the person. Tokens that `tabularium token` made for the Patient end. Records that came with a patient's
+/// consent end with the consent (`tabularium consents revoke`). If the command is interrupted, the next command that
+/// writes completes the erasure. Importing the person again brings the records back. Copies of the folder are not
+/// changed; the next `tabularium backup` removes the person from its snapshots.
 ///
-/// The last line printed is the receipt: a JWS, signed by a key in the folder's service.sqlite, which is made where
-/// there is none. `tabularium receipt verify` checks it. On a terminal you are asked first; elsewhere --yes is
-/// needed.
+/// The last line printed is the receipt: a JWS, signed by a key in the folder's service.sqlite. `tabularium receipt
+/// verify` checks it. On a terminal the command asks first; elsewhere it needs --yes.
 ///
 /// Exit codes: 0 erased; 2 there is no lake, nothing is filed under this Patient, or it was not confirmed; 3 erased
 /// for all readers, but bytes are left where it says, which the next command that writes tries again; 1 another
@@ -48,10 +46,10 @@ pub(in crate::cli) struct Args {
     /// Do not ask
     #[arg(long)]
     yes: bool,
-    /// Only say what would be erased, and what would stay
+    /// Only print what would be erased and what would stay
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
-    /// Print one JSON object; on a terminal you are asked all the same
+    /// Print one JSON object; on a terminal the command asks nevertheless
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -78,7 +76,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let erasure = PersonErasure::new(&data, &lake, mode.into(), &application, &patient);
     let nothing = || {
         Failure::input(format!(
-            "no records of Patient/{patient} of the application {application} are in the lake that could be erased"
+            "the lake has no records of Patient/{patient} for the application {application}"
         ))
     };
     if dry_run {
@@ -95,7 +93,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
             return Ok(());
         }
         print!("{}", counted(counts));
-        println!("would be erased, with earlier versions; nothing was");
+        println!("would be erased, with all earlier versions; --dry-run erased nothing");
         print!("{}", stays(staying, &patient));
         return Ok(());
     }

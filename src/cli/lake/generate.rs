@@ -15,10 +15,10 @@ use crate::sandbox::{FolderError, Population, write_ndjson};
                         population are those of a smaller one.\n\nExample: tabularium generate --patients 50 --out population"
 )]
 pub(in crate::cli) struct Args {
-    /// How many people
+    /// Number of people
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     patients: u64,
-    /// What the population is drawn from; another seed gives other people
+    /// Number that decides which people are generated
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// The folder for the files, one per resource type; it must be absent or empty

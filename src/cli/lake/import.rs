@@ -18,34 +18,34 @@ use crate::maintenance::Before;
 
 /// Import records: NDJSON (plain or gzip), Bundles, single resources, and folders of these
 ///
-/// What kind of file it is shows in its content; of a folder, everything that looks like JSON and is not hidden is
-/// read, in the order of the paths. A Bundle of any type stands for its entries. Resources keep their ids; the same
-/// type and id seen again is the next version of one resource, and content that comes again unchanged is not written.
-/// References inside a Bundle (urn:uuid:...) and conditional ones (Practitioner?identifier=system|value) are resolved
-/// against the whole input and what was imported before.
+/// The kind of a file is found by its content. Of a folder, all JSON files that are not hidden are read, in the order
+/// of their paths. A Bundle of any type stands for its entries. Resources keep their ids. A resource with a known type
+/// and id becomes its next version; unchanged content is not written again. References inside a Bundle (urn:uuid:...)
+/// and conditional references (Practitioner?identifier=system|value) are resolved against the whole input and earlier
+/// imports.
 ///
-/// All that is read becomes one snapshot: readers see the whole import, or, if it fails or is killed, none of it. A
-/// resource that is not JSON, has no resourceType or an unknown one, or an invalid id is refused and named on standard
-/// error; the rest goes on.
+/// An import is one snapshot: readers see all of it or, if it fails or is killed, nothing. A resource is refused if it
+/// is not JSON, if its resourceType is missing or unknown, or if its id is invalid. It is named on standard error, and
+/// the import continues.
 ///
-/// A folder that holds other things than a lake is refused. Where there was no lake and nothing could be stored, none
-/// is left.
+/// A folder with other files than those of a lake is refused. If nothing could be stored, no new lake is left behind.
 ///
-/// Exit codes: 0 all stored; 3 something was refused, the rest is stored, or there was nothing to store; 2 a path
-/// cannot be read, or not to its end, nothing stored; 1 another failure, as when another process goes on writing the
-/// lake, nothing stored.
+/// Exit codes: 0 all stored; 3 something was refused and the rest is stored, or there was nothing to store; 2 a path
+/// cannot be read completely, nothing stored; 1 another failure, for example another process writes the lake, nothing
+/// stored.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example: tabularium import --data lake records/")]
 pub(in crate::cli) struct Args {
-    /// The data folder; made if there is none
+    /// The data folder; made if it does not exist
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Store among live or test records
+    /// Store as live or as test records
     #[arg(long, value_enum, default_value_t = ModeArgument::Live)]
     mode: ModeArgument,
     /// The application that the records belong to
     #[arg(long, value_name = "ID", default_value = LOCAL_APPLICATION, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     application: String,
-    /// Give resources new ids (UUIDs that say whose they are), as a sync does, and rewrite references to match
+    /// Give resources new ids (UUIDs with the number of their person), as a sync does, and rewrite references to match
     ///
     /// The input is read twice. Conditional references are resolved within the input only.
     #[arg(long)]
@@ -53,14 +53,14 @@ pub(in crate::cli) struct Args {
     /// Apply the rules of normalization, as a sync does: MedicationRequest, Encounter, Condition, Procedure and
     /// InsurancePlan from claims, canonical systems, codes and displays, references, required elements
     ///
-    /// The records of one patient are one unit. What does not fit into memory waits in a temporary file in the data
-    /// folder, until all of the input is read.
+    /// The records of one patient are one unit. Records that do not fit into memory wait in a temporary file in the
+    /// data folder until the whole input is read.
     #[arg(long)]
     normalize: bool,
-    /// Make the lake a sealed one: every file is encrypted under a key of its own
+    /// Make the new lake a sealed one: each file is encrypted under its own key
     ///
-    /// That is fixed with the first import: a lake that has records already stays what it is, and an open one is
-    /// refused. The key that wraps the keys of files is taken as `docs/sealed.md` says.
+    /// Only the first import can do that: an open lake that has records is refused. docs/sealed.md says how to give the
+    /// key that wraps the keys of files.
     #[arg(long)]
     sealed: bool,
     #[command(flatten)]

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use super::super::terminal::failure::Failure;
 use crate::lake::{Lake, LakeInfo};
 
-/// Say what a lake holds: tables, rows, files, bytes, snapshots
+/// Print what a lake holds: tables, rows, files, bytes, snapshots
 ///
-/// Reads the catalog only, so it answers at once, also while another process imports or serves.
+/// It reads only the catalog, so it answers at once, even while another process imports or serves.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// The data folder

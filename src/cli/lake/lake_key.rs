@@ -10,10 +10,11 @@ use crate::lake::KekSource;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Sealed lakes")]
 pub(in crate::cli) struct LakeKey {
-    /// File with the key of a sealed lake, which only its owner may read; otherwise TABULARIUM_LAKE_KEY has the key
+    /// File with the key of a sealed lake; only its owner may be able to read it. Without it the key is taken from
+    /// TABULARIUM_LAKE_KEY
     #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
     key_file: Option<PathBuf>,
-    /// Command of the shell that prints the key of a sealed lake
+    /// Shell command that prints the key of a sealed lake
     #[arg(long, global = true, value_name = "COMMAND", hide_short_help = true)]
     key_command: Option<String>,
 }

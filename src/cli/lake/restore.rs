@@ -11,14 +11,15 @@ use crate::backup::{self, BackupFolder, Restoring};
 
 /// Restore a backup into an empty folder
 ///
-/// Every file is read and held against its SHA-256, and what was erased since the backup is erased, before there is a
-/// lake in the folder. What was erased is known from the ledger of erasures: --erasures, else the file that
-/// TABULARIUM_ERASURES names, else DIR.erasures beside the data folder. It has to be the ledger as it is today. Without
-/// it nothing is restored, unless --accept-resurrection is given. Consents whose records were erased are revoked in the
-/// restored service. Killed on the way, it leaves no lake; the same command begins anew.
+/// Every file is checked against its SHA-256, and people who were erased since the backup are erased again, before the
+/// lake appears in the folder. The ledger of erasures names them: --erasures, else the file that TABULARIUM_ERASURES
+/// names, else DIR.erasures beside the data folder. Use the ledger as it is today. Without it nothing is restored,
+/// unless you give --accept-resurrection. Consents whose records were erased are revoked. If the command is killed,
+/// there is no lake; give the same command again.
 ///
-/// A snapshot of a sealed lake needs the lake's keys: --keys. Files whose keys an erasure has destroyed since cannot be
-/// read any more, with whoever else is in them: then nothing is restored, unless --accept-loss is given.
+/// A snapshot of a sealed lake needs the lake's keys (--keys). Files whose keys were destroyed by a later erasure
+/// cannot be read, and other people's records in them are lost as well. Then nothing is restored, unless you give
+/// --accept-loss.
 ///
 /// Exit codes: 0 done; 2 the folder is not empty, there is no such snapshot, or the ledger or keys are missing; 3 the
 /// backup is damaged, nothing was restored; or it was restored, and bytes of erased people may be left where it says; 1
@@ -31,7 +32,7 @@ pub(in crate::cli) struct Args {
     /// The data folder, which is made or is empty
     #[arg(long, value_name = "DIR", required_unless_present = "list")]
     data: Option<PathBuf>,
-    /// The snapshot; the newest unless it is named
+    /// The snapshot [default: the newest]
     #[arg(long, value_name = "ID")]
     snapshot: Option<String>,
     /// The ledger of erasures
@@ -48,10 +49,10 @@ pub(in crate::cli) struct Args {
     /// Restore the rest of a sealed lake where files cannot be read, because an erasure has destroyed their keys since
     #[arg(long)]
     accept_loss: bool,
-    /// Copy every file, on the same file system as well
+    /// Copy every file, even on the same file system
     #[arg(long)]
     copy: bool,
-    /// Only say which snapshots there are
+    /// Only list the snapshots
     #[arg(long)]
     list: bool,
     /// Print one JSON object, or of a list a JSON array

@@ -16,16 +16,16 @@ use crate::maintenance::{ConvertError, convert};
 
 /// Seal an open lake: encrypt each of its files under a key of its own, while it is served
 ///
-/// Every data file, delete file and attachment of all snapshots is written anew and takes the place of the one in
-/// clear, which is removed. The key that wraps the files' keys is given as docs/sealed.md says. A server that runs
-/// meanwhile has to know that key: start it with --key-file, --key-command or TABULARIUM_LAKE_KEY before; an open
-/// lake takes no notice of them. Reading, searching and page links go on; imports and syncs write between two steps.
+/// Every data file, delete file and attachment of all snapshots is replaced by an encrypted one. docs/sealed.md says
+/// how to give the key that wraps the files' keys. A server that runs meanwhile needs that key: start it with
+/// --key-file, --key-command or TABULARIUM_LAKE_KEY before. Reading, searching and page links keep working; imports and
+/// syncs write between two steps.
 ///
-/// Interrupted, it leaves a whole lake with files of both kinds, whose new files are sealed: the same command goes on,
-/// and `tabularium unseal` goes back. Copies and backups from before stay in clear.
+/// If the command is interrupted, the lake is complete, with files of both kinds. Give the same command again to
+/// finish, or `tabularium unseal` to go back. Earlier copies and backups are not encrypted.
 ///
-/// Exit codes: 0 sealed; 2 there is no lake, or no key; 3 something is left in clear, which it names: files that
-/// cannot be read keep the lake from becoming sealed; 1 another failure, as when the disk is full: nothing is lost.
+/// Exit codes: 0 sealed; 2 there is no lake, or no key; 3 some files stay unencrypted, which it names, because they
+/// cannot be read; 1 another failure, for example a full disk: nothing is lost.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct SealArgs {
     /// The data folder
@@ -40,11 +40,11 @@ pub(in crate::cli) struct SealArgs {
 
 /// Unseal a sealed lake: write each of its files in clear, while it is served, and destroy its keys
 ///
-/// The way back of `tabularium seal`, and as safe to interrupt. When it ends, keys.sqlite is overwritten and removed:
-/// backups that were taken while the lake was sealed cannot be read without a copy of it.
+/// This reverses `tabularium seal`, and is as safe to interrupt. At the end keys.sqlite is overwritten and removed.
+/// Backups of the sealed lake cannot be read without a copy of that file.
 ///
-/// Exit codes: 0 done; 2 there is no lake, or its keys cannot be had; 3 something is left sealed, which it names; 1
-/// another failure, as when the disk is full: nothing is lost.
+/// Exit codes: 0 done; 2 there is no lake, or its keys cannot be opened; 3 some files stay sealed, which it names; 1
+/// another failure, for example a full disk: nothing is lost.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct UnsealArgs {
     /// The data folder

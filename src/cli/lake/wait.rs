@@ -13,7 +13,7 @@ const ASK: Duration = Duration::from_millis(50);
 /// How long to wait.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(in crate::cli) struct Wait {
-    /// How long to wait for another process that writes the lake
+    /// Seconds to wait while another process writes the lake
     #[arg(long = "wait", value_name = "SECONDS", default_value_t = 60)]
     seconds: u64,
 }

@@ -7,11 +7,11 @@ use clap_mangen::Man;
 use crate::cli::terminal::failure::Failure;
 use crate::cli::terminal::manner::notice;
 
-/// Write manual pages into a folder: tabularium.1, and one for each command
+/// Write manual pages into a folder: tabularium.1 and one for each command
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: tabularium man ~/.local/share/man/man1 && man tabularium-run")]
 pub(in crate::cli) struct Args {
-    /// The folder; made if there is none
+    /// The folder; made if it does not exist
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use super::super::terminal::failure::Failure;
-use super::super::terminal::input::open;
+use super::super::terminal::input::{open, reason};
 use super::resource_types::named;
 
 /// Greatest length of a definition in bytes, far beyond what people or programs write.
@@ -22,7 +22,7 @@ pub(in crate::cli) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
             ErrorKind::NotFound if is_type => format!(
                 "{name}: no such file; to tabulate the type name its columns: {name} --column id --column FHIRPATH"
             ),
-            _ => format!("{name}: {error}"),
+            _ => format!("{name}: {}", reason(&error)),
         })
     })?;
     match text.len() as u64 <= MAX_BYTES {

@@ -23,16 +23,16 @@ pub(in crate::cli) struct Args {
     /// Only resources of these types
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
     types: Vec<String>,
-    /// Only what happened on this date or later; types without a clinical date are always in
+    /// Only records of this date or later; types without a clinical date are always included
     #[arg(long, value_name = "DATE")]
     start: Option<String>,
-    /// Only what happened on this date or earlier
+    /// Only records of this date or earlier
     #[arg(long, value_name = "DATE")]
     end: Option<String>,
-    /// Only what was updated at this time or later
+    /// Only records that were updated at this time or later
     #[arg(long, value_name = "INSTANT")]
     since: Option<String>,
-    /// Folder of further SearchParameter resources
+    /// Folder of SearchParameter resources to use beside FHIR's own
     #[arg(long, value_name = "DIR")]
     search_parameters: Option<PathBuf>,
 }

@@ -27,7 +27,7 @@ pub(in crate::cli) struct RecordArgs {
     /// The Patient's id
     #[arg(long, value_name = "ID")]
     pub(in crate::cli) patient: String,
-    /// File to write; it takes its name when it is whole. Without it the output goes to standard output
+    /// File to write [default: standard output]. The file gets this name when it is complete
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Read the live or the test records

@@ -19,9 +19,9 @@ use crate::views::Format;
 
 /// Run plans that a program over the same lake has written (for engineers)
 ///
-/// A file holds one physical plan, signed by the lake: what was altered, or signed by another lake, is refused. A plan
-/// reads the snapshot that it was made for, as whom it was made for. Rows are written as NDJSON: of searches the places
-/// of matches, of views and SQL their columns. An empty line follows each plan where there are several.
+/// A file has one physical plan, signed by the lake. Changed plans and those of another lake are refused. A plan reads
+/// the snapshot and the scope that it was made for. Rows are written as NDJSON: for searches the locators of matches,
+/// for views and SQL their columns. With several plans an empty line follows each.
 ///
 /// Exit codes: 0 done; 2 a file holds no plan of this lake, or one that cannot be read here; 1 another failure.
 #[derive(Debug, clap::Args)]

@@ -22,7 +22,7 @@ const FORMS: &str =
 
 /// Search a lake and print the Bundle
 ///
-/// The query is what follows `/fhir/` in an address: 'Observation?code=http://loinc.org|8480-6&_sort=-date&_count=5',
+/// The query is the part of an address after `/fhir/`: 'Observation?code=http://loinc.org|8480-6&_sort=-date&_count=5',
 /// 'Patient/ID/Observation?date=ge2024', or '?_type=Condition,Procedure&_count=5' for several types.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct SearchArgs {
@@ -34,7 +34,7 @@ pub(in crate::cli) struct SearchArgs {
     query: String,
 }
 
-/// Run a search and say how it was run: files and row groups read and skipped and why, leaves and bytes, time per step
+/// Run a search and print how it was answered: files and row groups read or skipped, bytes by leaf, times
 ///
 /// A server started with --allow-explain says the same to application tokens that send X-Explain: true.
 #[derive(Debug, clap::Args)]
@@ -48,7 +48,7 @@ pub(in crate::cli) struct ExplainArgs {
     /// Print JSON; times are in microseconds
     #[arg(long)]
     json: bool,
-    /// Run it so often and explain the last time: the first finds nothing in memory
+    /// Run the search this many times and explain the last: the first finds nothing in memory
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
 }
@@ -56,11 +56,11 @@ pub(in crate::cli) struct ExplainArgs {
 /// What a server may have been given besides the lake.
 #[derive(Debug, clap::Args)]
 struct Known {
-    /// Folder of further SearchParameter resources
+    /// Folder of SearchParameter resources to use beside FHIR's own
     #[arg(long, value_name = "DIR")]
     search_parameters: Option<PathBuf>,
-    /// Further CodeSystems and ValueSets for :in, :not-in, :below and :above than `terminology load` has put beside the
-    /// lake: a JSON or NDJSON file, or a folder of them
+    /// More CodeSystems and ValueSets for :in, :not-in, :below and :above, beside those that `terminology load` has
+    /// loaded: a JSON or NDJSON file, or a folder of these
     #[arg(long, value_name = "FILE_OR_DIR")]
     terminology: Option<PathBuf>,
 }

@@ -10,9 +10,9 @@ use crate::search::raw::RawParameter;
 
 /// Write a patient's International Patient Summary
 ///
-/// The summary is a FHIR document of what is clinically relevant: allergies, medication, problems, immunizations,
-/// procedures, results, vital signs and more, each as a table for people and as resources for programs, and all of it
-/// as a PDF.
+/// The summary is a FHIR document with the clinically relevant records: allergies, medication, problems, immunizations,
+/// procedures, results, vital signs and more. Each section is a table for people and resources for programs. A PDF of
+/// the whole is attached.
 ///
 /// Exit codes: 0 written; 2 there is no such Patient, or an option cannot be understood; 1 another failure.
 #[derive(Debug, clap::Args)]

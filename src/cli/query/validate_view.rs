@@ -12,18 +12,17 @@ use crate::views::{Checked, Column, Finding, View};
 
 /// Check ViewDefinitions (SQL on FHIR) and show the columns they give
 ///
-/// For each view its columns are shown: name, FHIR type, SQL type, and whether a row has a list of values; then what is
-/// doubtful about it, as warnings, or everything that is wrong with it, as errors, each with its place in the
-/// ViewDefinition.
+/// For each view it prints the columns: name, FHIR type, SQL type, and whether a row has a list of values. Then come
+/// warnings or errors, each with its place in the ViewDefinition.
 ///
-/// Exit codes: 0 all views can be run, with warnings or not; 2 a view is faulty or cannot be read; each is named by a
-/// sentence on standard error.
+/// Exit codes: 0 all views can be run, with warnings or not; 2 a view is wrong or cannot be read; standard error has a
+/// sentence about each.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// ViewDefinitions, JSON files; - is standard input
     #[arg(value_name = "VIEW.json", required = true)]
     views: Vec<PathBuf>,
-    /// Write a JSON array with an object for each view instead of text
+    /// Print a JSON array with an object for each view
     #[arg(long)]
     json: bool,
     /// Refuse JSON's names (valueCoding, resourceType) where FHIRPath has others, as run --strict does

@@ -10,22 +10,22 @@ use super::super::terminal::failure::Failure;
 use super::data_store::open;
 use crate::consent::{AuditEntry, Store};
 
-/// Print the audit log: what happened to applications, consents and keys, and who did it, newest first
+/// Print the audit log, newest first: what happened to applications, consents and keys, and who did it
 ///
-/// It holds neither secrets nor contents of records, and the store does not let its entries be changed. The table shows
-/// ids by their first letters, those of consents and patient authorizations as CONSENT/AUTHORIZATION. Lines that a
-/// server has archived, of consents that ended more than 90 days ago, are read from the folder's audit/.
+/// The log contains no secrets and no records, and its entries cannot be changed. The table shows the first letters of
+/// ids; consents and patient authorizations are shown as CONSENT/AUTHORIZATION. Lines of consents that ended more than
+/// 90 days ago are in the folder's audit/, and are read from there.
 ///
-/// Exit codes: 0 printed; 2 no consent, or several, have an id that begins like this; 1 another failure.
+/// Exit codes: 0 printed; 2 no consent has an id that begins like this, or several have; 1 another failure.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// What concerns one consent, by its id or the beginning of it
+    /// Only entries about one consent, by its id or the first letters of it
     #[arg(long, value_name = "ID")]
     consent: Option<String>,
-    /// How many entries at most
+    /// Print at most this many entries
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// Print a JSON array

@@ -18,8 +18,8 @@ const LONGEST: f64 = 86_400.0;
 const MIXES: &str = "\
 Mixes: read, patient-search, population, includes, paging, everything, views, all (of these); soak.
 
-A soak reads, searches and runs views for --seconds while other processes import every five seconds and erase now and then, and tells the
-server's memory over time. It works on a copy of the lake in the folder for temporary files, and leaves the lake as it was.
+A soak reads, searches and runs views for --seconds, while other processes import and erase. It measures the server's \
+memory over time. It works on a copy of the lake in the temporary folder, and does not change the lake.
 
 A mix file is JSON:
   {\"families\": [
@@ -28,50 +28,50 @@ A mix file is JSON:
       {\"query\": \"Condition?code={code}&patient={patient}\", \"weight\": 3},
       {\"query\": \"Observation/_search\", \"post\": \"code={code}&date=ge{date}\", \"draw\": \"common\"},
       {\"view\": \"mine.view.json\"}]}]}
-benches/README.md says what else may stand in it.
+benches/README.md has its other members.
 
-Exit codes: 0 all requests were answered well; 2 what was given is at fault; 3 some requests failed or the
-server was gone before all was asked, and the report says how; 1 another failure, Ctrl-C among them: the report then
-has what was measured.";
+Exit codes: 0 all requests were answered; 2 an option or a file is wrong; 3 some requests failed, or the \
+server ended before the last one, as the report says; 1 another failure or Ctrl-C, and the report has what was \
+measured.";
 
 /// Measure how fast a server answers: reads, searches, includes, pages and views
 ///
-/// Ids, codes, people, dates and values are drawn from the lake, always the same ones for a seed. Without --url a
-/// server is started over the lake, with tokens of its own; it ends with the bench.
+/// Ids, codes, people, dates and values are drawn from the lake; the same seed draws the same ones. Without --url the
+/// command starts a server over the lake, and stops it at the end.
 #[derive(Debug, clap::Args)]
 #[command(after_help = MIXES)]
 pub(in crate::cli) struct Args {
-    /// Folder that holds the lake
+    /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// FHIR base address of a server that runs, of whatever make; it should hold what the lake holds
+    /// FHIR base address of a running server, ours or another. It should have the same records as the lake
     ///
-    /// Its bearer token is read from --token-file or the variable TABULARIUM_TOKEN.
+    /// The bearer token comes from --token-file or the variable TABULARIUM_TOKEN.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// File with the token for --url
     #[arg(long, value_name = "FILE", requires = "url")]
     token_file: Option<PathBuf>,
-    /// What to ask: a mix's name or file
+    /// Which requests to send: the name of a mix, or a file
     #[arg(long, value_name = "MIX", default_value = "all")]
     mix: String,
-    /// How many clients ask at once, one number after the other
+    /// Numbers of clients that send requests at once; each number is measured by itself
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,8,32",
           value_parser = clap::value_parser!(u64).range(1..=10_000))]
     clients: Vec<u64>,
-    /// How long to ask each family at each number of clients
+    /// Seconds to measure each family of requests at each number of clients
     #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
     seconds: Duration,
-    /// How long to ask it before that, without counting
+    /// Seconds to send requests before that, without measuring
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     warm_up: Duration,
-    /// What is drawn depends on this number
+    /// Number that decides which ids and codes are drawn
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Draw from, and ask for, the live or the test records
+    /// Use the live or the test records
     #[arg(long, value_enum, default_value_t)]
     mode: Mode,
-    /// The application whose records to draw from and to ask for
+    /// The application whose records are used
     #[arg(long, value_name = "ID", default_value = LOCAL)]
     application: String,
     /// Write the report as JSON to this file
@@ -83,7 +83,7 @@ pub(in crate::cli) struct Args {
     /// Write a page with charts to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Print how many times as good the figures are as those of this report
+    /// Compare the results with this earlier report
     #[arg(long, value_name = "REPORT.json")]
     compare: Option<PathBuf>,
 }

@@ -17,7 +17,7 @@ use crate::lake;
 
 /// List consents, newest first, with their states and sources; revoke one
 ///
-/// Consents that `token --patient` makes for imported records are among them, as those of the operator.
+/// The list includes the consents that `token --patient` makes for imported records.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(in crate::cli) struct Args {
@@ -26,16 +26,16 @@ pub(in crate::cli) struct Args {
     /// The data folder
     #[arg(long, value_name = "DIR", required = true)]
     data: Option<PathBuf>,
-    /// Of one application
+    /// Only those of one application
     #[arg(long, value_name = "ID")]
     application: Option<String>,
-    /// Of one mode
+    /// Only those of one mode
     #[arg(long, value_enum)]
     mode: Option<Mode>,
-    /// In one state: CREATED, AUTHORIZED, EXCHANGED, ABANDONED or REVOKED
+    /// Only those in one state: CREATED, AUTHORIZED, EXCHANGED, ABANDONED or REVOKED
     #[arg(long, value_name = "STATE", value_parser = state)]
     state: Option<ConsentState>,
-    /// How many at most
+    /// Print at most this many
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// Print a JSON array
@@ -50,14 +50,14 @@ enum Command {
 
 /// Revoke a consent: its tokens end at once, and the records that it brought are erased
 ///
-/// A running server erases them within seconds; without one, the next `tabularium serve` does. On a terminal you are
-/// asked first; elsewhere --yes is needed.
+/// A running server erases the records within seconds; without one, the next `tabularium serve` does. On a terminal the
+/// command asks first; elsewhere it needs --yes.
 ///
-/// Exit codes: 0 revoked, or it was already; 2 no consent, or several, have an id that begins like this, or it was not
-/// confirmed; 1 another failure.
+/// Exit codes: 0 revoked, or it was already; 2 no consent has an id that begins like this, or several have, or it was
+/// not confirmed; 1 another failure.
 #[derive(Debug, clap::Args)]
 struct RevokeArgs {
-    /// The id of the consent, or the beginning of it
+    /// The id of the consent, or its first letters
     #[arg(value_name = "ID")]
     id: String,
     /// The data folder

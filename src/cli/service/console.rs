@@ -11,7 +11,7 @@ use super::data_store::{open, refused};
 use super::token::DEFAULT_BASE_URL;
 use crate::consent::{CONSOLE_TOKEN_SECONDS, Store};
 
-/// Let an operator look around in a browser, at the console of a server that was started with --console
+/// Let an operator sign in to the console of a server that was started with --console
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(subcommand)]
@@ -23,17 +23,18 @@ enum Command {
     Token(TokenArgs),
 }
 
-/// Print a token that signs in to the console once, within ten minutes
+/// Print a token that signs in to the console, once and within ten minutes
 ///
-/// The token alone goes to standard output, where to use it to standard error. Who has it sees all records.
+/// The token goes to standard output. The address to use it at goes to standard error. Whoever has the token can see
+/// all records.
 ///
-/// Exit codes: 0 printed; 2 a name that cannot be; 1 another failure.
+/// Exit codes: 0 printed; 2 the name cannot be used; 1 another failure.
 #[derive(Debug, clap::Args)]
 struct TokenArgs {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Whose it is, as the audit log names them [default: the user of this system, or operator]
+    /// Name of the operator in the audit log [default: the user of this system, or operator]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Print one JSON object with the token and where to use it

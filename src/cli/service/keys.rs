@@ -25,7 +25,7 @@ enum Command {
     Rotate(RotateArgs),
 }
 
-/// List the names of the keys that verify, the one that signs first
+/// List the keys that verify; the one that signs comes first
 #[derive(Debug, clap::Args)]
 struct ListArgs {
     /// The data folder
@@ -41,36 +41,36 @@ struct ListArgs {
 
 /// Make a new signing key, or give a sealed lake another key
 ///
-/// A running server signs with it within a second. Earlier keys of access tokens go on verifying until the last token
-/// that they signed has expired, and stand in /.well-known/jwks.json until then. Earlier keys of health cards and
-/// receipts verify for good; the service replaces them itself when they have signed for a year.
+/// A running server signs with the new key within a second. Earlier keys of access tokens stay valid for verification,
+/// and in /.well-known/jwks.json, until the last token that they signed has expired. Earlier keys of health cards and
+/// receipts verify for ever; the service replaces these keys by itself after a year.
 ///
-/// With --lake the keys of a sealed lake's files are wrapped by another key-encryption key; the files stay as they
-/// are. A rotation that was interrupted goes on when the same command is given again. A server that has the earlier
-/// key reads files of which it knows the keys and fails at others: with --keep-earlier both keys are good until the
-/// command is given without, so that servers can be started with the new one in between.
+/// With --lake the keys of a sealed lake's files are wrapped by a new key-encryption key; the files do not change. If
+/// the rotation is interrupted, give the same command again. A server with the earlier key fails at files whose keys it
+/// does not yet know. So, with servers running: rotate with --keep-earlier, restart the servers with the new key, and
+/// rotate again without --keep-earlier.
 #[derive(Debug, clap::Args)]
 struct RotateArgs {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// What the key is to sign
+    /// What the new key signs
     #[arg(long, value_enum, default_value_t = Signed::AccessToken)]
     of: Signed,
     /// Give the sealed lake another key-encryption key
     #[arg(long, conflicts_with_all = ["of", "discard"])]
     lake: bool,
-    /// File with the lake's new key, which only its owner may read
+    /// File with the lake's new key; only its owner may be able to read it
     #[arg(long, requires = "lake", value_name = "FILE")]
     new_key_file: Option<PathBuf>,
     /// Command of the shell that prints the lake's new key
     #[arg(long, requires = "lake", value_name = "COMMAND")]
     new_key_command: Option<String>,
-    /// Have the lake's earlier key open it, too, for now
+    /// Let the earlier key open the lake, too, until the next rotation without this option
     #[arg(long, requires = "lake")]
     keep_earlier: bool,
-    /// Give up earlier keys that do not open because TABULARIUM_KEY or service.key is lost; what they signed is good
-    /// no longer
+    /// Drop earlier keys that cannot be opened because TABULARIUM_KEY or service.key is lost. What they signed can no
+    /// longer be verified
     #[arg(long)]
     discard: bool,
     /// Print one JSON object

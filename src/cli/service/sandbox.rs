@@ -10,26 +10,25 @@ use crate::sandbox::payer::{PASSWORD, Sandbox, Settings, Turn};
 
 /// Serve made-up organizations to connect to: health plans, a provider, facilities, an identity provider
 ///
-/// Everybody in the population logs in by their given name and number, as the start page lists them. An application may
-/// send people back to any address of this machine, and to those registered by --redirect-uri. The sample application
-/// is served to whoever registered it with a service, with {sandbox}/app/callback as a redirect URI and {sandbox} as an
-/// origin.
+/// The start page lists the logins: a given name and a number for each person. An application may send people back to
+/// any address of this machine, and to those of --redirect-uri. To use the sample application at /app, register it with
+/// a service first, with {sandbox}/app/callback as a redirect URI and {sandbox} as an origin.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: tabularium sandbox --listen 127.0.0.1:8081 --knob lakeshore.slow=200")]
 pub(in crate::cli) struct Args {
     /// Address and port to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081")]
     listen: String,
-    /// How many people there are
+    /// Number of people
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     patients: u64,
-    /// What the population is drawn from; another seed gives other people
+    /// Number that decides which people are generated
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// Address that others know the sandbox by [default: http:// and what it listens on]
+    /// Public address of the sandbox [default: http:// and the address of --listen]
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// An address that people may be sent back to, beside those of this machine; may be repeated
+    /// Another address that people may be sent back to, beside those of this machine; may be repeated
     #[arg(long, value_name = "URI")]
     redirect_uri: Vec<String>,
     /// Address of a service that the sample application at /app is registered with

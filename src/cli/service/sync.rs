@@ -11,7 +11,7 @@ use super::super::terminal::failure::Failure;
 use super::data_store::open;
 use crate::consent::{AttachmentCounts, ListedJob, Missing};
 
-/// The syncs of patients' sources: what they brought, and what they could not have
+/// List the syncs of patients' sources: what they brought, and what is missing
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(subcommand)]
@@ -32,10 +32,10 @@ struct ListArgs {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Those of one consent
+    /// Only those of one consent
     #[arg(long, value_name = "ID")]
     consent: Option<String>,
-    /// How many at most
+    /// Print at most this many
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// Print a JSON array
@@ -43,13 +43,12 @@ struct ListArgs {
     json: bool,
 }
 
-/// Show one sync: its state, its attempts, its records by type, what the rules of normalization did, and what is
-/// missing
+/// Show one sync: state, attempts, records by type, results of normalization, and what is missing
 ///
-/// Exit codes: 0 printed; 2 no sync, or several, have an id that begins like this; 1 another failure.
+/// Exit codes: 0 printed; 2 no sync has an id that begins like this, or several have; 1 another failure.
 #[derive(Debug, clap::Args)]
 struct ShowArgs {
-    /// The id of the sync, or the beginning of it
+    /// The id of the sync, or its first letters
     job: String,
     /// The data folder
     #[arg(long, value_name = "DIR")]

@@ -19,17 +19,17 @@ const EXAMPLE: &str = r#"Example:
   curl -H "Authorization: Bearer $(tabularium token --data DIR --patient ID)" \
       http://127.0.0.1:8080/fhir/Patient/ID"#;
 
-/// Print an access token that the server on this folder accepts at once
+/// Print an access token for the server on this folder
 ///
-/// With --patient the token sees that person's records and what they refer to, for 24 hours. Without, it sees all
-/// records of the application, for 30 minutes.
+/// With --patient the token opens that person's records and what they refer to, for 24 hours. Without --patient it
+/// opens all records of the application, for 30 minutes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(in crate::cli) struct Args {
-    /// Folder that holds the lake
+    /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Id of the Patient whose records the token opens
+    /// The Patient whose records the token opens
     #[arg(long, value_name = "ID")]
     patient: Option<String>,
     /// Application whose records the token opens
@@ -38,7 +38,7 @@ pub(in crate::cli) struct Args {
     /// Which records the token opens
     #[arg(long, value_enum, default_value_t)]
     mode: Mode,
-    /// Address that clients know the server by [default: that of the last serve on this folder]
+    /// Public address of the server [default: that of the last `serve` on this folder]
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
     /// Print one JSON object

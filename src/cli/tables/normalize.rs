@@ -26,11 +26,12 @@ const CONTEXT: usize = 2;
 
 /// Normalize records: resources made from claims, codes and displays, references, required elements
 ///
-/// Of files and folders it shows what `import --normalize` would do, and needs --dry-run. Of consents it applies the
-/// rules anew to what the lake has, as after a new terminology was loaded; with --dry-run nothing is stored.
+/// For files and folders the command needs --dry-run, and shows what `import --normalize` would do. For consents
+/// (--consent) it applies the rules again to the stored records, for example after a new terminology was loaded; with
+/// --dry-run nothing is stored.
 ///
-/// For each rule: resources made, elements changed, elements left as they are, references that lead nowhere. --diff
-/// prints each resource that is made, changed or deleted. It prints records' contents.
+/// It prints for each rule: resources made, elements changed, elements left as they are, references that lead nowhere.
+/// --diff prints each resource that is made, changed or deleted, with its contents.
 ///
 /// Exit codes: 0 done; 2 bad input; 1 another failure, nothing stored.
 #[derive(Debug, clap::Args)]

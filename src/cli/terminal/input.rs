@@ -13,6 +13,16 @@ pub(in crate::cli) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// Why a file cannot be read, in words for people.
+pub(in crate::cli) fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file".to_owned(),
+        io::ErrorKind::IsADirectory => "is a folder, not a file".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
 /// Opens a file or standard input.
 pub(in crate::cli) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     match is_standard(path) {

@@ -68,6 +68,11 @@ pub fn by_name(name: &str) -> &str {
     known.map_or(name, |(_, url)| url)
 }
 
+/// The short names of code systems.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().map(|(name, _)| *name)
+}
+
 /// A code in the form that its system has in FHIR: ICD-10-CM with its dot, NDC with 11 digits. A code without such a
 /// form stays as it is.
 pub fn form<'a>(url: &str, code: &'a str) -> Cow<'a, str> {

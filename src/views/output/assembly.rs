@@ -7,7 +7,7 @@ use arrow::array::RecordBatch;
 
 use super::super::error::RunError;
 use super::super::view::View;
-use super::{Format, ParquetWriter, Rest, TextColumn, TextFormat};
+use super::{Format, ParquetWriter, Rest, SpoolRoom, TextColumn, TextFormat};
 
 /// Rows that a worker computed, with their text where the output is text.
 pub(in crate::views) struct Computed {
@@ -49,18 +49,19 @@ enum Form {
 }
 
 impl Assembly {
-    /// Begins an output of at most `limit` rows, one of `share` that are written at once.
+    /// Begins an output of at most `limit` rows, one of `share` that are written at once. `room` limits rows that wait.
     pub(in crate::views) fn new(
         view: Arc<View>,
         format: Format,
         limit: Option<usize>,
         share: usize,
+        room: Option<Arc<SpoolRoom>>,
     ) -> Result<Assembly, RunError> {
         let form = match TextFormat::of(format) {
             Some(form) => Form::Text(form),
             None => {
                 let as_text = format == Format::ParquetText;
-                Form::Parquet(Box::new(ParquetWriter::new(view.columns(), as_text, share)?))
+                Form::Parquet(Box::new(ParquetWriter::new(view.columns(), as_text, share, room)?))
             }
         };
         Ok(Assembly {

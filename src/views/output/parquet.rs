@@ -11,6 +11,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use super::decide::{Seen, WhyText};
+use super::room::SpoolRoom;
 use super::spool::Spool;
 use super::typed;
 use crate::views::definition::column::Column;
@@ -54,8 +55,13 @@ enum Form {
 
 impl ParquetWriter {
     /// One of `share` writers that are at work at once. Dates, times and decimals without a tag are text, or their
-    /// values decide.
-    pub(in crate::views) fn new(columns: &[Column], as_text: bool, share: usize) -> Result<ParquetWriter, RunError> {
+    /// values decide. `room` limits the rows that wait for that.
+    pub(in crate::views) fn new(
+        columns: &[Column],
+        as_text: bool,
+        share: usize,
+        room: Option<Arc<SpoolRoom>>,
+    ) -> Result<ParquetWriter, RunError> {
         let share = share.max(1);
         let mut columns = columns.to_vec();
         let seen: Vec<Option<Seen>> = columns.iter().map(Seen::of).collect();
@@ -67,7 +73,7 @@ impl ParquetWriter {
             true => Form::Known(Box::new(begun(&schema)?)),
             false => Form::Open {
                 seen,
-                spool: Spool::new(schema.clone(), SPOOLED / share),
+                spool: Spool::new(schema.clone(), SPOOLED / share, room),
             },
         };
         Ok(ParquetWriter {

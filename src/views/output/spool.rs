@@ -1,6 +1,8 @@
 //! Keeps batches until all have come: a few in memory, more in a temporary file without a name, sealed under a key in
 //! memory.
 
+use std::sync::Arc;
+
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
@@ -9,6 +11,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 
+use super::room::{SpoolRoom, Taken};
 use crate::lake::scratch::Parts;
 use crate::views::error::RunError;
 
@@ -25,10 +28,12 @@ pub(super) struct Spool {
     file: Option<Parts>,
     /// Places and lengths of what is in the file.
     runs: Vec<(u64, usize)>,
+    /// The room for both.
+    taken: Taken,
 }
 
 impl Spool {
-    pub(super) fn new(schema: SchemaRef, max_bytes: usize) -> Spool {
+    pub(super) fn new(schema: SchemaRef, max_bytes: usize, room: Option<Arc<SpoolRoom>>) -> Spool {
         Spool {
             schema,
             max_bytes,
@@ -36,11 +41,14 @@ impl Spool {
             bytes: 0,
             file: None,
             runs: Vec::new(),
+            taken: Taken::new(room),
         }
     }
 
     pub(super) fn push(&mut self, batch: RecordBatch) -> Result<(), RunError> {
-        self.bytes += batch.get_array_memory_size();
+        let bytes = batch.get_array_memory_size();
+        self.taken.add(bytes)?;
+        self.bytes += bytes;
         self.held.push(batch);
         if self.bytes > self.max_bytes {
             self.put()?;
@@ -50,8 +58,15 @@ impl Spool {
 
     /// The batches, read back as they are taken.
     pub(super) fn batches(self) -> impl Iterator<Item = Result<RecordBatch, RunError>> + Send {
-        let Spool { held, file, runs, .. } = self;
+        let Spool {
+            held,
+            file,
+            runs,
+            taken,
+            ..
+        } = self;
         let stored = runs.into_iter().flat_map(move |(at, length)| {
+            let _until_all_are_read = &taken;
             let read = match &file {
                 Some(file) => read(file, at, length),
                 None => Ok(Vec::new()),
@@ -73,8 +88,9 @@ impl Spool {
         for batch in self.held.drain(..) {
             writer.write(&batch)?;
         }
-        self.bytes = 0;
         let run = writer.into_inner()?;
+        self.taken.remove(std::mem::take(&mut self.bytes));
+        self.taken.add(run.len())?;
         let file = match &mut self.file {
             Some(file) => file,
             None => self.file.insert(Parts::create_in(&std::env::temp_dir())?),
@@ -94,8 +110,6 @@ fn read(file: &Parts, at: u64, length: usize) -> Result<Vec<RecordBatch>, RunErr
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use arrow::array::{ArrayRef, AsArray, StringArray};
     use arrow::datatypes::{DataType, Field, Schema};
 
@@ -105,7 +119,7 @@ mod tests {
     fn batches_come_back_in_order_from_memory_and_from_the_file() {
         let schema = Arc::new(Schema::new(vec![Field::new("c", DataType::Utf8, true)]));
         for max_bytes in [0, 2_000, usize::MAX] {
-            let mut spool = Spool::new(schema.clone(), max_bytes);
+            let mut spool = Spool::new(schema.clone(), max_bytes, None);
             for from in (0..1_000).step_by(50) {
                 let texts: ArrayRef = Arc::new(StringArray::from_iter_values(
                     (from..from + 50).map(|number| number.to_string()),

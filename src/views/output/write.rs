@@ -11,7 +11,7 @@ use futures::stream::BoxStream;
 use super::super::error::RunError;
 use super::super::view::View;
 use super::assembly::{Assembly, Computed, Tail};
-use super::{Format, TextFormat};
+use super::{Format, SpoolRoom, TextFormat};
 use crate::lake::scan::processors;
 use crate::plan::{Waiting, apart};
 
@@ -52,6 +52,7 @@ pub struct Rows {
     batches: Batches<RecordBatch>,
     limit: Option<usize>,
     observer: Option<Arc<dyn Fn(usize) + Send + Sync>>,
+    room: Option<Arc<SpoolRoom>>,
 }
 
 /// A view's output as pieces of bytes.
@@ -66,6 +67,7 @@ impl Rows {
             batches,
             limit,
             observer: None,
+            room: None,
         }
     }
 
@@ -73,6 +75,14 @@ impl Rows {
     pub fn observed(self, observer: Arc<dyn Fn(usize) + Send + Sync>) -> Rows {
         Rows {
             observer: Some(observer),
+            ..self
+        }
+    }
+
+    /// Limits the rows that wait for the types of Parquet.
+    pub fn within(self, room: Arc<SpoolRoom>) -> Rows {
+        Rows {
+            room: Some(room),
             ..self
         }
     }
@@ -104,7 +114,7 @@ impl Rows {
         let computed = worked(self.batches, here, move |batch| Computed::new(&view, form, batch));
         let observer = self.observer;
         let mut computed = Waiting::new(computed);
-        let (head, mut assembly) = match Assembly::new(self.view, format, self.limit, 1) {
+        let (head, mut assembly) = match Assembly::new(self.view, format, self.limit, 1, self.room) {
             Ok(assembly) => (assembly.head(), Some(assembly)),
             Err(error) => (Err(error), None),
         };

@@ -11,16 +11,16 @@ use crate::fhirpath::{CompileOptions, Constant, Expr, ExprKind};
 
 /// Evaluate a FHIRPath expression over resources
 ///
-/// Over a file that holds one resource the result is a JSON array of {type, value}. Over NDJSON, folders, several files
-/// or a lake it is a line of JSON for each resource: {"resource": "Patient/p", "result": [...]}, or "error" in place of
-/// "result". Of files that hold resources of many types those are asked whose type has what the expression names,
-/// unless --type says which; a Bundle among them stands for its entries too. Resources are read one after the other,
-/// whatever their number. Without any input it is evaluated once, over nothing.
+/// Over a file with one resource the result is a JSON array of {type, value}. Over NDJSON, folders, several files or a
+/// lake it is a line of JSON for each resource: {"resource": "Patient/p", "result": [...]}, or "error" instead of
+/// "result". If files hold several types and --type names none, the expression runs over the types that have the
+/// elements it names. The entries of a Bundle are read, too. Without input the expression is evaluated once, over
+/// nothing.
 ///
 /// Examples: tabularium fhirpath "name.where(use = 'official').given" --input patient.json, tabularium fhirpath "1 + 1"
 ///
-/// Exit codes: 0 done; 2 the expression is faulty or a path cannot be read; 3 done, but the expression was in error
-/// over some resources, or something in the input was refused, or it costs more work than one may; 1 another failure.
+/// Exit codes: 0 done; 2 the expression is wrong or a path cannot be read; 3 done, but the expression failed over some
+/// resources, or some input was refused, or it exceeded the limit of work; 1 another failure.
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("source").args(["data", "input"])))]
 pub(in crate::cli) struct Args {
@@ -33,7 +33,7 @@ pub(in crate::cli) struct Args {
     /// The data folder of a lake
     #[arg(long, value_name = "DIR", requires = "type")]
     pub(super) data: Option<PathBuf>,
-    /// Only resources of this type; of a lake the table
+    /// Only resources of this type; over a lake, its table
     #[arg(long = "type", id = "type", value_name = "TYPE")]
     pub(super) ty: Option<String>,
     /// Read the live or the test records of the lake
@@ -45,17 +45,16 @@ pub(in crate::cli) struct Args {
     /// Read the lake as this patient would: their records and what those refer to
     #[arg(long, value_name = "ID", conflicts_with = "input")]
     pub(super) patient: Option<String>,
-    /// A value for %NAME: a FHIRPath literal (5, @2024-01, 'text', 4 'mg', true), or else a text; may be given several
+    /// A value for %NAME: a FHIRPath literal (5, @2024-01, 'text', 4 'mg', true), or else text; may be given several
     /// times
     #[arg(long, value_name = "NAME=VALUE", value_parser = constant)]
     constant: Vec<(String, Constant)>,
     #[command(flatten)]
     terminology: TerminologyArgument,
-    /// Refuse JSON's names (valueCoding, resourceType) where FHIRPath has others, which are taken and warned of
-    /// otherwise
+    /// Refuse JSON's names (valueCoding, resourceType) where FHIRPath has others. Without it they work, with a warning
     #[arg(long)]
     strict: bool,
-    /// So many resources at most
+    /// Read at most this many resources
     #[arg(long, value_name = "N")]
     pub(super) limit: Option<usize>,
     /// Print the typed program, the columns it reads and, over a lake, the plan of the scan, instead of running it

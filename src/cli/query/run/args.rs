@@ -14,32 +14,35 @@ use crate::views::Format;
 
 /// Tabulate records by ViewDefinitions (SQL on FHIR)
 ///
-/// Reads a lake, or, with --input, NDJSON (plain or gzip), Bundles, single resources and folders of these, leaving no
-/// lake behind. Rows come in the order of the resources and are written as they are computed. Values keep the form they
-/// were written in: decimals their digits, dates their precision and zone. A list is a JSON array, in CSV too.
+/// Reads a lake or, with --input, files: NDJSON (plain or gzip), Bundles, single resources and folders of these. Rows
+/// come in the order of the resources. Values stay as written: decimals with all digits, dates with their precision and
+/// zone. A list is a JSON array, in CSV too.
 ///
-/// Several views, given as files or with --views, go to the folder --out, one file each, named after the view's file:
-/// blood-pressure.view.json becomes blood-pressure.csv. Views of one resource type share one scan of the lake; files
-/// are read once for all of them. A file appears under its name when it is whole.
+/// Several views, given as files or with --views, are written into the folder --out. Each has a file, named after the
+/// view's file: blood-pressure.view.json becomes blood-pressure.csv. Views of one resource type share one scan of the
+/// lake. A file gets its name when it is complete.
 ///
-/// Exit codes: 0 done; 2 a view is faulty or a path cannot be read, or not to its end: faulty views are named before
-/// anything is written, and of a view that fails over the data nothing is left, while the others are written; 3
-/// written, but something in the input was refused, or a view costs more work, rows or text than one may, and nothing
-/// is left of it; 1 another failure.
+/// Exit codes: 0 done; 2 a view is wrong, or a path cannot be read completely: wrong views are named before anything is
+/// written, and a view that fails over the data leaves no file, while the others are written; 3 written, but some input
+/// was refused, or a view exceeded the limits of work, rows or text and left no file; 1 another failure.
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("source").required(true).args(["data", "input"])))]
+#[command(
+    after_help = "Examples:\n  tabularium run blood-pressure.view.json --data lake --out pressure.csv\n  \
+                        tabularium run Patient --data lake --column id --column born=birthDate --limit 5"
+)]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["view", "views"])))]
 pub(in crate::cli) struct Args {
-    /// ViewDefinitions, a JSON file each; - is standard input. With --column a resource type instead
+    /// Files with a ViewDefinition each; - is standard input. With --column: a resource type instead
     #[arg(value_name = "VIEW.json")]
     pub(super) view: Vec<PathBuf>,
-    /// A column without a file: NAME=FHIRPATH, or an expression alone; may be given several times
+    /// A column, instead of a view's file: NAME=FHIRPATH, or an expression alone; may be given several times
     #[arg(long, value_name = "COLUMN", requires = "view", conflicts_with = "views", value_parser = inline::column)]
     pub(super) column: Vec<TypedColumn>,
     /// With --column: only resources for which this FHIRPath expression is true
     #[arg(long = "where", value_name = "FHIRPATH", requires = "column")]
     pub(super) filter: Option<String>,
-    /// A folder of ViewDefinitions: every .json file in it that is not hidden
+    /// A folder of ViewDefinitions; every .json file that is not hidden is read
     #[arg(long, value_name = "DIR")]
     pub(super) views: Option<PathBuf>,
     /// The data folder
@@ -57,34 +60,34 @@ pub(in crate::cli) struct Args {
     /// Only resources filed under this Patient (by subject, patient or beneficiary); may be given several times
     #[arg(long, value_name = "ID")]
     patient: Vec<String>,
-    /// Only resources updated at this time or later: an instant, or a date and time as exact as need be
+    /// Only resources updated at this time or later: a date, or a date and time, such as 2026-01-31 or
+    /// 2026-01-31T08:00:00Z
     ///
-    /// Of files, meta.lastUpdated decides, and resources without it are left out.
+    /// In files meta.lastUpdated decides, and resources without it are left out.
     #[arg(long, value_name = "INSTANT", value_parser = since)]
     pub(super) since: Option<i64>,
-    /// How to write the rows; without it as the name of --out says, else as a table on a terminal and as CSV elsewhere
+    /// How to write the rows [default: by the ending of --out, else a table on a terminal and CSV elsewhere]
     #[arg(long, value_enum)]
     format: Option<FormatArgument>,
-    /// The file to write, without it standard output; of several views the folder
+    /// The file to write [default: standard output]; for several views the folder
     #[arg(long, value_name = "PATH")]
     pub(super) out: Option<PathBuf>,
     #[command(flatten)]
     pub(super) terminology: TerminologyArgument,
-    /// Write so many rows at most, of each view
+    /// Write at most this many rows of each view
     #[arg(long, value_name = "N")]
     pub(super) limit: Option<usize>,
     /// Leave out the line that names the columns (CSV)
     #[arg(long)]
     no_header: bool,
-    /// Parquet: write decimals, dates and times as text, as they stand in the records; otherwise a column has the SQL
-    /// type of its FHIR type if all its values fit it. A tag ansi/type decides in any case
+    /// Parquet: write decimals, dates and times as text, as they are in the records. Without it a column has the SQL
+    /// type of its FHIR type, if all its values fit. A tag ansi/type always decides
     #[arg(long)]
     text: bool,
-    /// Refuse JSON's names (valueCoding, resourceType) where FHIRPath has others, which are taken and warned of
-    /// otherwise
+    /// Refuse JSON's names (valueCoding, resourceType) where FHIRPath has others. Without it they work, with a warning
     #[arg(long)]
     pub(super) strict: bool,
-    /// Print the plan over a lake instead of running it: what is read, and which views share a scan
+    /// Print the plan over a lake instead of running it: what it reads, and which views share a scan
     #[arg(long)]
     pub(super) explain: bool,
 }

@@ -27,10 +27,10 @@ const KEPT: usize = 16 << 20;
 const EXAMPLES: usize = 3;
 const LETTERS: usize = 40;
 
-/// Describe the columns of a table or of a view: types, how many rows have them, how many values there are, examples
+/// Describe the columns of a table or a view: type, share of rows with a value, distinct values, examples
 ///
-/// Of a resource type, its elements are described as `tabularium show` gives them; of a ViewDefinition, its columns.
-/// All rows are read, or the first of --rows. Values are records' contents.
+/// For a resource type the columns are those of `tabularium show`, for a ViewDefinition its own. The examples are
+/// contents of records.
 ///
 /// Exit codes: 0 described; 2 there is no such type or file, or the view is faulty; 1 another failure.
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ pub(in crate::cli) struct DescribeArgs {
     what: String,
     #[command(flatten)]
     lake: LakeScope,
-    /// Read so many rows at most
+    /// Read at most this many rows [default: all]
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
     /// Print one JSON object

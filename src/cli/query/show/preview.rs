@@ -16,16 +16,16 @@ use crate::fhir::TypeId;
 
 /// Show the first rows of a table, or which tables there are
 ///
-/// Without --columns every element that one text can stand for is shown, the first of a list, but for those that are
-/// empty in all rows. Expressions are FHIRPath, named as in born=birthDate.
+/// Without --columns it shows all elements with a simple value that are not empty in all rows, and of a list the first
+/// value. --columns takes elements and FHIRPath expressions, with a name or without: born=birthDate.
 ///
-/// Exit codes: 0 shown; 2 there is no such type, or an expression is faulty; 1 another failure.
+/// Exit codes: 0 shown; 2 there is no such type, or an expression is wrong; 1 another failure.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example: tabularium show Patient --columns id,name,born=birthDate --where \"gender = 'female'\" --limit 5"
 )]
 pub(in crate::cli) struct ShowArgs {
-    /// The resource type; without it the tables are listed
+    /// The resource type [default: list the tables]
     #[arg(value_name = "TABLE")]
     table: Option<String>,
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub(in crate::cli) struct ShowArgs {
     /// Only resources for which this FHIRPath expression is true
     #[arg(long = "where", value_name = "FHIRPATH", requires = "table")]
     filter: Option<String>,
-    /// How many rows at most
+    /// Print at most this many rows
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
     /// Print a JSON array

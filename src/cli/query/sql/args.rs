@@ -8,16 +8,19 @@ use crate::cli::tables::terminology::TerminologyArgument;
 use crate::cli::terminal::failure::Failure;
 use crate::views::Format;
 
-/// Ask SQL of the lake: resource types and views are tables, fhirpath() is a function
+/// Ask SQL: resource types and views are tables, fhirpath() is a function
 ///
-/// Every resource type is a table of its name (Patient, Observation), with id, patient, last_updated, resource (the
-/// JSON text) and the elements as columns; every view of --views is a table of its name. fhirpath(Patient,
-/// 'name.family.first()') is a FHIRPath expression over a row. Names are taken as written: cases count. Only what a
-/// statement names is read.
+/// Every resource type is a table (Patient, Observation). Its columns are id, patient, last_updated, resource (the JSON
+/// text) and the elements. Every view of --views is a table as well. fhirpath(Patient, 'name.family.first()') evaluates
+/// a FHIRPath expression over a row. Names of columns are case-sensitive. Only the columns that a statement names are
+/// read.
 ///
-/// Exit codes: 0 done; 2 the statement is faulty, would write something, or does not go with the data; 3 it needs more
-/// memory or work than it may; 130 stopped by Ctrl-C; 1 another failure. Nothing is left of --out but after 0.
+/// Exit codes: 0 done; 2 the statement is wrong, would write something, or does not fit the data; 3 it exceeded the
+/// limits of memory or work; 130 stopped by Ctrl-C; 1 another failure. The file --out is written only with exit code 0.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: tabularium sql \"SELECT gender, count(*) AS n FROM Patient GROUP BY gender\" --data lake"
+)]
 #[command(group(clap::ArgGroup::new("statements").required(true).args(["statement", "file"])))]
 pub(in crate::cli) struct Args {
     /// The statement: one SELECT, or WITH, EXPLAIN, DESCRIBE, SHOW TABLES
@@ -28,13 +31,13 @@ pub(in crate::cli) struct Args {
     file: Option<PathBuf>,
     #[command(flatten)]
     pub(super) lake: LakeScope,
-    /// A folder of ViewDefinitions, each a table of its name: every .json file in it that is not hidden
+    /// A folder of ViewDefinitions; each becomes a table. Every .json file that is not hidden is read
     #[arg(long, value_name = "DIR")]
     pub(super) views: Option<PathBuf>,
-    /// How to write the rows; without it as the name of --out says, else as a table on a terminal and as CSV elsewhere
+    /// How to write the rows [default: by the ending of --out, else a table on a terminal and CSV elsewhere]
     #[arg(long, value_enum)]
     format: Option<FormatArgument>,
-    /// The file to write, without it standard output
+    /// The file to write [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
     /// Leave out the line that names the columns (CSV)
@@ -42,11 +45,10 @@ pub(in crate::cli) struct Args {
     no_header: bool,
     #[command(flatten)]
     pub(super) terminology: TerminologyArgument,
-    /// Memory for sorts, joins and groups, in MiB; what does not fit goes to a temporary folder, but not from a sealed
-    /// lake
+    /// Memory for sorts, joins and groups, in MiB; beyond it encrypted temporary files are used
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub(super) memory: u64,
-    /// Print the plan instead of running it: what is read, and what the scan decides by itself
+    /// Print the plan instead of running it: what it reads, and which conditions the scan decides
     #[arg(long)]
     pub(super) explain: bool,
 }

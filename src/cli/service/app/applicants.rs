@@ -9,13 +9,13 @@ use crate::cli::service::data_store::open;
 use crate::cli::terminal::columns::{plain, time};
 use crate::cli::terminal::failure::Failure;
 
-/// List who applied for access by POST /apply, newest first
+/// List the applications for access that came by POST /apply, newest first
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// How many at most
+    /// Print at most this many
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// Print a JSON array

@@ -22,10 +22,10 @@ pub(super) struct Of {
     json: bool,
 }
 
-/// Register a redirect URI, to which authorization codes may be sent
+/// Register a redirect URI. Authorization codes may then be sent to it
 ///
-/// It has to be the very letters that the application sends: https, http on a loopback address (whose port may then be
-/// any), or a scheme of its own with a dot, as com.example.app:/callback.
+/// The application must send exactly the same text. Allowed are https, http on a loopback address (with any port), and
+/// private schemes with a dot, such as com.example.app:/callback.
 #[derive(Debug, clap::Args)]
 pub(super) struct RedirectArgs {
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(super) struct RedirectArgs {
     uri: String,
 }
 
-/// Take a redirect URI away
+/// Remove a redirect URI
 #[derive(Debug, clap::Args)]
 pub(super) struct RemoveRedirectArgs {
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub(super) struct RemoveRedirectArgs {
     uri: String,
 }
 
-/// Register an origin, whose pages may hold the link component
+/// Register an origin. Its pages may then embed the link component
 #[derive(Debug, clap::Args)]
 pub(super) struct OriginArgs {
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub(super) struct OriginArgs {
     origin: String,
 }
 
-/// Take an origin away
+/// Remove an origin
 #[derive(Debug, clap::Args)]
 pub(super) struct RemoveOriginArgs {
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub(super) struct RemoveOriginArgs {
     origin: String,
 }
 
-/// Say how often records that patients share for good are fetched anew
+/// Set how often records with lasting access are fetched again
 #[derive(Debug, clap::Args)]
 pub(super) struct SyncArgs {
     #[command(flatten)]

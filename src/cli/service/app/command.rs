@@ -5,10 +5,9 @@ use clap::Subcommand;
 use super::{applicants, change, create, keys, list, profile};
 use crate::cli::terminal::failure::Failure;
 
-/// Register applications, and say what is theirs: keys, redirect URIs, origins, how often their patients' records are
-/// fetched
+/// Register applications and change them: keys, redirect URIs, origins, how often records are fetched again
 ///
-/// A running server takes changes up within a second.
+/// A running server uses a change within a second.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(subcommand)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::keys::{SHOWN_ONCE, shown};
+use super::keys::{SHOWN_ONCE, format_table};
 use super::profile::ProfileArgs;
 use crate::cli::service::data_store::{open, open_or_create, refused};
 use crate::cli::terminal::columns::{plain, time};
@@ -14,28 +14,28 @@ use crate::consent::{Actor, NewApplication, REGISTRATION_SECONDS, SyncFrequency}
 
 /// Register an application, and print its key pairs for test and live mode
 ///
-/// The secret keys are shown this once only: the store keeps no more than their digests. The folder is made if there is
-/// none.
+/// The secret keys are printed only once, because the store keeps only their digests. The folder is made if it does not
+/// exist.
 ///
 /// Exit codes: 0 registered; 2 an address may not be registered, or the id is taken; 1 another failure.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// What patients are shown
+    /// The name that patients see
     name: String,
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// By which commands name it [default: made from the name]
+    /// The id that commands use for it [default: made from the name]
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Where authorization codes may be sent; may be repeated. https, http on loopback addresses, or a scheme of its
-    /// own with a dot
+    /// Address that authorization codes may be sent to: https, http on a loopback address, or a private scheme with a
+    /// dot. May be repeated
     #[arg(long = "redirect-uri", value_name = "URI")]
     redirect_uris: Vec<String>,
-    /// Whose pages may hold the link component, as https://app.example; may be repeated
+    /// Origin of pages that may embed the link component, such as https://app.example. May be repeated
     #[arg(long = "origin", value_name = "ORIGIN")]
     origins: Vec<String>,
-    /// How often records that patients share for good are fetched anew
+    /// How often records with lasting access are fetched again: off, daily, weekly or monthly
     #[arg(long, value_name = "FREQUENCY", value_parser = frequency, default_value = "off")]
     sync: SyncFrequency,
     #[command(flatten)]
@@ -45,10 +45,10 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Print an initial access token, by which one application may register itself for live mode
+/// Print an initial access token. One application can register itself for live mode with it
 ///
-/// It is sent as `Authorization: Bearer ...` to /oauth/register, within a week, once. Without one applications may
-/// register for test mode only.
+/// The application sends it as `Authorization: Bearer ...` to /oauth/register. It works once, for a week. Without such
+/// a token applications can register for test mode only.
 #[derive(Debug, clap::Args)]
 pub(super) struct TokenArgs {
     /// The data folder
@@ -88,7 +88,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         return Ok(());
     }
     println!("Registered {} ({})\n", made.id, plain(&made.name));
-    print!("{}", shown(&keys));
+    print!("{}", format_table(&keys));
     println!("\n{SHOWN_ONCE}");
     if made.redirect_uris.is_empty() {
         println!(

@@ -11,12 +11,12 @@ use crate::cli::terminal::failure::Failure;
 use crate::consent::{Actor, NewKeys};
 
 /// What is said beside secrets.
-pub(super) const SHOWN_ONCE: &str = "Secret keys are shown this once only.";
+pub(super) const SHOWN_ONCE: &str = "Secret keys are shown only once.";
 
 /// Make a new key pair for one mode
 ///
-/// The present one begins nothing any more: at once, or after the hours that are given for putting the new one in
-/// place. Tokens that were given out with it stay good, and refresh tokens go on with the new one.
+/// The present key pair stops working at once, or after the hours of --grace. Tokens that it obtained stay valid, and
+/// refresh tokens work with the new pair.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The application's id
@@ -24,10 +24,10 @@ pub(super) struct Args {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// For which mode
+    /// The mode of the new keys
     #[arg(long, value_enum)]
     mode: Mode,
-    /// For how many hours the present keys stay good
+    /// Hours for which the present keys stay valid
     #[arg(long, value_name = "HOURS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=8_760))]
     grace: u32,
     /// Print one JSON object
@@ -47,11 +47,11 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
         println!("{:#}", json(&keys));
         return Ok(());
     }
-    print!("{}", shown(std::slice::from_ref(&keys)));
+    print!("{}", format_table(std::slice::from_ref(&keys)));
     match grace {
-        0 => println!("\nThe earlier keys begin nothing any more. {SHOWN_ONCE}"),
+        0 => println!("\nThe earlier keys no longer work. {SHOWN_ONCE}"),
         grace => println!(
-            "\nThe earlier keys stay good until {}. {SHOWN_ONCE}",
+            "\nThe earlier keys work until {}. {SHOWN_ONCE}",
             time(store.clock().now() + grace)
         ),
     }
@@ -59,7 +59,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
 }
 
 /// Key pairs as a table.
-pub(super) fn shown(keys: &[NewKeys]) -> String {
+pub(super) fn format_table(keys: &[NewKeys]) -> String {
     let rows: Vec<[String; 3]> = keys
         .iter()
         .map(|keys| {

@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::cli::service::data_store::{open, refused};
 use crate::cli::terminal::columns::plain;
 use crate::cli::terminal::failure::Failure;
+use crate::cli::terminal::input::reason;
 use crate::consent::{Actor, ApplicationChange, Logo, Store};
 
 /// What patients are shown of it.
@@ -26,9 +27,9 @@ pub(super) struct ProfileArgs {
     logo: Option<PathBuf>,
 }
 
-/// Say what patients are shown of an application: its purpose, links and logo
+/// Set what patients see of an application: its purpose, links and logo
 ///
-/// What is not named stays, and an empty text takes away. Prints what is shown from now on.
+/// Options that are left out change nothing, and an empty text removes a value. Prints what patients see from now on.
 ///
 /// Exit codes: 0 set; 2 there is no such application, an address is not https, or the logo is no picture; 1 another
 /// failure.
@@ -41,7 +42,7 @@ pub(super) struct SetArgs {
     data: PathBuf,
     #[command(flatten)]
     profile: ProfileArgs,
-    /// Take its logo away
+    /// Remove its logo
     #[arg(long, conflicts_with = "logo")]
     no_logo: bool,
     /// Print one JSON object
@@ -53,7 +54,8 @@ impl ProfileArgs {
     /// Reads the logo, before anything is changed.
     pub(super) fn logo(&self) -> Result<Option<Logo>, Failure> {
         let Some(path) = &self.logo else { return Ok(None) };
-        let bytes = std::fs::read(path).map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
+        let bytes =
+            std::fs::read(path).map_err(|error| Failure::input(format!("{}: {}", path.display(), reason(&error))))?;
         Logo::new(bytes).map(Some).map_err(refused)
     }
 

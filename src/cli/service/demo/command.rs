@@ -35,11 +35,11 @@ pub(in crate::cli) const SEED: u64 = 1;
 /// A blood pressure. Most people of the population have one.
 const BLOOD_PRESSURE: &str = "http://loinc.org|85354-9";
 
-/// Serve made-up people: generate them, import them, print what to open and lines to paste
+/// Generate made-up people and serve them, with addresses to open and lines to paste
 ///
-/// Nobody in the records is real. The first run writes everything into the data folder; later ones start at once. A
-/// sandbox beside the service plays organizations that the same people connect, in test mode, and an application that
-/// asks them to.
+/// Nobody in the records is real. The first run writes the records into the data folder; later runs start at once. A
+/// sandbox beside the service plays organizations that the same people can connect, in test mode. It also serves a
+/// sample application.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// Address and port to listen on
@@ -48,10 +48,10 @@ pub(in crate::cli) struct Args {
     /// Address and port of the sandbox [default: 127.0.0.1:8081, or a free port where that is taken]
     #[arg(long, value_name = "ADDRESS")]
     sandbox_listen: Option<String>,
-    /// Folder for the records; made if there is none
+    /// Folder for the records; made if it does not exist
     #[arg(long, value_name = "DIR", default_value = "tabularium-demo")]
     data: PathBuf,
-    /// How many people to make up, if the folder holds none yet
+    /// Number of people to generate, if the folder has none yet
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     patients: u64,
     #[command(flatten)]

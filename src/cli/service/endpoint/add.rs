@@ -16,13 +16,14 @@ use crate::cli::terminal::failure::Failure;
 use crate::consent::{Actor, AuthorizationType, Endpoint, EndpointStatus, NewEndpoint, Organization, Store};
 use crate::sync::client::{Realm, Registration};
 
-/// Add a source from its SMART configuration, which is read while it is added; or change the one of its FHIR base
+/// Add a source by its SMART configuration, or change the source with the same FHIR base
 ///
-/// Prints the redirect URI that has to be registered at the source. The folder is made if there is none.
+/// The command reads the source's SMART configuration. It prints the redirect URI to register at the source. The folder
+/// is made if it does not exist.
 ///
-/// Exit codes: 0 added; 2 the source cannot be reached or is no FHIR R4 source with SMART, its token endpoint
-/// is at another origin and not agreed to, the name is taken, or a portal is to give lasting
-/// access; 1 another failure.
+/// Exit codes: 0 added; 2 the source cannot be reached or is no FHIR R4 source with SMART, its token endpoint is at
+/// another origin and --token-endpoint does not name it, the name is taken, or a portal was given lasting access; 1
+/// another failure.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Address of the source's SMART configuration, or its FHIR base
@@ -30,28 +31,28 @@ pub(super) struct Args {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// What the service is called at the source
+    /// The client id that the source has given the service
     #[arg(long, value_name = "ID")]
     client_id: String,
-    /// File that holds the service's secret at the source, if it has one
+    /// File with the client secret that the source has given the service, if any
     #[arg(long, value_name = "FILE")]
     client_secret_file: Option<PathBuf>,
     /// Unique name for machines [default: the first label, or the source's host]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// What patients know it by, a payer or brand; may be repeated [default: the name]
+    /// Name that patients know, of a payer or a brand; may be repeated [default: the name]
     #[arg(long = "label", value_name = "TEXT")]
     labels: Vec<String>,
     /// Name of the organization that runs it [default: the first label]
     #[arg(long, value_name = "NAME")]
     organization: Option<String>,
-    /// What the organization is
+    /// Kind of organization
     #[arg(long, value_name = "TYPE", default_value = "PAYER")]
     organization_type: String,
-    /// Which plans the organization supports
+    /// Text about the plans that the organization supports
     #[arg(long, value_name = "TEXT", default_value = "")]
     note: String,
-    /// Whether it gives live or test records
+    /// Whether it has live or test records
     #[arg(long, value_enum, default_value_t)]
     mode: Mode,
     /// How its patients authorize: oauth; credentials (a patient portal, which they sign in to each time); ial1 or ial2
@@ -61,10 +62,10 @@ pub(super) struct Args {
     /// Whether access lasts without the patient [default: what the source says; never at a portal]
     #[arg(long, value_name = "true|false")]
     refreshable: Option<bool>,
-    /// For how many seconds access can be refreshed; 0 without end [default: unknown]
+    /// Seconds for which access can be refreshed; 0 means without end [default: unknown]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(0..))]
     refresh_valid_for: Option<i64>,
-    /// For how many seconds a patient stays authorized at most; 0 without end [default: unknown]
+    /// Seconds for which an authorization lasts at most; 0 means without end [default: unknown]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(0..))]
     max_auth_period: Option<i64>,
     /// Scopes to ask for [default: launch/patient patient/*.read, and offline_access where it is refreshable]
@@ -73,15 +74,15 @@ pub(super) struct Args {
     /// The system of the identifiers that its records get [default: its FHIR base]
     #[arg(long, value_name = "URI")]
     identifier_system: Option<String>,
-    /// Address beside its FHIR base under which its further pages are, where its pages lead out of the base; may be
-    /// repeated. The patient's access is shown there as well
+    /// Another address at which the source has further pages, outside of its FHIR base; may be repeated. The patient's
+    /// access token is sent there as well
     #[arg(long = "pages-at", value_name = "URL")]
     pages_at: Vec<String>,
-    /// Address of its token endpoint, where that is at another origin than its FHIR base: the service's secret is sent
-    /// there as well
+    /// Address of its token endpoint, if that is at another origin than its FHIR base. The service's secret is sent
+    /// there
     #[arg(long, value_name = "URL")]
     token_endpoint: Option<String>,
-    /// The source may be at a loopback or private address, and without TLS
+    /// Allow a source at a loopback or private address, and without TLS
     #[arg(long)]
     allow_private_sources: bool,
     /// Print one JSON object

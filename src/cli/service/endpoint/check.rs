@@ -12,17 +12,18 @@ use crate::cli::terminal::failure::Failure;
 use crate::consent::{Actor, Endpoint, EndpointStatus};
 use crate::sync::client::{Realm, Registration};
 
-/// Ask one source, or all, what they are and how they want to be asked; keep it, and say what was found out
+/// Ask one source, or all, for their capabilities, store these, and print what was found
 ///
-/// Exit codes: 0 all answer; 3 some do not, or there is no source; 2 there is none of this id; 1 another failure.
+/// Exit codes: 0 all answer; 3 some do not, or there is no source; 2 there is no source with this id; 1 another
+/// failure.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The endpoint's id; all without it
+    /// The endpoint's id [default: all]
     id: Option<String>,
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Sources may be at loopback or private addresses, and without TLS
+    /// Allow sources at loopback or private addresses, and without TLS
     #[arg(long)]
     allow_private_sources: bool,
     /// Print a JSON array
@@ -30,7 +31,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Say how far a source is known to work; UNAVAILABLE ones are not offered to patients
+/// Set how well a source works; patients do not see UNAVAILABLE ones
 #[derive(Debug, clap::Args)]
 pub(super) struct StatusArgs {
     /// The endpoint's id

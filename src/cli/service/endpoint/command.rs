@@ -7,7 +7,7 @@ use crate::cli::terminal::failure::Failure;
 
 /// The directory of sources that patients can connect
 ///
-/// A running server takes changes up at once.
+/// A running server uses a change at once.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(subcommand)]

@@ -40,7 +40,7 @@ pub(super) struct ProviderArgs {
     json: bool,
 }
 
-/// Say where the facilities that hold a person's records are looked up
+/// Set the service that finds the facilities with a person's records
 #[derive(Debug, clap::Args)]
 pub(super) struct LocatorArgs {
     /// Address of the record locator

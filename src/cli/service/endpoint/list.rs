@@ -17,7 +17,7 @@ pub(super) struct Args {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Those of one mode
+    /// Only those of one mode
     #[arg(long, value_enum)]
     mode: Option<Mode>,
     /// Print a JSON array

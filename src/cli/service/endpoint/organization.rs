@@ -7,12 +7,13 @@ use serde_json::json;
 use crate::cli::service::data_store::{open, refused};
 use crate::cli::terminal::columns::plain;
 use crate::cli::terminal::failure::Failure;
+use crate::cli::terminal::input::reason;
 use crate::consent::{Actor, Logo, OrganizationChange};
 
-/// Say what patients are shown of an organization: where it is, its logo, and its rank among the first
+/// Set what patients see of an organization: its place, its logo and its rank
 ///
-/// What is not named stays, and an empty text takes away. Prints what is shown from now on. What the organization is,
-/// its type, is said by `endpoint add --organization-type`.
+/// Options that are left out change nothing, and an empty text removes a value. Prints what patients see from now on.
+/// `endpoint add --organization-type` sets the kind of organization.
 ///
 /// Exit codes: 0 set; 2 there is no such organization, or the logo is no picture; 1 another failure.
 #[derive(Debug, clap::Args)]
@@ -22,17 +23,17 @@ pub(super) struct Args {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Where it is, as patients say it: "Portland, Oregon"
+    /// Its place, as patients call it: "Portland, Oregon"
     #[arg(long, value_name = "TEXT")]
     place: Option<String>,
-    /// Its place among those that patients are shown before they type, behind those that many connected lately: 1 comes
-    /// first, 0 takes it away
+    /// Its rank in the list that patients see before they type, after the most used ones: 1 comes first, 0 removes the
+    /// rank
     #[arg(long, value_name = "N")]
     rank: Option<u32>,
     /// Its logo: a PNG, JPEG, WebP or SVG file of at most 256 KiB
     #[arg(long, value_name = "FILE")]
     logo: Option<PathBuf>,
-    /// Take its logo away
+    /// Remove its logo
     #[arg(long, conflicts_with = "logo")]
     no_logo: bool,
     /// Print one JSON object
@@ -45,7 +46,8 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let logo = match &arguments.logo {
         Some(path) => {
-            let bytes = std::fs::read(path).map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
+            let bytes = std::fs::read(path)
+                .map_err(|error| Failure::input(format!("{}: {}", path.display(), reason(&error))))?;
             Some(Logo::new(bytes).map_err(refused)?)
         }
         None => None,

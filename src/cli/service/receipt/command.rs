@@ -7,9 +7,9 @@ use crate::cli::terminal::failure::Failure;
 
 /// List, print or check the signed receipts of erasures
 ///
-/// Every erasure ends with a receipt, whoever asked for it: $expunge, a revocation, the end of a window, `tabularium
-/// erase`. It says which files were rewritten, what was in them by number, and what a search for the erased ids found
-/// afterwards. It names nobody.
+/// Every erasure ends with a receipt: by $expunge, by a revocation, when the access window ends, or by `tabularium
+/// erase`. The receipt says which files were rewritten, how many records these had, and what a search for the erased
+/// ids found afterwards. It names nobody.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(subcommand)]

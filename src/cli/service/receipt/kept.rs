@@ -15,10 +15,10 @@ pub(super) struct ListArgs {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Those of one consent only
+    /// Only those of one consent
     #[arg(long, value_name = "ID")]
     consent: Option<String>,
-    /// How many at most
+    /// Print at most this many
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// Print a JSON array
@@ -28,13 +28,14 @@ pub(super) struct ListArgs {
 
 /// Print the receipt of an erasure, as it was signed
 ///
-/// Exit codes: 0 printed; 2 there is no such erasure; 3 it is not over, and has no receipt yet; 1 another failure.
+/// Exit codes: 0 printed; 2 there is no such erasure; 3 it has not ended, so there is no receipt yet; 1 another
+/// failure.
 #[derive(Debug, clap::Args)]
 pub(super) struct ShowArgs {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// The erasure, as `list` and the status address name it
+    /// The id of the erasure, as `receipt list` prints it
     #[arg(value_name = "ID")]
     id: String,
     /// Print one JSON object

@@ -7,19 +7,20 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::cli::terminal::failure::Failure;
+use crate::cli::terminal::input::reason;
 use crate::consent::{Clock, KeyPurpose, PublicKey, ReceiptFault, Store, is_about, receipt_digest, verify_receipt};
 
 /// No receipt is longer: a million files take less.
 const LONGEST: u64 = 1 << 30;
 
-/// Check a receipt: its signature, and what it says was found
+/// Check the signature of a receipt, and print what it says
 ///
-/// The keys are those of a data folder, or of a JSON Web Key Set as a service publishes it at
-/// /receipts/.well-known/jwks.json. With --data it is also looked whether a file that was replaced is back.
+/// The keys come from a data folder, or from a JSON Web Key Set, which services publish at
+/// /receipts/.well-known/jwks.json. With --data the command also checks whether a replaced file is back.
 ///
-/// Exit codes: 0 the receipt is good and the search found nothing; 3 it is good, but says that something was found,
-/// or a replaced file is back; 1 it is not good: changed, or signed by another key; 2 the file or the keys cannot be
-/// read, or are something else.
+/// Exit codes: 0 the receipt is good and the search found nothing; 3 it is good, but says that something was found, or
+/// a replaced file is back; 1 it is not good: it was changed, or signed by another key; 2 the file or the keys cannot
+/// be read, or are of another kind.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("keys").required(true).args(["data", "jwks"]))]
 pub(super) struct Args {
@@ -169,7 +170,7 @@ fn text_of(path: &Path) -> Result<String, Failure> {
         true => std::io::stdin().lock().take(LONGEST).read_to_string(&mut text),
         false => std::fs::File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text)),
     };
-    read.map_err(|error| Failure::input(format!("cannot read {}: {error}", path.display())))?;
+    read.map_err(|error| Failure::input(format!("cannot read {}: {}", path.display(), reason(&error))))?;
     Ok(text)
 }
 

@@ -27,57 +27,62 @@ use crate::terminology::Terminology;
 
 /// Answer FHIR R4 reads, searches and views over HTTP
 ///
-/// What another command imports into the folder while the server runs is served within a second. The server tidies the
-/// lake up in the background whenever nobody else is writing to it. SIGTERM or Ctrl-C lets requests in flight finish.
+/// Records that another command imports are served within a second. The server compacts the lake in the background when
+/// no other process writes to it. On SIGTERM or Ctrl-C it finishes the requests in progress and stops.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// Folder that holds the lake
+    /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Serve a sealed lake; an empty one becomes sealed, an open one with records is refused (docs/sealed.md)
+    /// Serve a sealed lake. A new one is made if the folder is empty; an open lake with records is refused
+    /// (docs/sealed.md)
     #[arg(long)]
     sealed: bool,
     /// Address and port to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: String,
-    /// Address that clients know the server by [default: http:// and what it listens on]
+    /// Public address of the server [default: http:// and the address of --listen]
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// Folder of further SearchParameter resources
+    /// Folder of SearchParameter resources to use beside FHIR's own
     #[arg(long, value_name = "DIR")]
     search_parameters: Option<PathBuf>,
-    /// Further CodeSystems and ValueSets for :in, :not-in, :below and :above than `terminology load` has put beside the
-    /// lake: a JSON or NDJSON file, or a folder of them
+    /// More CodeSystems and ValueSets for :in, :not-in, :below and :above, beside those that `terminology load` has
+    /// loaded: a JSON or NDJSON file, or a folder of these
     #[arg(long, value_name = "FILE_OR_DIR")]
     terminology: Option<PathBuf>,
-    /// Let application tokens ask by `X-Explain: true` how the answer of a search came about; that tells how much the
-    /// lake holds
+    /// Explain searches to application tokens that send `X-Explain: true`. The explanation tells how much the lake
+    /// holds
     #[arg(long)]
     allow_explain: bool,
-    /// Let operators look around in a browser, at /console; `tabularium console token` lets one in
+    /// Serve the console for operators, at /console; `tabularium console token` makes a token for signing in
     #[arg(long)]
     console: bool,
-    /// Let sources of records lie at private and loopback addresses, and be reached without TLS
+    /// Allow sources of records at private and loopback addresses, and without TLS
     #[arg(long)]
     allow_private_sources: bool,
-    /// How many patients' records are fetched at once
+    /// Number of patients whose records are fetched at once
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     syncs: u16,
-    /// How many requests one source is sent at once
+    /// Number of requests that one source gets at once
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     source_requests: u16,
-    /// MiB of one attachment that syncs fetch; a larger one stays at the source
+    /// Maximum size of an attachment that syncs fetch, in MiB; larger ones stay at the source
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u16).range(0..=4096))]
     attachment_size: u16,
-    /// Address under which sources keep documents that are open to who has the signed address of one; $pdf fetches
-    /// these without any access. May be repeated
+    /// Maximum size of the temporary file for one Parquet answer of $run, in MiB; a larger answer is refused. Rows wait
+    /// there until the types of the columns are known
+    #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u16).range(1..=16_384))]
+    parquet_spool: u16,
+    /// Address of a store where sources keep documents under signed addresses; $pdf fetches these without an access
+    /// token. May be repeated
     #[arg(long, value_name = "URL")]
     binary_host: Vec<String>,
     #[command(flatten)]
     pages: PageArgs,
     #[command(flatten)]
     rates: RateArgs,
-    /// What log lines look like; RUST_LOG says how many there are
+    /// Form of log lines; the variable RUST_LOG chooses which are written, such as RUST_LOG=debug
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
     /// Stop when standard input ends, as it does when whoever started the server is gone
@@ -114,6 +119,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
             base_url,
             limits: Limits {
                 rates: args.rates.rates(),
+                view_spool: u64::from(args.parquet_spool) << 20,
                 ..Limits::default()
             },
             explain: args.allow_explain,

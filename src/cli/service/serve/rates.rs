@@ -14,27 +14,27 @@ const WRITES: Rate = Rate {
 /// Limits on the rate of requests.
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct RateArgs {
-    /// Requests per second that one credential may make (a consent, or an application's key), five times as many at
-    /// once; 0 is no limit. Tokens of the operator's own application `local` are not counted
+    /// Maximum requests per second of one credential (a consent, or an application's key), with bursts of five times as
+    /// many; 0 means no limit. Tokens of the operator's application `local` are not counted
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     rate_limit: u32,
-    /// Operations on all of a patient's records per second that one credential may ask for, five times as
-    /// many at once; 0 is no limit. They count as requests, too
+    /// Maximum operations on a patient's whole record per second of one credential, with bursts of five times as many;
+    /// 0 means no limit. They also count as requests
     #[arg(long, value_name = "N", default_value_t = 100)]
     record_rate_limit: u32,
-    /// Health cards per minute that one consent may ask for, all of them at once after a rest; 0 is no limit. Each
-    /// leaves a row in the store, by which it can be revoked. They count as operations on all records, too
+    /// Maximum health cards per minute of one consent, in one burst after a pause; 0 means no limit. Each card leaves a
+    /// row in the store, for its revocation. Cards also count as operations on a whole record
     #[arg(long, value_name = "N", default_value_t = 60)]
     card_rate_limit: u32,
-    /// Requests per second from one address without a credential, or with one that is refused, five times as many at
-    /// once; 0 is no limit
+    /// Maximum requests per second from one address without a valid credential, with bursts of five times as many; 0
+    /// means no limit
     #[arg(long, value_name = "N", default_value_t = 200)]
     address_rate_limit: u32,
-    /// Consent flows, and steps of them towards a source, per minute from one address, all of them at once after a
-    /// rest; 0 is no limit. Patients behind one router share an address
+    /// Maximum consent flows, and steps towards sources, per minute from one address, in one burst after a pause; 0
+    /// means no limit. Patients behind one router share an address
     #[arg(long, value_name = "N", default_value_t = 120)]
     flow_rate_limit: u32,
-    /// A proxy stands before the server: a client's address is what the proxy added last to X-Forwarded-For
+    /// The server is behind a proxy: the last entry of X-Forwarded-For is the client's address
     #[arg(long)]
     behind_proxy: bool,
 }

@@ -16,8 +16,9 @@ use crate::published::Shrink;
 /// MA_Contract_directory and MA_Cnty_SA; and folders and ZIP archives of these. Files that are parts of one Landscape,
 /// such as A to M and N to W, are given together.
 ///
-/// Each publication of a year replaces the one that is there, as a whole. One that lacks more than a tenth of its plans
-/// is refused: a file may be cut off or missing. A running server takes new tables within a second or two.
+/// A publication replaces the earlier one of the same year. If more than a tenth of the plans are missing from it, it
+/// is refused, because a file may be cut off or missing; --replace takes it. A running server uses new tables within
+/// two seconds.
 ///
 /// Exit codes: 0 loaded; 2 bad input, nothing loaded; 1 another failure.
 #[derive(Debug, clap::Args)]
@@ -28,7 +29,7 @@ pub(super) struct Args {
     /// The calendar year of the plans, if neither the files nor their names tell it
     #[arg(long, value_name = "YEAR", value_parser = clap::value_parser!(i32).range(2000..2100))]
     year: Option<i32>,
-    /// Replace a table by one that lacks more than a tenth of its plans
+    /// Replace a table even if more than a tenth of its plans are missing from the new one
     #[arg(long)]
     replace: bool,
     /// Print one JSON object

@@ -8,7 +8,7 @@ use super::{failure, open};
 use crate::cli::terminal::failure::Failure;
 use crate::plans::Plan;
 
-/// Say what is known of a plan: name, organization, premiums, areas and contact
+/// Print a plan: name, organization, premiums, areas and contact
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The data folder

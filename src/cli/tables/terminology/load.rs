@@ -17,9 +17,9 @@ use crate::terminology::{Folder, TableEntry, load};
 /// place-of-service table, FHIR CodeSystems, ValueSets, Bundles and packages; and folders and ZIP archives of these.
 /// Files that belong together are given together.
 ///
-/// A code system replaces the one of the same URL that is there, as a whole. One with less than nine tenths of the
-/// concepts, displays, places in the hierarchy, properties or National Drug Codes is refused: its file may be cut off.
-/// A running server takes it within a second or two.
+/// A code system replaces the earlier one of the same URL. If it has less than nine tenths of the concepts, displays,
+/// places in the hierarchy, properties or National Drug Codes, it is refused, because its file may be cut off;
+/// --replace takes it. A running server uses it within two seconds.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The data folder
@@ -28,7 +28,7 @@ pub(super) struct Args {
     /// The version of the code system, if neither the files nor their names tell it
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
-    /// Replace a code system by one that has less than nine tenths of it
+    /// Replace a code system even if the new one has less than nine tenths of it
     #[arg(long)]
     replace: bool,
     /// Print one JSON object

@@ -6,12 +6,13 @@ use serde_json::{Map, Value, json};
 
 use super::failure;
 use crate::cli::terminal::failure::Failure;
+use crate::fhir::nearest::did_you_mean;
 use crate::terminology::Terminology;
 use crate::terminology::codes::systems;
 
-/// Say what is known of a code: display, codes above it, properties, and of an NDC its RxNorm concept
+/// Print a code: display, codes above and below it, properties, and for an NDC its RxNorm concept
 ///
-/// Without --data only R4's and HL7's own code systems are known.
+/// Without --data the command knows only the code systems of R4 and HL7.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The data folder
@@ -68,7 +69,8 @@ fn find(terminology: &Terminology, url: &str, code: &str) -> Result<Found, Failu
     let system = terminology.code_system(url);
     let is_ndc = url == systems::NDC;
     if system.is_none() && !(is_ndc && terminology.knows_ndc(&form)) {
-        return Err(Failure::input(format!("{url}: no such code system is loaded")));
+        let meant = did_you_mean(url, systems::names());
+        return Err(Failure::input(format!("{url}: no such code system is loaded{meant}")));
     }
     let is_known_ndc = |code: &str| is_ndc && terminology.knows_ndc(code);
     let of_system = |code: &str| {

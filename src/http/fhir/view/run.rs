@@ -212,6 +212,7 @@ impl Begin {
     /// Plans the view over the newest snapshot, or the one that the request names, and waits for its first rows.
     async fn response(self: Arc<Begin>) -> Result<Response, Error> {
         let (format, turn, id) = (self.format, self.turn.clone(), self.id);
+        let room = self.service.view_room.clone();
         let work =
             tokio::task::spawn_blocking(move || Work::plan(&self.service, &self.caller.0, &self.request, &self.path));
         let work = work.await.map_err(Error::internal)??;
@@ -220,7 +221,7 @@ impl Begin {
             Format::Json => envelope(&work),
             _ => (Vec::new(), Vec::new()),
         };
-        *response.body_mut() = rows_body::stream(work.rows, work.stop, format, around, (turn, id)).await?;
+        *response.body_mut() = rows_body::stream(work.rows.within(room), work.stop, format, around, (turn, id)).await?;
         Ok(response)
     }
 }
