@@ -8,7 +8,7 @@ use futures::{Stream, StreamExt};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinError;
 
-use super::ahead::Died;
+use super::prefetch::Died;
 use crate::lake::scan::processors;
 
 /// The runtime of plans that are polled outside of any. `None` if the system gives no threads.

@@ -13,8 +13,8 @@ use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalN
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 
+use super::exec::{On, SemiJoinExec};
 use super::ids::{self, IdsExec};
-use super::semi_join::{On, SemiJoinExec};
 
 /// The set of ids of a plan's rows. The plan is physical already: its scan was decided at its turn, from the results of
 /// earlier plans.

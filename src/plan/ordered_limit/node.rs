@@ -12,7 +12,7 @@ use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalN
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 
-use super::ordered::OrderedLimitExec;
+use super::exec::OrderedLimitExec;
 
 /// Which rows of a table's order are taken. By default all, from its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Hash)]
@@ -108,7 +108,7 @@ impl UserDefinedLogicalNodeCore for OrderedLimit {
 }
 
 /// Makes the node's operator.
-pub(super) struct Ordered;
+pub(in crate::plan) struct Ordered;
 
 #[async_trait]
 impl ExtensionPlanner for Ordered {

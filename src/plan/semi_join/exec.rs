@@ -23,8 +23,8 @@ use datafusion::physical_plan::{
 };
 use futures::{TryStreamExt, stream};
 
+use super::dynamic_filter::Late;
 use super::ids::IdsExec;
-use super::late::Late;
 use super::nodes::SemiJoin;
 
 /// The condition of a semi-join: its label in plans, the plans that find ids, and the filter that receives them.

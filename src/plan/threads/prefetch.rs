@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinSet;
 
-use super::threads::{current, own};
+use super::runtime::{current, own};
 use crate::lake::scan::processors;
 
 /// Results of one part that may wait to be taken.
@@ -231,7 +231,7 @@ mod tests {
 
     use futures::stream::{iter, repeat_with};
 
-    use super::super::threads::Waiting;
+    use super::super::Waiting;
     use super::*;
 
     #[derive(Debug, PartialEq, Eq)]
