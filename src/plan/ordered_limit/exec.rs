@@ -26,7 +26,7 @@ use datafusion::physical_plan::{
 use futures::{Stream, StreamExt, TryStreamExt};
 
 use super::super::threads::{Ahead, Pace, Part, Parts};
-use super::node::Limit;
+use super::limit::Limit;
 use crate::lake::scan::LakeScanExec;
 
 /// Up to this many rows are mostly found in the first part. A second thread would only read what nobody wants.

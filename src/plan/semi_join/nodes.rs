@@ -95,7 +95,12 @@ pub struct SemiJoin {
 }
 
 impl SemiJoin {
-    pub(super) fn node(left: LogicalPlan, on: On) -> Result<LogicalPlan> {
+    /// A logical plan with these conditions on its rows, which its filter has already.
+    pub fn over(joins: &[On], left: LogicalPlan) -> Result<LogicalPlan> {
+        joins.iter().try_fold(left, |left, on| SemiJoin::node(left, on.clone()))
+    }
+
+    fn node(left: LogicalPlan, on: On) -> Result<LogicalPlan> {
         let ids = on.ids.iter().map(|exec| Ids::node(exec.clone()));
         let ids = ids.collect::<Result<_>>()?;
         let node = Arc::new(SemiJoin { left, ids, on });

@@ -3,5 +3,5 @@
 mod prefetch;
 mod runtime;
 
-pub use prefetch::{Ahead, Died, Pace, Part, Parts};
-pub use runtime::{Waiting, apart, at_once};
+pub use prefetch::{Ahead, Pace, Part, Parts};
+pub use runtime::{Died, Waiting, apart, at_once};
