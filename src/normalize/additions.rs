@@ -22,8 +22,8 @@ pub struct Generated {
     pub json: String,
 }
 
-/// Something a rule adds to a source's record, marked so that [`form`](super::form) knows it again: an item of a list, or a
-/// property.
+/// Something a rule adds to a source's record, marked so that [`form`](super::form) knows it again: an item of a list,
+/// or a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addition {
     /// The element of the root, such as `supportingInformation` or `extension`; a list.

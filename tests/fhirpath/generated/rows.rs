@@ -73,8 +73,8 @@ proptest! {
     }
 }
 
-/// Elements without a value lie in columns of several depths. Those of one content count once, whichever slots the other
-/// rows leave them.
+/// Elements without a value lie in columns of several depths. Those of one content count once, whichever slots the
+/// other rows leave them.
 #[test]
 fn elements_without_a_value_count_once_by_content_and_not_by_slot() {
     let unknown = json!({"extension": [{"url": "u", "valueCode": "unknown"}]});
